@@ -15,10 +15,12 @@ from harness.record import Record
 from harness.run.session import find_open
 from harness.settings import Settings
 from report import text
-from report.acceptance import clause, delivery
-from report.acceptance.delivery import DemandResult
-from report.acceptance.machine import disturbed, not_as_ordered, other_machine
 from report.analysis import Analysis, Question, analyse, evidence_in
+from report.buying import delivery
+from report.buying.delivery import DemandResult
+from report.buying.machine import disturbed, not_as_ordered, other_machine
+from report.page.parts.acceptance import of_clause
+from report.page.render import clause
 
 WHOLE_PLAN = "measure the whole plan, with `invoke accept` and the bundle alone"
 
@@ -42,7 +44,7 @@ def accept(root: Path, settings: Settings, path: Path, records: str | None) -> N
                 remedy=WHOLE_PLAN,
             )
         ordered = [trial.record for trial in order.own]
-        print("\n".join(clause.lines(order.clause, f"invoke accept {path.name}")))
+        print(clause(of_clause(order.clause, f"invoke accept {path.name}")))
         if records is None:
             records = _measured(root, settings, order, ordered[0], manifest.sessions)
         _answer(root, records, order, ordered)

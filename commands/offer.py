@@ -19,10 +19,11 @@ from harness.errors import GateError, GpudynoError, UserError
 from harness.machine import machine_id, state_folder
 from harness.run.setup import harness
 from report import text
-from report.acceptance import clause
 from report.analysis import METHODS, Analysis, Question, analyse, evidence_in
-from report.page import remake
+from report.buying.clause import MARGIN
+from report.page import remake, render
 from report.page.build import write
+from report.page.parts.acceptance import of_clause
 from report.trials.account import Account
 
 PURCHASE = "purchase.toml"
@@ -36,7 +37,7 @@ class Packing:
     out: Path | None = None
     session: str | None = None
     baseline: str | None = None
-    margin: float = clause.MARGIN
+    margin: float = MARGIN
     key: Path | None = None
     with_prices: bool = False
     """Whether purchase.toml is packed, with the buyer's prices and limits, which the page then shows."""
@@ -60,11 +61,11 @@ def pack(root: Path, how: Packing) -> Path:
         packed = evidence_in(folder)
         for problem in packed.results.problems:
             raise UserError(f"a record cannot be packed: {problem}", remedy="fetch it again or remove it")
-        quoted = [quote.date for quote in packed.purchase.quote] if packed.purchase else []
+        offered = [offer.date for offer in packed.purchase.offer] if packed.purchase else []
         manifest = Manifest(
             bundle=3,
             gpudyno=harness(root),
-            as_of=bundle.as_of(packed.results.records, now, quoted),
+            as_of=bundle.as_of(packed.results.records, now, offered),
             session=here.lead,
             baseline=how.baseline,
             margin=how.margin,
@@ -117,8 +118,10 @@ def _say_packed(out: Path, analysis: Analysis, manifest: Manifest, how: Packing,
     elif prices:
         print(f"  not in it: {PURCHASE}, and no price of yours; --with-prices packs it")
     print(f"  signed with '{how.key.name}'" if how.key else "  not signed")
-    for line in clause_lines(analysis, out.name):
-        print(line)
+    if analysis.clause is None:
+        print("no acceptance clause: no work of the leading session has two valid runs")
+    else:
+        print(render.clause(of_clause(analysis.clause, f"invoke accept {out.name}")))
 
 
 def _account_lines(analysis: Analysis) -> Iterator[str]:
@@ -142,13 +145,6 @@ def account_lines(account: Account) -> Iterator[str]:
         f"  the plan '{text.clean(plan, 64)}' changed {text.count(times, 'time')} between its sessions"
         for plan, times in account.plan_changes
     )
-
-
-def clause_lines(analysis: Analysis, name: str) -> tuple[str, ...]:
-    """The acceptance clause of a bundle's analysis, or why there is none."""
-    if analysis.clause is None:
-        return ("no acceptance clause: no work of the leading session has two valid runs",)
-    return clause.lines(analysis.clause, f"invoke accept {name}")
 
 
 @contextmanager

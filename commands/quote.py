@@ -1,77 +1,37 @@
-"""Asks a buyer for what purchase.toml holds: each value checked at once, all of them reviewed at the end."""
+"""Asks a buyer for what purchase.toml holds, by the fields of its models, and writes it."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 from typing import Annotated, Any
 
 import tomlkit
 from pydantic import TypeAdapter, ValidationError
+from rich.console import Console
+from rich.markup import escape
+from rich.prompt import Confirm, InvalidResponse, PromptBase
+from rich.text import Text
 from tomlkit.items import AoT
 
 from commands.terminal import relative
 from harness.errors import UserError
-from harness.record import Model, Record
+from harness.record import Model, Record, first_problem
 from harness.record.store import read_all
 from harness.summary.device_checks import device_name
-from report.cost.purchase import Purchase, Quote, WorkloadHours, parse_purchase, problem
-
-Ask = Callable[[str], str]
-Say = Callable[[str], None]
+from report.buying.purchase import Offer, Purchase, Work, parse_purchase
 
 OPENING = (
     "Answer with a number, or with three (low best high) where you are not sure. Nothing leaves a value out, "
-    "except for those that are needed. You can look over and correct all of it before it is written."
+    "except for those that are needed. You see the file before it is written."
 )
-NEEDED = " (needed)"
-NO = ("n", "no")
-
-QUOTE = {
-    "card": "the card, as the report names it",
-    "price": "its price; nothing if it is rented",
-    "price_per_hour": "its price per hour",
-    "date": "the quote's date, as 2026-01-31",
-    "source": "where the price is from",
-    "watts": "its power limit, W",
-}
-OWNED = {
-    "life_years": "years of life; nothing: 4 are assumed, 2 to 8",
-    "utilisation": "utilisation, of all hours those in which it trains, 0 to 1",
-    "electricity_price": "price of a kilowatt-hour",
-}
-RUNNING = {
-    "pue": "PUE, power of the room over power of the machines",
-    "residual_share": "what is left of the price at the end, 0 to 1",
-    "host_price": "the share of the computer's price that falls to one card",
-    "host_watts": "the share of the computer's power that falls to one card, W",
-}
-LIMITS = {
-    "budget": "budget",
-    "cards": "how many cards at most",
-    "slots": "slots",
-    "watts_available": "watts available",
-    "memory_gib": "memory that your model needs on a card, GiB",
-}
-WORK = {
-    "model": "its model",
-    "precision": "its precision, such as amp-bf16",
-    "batch_size": "its batch size",
-}
-HOURS = {"hours_per_year": "hours a year"}
-REQUIRED = {
-    *("currency", "card", "price_per_hour", "source", "utilisation", "electricity_price"),
-    *("model", "precision", "hours_per_year"),
-}
-
-_GROUPED = re.compile(r"[1-9]\d{0,2}(?:([.,])\d{3})(?:\1\d{3})+")
-"""Several groups of three: 1,800,000 or 1.800.000."""
-_GROUPED_DECIMAL = re.compile(r"[1-9]\d{0,2}(?:,\d{3})+\.\d+|[1-9]\d{0,2}(?:\.\d{3})+,\d+")
-_AMBIGUOUS = re.compile(r"[1-9]\d{0,2}[.,]\d{3}")
-_DECIMAL = re.compile(r"-?\d+(?:[.,]\d+)?(?:e-?\d+)?")
+OF_OWNED = (
+    *("life_years", "utilisation", "electricity_price"),
+    *("pue", "residual_share", "host_price", "host_watts"),
+)
+NEEDED_WHEN_ASKED = ("price_per_hour", "utilisation", "electricity_price", "share")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,17 +40,6 @@ class Known:
 
     cards: tuple[str, ...] = ()
     work: tuple[tuple[str, str, str, int], ...] = ()
-    today: date = field(default_factory=date.today)
-
-
-@dataclass(frozen=True, slots=True)
-class _Given:
-    """An answer that the review shows and may change: a model's field, and the table that has its value."""
-
-    model: type[Model]
-    name: str
-    question: str
-    table: dict[str, Any]
 
 
 def known(records: Sequence[Record]) -> Known:
@@ -111,188 +60,94 @@ def known(records: Sequence[Record]) -> Known:
     return Known(tuple(sorted(cards)), tuple(sorted(work)))
 
 
-class _Interview:
-    """Questions to a buyer, in order, and what was answered."""
+class _Field(PromptBase[Any]):
+    """A field of a model, asked for until the answer can be meant; null where nothing leaves it out."""
 
-    def __init__(self, ask: Ask, say: Say, names: Known) -> None:
-        self.given: list[_Given] = []
-        self._ask = ask
-        self._say = say
-        self._names = names
+    def __init__(self, model: type[Model], name: str, console: Console, *, another: bool = False) -> None:
+        field = model.model_fields[name]
+        self._model, self._name = model, name
+        self._needed = not another and ((field.is_required() and name != "date") or name in NEEDED_WHEN_ASKED)
+        question = f"{'another: ' if another else ''}{field.description}"
+        super().__init__(Text(f"{question} (needed)" if self._needed else question), console=console)
 
-    def purchase(self) -> dict[str, Any]:
-        """The whole file's values."""
-        self._say(OPENING)
-        values: dict[str, Any] = {}
-        self._several(values, Purchase, {"currency": "currency, as three letters"})
-        quotes = [self._quote(values["currency"], self._card("the card"))]
-        while (card := self._card("another card; nothing: no more")).casefold() not in ("", *NO):
-            quotes.append(self._quote(values["currency"], card))
-        values["quote"] = quotes
-        owned = any(quote.get("price") is not None for quote in quotes)
-        self._several(values, Purchase, {**OWNED, **RUNNING} if owned else {})
-        self._several(values, Purchase, LIMITS)
-        values["work"] = self._mix()
-        if values["work"]:
-            card = self._card("the card on which these hours hold; nothing: the slowest")
-            if card:
-                values["hours_on"] = card
-        return values
-
-    def _card(self, question: str) -> str:
-        """A card's name, given as it is or by its place in the list; the first one is needed."""
-        while True:
-            answer = self._chosen(question, self._names.cards)
-            if answer or question != "the card":
-                return answer
-            self._say("  at least one card is needed")
-
-    def _chosen(self, question: str, offered: Sequence[str]) -> str:
-        for place, name in enumerate(offered, 1):
-            self._say(f"  {place}  {name}")
-        hint = " (its name, or a number of the list)" if offered else ""
-        answer = self._ask(f"{question}{hint}: ").strip()
-        place = int(answer) if answer.isdecimal() and len(answer) < 4 else 0
-        return offered[place - 1] if 1 <= place <= len(offered) else answer
-
-    def _quote(self, currency: str, card: str) -> dict[str, Any]:
-        while card.casefold() in ("y", "yes"):
-            card = self._card("the card")
-        quote: dict[str, Any] = {"card": card, "currency": currency}
-        self.given.append(_Given(Quote, "card", QUOTE["card"], quote))
-        self._several(quote, Quote, {"price": QUOTE["price"]})
-        if quote.get("price") is None:
-            self._several(quote, Quote, {"price_per_hour": QUOTE["price_per_hour"]})
-        today = self._names.today
-        self._several(quote, Quote, {"date": f"{QUOTE['date']}; nothing: today, {today}"})
-        quote.setdefault("date", today)
-        self._several(quote, Quote, {name: QUOTE[name] for name in ("source", "watts")})
-        return quote
-
-    def _mix(self) -> list[dict[str, Any]]:
-        offered = ["  ".join((*names, f"batch {size}")) for *names, size in self._names.work]
-        lines: list[dict[str, Any]] = []
-        while answer := self._chosen("a workload of yours; nothing: no more", offered):
-            line: dict[str, Any] = {"workload": answer}
-            if answer in offered:
-                fields = ("workload", "model", "precision", "batch_size")
-                line = dict(zip(fields, self._names.work[offered.index(answer)], strict=True))
-                self._several(line, WorkloadHours, HOURS)
-            else:
-                self._several(line, WorkloadHours, {**WORK, **HOURS})
-            lines.append(line)
-        return lines
-
-    def _several(self, table: dict[str, Any], model: type[Model], questions: dict[str, str]) -> None:
-        for name, question in questions.items():
-            given = _Given(model, name, question, table)
-            self.answer(given)
-            self.given.append(given)
-
-    def answer(self, given: _Given) -> None:
-        """Asks until the answer can be meant; nothing takes a value out that is not needed."""
-        needed = given.name in REQUIRED
-        while True:
-            text = self._ask(f"{given.question}{NEEDED if needed else ''}: ").strip()
-            if not text and not needed:
-                given.table.pop(given.name, None)
-                return
-            try:
-                given.table[given.name] = checked(given.model, given.name, text)
-                return
-            except ValueError as error:
-                self._say(f"  {error}")
-
-    def review(self) -> bool:
-        """Shows every answer; a number changes one. False where the buyer leaves without writing."""
-        while True:
-            for place, given in enumerate(self.given, 1):
-                self._say(f"  {place:>2}  {given.question.partition(';')[0]}: {_shown(given)}")
-            answer = self._ask("a number corrects a line; nothing writes the file; no leaves it unwritten: ")
-            answer = answer.strip().casefold()
-            if answer in ("", "y", "yes", *NO):
-                return answer not in NO
-            place = int(answer) if answer.isdecimal() and len(answer) < 4 else 0
-            if 1 <= place <= len(self.given):
-                self.answer(self.given[place - 1])
-            else:
-                self._say(f"  there is no line '{answer}'")
-
-
-def _shown(given: _Given) -> str:
-    value = given.table.get(given.name)
-    if value is None:
-        return "–"
-    values = getattr(value, "values", None)
-    if values is None:
-        return str(value)
-    low, best, high = (f"{number:.12g}" for number in values)
-    return best if low == high else f"{low} to {high}, best {best}"
-
-
-def checked(model: type[Model], name: str, text: str) -> Any:
-    """An answer as the field's value; raises ValueError with the reason in a clause."""
-    field_of = model.model_fields[name]
-    kind: Any = field_of.annotation
-    adapter: TypeAdapter[Any] = TypeAdapter(
-        Annotated[kind, *field_of.metadata] if field_of.metadata else kind
-    )
-    reasons = []
-    for value in (_date(text),) if name == "date" else (_read(text), text):
+    def process_response(self, value: str) -> Any:
+        if not value.strip() and not self._needed:
+            return None
         try:
-            return adapter.validate_python(value)
+            return answered(self._model, self._name, value.strip())
+        except ValueError as error:
+            raise InvalidResponse(escape(f"  {error}")) from None
+
+
+def answered(model: type[Model], name: str, given: str) -> Any:
+    """An answer as the field's value; raises ValueError with the reason in a clause."""
+    field, reason = model.model_fields[name], ""
+    kind: Any = field.annotation
+    adapter = TypeAdapter[Any](Annotated[kind, *field.metadata] if field.metadata else kind)
+    for meaning in (given, _number_or_range(given)):
+        try:
+            return adapter.validate_python(meaning)
         except ValidationError as error:
-            reasons.append(problem(error))
-    raise ValueError(reasons[0])
+            reason = error.errors(include_url=False)[0]["msg"].removeprefix("Value error, ")
+    raise ValueError(reason)
 
 
-def _date(text: str) -> date:
+def _number_or_range(given: str) -> Any:
     try:
-        return date.fromisoformat(text)
+        numbers = [float(part) if set(part) & set(".enE") else int(part) for part in given.split()]
     except ValueError:
-        raise ValueError(
-            f"'{text}' is no date: write the year, the month and the day, as 2026-01-31"
-        ) from None
-
-
-def _read(text: str) -> Any:
-    """A number, three as a range, or the text itself; raises ValueError where a number has two meanings."""
-    parts = text.split()
-    numbers = [number for part in parts if (number := _number(part)) is not None]
-    if len(numbers) == len(parts) == 3:
+        return given
+    if len(numbers) == 3:
         return dict(zip(("low", "best", "high"), numbers, strict=True))
-    if len(numbers) == len(parts) == 1:
-        return numbers[0]
-    return text
+    return numbers[0] if len(numbers) == 1 else given
 
 
-def _number(text: str) -> int | float | None:
-    """As people write one: a comma or a point before decimals, or between groups of three; else null."""
-    if _AMBIGUOUS.fullmatch(text):
-        whole, decimals = re.split("[.,]", text)
-        raise ValueError(
-            f"{text} has two meanings: write {whole}{decimals}, or {whole}.{decimals.rstrip('0') or '0'}"
-        )
-    if _GROUPED.fullmatch(text):
-        return int(re.sub("[.,]", "", text))
-    if _GROUPED_DECIMAL.fullmatch(text):
-        point = text[max(text.rfind("."), text.rfind(","))]
-        return float(text.replace("." if point == "," else ",", "").replace(point, "."))
-    if not _DECIMAL.fullmatch(text):
-        return None
-    plain = text.replace(",", ".")
-    return float(plain) if set(plain) & set(".e") else int(plain)
+class _Interview:
+    """Questions to a buyer: each field that has a description, in the order of its model."""
+
+    def __init__(self, console: Console, names: Known) -> None:
+        self._console = console
+        keys = ("workload", "model", "precision", "batch_size")
+        works = {f"{'  '.join(map(str, work))}": dict(zip(keys, work, strict=True)) for work in names.work}
+        self._lists: dict[str, tuple[type[Model], dict[str, dict[str, Any]]]] = {
+            "offer": (Offer, {card: {"card": card} for card in names.cards}),
+            "work": (Work, works),
+        }
+
+    def asked(self, model: type[Model], given: dict[str, Any]) -> dict[str, Any]:
+        """What was given already, and the answers to the rest."""
+        for name, field in model.model_fields.items():
+            if field.description is None or name in given or _not_asked(name, given):
+                continue
+            several = name in self._lists
+            answer = self._several(name) if several else _Field(model, name, self._console)()
+            if name == "date":
+                answer = answer or date.today()
+            if answer is not None:
+                given[name] = answer
+        return given
+
+    def _several(self, name: str) -> list[dict[str, Any]]:
+        """The members of a list, each begun with a name as it is, or by its place among those on record."""
+        model, offered = self._lists[name]
+        key, found = next(iter(model.model_fields)), list[dict[str, Any]]()
+        while True:
+            for place, label in enumerate(offered, 1):
+                self._console.print(f"  {place}  {label}", markup=False)
+            answer = _Field(model, key, self._console, another=bool(found) or name == "work")()
+            if answer is None:
+                return found
+            place = int(answer) if answer.isdecimal() and len(answer) < 4 else 0
+            listed = list(offered.values())[place - 1] if 1 <= place <= len(offered) else {key: answer}
+            found.append(self.asked(model, dict(listed)))
 
 
-def _yes(ask: Ask, question: str) -> bool:
-    return ask(f"{question}? [y/N] ").strip().casefold() in ("y", "yes")
-
-
-def write(path: Path, purchase: Purchase) -> None:
-    """Writes the file, after reading its text back."""
-    text = as_toml(purchase)
-    parse_purchase(text, path.name)
-    path.write_text(text, encoding="utf-8")
+def _not_asked(name: str, given: dict[str, Any]) -> bool:
+    """What another answer makes needless."""
+    if name in OF_OWNED:
+        return not any("price" in offer for offer in given["offer"])
+    instead = {"price_per_hour": "price", "share": "hours_per_year"}
+    return instead.get(name) in given or (name == "hours_on" and not given["work"])
 
 
 def as_toml(purchase: Purchase) -> str:
@@ -321,33 +176,33 @@ def quote(root: Path, to: str, *, without_asking: bool) -> None:
     """Asks at the terminal about what `root` has records of, writes the file, and says so."""
     names = known([stored.record for stored in read_all(root).records])
     path = root / to
-    written = run(path, ask=input, say=print, names=names, without_asking=without_asking)
+    written = run(path, Console(highlight=False), names, without_asking=without_asking)
     print(f"{'written' if written else 'kept'}: {relative(path)}")
 
 
-def run(path: Path, *, ask: Ask, say: Say, names: Known, without_asking: bool = False) -> bool:
-    """Asks and writes `path`; false where the buyer keeps the file that is there, or leaves the review.
+def run(path: Path, console: Console, names: Known, *, without_asking: bool = False) -> bool:
+    """Asks and writes `path`; false where the buyer keeps the file that is there, or does not want this one.
 
     Raises UserError where the answers end too early or do not go together.
     """
     try:
-        if (
-            path.exists()
-            and not without_asking
-            and not _yes(ask, f"{path.name} is there already: overwrite it")
-        ):
+        there = path.exists() and not without_asking
+        overwrite = f"{path.name} is there already: overwrite it"
+        if there and not Confirm.ask(overwrite, console=console, default=False):
             return False
-        interview = _Interview(ask, say, names)
-        values = interview.purchase()
-        if not without_asking and not interview.review():
+        console.print(OPENING)
+        values = _Interview(console, names).asked(Purchase, {})
+        text = as_toml(Purchase.model_validate(values))
+        parse_purchase(text, path.name)
+        console.print(f"\n{text}", markup=False)
+        if not without_asking and not Confirm.ask(f"write {path.name}", console=console, default=True):
             return False
     except EOFError:
         raise UserError(
             f"the answers ended before {path.name} was whole", remedy="nothing was written; ask again"
         ) from None
-    try:
-        purchase = Purchase.model_validate(values)
     except ValidationError as error:
-        raise UserError(f"these answers do not go together: {problem(error)}", remedy="ask again") from None
-    write(path, purchase)
+        problem = first_problem(error)
+        raise UserError(f"these answers do not go together: {problem}", remedy="ask again") from None
+    path.write_text(text, encoding="utf-8")
     return True

@@ -17,7 +17,9 @@ from harness.record.store import Results
 from harness.summary import contradictions
 from harness.summary.statistics import METHOD
 from report import text
-from report.acceptance.clause import MARGIN, Clause, clause
+from report.buying.clause import MARGIN, Clause, clause
+from report.buying.costs import Costs, costs
+from report.buying.purchase import Purchase, load_purchase
 from report.claims.judge import Judged, judge
 from report.claims.judgeable import Way
 from report.claims.matching import with_published
@@ -30,9 +32,6 @@ from report.compare.pairs import Expectation, expectations
 from report.compare.precisions import Gate, Parity, Speedup, early_gates, parities, speedups
 from report.compare.ranking import standings, works
 from report.compare.spread import Fleet, UnitSpreads, fleets, unit_spreads
-from report.cost.costs import Costs, costs
-from report.cost.inputs import buyer
-from report.cost.purchase import Purchase, load_purchase
 from report.trials.account import Account, accounts
 from report.trials.key import LOADER_ALONE, grouped_by
 from report.trials.reading import cards_of, read, results_of
@@ -47,7 +46,7 @@ METHODS = {
     "fleet": "2",
     "parity": "3",
     "claims": "6",
-    "cost": "7",
+    "cost": "8",
     "acceptance": "4",
 }
 """The version of each method: raised when the same records can give another figure or word by it."""
@@ -219,7 +218,8 @@ def analyse(evidence: Evidence, question: Question) -> Analysis:
     )
     grouped = [entry.cell for group in groups for entry in group.entries]
     paths = {trial.path for cell in grouped for trial in cell.trials}
-    mix = buyer(groups, trials, evidence.purchase)
+    bought = costs(groups, trials, evidence.cards, evidence.purchase)
+    mix = bought.inputs.buyer if bought else None
     unit_cv = evidence.purchase.unit_cv if evidence.purchase else None
     spreads = unit_spreads(trials, unit_cv)
     return Analysis(
@@ -239,7 +239,7 @@ def analyse(evidence: Evidence, question: Question) -> Analysis:
         spreads=spreads,
         expectations=expectations(groups, mix, spreads) or expectations(groups, spreads=spreads),
         verdicts=judge(evidence.claims.claims, groups, evidence.cards, batch_sweeps(own_cells, failed)),
-        costs=costs(groups, trials, evidence.cards, evidence.purchase),
+        costs=bought,
         clause=clause(own_cells, margin=question.margin),
     )
 

@@ -20,7 +20,7 @@ from harness.plan import plan
 from harness.record import store
 from harness.record.published.cards import load_cards
 from harness.record.published.claims import load_claims
-from report.cost.purchase import load_purchase
+from report.buying.purchase import load_purchase
 from report.text import count
 
 PRODUCT = ("tasks.py", "commands", "harness", "report", "workloads", "benchmarks", "tests")

@@ -10,8 +10,9 @@ from harness.data.catalog import DATASETS
 from harness.data.prepared import PREPARED
 from harness.image.catalog import Image, load_images
 from harness.image.lock import disagreements, lock_packages
-from harness.plan import plan
+from harness.plan import known_names, plan
 from harness.plan.plan import Measure
+from harness.record import Claim
 from harness.record.published.claims import load_claims, nearest, sides
 
 _PROTOCOL = re.compile(r"\b[a-z][a-z-]*/[0-9]+\b")
@@ -21,23 +22,32 @@ def problems(root: Path) -> Iterator[str]:
     """A sentence for each name in a plan, a claim or an image that the rest of the clone does not have."""
     workloads = {path.stem: path.read_text(encoding="utf-8") for path in (root / "workloads").glob("*.py")}
     claims, images = load_claims(root).claims, load_images(root).images.values()
-    models = {(claim.workload, side.model) for claim in claims for side in sides(claim)}
     for name, path in plan.files(root).items():
         for measure in plan.load(root, name).measure:
-            for clause in _of_a_measure(measure, workloads, {image.name for image in images}, models):
+            for clause in _of_a_measure(root, measure, workloads, {image.name for image in images}):
                 yield f"plans/{path.name}: {clause}"
+    yield from _of_claims(root, claims, workloads)
+    for image in images:
+        yield from disagreements(image, root)
+    yield from _apart(root, [image for image in images if not image.by_name_alone])
+
+
+def _of_claims(root: Path, claims: Sequence[Claim], workloads: Mapping[str, str]) -> Iterator[str]:
     # A figure may be of a workload that is not here; a name that is nearly one of those that are is a typo.
     claimed = {claim.workload: claim.id for claim in claims}
     for workload in sorted(claimed.keys() - workloads.keys()):
         if meant := _meant(workload, workloads):
             yield f"results/claims: '{claimed[workload]}' is of workload '{workload}'{meant}"
+    of_models = {(claim.workload, side.model): claim.id for claim in claims for side in sides(claim)}
+    for (workload, model), claim_id in of_models.items():
+        known_models = {name.casefold() for name in known_names.of_workload(root, workload)}
+        name = (model or "").removeprefix("timm/").casefold()
+        if name not in known_models and (meant := _meant(name, known_models)):
+            yield f"results/claims: '{claim_id}' is of model '{model}'{meant}"
     for workload, protocol in sorted({(claim.workload, claim.protocol) for claim in claims}):
         known = set(_PROTOCOL.findall(workloads.get(workload, "")))
         if protocol not in known and (meant := _meant(protocol, known)):
             yield f"results/claims: '{protocol}' is no protocol of {workload}{meant}"
-    for image in images:
-        yield from disagreements(image, root)
-    yield from _apart(root, [image for image in images if not image.by_name_alone])
 
 
 def _apart(root: Path, images: Sequence[Image]) -> Iterator[str]:
@@ -53,12 +63,12 @@ def _apart(root: Path, images: Sequence[Image]) -> Iterator[str]:
 
 
 def _of_a_measure(
+    root: Path,
     measure: Measure,
     workloads: Mapping[str, str],
     images: Collection[str],
-    models: Collection[tuple[str, str]],
 ) -> Iterator[str]:
-    """`workloads` are their sources by name, `models` those of published figures with their workloads."""
+    """`workloads` are their sources by name."""
     source = workloads.get(measure.workload)
     if source is None:
         yield f"'{measure.workload}' is no workload{nearest(measure.workload, workloads)}"
@@ -75,18 +85,7 @@ def _of_a_measure(
     if measure.protocol not in protocols:
         meant = nearest(measure.protocol, protocols)
         yield f"'{measure.protocol}' is no protocol of {measure.workload}{meant}"
-    known = {model for workload, model in models if workload == measure.workload}
-    for model in _values(measure.model):
-        if model not in known and model not in source and (meant := _meant(model, known)):
-            yield f"'{model}' is a model that no figure of {measure.workload} names{meant}"
-
-
-def _values(dimension: object) -> list[str]:
-    if isinstance(dimension, dict):
-        return [text for value in dimension.values() for text in _values(value)]
-    if isinstance(dimension, (list, tuple)):
-        return [text for value in dimension for text in _values(value)]
-    return [dimension] if isinstance(dimension, str) else []
+    yield from known_names.problems(root, measure)
 
 
 def _meant(name: str, known: Collection[str]) -> str:

@@ -44,7 +44,7 @@ class Manifest(Model):
     """The form: 2 has analysis.json, 3 has findings in place of sentences in it."""
     gpudyno: Harness
     as_of: Moment
-    """The end of the newest trial, or the day of the newest quote: the page is dated by it."""
+    """The end of the newest trial, or the day of the newest offer: the page is dated by it."""
     session: SessionId | None
     """The session that the page leads with."""
     baseline: str | None = None
@@ -143,7 +143,7 @@ def _lock(root: Path, folder: Path, record: Record, locks: dict[str, str]) -> li
 
 
 def as_of(records: Sequence[Stored], now: datetime, quoted: Iterable[date] = ()) -> datetime:
-    """The end of the newest trial or the day of the newest quote, if later, in whole seconds.
+    """The end of the newest trial or the day of the newest offer, if later, in whole seconds.
 
     What is dated after `now` does not count.
     """

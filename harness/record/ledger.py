@@ -7,6 +7,7 @@ hash-chained: whoever changes a line can compute a chain anew. The signature of 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Annotated, Literal
@@ -81,6 +82,8 @@ class Ledger:
     starts: Counter[Attempt]
     measured: Counter[Attempt]
     failed: Counter[Attempt]
+    last: Mapping[Attempt, tuple[Moment, TrialEnd | None]]
+    """Of each attempt, when it last started, and how that ended."""
     cut_short: bool
     """Whether its last line is half a line, as a machine that goes down leaves it; it is not counted."""
     problems: tuple[str, ...]
@@ -103,6 +106,7 @@ def parse_ledger(text: bytes, where: str) -> Ledger:
             remedy="fetch it again",
         )
     counts: dict[str, Counter[Attempt]] = {name: Counter() for name in ("start", "measured", "failed")}
+    last: dict[Attempt, tuple[Moment, TrialEnd | None]] = {}
     wrong: list[str] = []
     for number, line in enumerate(lines[1:], 2):
         try:
@@ -114,8 +118,11 @@ def parse_ledger(text: bytes, where: str) -> Ledger:
             wrong.append(f"line {number}: the session begins a second time")
         elif isinstance(event, TrialStart):
             counts["start"][event.trial, event.attempt] += 1
+            last[event.trial, event.attempt] = event.at, None
         elif event.outcome != "stopped":
             counts[event.outcome][event.trial, event.attempt] += 1
+            if started := last.get((event.trial, event.attempt)):
+                last[event.trial, event.attempt] = started[0], event
     more = f" (and {len(wrong) - 1} more lines)" if len(wrong) > 1 else ""
     return Ledger(
         path=where,
@@ -123,6 +130,7 @@ def parse_ledger(text: bytes, where: str) -> Ledger:
         starts=counts["start"],
         measured=counts["measured"],
         failed=counts["failed"],
+        last=last,
         cut_short=bool(rest),
         problems=(f"{where}: {wrong[0]}{more}",) if wrong else (),
     )

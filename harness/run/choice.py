@@ -10,7 +10,7 @@ from pathlib import Path
 
 from harness.data.fetch import Resolved
 from harness.errors import UserError
-from harness.plan import estimate, plan, selection
+from harness.plan import estimate, known_names, plan, selection
 from harness.plan.plan import Planned
 from harness.plan.selection import supported
 from harness.record import Gpu, LeftOut, Record, TrialSpec, store
@@ -127,7 +127,7 @@ def _nothing_able(setup: RunSetup, card: Gpu | None, left_out: Sequence[LeftOut]
 
 
 def _have_files(setup: RunSetup, able: Sequence[Planned]) -> None:
-    """Raises UserError for a workload that is no file here, which each of its trials would fail by.
+    """Raises UserError for a workload that is no file here, or a name that it has not: its trials would fail.
 
     A program of the image's own may need none.
     """
@@ -141,6 +141,9 @@ def _have_files(setup: RunSetup, able: Sequence[Planned]) -> None:
                 f"plan '{setup.plan.name}': '{workload}' is no workload{nearest(workload, known)}",
                 remedy=f"name a file of {folder.relative_to(setup.root)}/",
             )
+    for measure in setup.plan.measure:
+        for problem in known_names.problems(setup.root, measure):
+            raise UserError(f"plan '{setup.plan.name}': {problem}", remedy="correct it in plans/")
 
 
 def narrowed(setup: RunSetup, keep: Keep) -> RunSetup:

@@ -7,13 +7,14 @@ from functools import cache
 from pathlib import Path
 
 from harness.engine.base import Exit
-from harness.engine.local import LOG
+from harness.engine.local import FLOOD_BYTES, LOG, keep_end
 from harness.image.catalog import load_images
 from harness.image.lock import lock_packages
 from harness.record import Record, Session, store
 from harness.run import assemble, ledger
 from harness.run.assemble import Started
 from harness.telemetry import recorder
+from harness.units import size
 
 SAID_LINES = 6
 
@@ -49,6 +50,8 @@ def conclude(
     record = assemble.judged(_with_changes(earlier, recorder.added(made, work)))
     store.write_record(root, opened, record)
     ledger.trial_ended(root, opened, record, say)
+    if (printed := keep_end(work / LOG, 2 * FLOOD_BYTES)) > FLOOD_BYTES:
+        say(f"{record.trial.id} printed {size(printed)} or more: it was measured with the time to print them")
     if record.failure is not None:
         _say_log(exit.log, work, say)
     return record

@@ -18,6 +18,7 @@ from report.charts.drawing import as_png, draw, undrawn
 from report.charts.style import DARK
 from report.page.filters import FILTERS, inert
 from report.page.page import Page
+from report.page.parts.acceptance import AcceptanceView
 from report.page.values import Picture
 
 SCRIPTS = ("page.js",)
@@ -100,6 +101,12 @@ def comment(page: Page | None, problems: Sequence[str] = ()) -> str:
         "comment.md", no_picture, inert_markdown, page=page, problems=shown, count=len(problems)
     )
     return written if len(written) <= MOST_CHARACTERS else f"{written[:MOST_CHARACTERS]}\n\n… cut here"
+
+
+def clause(view: AcceptanceView) -> str:
+    """What a delivered machine must reach, as the terminal shows it: the page's own table and words."""
+    written = _markdown("clause.md", lambda *_: Markup(""), str, view=view)
+    return re.sub(r"\n{2,}", "\n", written).replace("**", "").strip()
 
 
 def _html(page: Page, drawings: _Drawings) -> str:

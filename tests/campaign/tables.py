@@ -9,7 +9,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from commands.quote import checked
+from commands.quote import answered
 from harness import settings
 from harness.engine.site import load_site
 from harness.image.catalog import load_images
@@ -20,7 +20,7 @@ from harness.record.published.cards import load_cards
 from harness.record.published.claims import load_claims
 from harness.redact import Names, kept
 from harness.units import seconds_of
-from report.cost.purchase import Quote, load_purchase
+from report.buying.purchase import Offer, load_purchase
 from tests.campaign.attack import Attack
 from tests.campaign.mutation import TEXTS, changed, changed_toml, drawn
 from tests.helpers import ROOT
@@ -33,7 +33,7 @@ utilisation = { low = 0.4, best = 0.6, high = 0.8 }
 electricity_price = 0.3
 hours_on = "Card A"
 
-[[quote]]
+[[offer]]
 card = "Card A"
 price = 1999
 currency = "EUR"
@@ -41,7 +41,7 @@ date = 2026-01-31
 source = "an offer"
 watts = 350
 
-[[quote]]
+[[offer]]
 card = "Card B"
 price_per_hour = { low = 1.5, best = 2, high = 3 }
 currency = "EUR"
@@ -132,9 +132,9 @@ def _environment(rng: Random, root: Path) -> None:
 
 def _asked(root: Path, text: str) -> None:
     """An answer to one of the interview's questions; what it refuses, it asks again."""
-    for field in Quote.model_fields:
+    for field in Offer.model_fields:
         with suppress(ValueError):
-            checked(Quote, field, text)
+            answered(Offer, field, text)
 
 
 NAMES: tuple[Callable[[Path, str], Any], ...] = (

@@ -33,14 +33,14 @@ DESKS = FILE.replace("Card A", "cpu-2-cores").replace("Card B", "cpu-1-core").re
 DESKS = DESKS.replace("resnet50", "resnet18").replace("fp16-master", "fp32-ieee")
 PAPER = FILE.replace("Card A", bundled.PAPER, 1).replace("Card B", "Constructed Card B", 1)
 RENTED = """
-[[quote]]
+[[offer]]
 card = "Card C"
 price_per_hour = { low = 0.5, best = 0.8, high = 0.9 }
 currency = "EUR"
 date = 2026-02-20
 source = "a third constructed offer"
 
-[[quote]]
+[[offer]]
 card = "Card Z"
 price = 900
 currency = "EUR"

@@ -15,7 +15,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from report.cost.purchase import Purchase
+from report.buying.purchase import Purchase
 from tests.helpers import figures_bought, figures_claimed, figures_compared, figures_run
 from tests.helpers.figures_read import MARGIN, Report, read
 from tests.helpers.plain import plain

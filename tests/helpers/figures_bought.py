@@ -4,23 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
-from report.acceptance import delivery
-from report.acceptance.clause import Clause, Demand
-from report.acceptance.delivery import DemandResult
-from report.cost import inputs, model, sensitivity
-from report.cost.inputs import CostInputs
-from report.cost.mix import MixLine
-from report.cost.model import CardAnswer, CostAnswer
-from report.cost.sensitivity import Sensitivity
+from report.buying import cost_inputs, cost_model, delivery, sensitivity
+from report.buying.clause import Clause, Demand
+from report.buying.cost_inputs import CostInputs
+from report.buying.cost_model import CardAnswer, CostAnswer
+from report.buying.delivery import DemandResult
+from report.buying.workload_mix import MixLine
 from tests.helpers.figures_read import Report, first_trial, key, length
 
 
 def costs(report: Report) -> dict[str, Any] | None:
     """Where there is a buyer's file, every number of the costs."""
-    found = inputs.cost_inputs(report.groups, report.analysis.trials, report.cards, report.purchase)
+    found = cost_inputs.cost_inputs(report.groups, report.analysis.trials, report.cards, report.purchase)
     if found is None or report.purchase is None:
         return None
-    result = model.answer(found.numbers)
+    result = cost_model.answer(found.numbers)
     return {
         "inputs": found.numbers.inputs,
         "site": found.numbers.limits,
@@ -29,7 +27,10 @@ def costs(report: Report) -> dict[str, Any] | None:
         "mix": [_line(line) for line in found.lines],
         "hours_are_on": found.offers[found.numbers.hours_on].name,
         "time_over": _time_over(found),
-        "sensitivity": _sensitivity(found, result),
+        "alone": [_costs(card) for card in report.analysis.costs.answers["alone"].cards]
+        if report.analysis.costs and "alone" in report.analysis.costs.answers
+        else None,
+        "most_moving": _most_moving(found, result),
     }
 
 
@@ -39,31 +40,26 @@ def _offer(found: CostInputs, result: CostAnswer, i: int) -> dict[str, Any]:
         "name": offer.name,
         "machine": offer.machine,
         "card": offer.card,
-        "quoted": offer.quote is not None,
+        "quoted": offer.offer is not None,
         "rented": card.rented,
         "price": card.price,
         "watts": card.watts,
         "board_watts": card.board_watts,
         "power_measured": found.measured_power[i],
         "fits": card.fits,
-        "unit_seconds": card.seconds,
         "costs": _costs(result.cards[i]),
     }
 
 
 def _costs(found: CardAnswer) -> dict[str, Any]:
-    """Each a range of low, best and high; those of `works` are of one unit of each line of the mix."""
+    """Each a range of low, best and high."""
     return {
         "how_many": found.count,
         "hours": found.hours,
-        "hour": found.hourly,
         "year": found.cost,
         "kwh": found.kwh,
-        "times_the_work": found.times,
         "over_cheapest": found.ratio,
-        "energy_over_cheapest": found.energy,
         "break_even_price": found.break_even,
-        "works": [{"cost": row.cost, "joules": row.joules, "a_year": row.year} for row in found.rows],
     }
 
 
@@ -73,8 +69,6 @@ def _line(line: MixLine) -> dict[str, Any]:
         "key": key(line.key),
         "protocol_length": length(line.length),
         "hours": line.hours,
-        "unit": line.unit,
-        "epochs": line.epochs,
         "stands_on": [cell and first_trial(cell) for cell in line.cells],
     }
 
@@ -90,21 +84,19 @@ def _time_over(found: CostInputs) -> dict[str, Any]:
     }
 
 
-def _sensitivity(found: CostInputs, result: CostAnswer) -> list[Any]:
-    """Of the two cheapest: how far each input moves the ratio of their costs, and where the ranking turns."""
+def _most_moving(found: CostInputs, result: CostAnswer) -> dict[str, Any] | None:
+    """Of the two cheapest: the input that moves their ratio most, and where the ranking turns."""
     if len(result.order) < 2:
-        return []
-    return [_lever(one) for one in sensitivity.sensitivities(found.numbers, *result.order[:2])]
-
-
-def _lever(found: Sensitivity) -> dict[str, Any]:
+        return None
+    most = sensitivity.most_moving(found.numbers, *result.order[:2])
+    if most is None:
+        return None
     return {
-        "input": found.key,
-        "values": found.values,
-        "ratio_at_low": found.at_low,
-        "ratio_at_high": found.at_high,
-        "ranking_turns_at": found.flip,
-        "within_its_range": found.within,
+        "input": most.name,
+        "offer": most.of,
+        "values": most.values,
+        "reach": most.reach,
+        "ranking_turns_at": most.flip,
     }
 
 

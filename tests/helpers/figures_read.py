@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from harness.record.published.cards import Card
-from report.acceptance.clause import MARGIN
 from report.analysis import Analysis, Question, analyse, evidence_in
+from report.buying.clause import MARGIN
+from report.buying.purchase import Purchase
 from report.compare.cells import Cell, Ratio
 from report.compare.figures import Figure
 from report.compare.groups import ComparisonGroup
 from report.compare.spread import UnitBand
-from report.cost.purchase import Purchase
 from report.stats.intervals import Interval
 from report.trials.key import Key, ProtocolLength
 from report.trials.trial import TrialResult

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from report.cost.inputs import INPUTS, CardNumbers, Numbers, Range, RowNumbers
+from report.buying.cost_inputs import INPUTS, CardNumbers, Numbers, Range
 
 FILE = """\
 currency = "EUR"
@@ -19,7 +19,7 @@ residual_share = { low = 0, best = 0.1, high = 0.2 }
 host_price = 1500
 host_watts = 120
 
-[[quote]]
+[[offer]]
 card = "Card A"
 price = 2000
 currency = "EUR"
@@ -27,7 +27,7 @@ date = 2026-01-05
 source = "a constructed offer"
 watts = 300
 
-[[quote]]
+[[offer]]
 card = "Card B"
 price = { low = 3000, best = 3200, high = 3500 }
 currency = "EUR"
@@ -54,7 +54,11 @@ def around(value: float, part: float) -> Range:
     return value * (1 - part), value, value * (1 + part)
 
 
-def card(name: str, price: Range | None, seconds: tuple[float | None, ...], **changes: object) -> CardNumbers:
+Made = tuple[CardNumbers, tuple[float | None, ...]]
+"""A card, and its seconds for one unit of each row's work."""
+
+
+def card(name: str, price: Range | None, seconds: tuple[float | None, ...], **changes: object) -> Made:
     """A card that is bought, of 300 W throughout."""
     values: dict[str, object] = {
         "name": name,
@@ -63,28 +67,27 @@ def card(name: str, price: Range | None, seconds: tuple[float | None, ...], **ch
         "watts": tuple((300.0, 300.0, 300.0) for _ in seconds),
         "board_watts": 300.0,
         "fits": True,
-        "seconds": tuple(None if one is None else around(one, 0.1) for one in seconds),
     }
-    return CardNumbers(**{**values, **changes})  # type: ignore[arg-type]
+    return CardNumbers(**{**values, **changes}), seconds  # type: ignore[arg-type]
 
 
-def speeds(cards: tuple[CardNumbers, ...], part: float) -> tuple[tuple[tuple[Range | None, ...], ...], ...]:
+def speeds(cards: tuple[Made, ...], part: float) -> tuple[tuple[tuple[Range | None, ...], ...], ...]:
     """Each card's time over each other's, give or take a part that is the same both ways round."""
 
-    def over(one: Range | None, other: Range | None) -> Range | None:
+    def over(one: float | None, other: float | None, same: bool) -> Range | None:
         if one is None or other is None:
             return None
-        best = one[1] / other[1]
-        return (1.0, 1.0, 1.0) if one is other else (best / (1 + part), best, best * (1 + part))
+        best = one / other
+        return (1.0, 1.0, 1.0) if same else (best / (1 + part), best, best * (1 + part))
 
     return tuple(
-        tuple(tuple(over(a, b) for a, b in zip(mine.seconds, his.seconds, strict=True)) for his in cards)
+        tuple(tuple(over(a, b, mine is his) for a, b in zip(mine[1], his[1], strict=True)) for his in cards)
         for mine in cards
     )
 
 
 def numbers(
-    *cards: CardNumbers, hours: tuple[float, ...] = (30.0, 10.0), part: float = 0.08, **changes: Range
+    *cards: Made, hours: tuple[float, ...] = (30.0, 10.0), part: float = 0.08, **changes: Range
 ) -> Numbers:
     """A buyer whose site is certain unless `changes` says otherwise."""
     site = {
@@ -100,8 +103,8 @@ def numbers(
     return Numbers(
         inputs={**inputs, **changes},
         limits={"budget": None, "cards": None, "slots": None, "watts": None},
-        cards=cards,
-        rows=tuple(RowNumbers(f"row {k}", one) for k, one in enumerate(hours)),
+        cards=tuple(one for one, _ in cards),
+        hours=hours,
         hours_on=0,
         speed=speeds(cards, part),
     )

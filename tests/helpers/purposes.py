@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from report.analysis import Analysis, Question, analyse, evidence_in
-from report.cost.purchase import parse_purchase
+from report.buying.purchase import parse_purchase
 from report.page.build import WrittenPage, page_of, write
 from report.page.page import Page
 from report.trials import reading

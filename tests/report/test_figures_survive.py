@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from report.cost.purchase import parse_purchase
+from report.buying.purchase import parse_purchase
 from tests.helpers.cases import CASES, Case
 from tests.helpers.checks import GOLDEN
 from tests.helpers.figures import figures_of

@@ -8,11 +8,9 @@ files; a `[[tables]]` is many claims in few lines.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from functools import cached_property
 from math import inf
 from pathlib import Path
 from typing import Any, TypeVar
@@ -21,16 +19,12 @@ from pydantic import ValidationError
 
 from harness.errors import UserError
 from harness.record import Claim, Curve, DeviceKind, Model, Side, Study, parse_toml
+from harness.record.problems import Problem, TomlLines, causes, of_validation, told
 from harness.record.published.cards import FILE as CARDS
 from harness.record.published.cards import Card, find, in_class, load_cards, plain_name, sold_with
 from harness.record.published.claim import ClaimTable, written_out
 
 FOLDER = Path("results") / "claims"
-MOST_PLACE = 120
-"""Characters of a claim's name that a problem repeats."""
-MOST_PROBLEMS, MOST_OF_ONE = 20, 300
-"""What one message lists: the first problems, and so many characters of each."""
-
 UNITS = {
     "protocol_seconds": ("s",),
     "epoch_seconds": ("s",),
@@ -59,8 +53,18 @@ UNITS = {
     "seconds_to_target": ("s",),
 }
 """What a metric may be told in; a ratio of any is told as "x"."""
-MOST_OF_UNIT = {"fraction": 1, "AUC": 1, "%": 100}
-"""The largest figure of a unit that is a share."""
+MOST_OF_UNIT = {
+    "fraction": 1,
+    "AUC": 1,
+    "%": 100,
+    "x": 1e4,
+    "s": 1e9,
+    "B": 1e14,
+    "images/s": 3e6,
+    "tokens/s": 1e8,
+    "samples/s": 1e11,
+}
+"""The largest figure of a unit that can be meant; of a rate, of one card."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,10 +105,10 @@ class ClaimSet:
 def load_claims(root: Path) -> ClaimSet:
     """The claims below `root`; none where there is no folder.
 
-    Raises UserError that lists the first problems of all files, each as `path:line: field: message`, and
-    counts the rest, so that nothing is made of a part of them. Cards are checked where `root` has a table.
+    Raises UserError with a line for each cause in all files, as `path:line: field: message`, so that
+    nothing is made of a part of them. Cards are checked where `root` has a table.
     """
-    known = {card.name for card in load_cards(root)} if (root / CARDS).exists() else None
+    known = {card.name: card for card in load_cards(root)} if (root / CARDS).exists() else None
     files = [
         _ClaimReader(path, str(path.relative_to(root)), known)
         for path in sorted((root / FOLDER).glob("*.toml"))
@@ -113,10 +117,8 @@ def load_claims(root: Path) -> ClaimSet:
     problems += _stated_twice([(claim, place) for file in files for claim, place in file.claims])
     problems += _named_twice([(study, place) for file in files for study, place in file.studies])
     if problems:
-        listed = "\n  ".join(problem[:MOST_OF_ONE] for problem in problems[:MOST_PROBLEMS])
-        if len(problems) > MOST_PROBLEMS:
-            listed += f"\n  … and {len(problems) - MOST_PROBLEMS} more"
         noun = "problem" if len(problems) == 1 else "problems"
+        listed = "\n  ".join(causes(problems))
         raise UserError(
             f"{len(problems)} {noun} in the claims\n  {listed}", remedy="correct the fields named"
         )
@@ -125,10 +127,10 @@ def load_claims(root: Path) -> ClaimSet:
     return ClaimSet(claims, curves, tuple(study for file in files for study, _ in file.studies))
 
 
-def _stated_twice(claims: Sequence[tuple[Claim, str]]) -> Iterator[str]:
+def _stated_twice(claims: Sequence[tuple[Claim, Problem]]) -> Iterator[Problem]:
     """Ids that stand twice, and figures of the same source, metric and sides under two ids."""
-    by_id: dict[str, str] = {}
-    by_figure: dict[tuple[object, ...], str] = {}
+    by_id: dict[str, Problem] = {}
+    by_figure: dict[tuple[object, ...], Problem] = {}
     for claim, place in claims:
         figure = (
             (claim.study, claim.kind, claim.workload, claim.protocol),
@@ -138,21 +140,22 @@ def _stated_twice(claims: Sequence[tuple[Claim, str]]) -> Iterator[str]:
             (claim.relation, claim.card_class, claim.words, claim.source),
         )
         if claim.id in by_id:
-            yield f"{place}.id: stands in {by_id[claim.id]} too"
+            yield place.of("id", f"stands in {by_id[claim.id].place} too")
         elif figure in by_figure:
-            yield f"{place}: is the same figure as {by_figure[figure]}: the same source, metric and sides"
+            there = by_figure[figure].place
+            yield place.of("", f"is the same figure as {there}: the same source, metric and sides")
         by_id.setdefault(claim.id, place)
         by_figure.setdefault(figure, place)
 
 
-def _named_twice(studies: Sequence[tuple[Study, str]]) -> Iterator[str]:
+def _named_twice(studies: Sequence[tuple[Study, Problem]]) -> Iterator[Problem]:
     """Ids and names that two studies have."""
     for field in ("id", "name"):
-        known: dict[str, str] = {}
+        known: dict[str, Problem] = {}
         for study, place in studies:
             value = getattr(study, field)
             if value in known:
-                yield f"{place}.{field}: stands in {known[value]} too"
+                yield place.of(field, f"stands in {known[value].place} too")
             known.setdefault(value, place)
 
 
@@ -172,102 +175,79 @@ M = TypeVar("M", bound=Model)
 class _ClaimReader:
     """One file's claims, each with its place, its curves, and what is wrong in it."""
 
-    def __init__(self, path: Path, shown: str, known: set[str] | None) -> None:
-        self.problems: list[str] = []
-        self.claims: list[tuple[Claim, str]] = []
+    def __init__(self, path: Path, shown: str, known: Mapping[str, Card] | None) -> None:
+        self.problems: list[Problem] = []
+        self.claims: list[tuple[Claim, Problem]] = []
         self.curves: list[Curve] = []
-        self.studies: list[tuple[Study, str]] = []
+        self.studies: list[tuple[Study, Problem]] = []
         self._shown = shown
         self._used: set[str] = set()
-        self._matched: dict[str, list[int]] = {}
         try:
             text = path.read_bytes()
             content = parse_toml(text)
         except (OSError, ValueError) as error:
-            self.problems.append(f"{shown}: the whole: is not readable TOML ({error})")
+            self.problems.append(Problem(shown, None, "the whole", f"is not readable TOML ({error})"))
             return
-        self._lines = text.decode().splitlines()
+        self._lines = TomlLines(text.decode())
         self._read(content, known)
 
-    def _problem(self, field: str, message: str) -> None:
-        self.problems.append(f"{self._place(field)}: {message}")
+    def _problem(self, place: Problem, field: str, message: str) -> None:
+        self.problems.append(place.of(field, message))
 
-    def _place(self, field: str) -> str:
-        """The file, the line of the field's table or key where it can be found, and the field."""
-        table, _, rest = field.partition(".")
-        line = self._line_of_entry(table, rest) or self._line_matching(rf"\[+{re.escape(table)}\]+", 0)
-        half = MOST_PLACE // 2
-        told = field if len(field) <= MOST_PLACE else f"{field[:half]}…{field[-half:]}"
-        return f"{self._shown}:{line}: {told}" if line else f"{self._shown}: {told}"
+    def _place(self, *loc: str | int, name: str = "") -> Problem:
+        """Where a table stands, without a problem yet; `name` is what it is told by."""
+        told = name or ".".join(map(str, loc))
+        return Problem(self._shown, self._lines.at(loc), told, "")
 
-    def _line_of_entry(self, table: str, rest: str) -> int | None:
-        name = rest.partition(".")[0]
-        if table in ("claims", "curves", "tables", "studies") and name.isdecimal():
-            return self._line_matching(rf"\[\[{table}\]\]", int(name))
-        if table == "claims":
-            ids = (claim_id for claim_id in self._ids if rest.startswith(f"{claim_id}."))
-            return self._lines_of_ids.get(rest if rest in self._ids else max(ids, key=len, default=""))
-        return self._line_matching(rf'["\']?{re.escape(rest)}["\']?\s*=', 0) if rest else None
-
-    def _line_matching(self, pattern: str, skip: int) -> int | None:
-        # A file has hundreds of claims, and asks for one place of each.
-        if pattern not in self._matched:
-            like = re.compile(rf"\s*{pattern}")
-            self._matched[pattern] = [at for at, line in enumerate(self._lines, 1) if like.match(line)]
-        found = self._matched[pattern]
-        return found[skip] if len(found) > skip else None
-
-    @cached_property
-    def _lines_of_ids(self) -> dict[str, int]:
-        like = re.compile(r"""\s*id\s*=\s*["']([^"']*)["']""")
-        found = [(match[1], at) for at, line in enumerate(self._lines, 1) if (match := like.match(line))]
-        return dict(reversed(found))
-
-    def _read(self, content: Mapping[str, Any], known: set[str] | None) -> None:
-        given = content.get("claims")
-        tables = given if isinstance(given, list) else []
-        self._ids = {str(table.get("id")) for table in tables if isinstance(table, dict)}
-        shape = self._model(_Shape, "", content)
+    def _read(self, content: Mapping[str, Any], known: Mapping[str, Card] | None) -> None:
+        shape = self._model(_Shape, Problem(self._shown, None, "", ""), content)
         if shape is None:
             return
         for key in sorted(shape.defaults.keys() - Claim.model_fields.keys()):
-            self._problem(f"defaults.{key}", "unknown key")
+            self._problem(self._place("defaults", key), "", "unknown key")
         self._read_studies(shape)
-        cards = None if known is None else known | shape.cards.keys()
-        for where, table in self._entries(shape):
-            claim = self._model(Claim, where, self._spoken(where, shape.defaults | table, shape.caveats))
+        cards = None if known is None else {**dict.fromkeys(shape.cards), **known}
+        for place, table in self._entries(shape):
+            claim = self._model(Claim, place, self._spoken(place, shape.defaults | table, shape.caveats))
             if claim:
-                self.claims.append((claim, self._place(where)))
-                self.problems += [self._place(f"{where}.{fault}") for fault in _faults(claim, cards)]
+                self.claims.append((claim, place))
+                self.problems += [place.of(field, fault) for field, fault in _faults(claim, cards)]
         shared = {key: value for key, value in shape.defaults.items() if key in Curve.model_fields}
         for number, table in enumerate(shape.curves):
-            curve = self._model(Curve, f"curves.{number}", shared | table)
+            place = self._place("curves", number)
+            curve = self._model(Curve, place, shared | table)
             if curve:
                 self.curves.append(curve)
-                faults = _curve_faults(curve, cards)
-                self.problems += [self._place(f"curves.{number}.{fault}") for fault in faults]
+                self.problems += [place.of(field, fault) for field, fault in _curve_faults(curve, cards)]
         for key in sorted(shape.caveats.keys() - self._used):
-            self._problem(f"caveats.{key}", "no claim names it")
+            self._problem(self._place("caveats", key), "", "no claim names it")
         named = {side.card for claim, _ in self.claims for side in sides(claim)}
         for card in sorted(shape.cards.keys() - named):
-            self._problem(f"cards.{card}", "no claim names it")
+            self._problem(self._place("cards", card), "", "no claim names it")
 
     def _read_studies(self, shape: _Shape) -> None:
         for number, table in enumerate(shape.studies):
-            study = self._model(Study, f"studies.{number}", table)
+            place = self._place("studies", number)
+            study = self._model(Study, place, table)
             if study:
-                self.studies.append((study, self._place(f"studies.{number}")))
+                self.studies.append((study, place))
 
-    def _entries(self, shape: _Shape) -> Iterator[tuple[str, dict[str, Any]]]:
+    def _entries(self, shape: _Shape) -> Iterator[tuple[Problem, dict[str, Any]]]:
         """The place of each claim, and what the file has of it: those of its own, then those of tables."""
         for number, table in enumerate(shape.claims):
-            yield f"claims.{table.get('id', number)}", table
+            yield self._place("claims", number, name=f"claims.{told(str(table.get('id', number)))}"), table
         for number, given in enumerate(shape.tables):
-            made = self._model(ClaimTable, f"tables.{number}", given)
-            for claim in written_out(made, shape.defaults) if made else ():
-                yield f"tables.{number}.{claim['id']}", claim
+            made = self._model(ClaimTable, self._place("tables", number), given)
+            if made is None:
+                continue
+            rows = [self._place("tables", number, "rows", row) for row in range(len(made.rows))]
+            for place, row in zip(rows, made.rows, strict=True):
+                if fault := made.row_fault(row):
+                    self._problem(place, "", fault)
+            for at, claim in written_out(made, shape.defaults):
+                yield replace(rows[at], field=f"tables.{number}.{told(claim['id'])}"), claim
 
-    def _spoken(self, where: str, table: dict[str, Any], sentences: Mapping[str, str]) -> dict[str, Any]:
+    def _spoken(self, place: Problem, table: dict[str, Any], sentences: Mapping[str, str]) -> dict[str, Any]:
         keys, why = table.get("caveats", []), table.get("why")
         if not isinstance(keys, list) or not all(isinstance(key, str) for key in keys):
             return table
@@ -276,21 +256,17 @@ class _ClaimReader:
         for key in keys:
             if key not in sentences:
                 field = "why" if key == why else "caveats"
-                self._problem(f"{where}.{field}", f"'{key}' is not in [caveats]")
+                self._problem(place, field, f"'{key}' is not in [caveats]")
         self._used.update(keys)
         spoken = {"caveats": [sentences[key] for key in keys if key in sentences]}
         return table | spoken | ({"why": sentences.get(why, why)} if isinstance(why, str) else {})
 
-    def _model(self, model: type[M], where: str, table: Mapping[str, Any]) -> M | None:
+    def _model(self, model: type[M], place: Problem, table: Mapping[str, Any]) -> M | None:
         try:
             return model.model_validate(table)
         except ValidationError as error:
-            for problem in error.errors(include_url=False):
-                field = ".".join(str(part) for part in (where, *problem["loc"]) if part != "")
-                unknown = problem["type"] == "extra_forbidden"
-                self._problem(
-                    field, "unknown key" if unknown else problem["msg"].removeprefix("Value error, ")
-                )
+            for found in of_validation(error, self._shown, self._lines):
+                self._problem(replace(place, line=place.line or found.line), found.field, found.message)
             return None
 
 
@@ -307,61 +283,66 @@ def sides(claim: Claim) -> tuple[Side, ...]:
     return tuple(side for pair in own for side in pair if side is not None)
 
 
-def _faults(claim: Claim, cards: set[str] | None) -> Iterator[str]:
+def _faults(claim: Claim, cards: Mapping[str, Card | None] | None) -> Iterator[tuple[str, str]]:
     yield from _form_faults(claim)
     yield from _class_faults(claim)
     if claim.metric.endswith("_to_target") != (claim.target is not None):
-        yield "target: the time to a target names it, and no other metric has one"
+        yield "target", "the time to a target names it, and no other metric has one"
     if claim.value is None and claim.words is None:
-        yield "value: a claim without a value is a claim in words"
+        yield "value", "a claim without a value is a claim in words"
     if claim.value is not None and claim.value <= 0:
-        yield f"value: {claim.value:g} is not above 0, as every ratio and every figure is"
-    if claim.value is not None and claim.value > (most := MOST_OF_UNIT.get(claim.unit, inf)):
-        yield f"value: {claim.value:g} is above {most}, the most of its unit"
+        yield "value", f"{claim.value:g} is not above 0, as every ratio and every figure is"
+    most = MOST_OF_UNIT.get(claim.unit, inf) * (claim.of.gpus or 1 if claim.unit.endswith("/s") else 1)
+    if claim.value is not None and claim.value > most:
+        yield "value", f"{claim.value:g} is above {most:g}, the most of its unit"
+    of = cards.get(claim.of.card or "") if cards else None
+    memory_bytes = of.memory_gb * 2**30 * (claim.of.gpus or 1) if of else inf
+    if claim.value is not None and claim.unit == "B" and claim.value > memory_bytes:
+        yield "value", f"{claim.value:g} bytes are more than the memory of {claim.of.card}"
     units = ("x",) if claim.kind == "ratio" else (*UNITS[claim.metric], *(["x"] * (claim.kind == "trend")))
     if claim.unit not in units:
-        yield f"unit: '{claim.unit}' is no unit of it; it is told in {' or '.join(units)}"
+        yield "unit", f"'{claim.unit}' is no unit of it; it is told in {' or '.join(units)}"
     if not claim.source.strip():
-        yield "source: is empty"
+        yield "source", "is empty"
     for card in sorted({side.card for side in sides(claim) if side.card}):
         if cards is not None and card not in cards:
-            yield f"of.card: '{card}' is neither in {CARDS} nor in [cards]{nearest(card, cards)}"
+            yield "of.card", f"'{card}' is neither in {CARDS} nor in [cards]{nearest(card, cards)}"
 
 
-def _form_faults(claim: Claim) -> Iterator[str]:
+def _form_faults(claim: Claim) -> Iterator[tuple[str, str]]:
     compares = claim.kind in ("ratio", "order")
     if claim.kind != "trend" and compares != (claim.over is not None):
-        yield f"over: a claim of kind '{claim.kind}' {'needs a' if compares else 'has no'} second side"
+        yield "over", f"a claim of kind '{claim.kind}' {'needs a' if compares else 'has no'} second side"
     if claim.is_direction and (claim.relation == "equal" or claim.value is not None):
-        yield f"relation: {'an order' if compares else 'a trend'} is less or greater, and has no value"
+        yield "relation", f"{'an order' if compares else 'a trend'} is less or greater, and has no value"
     places = {point.at for point in claim.points}
     if len(places) < 2 if claim.kind == "trend" else places:
-        yield "points: a trend has two or more at different places, and no other kind has any"
+        yield "points", "a trend has two or more at different places, and no other kind has any"
     if len({point.over is None for point in claim.points}) > 1:
-        yield "points: all have a second side, or none has"
+        yield "points", "all have a second side, or none has"
 
 
-def _class_faults(claim: Claim) -> Iterator[str]:
+def _class_faults(claim: Claim) -> Iterator[tuple[str, str]]:
     measured_on = any(side.card for side in sides(claim))
     if claim.kind == "absolute" and claim.of.card is None:
-        yield "of.card: an absolute figure stands for one card"
+        yield "of.card", "an absolute figure stands for one card"
     if claim.kind == "absolute" and claim.reconstructed:
-        yield "reconstructed: an absolute figure needs the published protocol itself"
+        yield "reconstructed", "an absolute figure needs the published protocol itself"
     if claim.kind == "absolute" and claim.card_class is not None:
-        yield "card_class: an absolute figure is claimed for its own card alone"
+        yield "card_class", "an absolute figure is claimed for its own card alone"
     if claim.card_class is not None and measured_on and claim.why is None:
-        yield "why: a claim that was measured on one card says why it is claimed for a class"
+        yield "why", "a claim that was measured on one card says why it is claimed for a class"
 
 
-def _curve_faults(curve: Curve, cards: set[str] | None) -> Iterator[str]:
+def _curve_faults(curve: Curve, cards: Mapping[str, Card | None] | None) -> Iterator[tuple[str, str]]:
     for name in ("train_loss", "valid_loss", "quality"):
         count = len(getattr(curve, name))
         if count != len(curve.epochs):
-            yield f"{name}: has {count} values for {len(curve.epochs)} epochs"
+            yield name, f"has {count} values for {len(curve.epochs)} epochs"
     if list(curve.epochs) != list(range(1, len(curve.epochs) + 1)):
-        yield "epochs: do not count from 1"
+        yield "epochs", "do not count from 1"
     if curve.side.card and cards is not None and curve.side.card not in cards:
-        yield f"side.card: '{curve.side.card}' is neither in {CARDS} nor in [cards]"
+        yield "side.card", f"'{curve.side.card}' is neither in {CARDS} nor in [cards]"
 
 
 def speaks_of(

@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from report.analysis import Analysis
+from report.buying.cost_inputs import Range
+from report.buying.costs import Costs
+from report.buying.purchase import Use
 from report.compare.cells import Cell, Ratio, time_breakdown
 from report.compare.pairs import Benchmark, Expectation, SpeedRange
-from report.cost.costs import Costs
-from report.cost.inputs import Range
 from report.page.names import work
 from report.page.one.measured import gain_of, rate, waits_for_input
 from report.page.one.pictures import TimePicture, time_picture
@@ -145,10 +146,10 @@ def _money(costs: Costs | None, pair: tuple[System, System]) -> Iterator[Fact]:
     if None in places:
         return
     answers = [costs.answer.cards[place] for place in places if place is not None]
-    quotes = [costs.inputs.offers[place].quote for place in places if place is not None]
+    offers = [costs.inputs.offers[place].offer for place in places if place is not None]
     currency = costs.inputs.purchase.currency
     prices = [
-        Quantity(quote.cost[1], currency, quote.cost[0], quote.cost[2]) if quote else None for quote in quotes
+        Quantity(offer.cost[1], currency, offer.cost[0], offer.cost[2]) if offer else None for offer in offers
     ]
     yield Fact(
         "money",
@@ -156,24 +157,13 @@ def _money(costs: Costs | None, pair: tuple[System, System]) -> Iterator[Fact]:
         tuple(prices),
         ratio=_over(prices),
         ahead="less",
-        data=tuple(quote.date if quote else None for quote in quotes),
-        note="rented" if any(quote and quote.rented for quote in quotes) else "",
+        data=tuple(offer.date if offer else None for offer in offers),
+        note="rented" if any(offer and offer.rented for offer in offers) else "",
     )
-    shared = [_quantity(answer.cost, currency) for answer in answers]
-    ratio = _cost_ratio(costs, places)
-    yield Fact("money", "cost-shared", tuple(shared), ratio=ratio, ahead="less")
-    if costs.idle is not None and costs.pair is not None:
-        first, second = costs.idle.first, costs.idle.second
-        alone, against = (first, second), costs.idle.ratio
-        if costs.pair[0] != places[0]:
-            alone, against = (second, first), (1 / against[2], 1 / against[1], 1 / against[0])
-        yield Fact(
-            "money",
-            "cost-alone",
-            tuple(_quantity(each, currency) for each in alone),
-            ratio=_quantity(against, "ratio", tied=against[0] <= 1 <= against[2]),
-            ahead="less",
-        )
+    for use, found in costs.answers.items():
+        each = tuple(_quantity(found.cards[place].cost, currency) for place in places if place is not None)
+        if any(each):
+            yield Fact("money", f"cost-{use}", each, ratio=_cost_ratio(costs, use, places), ahead="less")
     cheapest = costs.pair[0] if costs.pair else None
     turning = [
         _quantity(answer.break_even, currency) if place == cheapest else None
@@ -188,11 +178,10 @@ def _place_of(costs: Costs, system: System) -> int | None:
     return next(found, None)
 
 
-def _cost_ratio(costs: Costs, places: Sequence[int | None]) -> Quantity | None:
-    """The second's cost over the first's; the model has it over the cheapest's."""
-    assert costs.answer is not None and costs.pair is not None
-    ratio = costs.answer.cards[costs.pair[1]].ratio
-    if ratio is None:
+def _cost_ratio(costs: Costs, use: Use, places: Sequence[int | None]) -> Quantity | None:
+    """The second's cost over the first's; the costs have that of their own second over their first."""
+    ratio = costs.over[use] if costs.over else None
+    if ratio is None or costs.pair is None:
         return None
     low, best, high = ratio
     if costs.pair[1] != places[1]:

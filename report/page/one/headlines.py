@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from harness.record import FULL_PRECISION
 from report import text
 from report.analysis import Analysis
+from report.buying.costs import Costs
 from report.compare.cells import Cell
 from report.compare.pairs import Expectation
 from report.compare.precisions import best_of_each_workload
-from report.cost.costs import Costs
 from report.page.names import apart
 from report.page.one.measured import leading, rate
 from report.page.systems import Systems
@@ -41,7 +41,7 @@ def of_pair(expectation: Expectation, systems: Systems) -> Headline:
 
 
 def of_costs(costs: Costs, expectation: Expectation, systems: Systems) -> Headline:
-    """Speed of the two cheapest offers, and which costs less a year when shared with other work."""
+    """Speed of the two cheapest offers, and which costs less a year by the buyer's use."""
     assert costs.pair is not None and costs.answer is not None and costs.inputs.purchase is not None
     offers = [costs.inputs.offers[place] for place in costs.pair]
     cheaper, dearer = (systems.at(offer.machine, offer.card) for offer in offers)
@@ -55,6 +55,7 @@ def of_costs(costs: Costs, expectation: Expectation, systems: Systems) -> Headli
         "dearer": dearer,
         "amounts": [Quantity(each[1], currency, each[0], each[2]) if each else None for each in amounts],
         "cost_tied": costs.tied,
+        "use": costs.use,
     }
     return Headline("costs", data)
 

@@ -73,16 +73,13 @@ def _costs(analysis: Analysis, systems: Systems) -> PageOne:
     expectation = analysis.expectations[0]
     cells = list(expectation.cells)
     more = []
-    if costs.idle_turns:
-        cheaper = costs.pair[costs.cheaper_idle or 0] if costs.pair else 0
-        offer = costs.inputs.offers[cheaper]
+    if costs.other_winner is not None:
+        offer = costs.inputs.offers[costs.other_winner]
         name = systems.at(offer.machine, offer.card).name
-        more.append(Chip("care", "alone-turns", "costs", {"name": name}))
-    for offer in costs.inputs.offers:
-        if offer.quote and (analysis.question.now.date() - offer.quote.date).days > 365:
-            more.append(
-                Chip("care", "old-offer", "costs", {"name": systems.at(offer.machine, offer.card).name})
-            )
+        more.append(Chip("care", "use-turns", "costs", {"name": name, "use": costs.use}))
+    for one in costs.inputs.offers:
+        if one.measured and one.offer and (analysis.question.now.date() - one.offer.date).days > 365:
+            more.append(Chip("care", "old-offer", "costs", {"name": systems.at(one.machine, one.card).name}))
     return _assembled(
         analysis,
         Headline("costs", {"offers": len(costs.inputs.offers)}),

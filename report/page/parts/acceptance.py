@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from report.acceptance.clause import Demand
 from report.analysis import Analysis
+from report.buying.clause import Clause, Demand
 from report.page.systems import Systems
 from report.page.values import Command, Quantity
 
@@ -39,13 +39,15 @@ class AcceptanceView:
 
 def view(analysis: Analysis, systems: Systems) -> AcceptanceView | None:
     """Of the leading session; null where no work has two valid runs."""
-    rule = analysis.clause
-    if rule is None:
-        return None
+    return of_clause(analysis.clause) if analysis.clause else None
+
+
+def of_clause(rule: Clause, command: str = COMMAND) -> AcceptanceView:
+    """A clause, and the command that answers to it."""
     return AcceptanceView(
         share=1 - rule.margin,
         rows=tuple(_row(demand, rule.margin) for demand in rule.demands),
-        command=Command(COMMAND),
+        command=Command(command),
         unproven=rule.unproven,
         few_blocks=rule.few_blocks,
         disturbed=rule.disturbed,

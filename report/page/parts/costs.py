@@ -10,37 +10,41 @@ from typing import Any
 
 from report import text
 from report.analysis import Analysis
+from report.buying.cost_inputs import CostInputs, Range
+from report.buying.cost_model import Draws
+from report.buying.costs import Costs
+from report.buying.purchase import Use
+from report.buying.workload_mix import Caveat
 from report.charts.bars import Bar, Bars, Group
 from report.charts.marks import KeyEntry, Look
-from report.cost.costs import Costs
-from report.cost.inputs import CostInputs, Range
-from report.cost.model import Draws
 from report.page.filters import value
 from report.page.systems import Systems
 from report.page.values import Picture, Quantity, System
 
 OLD_DAYS = 90
-"""A quote that is older is marked."""
+"""An offer that is older is marked."""
 
-IN_MONEY = ("electricity_price", "host_price")
+IN_MONEY = ("price", "electricity_price", "host_price")
 
 
 @dataclass(frozen=True, slots=True)
 class OfferRow:
     """One offer: null for a cost where something that it needs is unknown, or the card does not fit."""
 
-    system: System
+    system: System | None
+    """Null where no record is of the card."""
     name: str
-    rented: bool
-    quoted: date | None
+    units: int
+    offered: date | None
     source: str
     old: bool
     price: Quantity | None
     shared: Quantity | None
     """A year's cost where other work fills the rest of the time."""
-    ratio: Quantity | None
-    """Its cost over the cheapest's; null for that one."""
     alone: Quantity | None
+    """The same where nothing does."""
+    ratio: Quantity | None
+    """By the buyer's use its cost over the cheapest's; null for that one."""
     hours: Quantity | None
     turns_at: Quantity | None
     """The price at which it costs as much as the cheapest; of that one, as much as the second."""
@@ -51,8 +55,6 @@ class OfferRow:
     fits: bool
     count: int | None
     """How many the limits allow; null without limits."""
-    times: Quantity | None
-    """How often so many do the work in a year."""
     missing: tuple[str, ...]
     """Works with hours that it has no figure of, with the reason."""
 
@@ -61,7 +63,7 @@ class OfferRow:
 class Assumption:
     """The input that the order depends on most, and where the two cheapest cost the same.
 
-    `name` is sharing, speed, price, watts, hours, or a key of the buyer's file; `of` is whose, or which work.
+    `name` is use, speed, price, watts, or a key of the buyer's file; `of` is whose.
     """
 
     name: str
@@ -69,18 +71,6 @@ class Assumption:
     over: str = ""
     value: Quantity | None = None
     turns_at: Quantity | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class LineRow:
-    """One line of the work on one offer: one unit of it."""
-
-    line: str
-    unit: str
-    offer: str
-    hours: float
-    cost: Quantity
-    joules: Quantity
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,18 +87,19 @@ class CostsView:
 
     state: str
     currency: str = ""
+    use: Use = "shared"
     own_mix: bool = False
     hours: float = 0.0
     hours_on: str = ""
     rows: tuple[OfferRow, ...] = ()
     picture: Picture | None = None
     power_unknown: tuple[str, ...] = ()
-    flip_watts: float | None = None
     assumption: Assumption | None = None
-    lines: tuple[LineRow, ...] = ()
     base: str = ""
     ratios: tuple[RatioRow, ...] = ()
-    caveats: tuple[str, ...] = ()
+    waiting: tuple[str, ...] = ()
+    """Where there is nothing to price: the offers."""
+    caveats: tuple[Caveat, ...] = ()
     host_fed: bool = False
     """Whether part of the work was fed by the host's loader, which ranks machines and not cards."""
     stacks_differ: bool = False
@@ -120,29 +111,29 @@ def view(analysis: Analysis, systems: Systems) -> CostsView | None:
     if costs is None:
         if purchase is None:
             return None
-        return CostsView("nothing", purchase.currency, caveats=tuple(quote.card for quote in purchase.quote))
+        waiting = tuple(text.clean(offer.card, 60) for offer in purchase.offer)
+        return CostsView("nothing", purchase.currency, waiting=waiting)
     if purchase is None or costs.answer is None:
         return _by_speed(costs.inputs)
     inputs, rows = costs.inputs, _rows(costs, analysis, systems)
     return CostsView(
         "priced",
         purchase.currency,
+        use=costs.use,
         own_mix=inputs.own_mix,
         hours=sum(line.hours for line in inputs.lines),
         hours_on=inputs.offers[inputs.numbers.hours_on].name,
         rows=rows,
         picture=_picture(rows, purchase.currency),
         power_unknown=costs.power_unknown,
-        flip_watts=costs.flip_watts,
         assumption=_assumption(costs, purchase.currency),
-        lines=_lines(costs, purchase.currency),
         **_circumstances(inputs),
     )
 
 
 def _circumstances(inputs: CostInputs) -> dict[str, Any]:
     return {
-        "caveats": tuple(text.clean(caveat, 300) for caveat in inputs.caveats),
+        "caveats": inputs.caveats,
         "host_fed": any(line.key.data_mode == "host" for line in inputs.lines),
         "stacks_differ": any(len({cell.stack for cell in line.cells if cell}) > 1 for line in inputs.lines),
     }
@@ -158,57 +149,62 @@ def _rows(costs: Costs, analysis: Analysis, systems: Systems) -> tuple[OfferRow,
 
 def _row(costs: Costs, place: int, analysis: Analysis, systems: Systems) -> OfferRow:
     assert costs.answer is not None and costs.inputs.purchase is not None
-    offer, numbers = costs.inputs.offers[place], costs.numbers.cards[place]
+    candidate, numbers = costs.inputs.offers[place], costs.numbers.cards[place]
     card, currency = costs.answer.cards[place], costs.inputs.purchase.currency
-    quote, today = offer.quote, analysis.question.now.date()
+    offer, today = candidate.offer, analysis.question.now.date()
     unit = f"{currency}/h" if numbers.rented else currency
-    memory = offer.memory_bytes(analysis.trials)
+    cheapest = costs.answer.order[:1] == (place,)
+    by_use = {use: found.cards[place].cost for use, found in costs.answers.items()}
     return OfferRow(
-        system=systems.at(offer.machine, offer.card),
-        name=offer.name,
-        rented=numbers.rented,
-        quoted=quote.date if quote else None,
-        source=text.clean(quote.source, 160) if quote else "",
-        old=bool(quote and (today - quote.date).days > OLD_DAYS),
-        price=_quantity(quote.cost if quote else None, unit),
-        shared=_quantity(card.cost, currency, best=costs.answer.order[:1] == (place,)),
-        ratio=_quantity(card.ratio, "ratio") if costs.answer.order[:1] != (place,) else None,
-        alone=_quantity(costs.alone[place] if costs.alone else None, currency),
+        system=systems.at(candidate.machine, candidate.card) if candidate.measured else None,
+        name=candidate.name,
+        units=numbers.units,
+        offered=offer.date if offer else None,
+        source=text.clean(offer.source, 160) if offer else "",
+        old=bool(offer and (today - offer.date).days > OLD_DAYS),
+        price=_quantity(offer.cost if offer else None, unit),
+        shared=_quantity(by_use["shared"], currency, best=cheapest and costs.use == "shared"),
+        alone=_quantity(by_use.get("alone"), currency, best=cheapest and costs.use == "alone"),
+        ratio=None if cheapest else _quantity(card.ratio, "ratio"),
         hours=_quantity(card.hours, "h"),
         turns_at=_quantity(_not_below_zero(card.break_even), unit),
         watts=None if costs.power_unknown else _quantity(Draws(costs.numbers).watts(place), "W"),
         watts_measured=costs.inputs.measured_power[place],
         kwh=_quantity(card.kwh, "kWh"),
-        memory=Quantity(memory, "bytes"),
+        memory=Quantity(candidate.memory_bytes(analysis.trials), "bytes"),
         fits=numbers.fits,
         count=card.count,
-        times=_quantity(card.times, "ratio"),
-        missing=_missing(costs.inputs, place),
+        missing=_missing(costs.inputs, place) if candidate.measured else (),
     )
 
 
 def _picture(rows: Sequence[OfferRow], currency: str) -> Picture | None:
     """A year's cost of each offer, where other work shares the machine and where none does."""
-    shared = [(row, row.shared) for row in rows if row.shared]
-    alone = [(row, row.alone) for row in rows if row.alone]
-    if not shared:
+    groups: list[Group] = []
+    systems: dict[int, System] = {}
+    for name, costs in (
+        ("shared", [(row.system, row.shared) for row in rows]),
+        ("your work alone", [(row.system, row.alone) for row in rows]),
+    ):
+        shown = [(system, cost) for system, cost in costs if system and cost]
+        systems |= {system.slot: system for system, _ in shown}
+        groups += [Group(name, tuple(_bar(*each) for each in shown))] if shown else []
+    if not groups:
         return None
-    named = (("shared", shared), ("your work alone", alone))
-    groups = tuple(
-        Group(name, tuple(_bar(row, cost) for row, cost in costs)) for name, costs in named if costs
+    key = tuple(KeyEntry(system.name, _look(system), system.slot) for system in systems.values())
+    alt = "; ".join(
+        f"{row.name}: {value(row.shared or row.alone)}" for row in rows if row.shared or row.alone
     )
-    key = tuple(KeyEntry(row.system.name, _look(row), row.system.slot) for row, _ in shared)
-    alt = "; ".join(f"{row.name}: {value(cost)}" for row, cost in shared)
-    return Picture("costs-a-year", Bars(groups, axis=currency, key=key, reference=None), alt)
+    return Picture("costs-a-year", Bars(tuple(groups), axis=currency, key=key, reference=None), alt)
 
 
-def _look(row: OfferRow) -> Look:
-    return "own" if row.system.own else "other"
+def _look(system: System) -> Look:
+    return "own" if system.own else "other"
 
 
-def _bar(row: OfferRow, cost: Quantity) -> Bar:
-    slot = row.system.slot
-    return Bar(row.system.name, _look(row), cost.value, cost.low, cost.high, text=value(cost), slot=slot)
+def _bar(system: System, cost: Quantity) -> Bar:
+    look, slot = _look(system), system.slot
+    return Bar(system.name, look, cost.value, cost.low, cost.high, text=value(cost), slot=slot)
 
 
 def _missing(inputs: CostInputs, place: int) -> tuple[str, ...]:
@@ -236,42 +232,19 @@ def _not_below_zero(price: Range | None) -> Range | None:
 
 def _assumption(costs: Costs, currency: str) -> Assumption | None:
     """Whether other work shares the machine where that turns the order, else the input that moves it most."""
-    if costs.pair is None:
-        return None
-    first, second = (costs.inputs.offers[place].name for place in costs.pair)
-    if costs.idle_turns:
-        return Assumption("sharing", first, second)
+    names = [offer.name for offer in costs.inputs.offers]
+    if costs.other_winner is not None:
+        return Assumption("use", names[costs.other_winner])
     most = costs.most
-    if most is None:
+    if most is None or costs.pair is None:
         return None
-    name, _, place = most.key.partition(":")
-    of, over = {"speed": (first, second)}.get(name, ("", ""))
-    if name == "hours":
-        of = costs.numbers.rows[int(place)].name
-    elif place:
-        of = costs.inputs.offers[int(place)].name
-    rented = name == "price" and costs.numbers.cards[int(place)].rented
-    unit = {"speed": "ratio", "hours": "h", "watts": "W", "host_watts": "W"}.get(name, "")
-    unit = currency if name in ("price", *IN_MONEY) else unit
-    unit = f"{currency}/h" if rented else unit
-    turns_at = Quantity(most.flip, unit) if most.flip is not None else None
-    return Assumption(name, of, over, _quantity(most.values, unit), turns_at)
-
-
-def _lines(costs: Costs, currency: str) -> tuple[LineRow, ...]:
-    assert costs.answer is not None
-    return tuple(
-        LineRow(
-            line=line.name,
-            unit=line.unit,
-            offer=offer.name,
-            hours=line.hours,
-            cost=_quantity(costs.answer.cards[i].rows[k].cost, currency) or Quantity(None, currency),
-            joules=_quantity(costs.answer.cards[i].rows[k].joules, "J") or Quantity(None, "J"),
-        )
-        for k, line in enumerate(costs.inputs.lines)
-        for i, offer in enumerate(costs.inputs.offers)
-    )
+    of, over = (names[place] for place in costs.pair) if most.name == "speed" else ("", "")
+    of = of if most.of is None else names[most.of]
+    unit = {"speed": "ratio", "watts": "W", "host_watts": "W"}.get(most.name, "")
+    unit = currency if most.name in IN_MONEY else unit
+    unit = f"{unit}/h" if most.of is not None and costs.numbers.cards[most.of].rented else unit
+    turns_at = None if most.flip is None else Quantity(most.flip, unit)
+    return Assumption(most.name, of, over, _quantity(most.values, unit), turns_at)
 
 
 def _by_speed(inputs: CostInputs) -> CostsView | None:

@@ -70,7 +70,7 @@ TYPOS = [
         "plans/mission.toml",
         '"resnet152"',
         '"rezne152"',
-        "'rezne152' is a model that no figure of cifar_fastai names; is 'resnet152' meant?",
+        "'rezne152' is no model of cifar_fastai; the nearest are ",
     ),
     (
         "docker/cpu/requirements.in",
@@ -101,6 +101,30 @@ TYPOS = [
         'workload = "mnist_cnn"',
         'workload = "mnist_cn"',
         "is 'mnist_cnn' meant?",
+    ),
+    (
+        "plans/iris.toml",
+        'model = "resnet44"',
+        'model = "resnet4"',
+        "'resnet4' is no model of cifar_resnet44; the nearest are resnet44",
+    ),
+    (
+        "plans/iris.toml",
+        "targets = [0.60, 0.70, 0.75, 0.80]",
+        "targets = [30, 40]",
+        "a target of 40 is no share, as cifar_resnet44's are; is 0.4 meant?",
+    ),
+    (
+        "plans/deep.toml",
+        "options = { width = 512 }",
+        "options = { widht = 512 }",
+        "'widht' is no option of tensorcore_mlp; the nearest are width",
+    ),
+    (
+        "results/claims/s004.toml",
+        'model = "resnet152"',
+        'model = "resnt152"',
+        "is of model 'resnt152'; is 'resnet152' meant?",
     ),
     (
         "results/claims/s002.toml",

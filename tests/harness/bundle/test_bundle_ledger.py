@@ -34,7 +34,7 @@ def clone(tmp_path, monkeypatch) -> Path:
         store.write_session(root, numbered)
         ledger.begun(root, numbered)
         for stored in store.session_records(root, numbered):
-            asked = {"trial": stored.record.trial.id, "attempt": 1, "at": NOW}
+            asked = {"trial": stored.record.trial.id, "attempt": 1, "at": stored.record.started_at}
             store.append_to_ledger(root, numbered, TrialStart(**asked))
             store.append_to_ledger(root, numbered, TrialEnd(**asked, outcome="measured"))
     return root
@@ -67,12 +67,18 @@ def test_a_bundle_of_one_session_holds_the_machine_s_ledger_and_verify_says_what
         ('"plan_sha256":"', '"plan_sha256":"0', "line 1: 'plan_sha256'"),
         ('"event":"end"', '"event":"fin"', "line 3:"),
         ('"plan":"constructed"', '"plan":"10.0.0.1"', "holds a network address"),
+        (
+            '"outcome":"measured"',
+            '"outcome":"failed","reason":"out-of-memory"',
+            "it was measured, and by its ledger it failed (out-of-memory)",
+        ),
+        ('"at":"2026-01-31', '"at":"2026-03-02', "it began on 2026-01-31, in its ledger on 2026-03-02"),
     ],
 )
 def test_a_ledger_that_was_changed_is_a_problem_by_its_place(clone, old, new, says):
     assert list(folder_problems(clone)) == []
     path = store.ledger_path(clone, session_of(clone, bundled.LEAD))
-    path.write_text(path.read_text().replace(old, new, 1))
+    path.write_text(path.read_text().replace(old, new))
     assert any(says in problem for problem in folder_problems(clone)), list(folder_problems(clone))
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from commands import offer
-from report.acceptance import delivery
+from report.buying import delivery
 from tests.helpers import TESTS
 
 BUNDLES = sorted((TESTS / "bundles").glob("*.tar.gz"))

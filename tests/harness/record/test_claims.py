@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from harness.errors import UserError
 from harness.record import Claim, Side
 from harness.record.published import claims
+from harness.record.published.cards import FILE as CARDS
 from harness.record.published.cards import load_cards
 from harness.record.published.claims import load_claims, same_card, speaks_of
 from tests.helpers import ROOT
@@ -185,8 +187,8 @@ def test_every_problem_of_every_file_is_told_with_its_path_and_field(tmp_path):
         load_claims(tmp_path)
     told = caught.value.problem
     assert told.startswith("3 problems in the claims")
-    assert "results/claims/s007.toml:12: claims.007-seconds.speed: unknown key" in told
-    assert "results/claims/s007.toml:12: claims.007-seconds.kind: Input should be" in told
+    assert "results/claims/s007.toml:11: claims.007-seconds.speed: unknown key" in told
+    assert "results/claims/s007.toml:11: claims.007-seconds.kind: Input should be" in told
     assert "results/claims/s008.toml: the whole: is not readable TOML" in told
 
 
@@ -222,22 +224,22 @@ def test_every_problem_of_every_file_is_told_with_its_path_and_field(tmp_path):
         ('source = "a book"', 'source = " "', "claims.007-seconds.source: is empty"),
         ("epochs = [1, 2]", "epochs = [1, 3]", "curves.0.epochs: do not count from 1"),
         ("quality = [0.1, 0.2]", "quality = [0.1]", "curves.0.quality: has 1 values for 2 epochs"),
-        ('side = { model = "net" }', "", "curves.0.side: Field required"),
-        ("value = 12", "value = 0", "s007.toml:12: claims.007-seconds.value: 0 is not above 0"),
+        ('side = { model = "net" }', "", "curves.0.side: it is missing"),
+        ("value = 12", "value = 0", "s007.toml:11: claims.007-seconds.value: 0 is not above 0"),
         (
             'value = 12\nunit = "s"',
             'value = 120\nunit = "%"',
-            "s007.toml:12: claims.007-seconds.value: 120 is above 100, the most of its unit",
+            "s007.toml:11: claims.007-seconds.value: 120 is above 100, the most of its unit",
         ),
         (
             'unit = "s"',
             'unit = "minutes"',
-            "s007.toml:12: claims.007-seconds.unit: 'minutes' is no unit of it; it is told in s",
+            "s007.toml:11: claims.007-seconds.unit: 'minutes' is no unit of it; it is told in s",
         ),
         (
             'unit = "s"',
             'unit = "s"\nwhy = "thrice"',
-            "s007.toml:12: claims.007-seconds.why: 'thrice' is not in [caveats]",
+            "s007.toml:11: claims.007-seconds.why: 'thrice' is not in [caveats]",
         ),
         (
             'kind = "absolute"',
@@ -250,7 +252,7 @@ def test_every_problem_of_every_file_is_told_with_its_path_and_field(tmp_path):
             "points: a trend has two or more at different places, and no other kind has any",
         ),
         ("[caveats]", '[cards]\n"T5" = "new"\n\n[caveats]', "s007.toml:9: cards.T5: no claim names it"),
-        ('id = "007-seconds"', f'id = "007-{"x" * 20_000}"', "xxx.id: String should match pattern"),
+        ('id = "007-seconds"', f'id = "007-{"x" * 20_000}"', "xxx….id: String should match pattern"),
     ],
 )
 def test_a_claim_that_cannot_be_meant_is_refused(tmp_path, old, new, problem):
@@ -261,7 +263,7 @@ def test_a_claim_that_cannot_be_meant_is_refused(tmp_path, old, new, problem):
     assert problem in caught.value.problem
 
 
-def test_of_many_problems_the_first_are_listed_and_the_rest_counted(tmp_path):
+def test_of_many_causes_the_first_are_listed_and_the_rest_counted(tmp_path):
     cards = "".join(f'"U{n}" = "new"\n' for n in range(30))
     put(tmp_path, f"{GOOD}\n[cards]\n{cards}")
     with pytest.raises(UserError) as caught:
@@ -270,12 +272,50 @@ def test_of_many_problems_the_first_are_listed_and_the_rest_counted(tmp_path):
     assert caught.value.problem.endswith("\n  … and 10 more")
 
 
+def test_one_card_that_no_table_has_is_one_line_with_a_count(tmp_path):
+    (tmp_path / "results").mkdir()
+    shutil.copy(ROOT / CARDS, tmp_path / CARDS)
+    claim = GOOD[GOOD.index("[[claims]]") : GOOD.index("[[curves]]")].replace("T4", "T5")
+    again = (claim.replace("007-seconds", f"007-s{n}").replace("net", f"net{n}") for n in range(13, 267))
+    put(tmp_path, GOOD.replace("T4", "T5") + "".join(again))
+    with pytest.raises(UserError) as caught:
+        load_claims(tmp_path)
+    first, *others = caught.value.problem.split("\n")
+    assert (first, len(others)) == ("255 problems in the claims", 1)
+    assert "s007.toml:11: " in others[0] and others[0].endswith("(and in 254 more places)")
+
+
+@pytest.mark.parametrize(
+    ("metric", "unit", "value", "gpus", "told"),
+    [
+        ("throughput", "images/s", 9_400_000, 1, "9.4e+06 is above 3e+06, the most of its unit"),
+        ("throughput", "images/s", 9_400_000, 4, ""),
+        ("peak_bytes", "B", 17e9, 1, ""),
+        ("peak_bytes", "B", 18e9, 1, "1.8e+10 bytes are more than the memory of T4"),
+        ("protocol_seconds", "s", 1e12, 1, "1e+12 is above 1e+09, the most of its unit"),
+    ],
+)
+def test_a_figure_that_no_card_reaches_is_refused(tmp_path, metric, unit, value, gpus, told):
+    (tmp_path / "results").mkdir()
+    shutil.copy(ROOT / CARDS, tmp_path / CARDS)
+    text = GOOD.replace("protocol_seconds", metric).replace('unit = "s"', f'unit = "{unit}"')
+    text = text.replace("value = 12", f"value = {value}").replace(
+        'model = "net" }\nvalue', f'model = "net", gpus = {gpus} }}\nvalue'
+    )
+    put(tmp_path, text)
+    if not told:
+        assert load_claims(tmp_path).claims[0].value == value
+        return
+    with pytest.raises(UserError, match=re.escape(told)):
+        load_claims(tmp_path)
+
+
 def test_two_claims_of_one_name_are_refused_with_both_places(tmp_path):
     put(tmp_path, GOOD)
     put(tmp_path, GOOD, "s008.toml")
     with pytest.raises(UserError) as caught:
         load_claims(tmp_path)
-    here, there = (f"results/claims/s00{number}.toml:12: claims.007-seconds" for number in (8, 7))
+    here, there = (f"results/claims/s00{number}.toml:11: claims.007-seconds" for number in (8, 7))
     assert f"{here}.id: stands in {there} too" in caught.value.problem
 
 
@@ -283,7 +323,7 @@ def test_one_figure_under_two_names_is_refused(tmp_path):
     put(tmp_path, GOOD)
     again = GOOD.replace("007-seconds", "007-duration").replace("value = 12", "value = 13")
     put(tmp_path, again, "s008.toml")
-    with pytest.raises(UserError, match=r"s008\.toml:12: claims\.007-duration: is the same figure as .*s007"):
+    with pytest.raises(UserError, match=r"s008\.toml:11: claims\.007-duration: is the same figure as .*s007"):
         load_claims(tmp_path)
 
 
@@ -302,7 +342,7 @@ def test_a_card_that_no_table_has_is_refused(tmp_path):
     put(tmp_path, GOOD.replace('"T4"', '"T5"'))
     assert load_claims(tmp_path).claims, "without a table of cards nothing is known of them"
     shutil.copy(ROOT / "results" / "cards.toml", tmp_path / "results")
-    with pytest.raises(UserError, match=r"s007\.toml:12: claims\.007-seconds\.of\.card: 'T5' is neither in"):
+    with pytest.raises(UserError, match=r"s007\.toml:11: claims\.007-seconds\.of\.card: 'T5' is neither in"):
         load_claims(tmp_path)
     put(tmp_path, GOOD.replace('"T4"', '"T5"').replace("[caveats]", '[cards]\n"T5" = "new"\n\n[caveats]'))
     assert load_claims(tmp_path).claims[0].of.card == "T5"

@@ -26,7 +26,7 @@ from harness.redact import Names, leaks
 from harness.run import session
 from harness.run.jobs import submission
 from harness.telemetry import reader
-from report.cost.purchase import load_purchase
+from report.buying.purchase import load_purchase
 from tests.helpers import ROOT
 from tests.helpers import records_builder as build
 

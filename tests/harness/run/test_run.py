@@ -39,6 +39,16 @@ def test_a_plan_is_run_whole_and_each_trial_leaves_one_record(tmp_path):
     assert all(record.summary is not None for record in found)
 
 
+def test_a_trial_that_floods_its_log_is_told_of_and_the_log_keeps_its_end(tmp_path):
+    root = clone.make(tmp_path, options="printed_bytes = 30_000_000", repeats=1)
+    watcher = clone.Quiet()
+    outcome = runner.run(clone.job(root), clone.open_session(root), watcher)
+    assert (outcome.ran, outcome.failed) == (2, 0)
+    flooded = [line for line in watcher.lines if "printed 29 MiB or more" in line]
+    assert len(flooded) == 2
+    assert all(path.stat().st_size <= 2 * 2**20 for path in root.rglob("log.txt"))
+
+
 def test_a_complete_plan_begins_a_new_session_the_next_time(tmp_path):
     root = clone.make(tmp_path, repeats=1)
     sessions = {go(root).session.id, go(root).session.id}

@@ -11,8 +11,8 @@ from harness.record import Record
 from harness.record.published.claims import ClaimSet
 from harness.record.store import Results, Stored
 from report.analysis import Analysis, Evidence, Question, analyse
+from report.buying.purchase import Purchase
 from report.compare.spread import Fleet, fleets
-from report.cost.purchase import Purchase
 from tests.helpers.records_devices import LEAD, runs
 from tests.helpers.records_fleet import CARD, fleet
 from tests.helpers.trial_tables import trials_of

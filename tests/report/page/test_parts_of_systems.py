@@ -14,8 +14,8 @@ from harness.record import Record
 from harness.record.published.claims import ClaimSet
 from harness.record.store import Results, Stored
 from report.analysis import Analysis, Evidence, Question, analyse, evidence_in
+from report.buying.purchase import Purchase, parse_purchase
 from report.compare.ranking import standings
-from report.cost.purchase import Purchase, parse_purchase
 from report.page.parts import acceptance, costs, limits, pairs, ran, uncertainty
 from report.page.systems import systems_of
 from tests.helpers import bundled
@@ -116,12 +116,13 @@ def test_offers_stand_by_cost_with_what_both_cost_alone_and_the_price_that_turns
     shown = costs.view(found, systems_of(found))
     assert shown is not None and shown.state == "priced" and shown.picture is not None
     first, second = shown.rows
-    assert found.costs is not None and found.costs.answer is not None and found.costs.idle is not None
+    assert found.costs is not None and found.costs.answer is not None and found.costs.pair is not None
     assert first.shared is not None and second.shared is not None and second.ratio is not None
     assert first.shared.value < second.shared.value and first.ratio is None
-    assert (first.alone.value, second.alone.value) == (found.costs.idle.first[1], found.costs.idle.second[1])
+    alone = found.costs.answers["alone"].cards
+    assert [first.alone.value, second.alone.value] == [alone[at].cost[1] for at in found.costs.pair]
     assert first.turns_at.value == found.costs.answer.cards[found.costs.answer.order[0]].break_even[1]
-    assert (shown.assumption.name, found.costs.idle_turns) == ("sharing", True)
+    assert (shown.assumption.name, found.costs.other_winner) == ("use", found.costs.pair[1])
 
 
 def test_without_ranked_runs_or_prices_the_costs_say_so_by_their_state():

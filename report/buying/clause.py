@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from report import text
-from report.acceptance.disturbance import disturbed
+from report.buying.disturbance import disturbed
 from report.compare.cells import Cell
-from report.stats.intervals import ASSUMED_BLOCK_SPREAD, BLOCKS_NEEDED, Interval, Runs, blocks_interval
+from report.stats.intervals import BLOCKS_NEEDED, Interval, Runs, blocks_interval
 from report.trials.key import Key
 
 MARGIN = 0.05
@@ -88,35 +88,3 @@ def _demand(cell: Cell) -> Demand | None:
         planned=len(cell.trials),
         unproven=cell.verdict == "unproven",
     )
-
-
-def lines(rule: Clause, command: str) -> tuple[str, ...]:
-    """The clause as it is printed: what to run, what to reach, and which runs count."""
-    share = f"{(1 - rule.margin) * 100:.3g} %"
-    sentences = [
-        f"On the delivered machine, `{command}` repeats the tests of this page.",
-        f"It is accepted if each measured speed is at least {share} of the one ordered:",
-    ]
-    for demand in rule.demands:
-        figure, runs = demand.figure.estimate, text.count(demand.runs, "run")
-        least = text.number(figure * (1 - rule.margin))
-        sentences.append(
-            f"  {demand.what}: ordered {text.number(figure)} {demand.unit}s/s; accepted from {least}, "
-            f"the mean of {runs}"
-        )
-    sentences += [
-        "A run that something else disturbed does not count. A test that loses more than a quarter of its "
-        "runs is repeated.",
-        "A run that the machine itself spoils fails the delivery: throttling, memory errors, wrong results.",
-    ]
-    if rule.disturbed:
-        planned = text.count(sum(demand.planned for demand in rule.demands), "run")
-        sentences.append(f"Of the order's {planned}, {rule.disturbed} did not count for that reason.")
-    if rule.unproven:
-        sentences.append("This is a first look and no clause for an order: its tests are too short.")
-    if rule.few_blocks:
-        spread = text.percent(ASSUMED_BLOCK_SPREAD)
-        sentences.append(
-            f"All was measured in fewer than three sittings. It is assumed that sittings differ by ±{spread}."
-        )
-    return tuple(sentences)

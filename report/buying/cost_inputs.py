@@ -14,13 +14,22 @@ from statistics import fmean, geometric_mean
 from harness.errors import UserError
 from harness.record.published.cards import Card
 from report import text
+from report.buying.purchase import FILE, Purchase
+from report.buying.workload_mix import (
+    Candidate,
+    Caveat,
+    MixLine,
+    buyers_mix,
+    candidates,
+    default_mix,
+    mix_lines,
+    ranked_cells,
+)
 from report.compare.cells import Cell, cell_ratio
 from report.compare.groups import ComparisonGroup
 from report.compare.pairs import Buyer
 from report.compare.spread import UnitBand, UnitSpread, unit_band, unit_spreads
-from report.cost.mix import MixLine, Offer, buyers_mix, default_mix, mix_lines, offers_on, ranked_cells
-from report.cost.purchase import FILE, Purchase
-from report.stats.intervals import Interval, blocks_interval
+from report.stats.intervals import Interval
 from report.trials.trial import TrialResult
 
 Range = tuple[float, float, float]
@@ -52,7 +61,7 @@ LIFE_YEARS: Range = (2.0, 4.0, 8.0)
 
 @dataclass(frozen=True, slots=True)
 class CardNumbers:
-    """One offer. Null is unknown; `watts` and `seconds` have an entry for each row of the mix."""
+    """One offer. Null is unknown; `watts` has an entry for each row of the mix."""
 
     name: str
     rented: bool
@@ -60,16 +69,8 @@ class CardNumbers:
     watts: tuple[Range | None, ...]
     board_watts: float | None
     fits: bool
-    seconds: tuple[Range | None, ...]
-    """Of one unit of the row's work; another unit of the card is within the range."""
-
-
-@dataclass(frozen=True, slots=True)
-class RowNumbers:
-    """One line of the work: hours a year on the card `hours_on`."""
-
-    name: str
-    hours: float
+    units: int = 1
+    """Cards are bought in so many at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +81,8 @@ class Numbers:
     limits: dict[str, float | None]
     """budget, cards, slots, watts; null sets none."""
     cards: tuple[CardNumbers, ...]
-    rows: tuple[RowNumbers, ...]
+    hours: tuple[float, ...]
+    """Of a year, for each row of the mix on the card `hours_on`."""
     hours_on: int
     speed: tuple[tuple[tuple[Range | None, ...], ...], ...]
     draws: int = DRAWS
@@ -91,14 +93,22 @@ class CostInputs:
     """The numbers, and what has to be said beside them."""
 
     numbers: Numbers
-    offers: tuple[Offer, ...]
+    offers: tuple[Candidate, ...]
     lines: tuple[MixLine, ...]
     purchase: Purchase | None
     own_mix: bool
     """Whether the work is the buyer's, or equal shares of each line."""
     measured_power: tuple[bool, ...]
     """Of each offer: whether its power was measured on every line that it has."""
-    caveats: tuple[str, ...]
+    caveats: tuple[Caveat, ...]
+
+    @property
+    def buyer(self) -> Buyer | None:
+        """The buyer's own hours of each work on record; null where the file has none."""
+        if not self.own_mix:
+            return None
+        on = self.offers[self.numbers.hours_on]
+        return Buyer({(line.key, line.length): line.hours for line in self.lines}, (on.machine, on.card))
 
 
 def cost_inputs(
@@ -113,27 +123,27 @@ def cost_inputs(
     """
     cells = ranked_cells(groups)
     own_machines = {entry.cell.machine for group in groups for entry in group.entries if entry.own}
-    offered, missing = offers_on(cells, purchase, own_machines)
+    offered, caveats = candidates(cells, purchase, own_machines)
     recorded = mix_lines(cells, offered, trials)
     if not recorded:
         return None
-    mix, unrecorded = buyers_mix(recorded, purchase) if purchase else ((), ())
+    in_use = HOURS_A_YEAR * _inputs(purchase)["utilisation"][1]
+    mix, unrecorded = buyers_mix(recorded, purchase, in_use) if purchase else ((), ())
     own = bool(mix)
     if not own:
-        mix = default_mix(recorded, hours_in_use(purchase))
+        mix = default_mix(recorded, in_use)
     on = _hours_on(offered, mix, purchase)
     on_record = unit_spreads(trials, purchase.unit_cv if purchase else None)
     spreads = tuple(on_record.of(offer.card) for offer in offered)
+    others = sum(offer.measured for offer in offered) - 1
     numbers = Numbers(
         inputs=_inputs(purchase),
         limits=_limits(purchase),
-        cards=tuple(
-            _card(offer, i, mix, trials, cards, purchase, spreads[i]) for i, offer in enumerate(offered)
-        ),
-        rows=tuple(RowNumbers(line.name, line.hours) for line in mix),
+        cards=tuple(_card(offer, i, mix, trials, cards, purchase) for i, offer in enumerate(offered)),
+        hours=tuple(line.hours for line in mix),
         hours_on=on,
         speed=tuple(
-            tuple(tuple(_time_over(line, i, j, spreads) for line in mix) for j in range(len(offered)))
+            tuple(tuple(_time_over(line, i, j, spreads, others) for line in mix) for j in range(len(offered)))
             for i in range(len(offered))
         ),
     )
@@ -144,46 +154,24 @@ def cost_inputs(
         purchase,
         own,
         tuple(_all_measured(mix, i) for i in range(len(offered))),
-        (*missing, *unrecorded, *_assumptions(purchase), *_single_runs(mix)),
+        (*caveats, *unrecorded, *_life_caveat(purchase), *_single_runs(mix)),
     )
 
 
-def hours_in_use(purchase: Purchase | None) -> float:
-    """Of a year, the hours in which a card trains."""
-    return HOURS_A_YEAR * _inputs(purchase)["utilisation"][1]
-
-
-def buyer(
-    groups: Sequence[ComparisonGroup], trials: Sequence[TrialResult], purchase: Purchase | None
-) -> Buyer | None:
-    """The buyer's own hours of each work on record; null where the file has none.
-
-    Raises UserError where a name in the file fits several cards or lines.
-    """
-    if purchase is None or not purchase.work:
-        return None
-    cells = ranked_cells(groups)
-    offered, _ = offers_on(cells, purchase)
-    recorded = mix_lines(cells, offered, trials)
-    mix = buyers_mix(recorded, purchase)[0] if recorded else ()
-    if not mix:
-        return None
-    on = offered[_hours_on(offered, mix, purchase)]
-    return Buyer({(line.key, line.length): line.hours for line in mix}, (on.machine, on.card))
-
-
-def _hours_on(offers: Sequence[Offer], mix: Sequence[MixLine], purchase: Purchase | None) -> int:
+def _hours_on(offers: Sequence[Candidate], mix: Sequence[MixLine], purchase: Purchase | None) -> int:
     """The offer whose hours are given; without a name the slowest of those that did most of the mix."""
     if purchase is not None and purchase.hours_on:
         name = purchase.hours_on.casefold()
         named = [
             i
             for i, offer in enumerate(offers)
-            if name in f"{offer.card}\n{offer.name}\n{offer.label}".casefold()
+            if offer.measured and name in f"{offer.card}\n{offer.name}\n{offer.label}".casefold()
         ]
         if len({(offers[i].machine, offers[i].card) for i in named}) != 1:
             there = dict.fromkeys(
-                text.clean(f"{text.short_card(offer.card)} of {offer.label}", 80) for offer in offers
+                text.clean(f"{text.short_card(offer.card)} of {offer.label}", 80)
+                for offer in offers
+                if offer.measured
             )
             what = "several of the ranked cards" if named else "no ranked card"
             raise UserError(
@@ -218,11 +206,11 @@ def _life_assumed(purchase: Purchase | None) -> bool:
     return purchase is not None and purchase.buys and purchase.life_years is None
 
 
-def _assumptions(purchase: Purchase | None) -> tuple[str, ...]:
+def _life_caveat(purchase: Purchase | None) -> tuple[Caveat, ...]:
     if not _life_assumed(purchase):
         return ()
     low, best, high = LIFE_YEARS
-    return (f"How long a card is used was not given: {best:g} years, {low:g} to {high:g}, are assumed.",)
+    return (Caveat("life-assumed", {"years": best, "low": low, "high": high}),)
 
 
 def _limits(purchase: Purchase | None) -> dict[str, float | None]:
@@ -238,27 +226,26 @@ def _limits(purchase: Purchase | None) -> dict[str, float | None]:
 
 
 def _card(
-    offer: Offer,
+    candidate: Candidate,
     i: int,
     mix: Sequence[MixLine],
     trials: Sequence[TrialResult],
     cards: Sequence[Card],
     purchase: Purchase | None,
-    spread: UnitSpread,
 ) -> CardNumbers:
-    board = offer.board_watts(cards)
-    quoted = offer.quote.watts.values if offer.quote and offer.quote.watts else None
+    offer, board = candidate.offer, candidate.board_watts(cards)
+    quoted = offer.watts.values if offer and offer.watts else None
     paper = quoted or ((board, board, board) if board else None)
-    memory, needed = offer.memory_bytes(trials), purchase.memory_gib if purchase else None
+    memory, needed = candidate.memory_bytes(trials), purchase.memory_gib if purchase else None
     watts = tuple(_watts(line.cells[i]) or paper for line in mix)
     return CardNumbers(
-        name=offer.name,
-        rented=bool(offer.quote and offer.quote.rented),
-        price=offer.quote.cost if offer.quote else None,
+        name=candidate.name,
+        rented=bool(offer and offer.rented),
+        price=offer.cost if offer else None,
         watts=watts,
         board_watts=board or max((power[2] for power in watts if power), default=None),
         fits=needed is None or memory is None or memory >= needed * GIB,
-        seconds=tuple(_seconds(line, i, spread) for line in mix),
+        units=offer.units if offer else 1,
     )
 
 
@@ -281,24 +268,14 @@ def _all_measured(mix: Sequence[MixLine], i: int) -> bool:
     return all(_watts(line.cells[i]) for line in mix if line.cells[i])
 
 
-def _seconds(line: MixLine, i: int, spread: UnitSpread) -> Range | None:
-    """Seconds for one unit of the work on any unit of the card."""
-    cell = line.cells[i]
-    if cell is None:
-        return None
-    runs = line.unit_seconds(cell)
-    best = geometric_mean(runs.values)
-    low, high = _ends(blocks_interval(runs))
-    below, above = unit_band(spread).around(best * low, best, best * high)
-    return below, best, above
-
-
 def _ends(interval: Interval | None) -> tuple[float, float]:
     """Low and high as factors of the estimate; 1 where there is no interval."""
     return (interval.low / interval.estimate, interval.high / interval.estimate) if interval else (1.0, 1.0)
 
 
-def _time_over(line: MixLine, i: int, j: int, spreads: Sequence[UnitSpread]) -> Range | None:
+def _time_over(
+    line: MixLine, i: int, j: int, spreads: Sequence[UnitSpread], comparisons: int
+) -> Range | None:
     """Time of offer i over offer j; the same card bought and rented has the same time."""
     first, second = line.cells[i], line.cells[j]
     if first is None or second is None:
@@ -308,7 +285,7 @@ def _time_over(line: MixLine, i: int, j: int, spreads: Sequence[UnitSpread]) -> 
     seconds_over = geometric_mean(line.unit_seconds(first).values) / geometric_mean(
         line.unit_seconds(second).values
     )
-    band = unit_band(spreads[i], spreads[j], comparisons=len(spreads) - 1)
+    band = unit_band(spreads[i], spreads[j], comparisons=comparisons)
     if seconds_over < 1 or (seconds_over == 1 and i < j):
         low, best, high = _times_as_fast(line, first, second, 1 / seconds_over, band)
         return 1 / high, 1 / best, 1 / low
@@ -324,13 +301,6 @@ def _times_as_fast(line: MixLine, fast: Cell, slow: Cell, best: float, band: Uni
     return below, best, above
 
 
-def _single_runs(mix: Sequence[MixLine]) -> tuple[str, ...]:
-    single = [
-        line for line in mix if any(cell and len(line.unit_seconds(cell).values) < 2 for cell in line.cells)
-    ]
-    if not single:
-        return ()
-    return (
-        f"{text.count(len(single), 'line')} of the mix {'stands' if len(single) == 1 else 'stand'} on "
-        "a single run of a card: of its own scatter nothing is in the ranges.",
-    )
+def _single_runs(mix: Sequence[MixLine]) -> tuple[Caveat, ...]:
+    single = sum(any(cell and len(line.unit_seconds(cell).values) < 2 for cell in line.cells) for line in mix)
+    return (Caveat("single-runs", {"lines": single}),) if single else ()

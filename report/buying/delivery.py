@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from harness.record.finding import label, sentence
 from report import text
-from report.acceptance.clause import Clause, Demand
-from report.acceptance.disturbance import disturbed, enough, fault
+from report.buying.clause import Clause, Demand
+from report.buying.disturbance import disturbed, enough, fault
 from report.compare.cells import Cell
 from report.stats.intervals import Runs, blocks_interval
 from report.trials.key import Key, differing, without

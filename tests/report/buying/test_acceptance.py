@@ -16,11 +16,13 @@ from harness.record.store import read_all
 from harness.run.runner import Outcome
 from harness.settings import Settings
 from report import text
-from report.acceptance import clause
-from report.acceptance.clause import Clause, Demand
-from report.acceptance.delivery import judge, unanswered
 from report.analysis import Question, analyse, evidence_in
+from report.buying import clause
+from report.buying.clause import Clause, Demand
+from report.buying.delivery import judge, unanswered
 from report.compare.cells import Cell
+from report.page import render
+from report.page.parts.acceptance import of_clause
 from tests.helpers import bundled
 from tests.helpers import records_builder as build
 
@@ -50,8 +52,9 @@ def test_the_clause_asks_for_the_ordered_mean_less_five_percent_by_as_many_runs(
     assert (found.margin, demand.runs, demand.planned, found.disturbed) == (0.05, 3, 3, 0)
     assert demand.figure.low < demand.figure.estimate < demand.figure.high
     assert (found.unproven, found.few_blocks) == (True, True)
-    least = text.number(demand.figure.estimate * 0.95)
-    assert any(f"accepted from {least}" in line for line in clause.lines(found, "invoke accept BUNDLE"))
+    said = render.clause(of_clause(found, "invoke accept mine.tar.gz"))
+    assert "invoke accept mine.tar.gz" in said
+    assert f" {text.rounded(demand.figure.estimate * 0.95, 3)}\N{NO-BREAK SPACE}" in said
 
 
 def test_a_session_of_single_runs_supports_no_clause(tmp_path):

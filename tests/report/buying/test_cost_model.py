@@ -6,9 +6,9 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from report.cost.inputs import Numbers
-from report.cost.model import CardAnswer, answer, idle, spread, triangular, uniform
-from report.cost.sensitivity import sensitivities, with_value
+from report.buying.cost_inputs import Numbers
+from report.buying.cost_model import CardAnswer, Draws, answer, spread, triangular, uniform
+from report.buying.sensitivity import most_moving, with_value
 from tests.helpers.purchase_builder import around, card, numbers, random_buyer
 
 prices = st.floats(300, 40_000)
@@ -34,39 +34,39 @@ def best(found: CardAnswer) -> float:
 def test_the_cost_of_a_mix_is_the_one_worked_out_by_hand():
     found = answer(numbers(card("A", around(2000.0, 0.0), (100.0, 50.0)))).cards[0]
     hourly = (2000 + 1500) * 0.9 / (4 * 8760 * 0.5) + (300 + 120) * 1.3 * 0.25 / 1000
-    assert found.hourly == pytest.approx((hourly, hourly, hourly))
     assert found.cost == pytest.approx((40 * hourly,) * 3)
     assert found.kwh == pytest.approx((40 * 420 * 1.3 / 1000,) * 3)
-    assert found.times == pytest.approx((8760 * 0.5 / 40,) * 3)
-    row = found.rows[0]
-    assert row.cost and row.joules and row.year
-    assert row.cost[1] == pytest.approx(hourly * 100 / 3600)
-    assert row.joules[1] == pytest.approx(30_000)
-    assert row.year[1] == pytest.approx(8760 * 0.5 * 3600 / 100)
 
 
 def test_an_hour_of_a_rented_card_costs_its_price_and_no_power():
     found = answer(numbers(card("A", around(0.8, 0.0), (100.0, 50.0), rented=True))).cards[0]
-    assert found.hourly == (0.8, 0.8, 0.8)
     assert found.cost == pytest.approx((32.0,) * 3)
 
 
 def test_a_card_that_does_nothing_else_bears_its_whole_year_worked_out_by_hand():
-    found = idle(pair(2000.0, 4000.0, 100.0, 100.0, 50.0, 50.0), 0, 1)
-    assert found is not None
+    buyer = pair(2000.0, 4000.0, 100.0, 100.0, 50.0, 50.0)
+    found = answer(buyer, "alone").cards
     first, second = (
         (price + 1500) * 0.9 / 4 + hours * (300 + 120) * 1.3 * 0.25 / 1000
         for price, hours in ((2000, 40.0), (4000, 20.0))
     )
-    assert (found.first[1], found.second[1]) == pytest.approx((first, second))
-    assert found.ratio[1] == pytest.approx(second / first)
+    assert (best(found[0]), best(found[1])) == pytest.approx((first, second))
+    assert Draws(buyer, "alone").ratio(1, 0)[1] == pytest.approx(second / first)
 
 
-def test_nothing_is_said_of_a_year_alone_where_one_card_is_rented_or_its_year_too_short():
+def test_alone_is_the_shared_computation_with_the_work_s_own_hours_as_utilisation():
+    buyer = numbers(card("A", around(2000.0, 0.0), (100.0, 50.0)))
+    own = 40.0 / 8760
+    shared = answer(replace(buyer, inputs={**buyer.inputs, "utilisation": (own, own, own)}))
+    assert answer(buyer, "alone").cards[0].cost == pytest.approx(shared.cards[0].cost)
+
+
+def test_alone_a_rented_card_costs_as_much_as_shared_and_a_year_that_is_too_short_nothing():
     owned = card("A", around(2000.0, 0.0), (100.0, 50.0))
     rented = card("B", around(0.8, 0.0), (100.0, 50.0), rented=True)
-    assert idle(numbers(owned, rented), 0, 1) is None
-    assert idle(numbers(owned, owned, hours=(9000.0, 0.0)), 0, 1) is None
+    assert best(answer(numbers(owned, rented), "alone").cards[1]) == pytest.approx(32.0)
+    long = answer(numbers(owned, rented, hours=(9000.0, 0.0)), "alone")
+    assert (long.cards[0].cost, long.cards[0].break_even, long.order) == (None, None, (1,))
 
 
 @given(first=prices, second=prices, more=st.floats(0, 20_000), a=times, b=times, c=times, d=times)
@@ -85,7 +85,7 @@ def test_at_the_break_even_price_both_cards_cost_the_same(first, second, a, b, c
     for place, found in enumerate(answer(buyer).cards):
         assert found.break_even is not None
         if found.break_even[1] > 0:
-            even = answer(with_value(buyer, f"price:{place}", found.break_even[1])).cards
+            even = answer(with_value(buyer, "price", place, found.break_even[1])).cards
             assert best(even[0]) == pytest.approx(best(even[1]), rel=1e-9)
 
 
@@ -109,8 +109,8 @@ def test_swapping_two_cards_swaps_their_figures_and_inverts_their_ratio(first, s
 @settings(max_examples=25)
 def test_more_hours_of_the_same_mix_cost_in_proportion_and_turn_no_ranking(seed, factor):
     buyer = random_buyer(seed)
-    rows = tuple(replace(row, hours=row.hours * factor) for row in buyer.rows)
-    before, after = answer(buyer), answer(replace(buyer, rows=rows))
+    hours = tuple(each * factor for each in buyer.hours)
+    before, after = answer(buyer), answer(replace(buyer, hours=hours))
     assert after.order == before.order
     for new, old in zip(after.cards, before.cards, strict=True):
         assert new.ratio == (old.ratio and pytest.approx(old.ratio))
@@ -123,9 +123,8 @@ def test_more_hours_of_the_same_mix_cost_in_proportion_and_turn_no_ranking(seed,
 @settings(max_examples=40)
 def test_every_range_holds_its_best_value(seed):
     for found in answer(random_buyer(seed)).cards:
-        named = ("hours", "hourly", "cost", "kwh", "times", "ratio", "energy", "break_even")
+        named = ("hours", "cost", "kwh", "ratio", "break_even")
         ranges = [getattr(found, name) for name in named]
-        ranges += [one for row in found.rows for one in (row.cost, row.joules, row.year)]
         assert all(low <= middle <= high for low, middle, high in filter(None, ranges))
 
 
@@ -154,7 +153,6 @@ def test_a_row_that_failed_or_was_not_measured_leaves_its_card_without_a_total_u
     gap = card("A", around(1.0, 0.0), (10.0, None))
     whole = card("B", around(9000.0, 0.0), (900.0, 900.0))
     assert answer(numbers(whole, gap)).order == (0,)
-    assert answer(numbers(whole, gap)).cards[1].rows[0].cost is not None
     assert answer(numbers(whole, gap, hours=(30.0, 0.0))).order == (1, 0)
 
 
@@ -176,27 +174,34 @@ def test_the_tightest_limit_says_how_many_cards_fit(limits, count):
     assert answer(replace(buyer, limits={**buyer.limits, **limits})).cards[0].count == count
 
 
+@pytest.mark.parametrize("use", ["shared", "alone"])
 @given(seed=seeds)
 @example(seed=374)
 @settings(max_examples=25)
-def test_at_each_turning_point_both_cards_cost_the_same(seed):
+def test_at_the_turning_point_both_cards_cost_the_same(use, seed):
     buyer = random_buyer(seed)
-    before = answer(buyer)
+    before = answer(buyer, use)
     order = before.order
     assume(len(order) > 1)
     # A turning point where both cost next to nothing is held to what they cost before it.
     rounding = 1e-6 * best(before.cards[order[0]])
-    for lever in sensitivities(buyer, order[0], order[1]):
-        if lever.flip is not None and lever.key != "speed":
-            cards = answer(with_value(buyer, lever.key, lever.flip)).cards
-            assert best(cards[order[0]]) == pytest.approx(best(cards[order[1]]), rel=1e-6, abs=rounding)
+    lever = most_moving(buyer, order[0], order[1], use)
+    if lever is not None and lever.flip is not None and lever.name != "speed":
+        cards = answer(with_value(buyer, lever.name, lever.of, lever.flip), use).cards
+        assert best(cards[order[0]]) == pytest.approx(best(cards[order[1]]), rel=1e-6, abs=rounding)
 
 
-def test_the_lever_that_moves_the_answer_most_stands_first():
+def test_the_input_that_moves_the_answer_most_is_found():
     buyer = pair(2000, 5000, 200.0, 200.0, 100.0, 100.0, part=0.01, residual_share=(0.0, 0.1, 0.5))
-    found = sensitivities(buyer, *answer(buyer).order)
-    assert found[0].key == "residual_share"
-    assert [lever.reach for lever in found] == sorted((lever.reach for lever in found), reverse=True)
+    found = most_moving(buyer, 0, 1)
+    assert found is not None and (found.name, found.of) == ("residual_share", None)
+    sure = pair(2000, 5000, 200.0, 200.0, 100.0, 100.0, part=0.0)
+    assert most_moving(sure, 0, 1) is None
+
+
+def test_cards_are_counted_in_whole_offers():
+    buyer = numbers(card("A", around(2000.0, 0.0), (100.0, 50.0), units=8))
+    assert answer(replace(buyer, limits={**buyer.limits, "cards": 20.0})).cards[0].count == 16
 
 
 def test_a_card_that_loses_even_for_nothing_has_no_price_at_which_both_cost_the_same():

@@ -1,17 +1,20 @@
-"""Offers and the mix of work: the card of each quote, lines of equal work, and each card's cell on them."""
+"""Candidates and the mix of work: the card of each offer, lines of equal work, each card's cell on them."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
+from typing import Any
 
 from harness.errors import UserError
 from harness.record.published.cards import Card, find
 from report import text
+from report.buying.purchase import FILE, Offer, Purchase, Work
 from report.compare.cells import Cell
 from report.compare.groups import ComparisonGroup
 from report.compare.key import MEASURED_FIELDS, each_nearest_the_card, nearest_the_card, same_but
-from report.cost.purchase import FILE, Purchase, Quote, WorkloadHours
 from report.stats.intervals import Runs
 from report.trials.key import LOADER_ALONE, Key, ProtocolLength, grouped_by, without
 from report.trials.trial import TrialResult
@@ -23,19 +26,32 @@ _KEYS = ("workload", "protocol", "model", "precision", "batch_size", "image_size
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
-    """A card on record, with the quote for it where there is one."""
+class Caveat:
+    """One thing that a reader of the costs has to know; a template words it by its name."""
+
+    name: str
+    data: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A card on record, with the offer for it where there is one; or an offer that no record is of."""
 
     name: str
     machine: str
+    """Empty without a record."""
     card: str
     device: str
     label: str
     """Of its machine."""
-    quote: Quote | None = None
+    offer: Offer | None = None
+
+    @property
+    def measured(self) -> bool:
+        return bool(self.machine)
 
     def made(self, machine: str, card: str) -> bool:
-        """Whether a figure of that machine and card is this offer's."""
+        """Whether a figure of that machine and card is this candidate's."""
         return (self.machine, self.card) == (machine, card)
 
     def memory_bytes(self, trials: Iterable[TrialResult]) -> int | None:
@@ -45,22 +61,22 @@ class Offer:
         return max(filter(None, sizes), default=None)
 
     def board_watts(self, cards: Sequence[Card]) -> float | None:
-        """The power limit as quoted, else on paper; null where neither says."""
-        if self.quote and self.quote.watts:
-            return self.quote.watts.high
+        """The power limit as offered, else on paper; null where neither says."""
+        if self.offer and self.offer.watts:
+            return self.offer.watts.high
         card = find(self.device, cards)
         return card.power_watts / card.devices if card else None
 
 
 @dataclass(frozen=True, slots=True)
 class MixLine:
-    """One line of equal work: a cell for each offer, or the reason why there is none."""
+    """One line of equal work: a cell for each candidate, or the reason why there is none."""
 
     key: Key
     length: ProtocolLength
     cells: tuple[Cell | None, ...]
     reasons: tuple[str, ...]
-    """Of each offer: empty with a cell, else 'does not fit', 'failed: …' or 'not measured'."""
+    """Of each candidate: empty with a cell, else the reason of its failure or 'not measured'."""
     by_throughput: bool
     """A whole protocol's time is not known on each card, so a million samples are the unit of work."""
     hours: float = 0.0
@@ -75,19 +91,6 @@ class MixLine:
         return (
             f"{text.model_name(key.model)}, {key.precision}, batch {key.batch_size}, {key.data_mode}{under}"
         )
-
-    @property
-    def unit(self) -> str:
-        """What is made: 'trained model', or a million of what the workload counts."""
-        if not self.by_throughput:
-            return "trained model"
-        unit = next(cell.trials[0].sample_unit for cell in self.cells if cell)
-        return f"million {text.clean(unit, 20)}s"
-
-    @property
-    def epochs(self) -> int:
-        """Passes in one trained model; 1 where a million samples are the unit."""
-        return 1 if self.by_throughput else max(1, self.length.epochs)
 
     def unit_seconds(self, cell: Cell) -> Runs:
         """Of each run of a cell: seconds for one unit of the line's work."""
@@ -110,35 +113,37 @@ def ranked_cells(groups: Iterable[ComparisonGroup]) -> list[Cell]:
     return [cell for cell in ranked if cell.key.protocol != LOADER_ALONE]
 
 
-def offers_on(
+def candidates(
     cells: Sequence[Cell], purchase: Purchase | None, own: Collection[str] = ()
-) -> tuple[tuple[Offer, ...], tuple[str, ...]]:
-    """The offers, quoted ones first, and a sentence for each quote that no record answers.
+) -> tuple[tuple[Candidate, ...], tuple[Caveat, ...]]:
+    """Offers first, then the other cards on record, and last the offers that no record is of.
 
     Cards of one name are told apart by their machines; those in `own` are this machine. A processor is what
     its machine makes of it, so that machines of unlike labels are never one.
-    Raises UserError where a quote's text fits several cards.
+    Raises UserError where an offer's text fits several cards.
     """
     sides = list({(cell.machine, cell.card): cell for cell in reversed(cells)}.values())[::-1]
-    offered: list[Offer] = []
-    missing: list[str] = []
-    quoted: set[tuple[str, str]] = set()
-    for number, quote in enumerate(purchase.quote if purchase else (), 1):
-        cell = _meant(quote.card, sides, f"quote {number}")
+    found: list[Candidate] = []
+    caveats: list[Caveat] = []
+    by_card: set[tuple[str, str]] = set()
+    for number, offer in enumerate(purchase.offer if purchase else (), 1):
+        cell = _meant(offer.card, sides, f"offer {number}")
         if cell is None:
-            named = text.clean(quote.card, 60)
-            missing.append(f"No ranked record on this page is of '{named}': its quote is not used.")
-        else:
-            offered.append(_offer(cell, quote))
-            by_card = quote.card.casefold() in cell.card.casefold()
-            if by_card:
-                quoted.add(_type(cell))
-                missing += _on_others(cell, sides, own)
+            named = text.clean(offer.card, 60)
+            found.append(Candidate(text.short_card(named), "", named, named, "", offer))
+            continue
+        found.append(_candidate(cell, offer))
+        if offer.card.casefold() in cell.card.casefold():
+            by_card.add(_type(cell))
+            caveats += _on_others(cell, sides, own)
     spare = [
-        c for c in sides if _type(c) not in quoted and not any(o.made(c.machine, c.card) for o in offered)
+        cell
+        for cell in sides
+        if _type(cell) not in by_card and not any(one.made(cell.machine, cell.card) for one in found)
     ]
-    offered += [_offer(cell, None) for cell in (spare if purchase is None else _one_of_each(spare))]
-    return _named(offered[:MOST_OFFERS], sides, own), tuple(missing)
+    found += [_candidate(cell) for cell in (spare if purchase is None else _one_of_each(spare))]
+    found.sort(key=lambda one: not one.measured)
+    return _named(found[:MOST_OFFERS], own), tuple(caveats)
 
 
 def _type(cell: Cell) -> tuple[str, str]:
@@ -147,23 +152,23 @@ def _type(cell: Cell) -> tuple[str, str]:
     return cell.card, cell.machine_label if processor else ""
 
 
-def _on_others(measured: Cell, sides: Sequence[Cell], own: Collection[str]) -> list[str]:
-    """A sentence where several machines have the card that was quoted: whose figures it is set against."""
+def _on_others(measured: Cell, sides: Sequence[Cell], own: Collection[str]) -> list[Caveat]:
+    """Where several machines have the card that is offered: whose figures its price is set against."""
     alike = [cell for cell in sides if _type(cell) == _type(measured)]
     if len(alike) < 2:
         return []
-    machine = text.THIS if measured.machine in own else f"machine {text.clean(measured.machine_label, 40)}"
+    machine = "" if measured.machine in own else text.clean(measured.machine_label, 40)
     card = text.the(text.short_card(measured.card))
-    return [f"{len(alike)} machines have {card}: its quote is set against the figures of {machine}."]
+    return [Caveat("several-machines", {"count": len(alike), "card": card, "machine": machine})]
 
 
 def _one_of_each(cells: Sequence[Cell]) -> list[Cell]:
     return list({_type(cell): cell for cell in reversed(cells)}.values())[::-1]
 
 
-def _offer(cell: Cell, quote: Quote | None) -> Offer:
+def _candidate(cell: Cell, offer: Offer | None = None) -> Candidate:
     name, device = text.short_card(cell.card), cell.trials[0].device_name
-    return Offer(name, cell.machine, cell.card, device, cell.machine_label, quote)
+    return Candidate(name, cell.machine, cell.card, device, cell.machine_label, offer)
 
 
 def _machine_names(cell: Cell) -> tuple[str, str]:
@@ -196,42 +201,38 @@ def _meant(words: str, sides: Sequence[Cell], where: str) -> Cell | None:
     return None
 
 
-def _named(offers: Sequence[Offer], sides: Sequence[Cell], own: Collection[str]) -> tuple[Offer, ...]:
-    """Offers of one name told apart: by machine, as bought or rented, else by number."""
-    labels = {(cell.machine, cell.card): text.clean(cell.machine_label, 40) for cell in sides}
-    machines = {offer.name: {o.machine for o in offers if o.name == offer.name} for offer in offers}
-    offers = [
-        replace(
-            offer, name=text.THIS if offer.machine in own else f"machine {labels[offer.machine, offer.card]}"
-        )
-        if len(machines[offer.name]) > 1
-        else offer
-        for offer in offers
-    ]
-    deals = {offer.name: {_deal(o) for o in offers if o.name == offer.name} for offer in offers}
-    offers = [
-        replace(offer, name=f"{offer.name}, {_deal(offer)}")
-        if _deal(offer) and len(deals[offer.name]) > 1
-        else offer
-        for offer in offers
-    ]
-    seen: dict[str, int] = {}
+def _named(found: Sequence[Candidate], own: Collection[str]) -> tuple[Candidate, ...]:
+    """Candidates of one name told apart: by machine, as bought or rented, else by number."""
+    machines = _told_by(found, lambda one: one.machine)
+    named = [replace(one, name=_machine(one, own)) if one.name in machines else one for one in found]
+    terms = _told_by(named, _terms)
+    seen: Counter[str] = Counter()
     final = []
-    for offer in offers:
-        seen[offer.name] = seen.get(offer.name, 0) + 1
-        count = seen[offer.name]
-        final.append(replace(offer, name=f"{offer.name} ({count})") if count > 1 else offer)
+    for one in named:
+        name = f"{one.name}, {_terms(one)}" if one.name in terms and one.offer else one.name
+        seen[name] += 1
+        final.append(replace(one, name=f"{name} ({seen[name]})" if seen[name] > 1 else name))
     return tuple(final)
 
 
-def _deal(offer: Offer) -> str:
-    return "" if offer.quote is None else "rented" if offer.quote.rented else "bought"
+def _machine(one: Candidate, own: Collection[str]) -> str:
+    return text.THIS if one.machine in own else f"machine {text.clean(one.label, 40)}"
+
+
+def _told_by(found: Sequence[Candidate], key: Callable[[Candidate], str]) -> set[str]:
+    """The names whose candidates differ in `key`."""
+    counted = Counter(name for name, _ in {(one.name, key(one)) for one in found})
+    return {name for name, count in counted.items() if count > 1}
+
+
+def _terms(one: Candidate) -> str:
+    return "" if one.offer is None else "rented" if one.offer.rented else "bought"
 
 
 def mix_lines(
-    cells: Sequence[Cell], offers: Sequence[Offer], trials: Sequence[TrialResult]
+    cells: Sequence[Cell], offers: Sequence[Candidate], trials: Sequence[TrialResult]
 ) -> tuple[MixLine, ...]:
-    """Every line of equal key and length, with each offer's cell; the leading session's cells come first."""
+    """Every line of equal key and length, with each candidate's cell; the leading session's come first."""
     recorded = []
     for alike in grouped_by(cells, same_but(within=("length",))).values():
         key, length = alike[0].key, alike[0].length
@@ -253,8 +254,10 @@ def mix_lines(
     )
 
 
-def _reason(key: Key, offer: Offer, trials: Sequence[TrialResult]) -> str:
-    """Why an offer has no figure: its own failure, or that it was not measured."""
+def _reason(key: Key, offer: Candidate, trials: Sequence[TrialResult]) -> str:
+    """Why a candidate has no figure: its own failure, or that it was not measured."""
+    if not offer.measured:
+        return "no record"
     compared = without(key, *MEASURED_FIELDS)
     for trial in trials:
         failed = trial.failure
@@ -278,30 +281,35 @@ def default_mix(recorded: Sequence[MixLine], hours: float) -> tuple[MixLine, ...
 
 
 def buyers_mix(
-    recorded: Sequence[MixLine], purchase: Purchase
-) -> tuple[tuple[MixLine, ...], tuple[str, ...]]:
-    """The lines of the buyer's mix with their hours, and a sentence for each that is not on record.
+    recorded: Sequence[MixLine], purchase: Purchase, in_use: float
+) -> tuple[tuple[MixLine, ...], tuple[Caveat, ...]]:
+    """The lines of the buyer's mix with their hours, and a caveat for each that is not on record.
 
-    Raises UserError where a line of the file fits several, naming the key that tells them apart.
+    A share is one of the hours `in_use`. Raises UserError where a line of the file fits several, naming the
+    key that tells them apart.
     """
     chosen: dict[tuple[Key, ProtocolLength], MixLine] = {}
     missing = []
     for number, work in enumerate(purchase.work, 1):
-        line = _line_of(recorded, work, number)
+        line, hours = _line_of(recorded, work, number), work.hours_per_year or (work.share or 0) * in_use
         if line is None:
-            what = text.clean(f"{work.workload}, {work.model}, {work.precision}", 120)
-            hours = text.number(work.hours_per_year)
-            named = ", ".join(dict.fromkeys(f"{one.key.model} {one.key.precision}" for one in recorded))
-            there = f"on record are {text.clean(named, 200)}"
-            missing.append(f"{hours} hours a year of '{what}' are left out: {there}.")
-        else:
-            before = chosen.get((line.key, line.length))
-            together = work.hours_per_year + (before.hours if before else 0.0)
-            chosen[line.key, line.length] = replace(line, hours=together)
+            missing.append(_not_recorded(work, hours, recorded))
+            continue
+        before = chosen.get((line.key, line.length))
+        chosen[line.key, line.length] = replace(line, hours=hours + (before.hours if before else 0.0))
     return tuple(chosen.values()), tuple(missing)
 
 
-def _line_of(recorded: Sequence[MixLine], work: WorkloadHours, number: int) -> MixLine | None:
+def _not_recorded(work: Work, hours: float, recorded: Sequence[MixLine]) -> Caveat:
+    """With the nearest works on record, else all of them."""
+    named = dict.fromkeys(f"{one.key.workload} {one.key.model} {one.key.precision}" for one in recorded)
+    what = " ".join(filter(None, (work.workload, work.model, work.precision)))
+    near = get_close_matches(what, named, n=3, cutoff=0.4) or list(named)[:6]
+    data = {"work": text.clean(what, 120), "hours": hours, "near": tuple(text.clean(one, 60) for one in near)}
+    return Caveat("not-on-record", data)
+
+
+def _line_of(recorded: Sequence[MixLine], work: Work, number: int) -> MixLine | None:
     fits = [line for line in recorded if _fits(line.key, work)]
     if not fits:
         return None
@@ -317,7 +325,7 @@ def _line_of(recorded: Sequence[MixLine], work: WorkloadHours, number: int) -> M
     return max(fits, key=lambda line: (line.counts, line.length.projected, _runs(line)))
 
 
-def _fits(key: Key, work: WorkloadHours) -> bool:
+def _fits(key: Key, work: Work) -> bool:
     given = {name: getattr(work, name) for name in (*_KEYS, "data_mode")}
     return all(value is None or _same(getattr(key, name), value) for name, value in given.items())
 

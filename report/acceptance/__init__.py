@@ -1,1 +1,0 @@
-"""What a delivered machine must reach, and whether it does."""

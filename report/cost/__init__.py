@@ -1,1 +1,0 @@
-"""What a card costs for the buyer's own work."""

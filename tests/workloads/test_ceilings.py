@@ -10,7 +10,7 @@ import pytest
 from harness.plan.plan import load, variants
 from harness.summary.statistics import summarise
 from tests.helpers import ROOT
-from tests.helpers.workload_runner import Ended, need_torch, run, trial
+from tests.helpers.workload_runner import WORKLOADS, Ended, need_torch, ran, run, trial
 
 pytestmark = pytest.mark.torch
 
@@ -106,3 +106,40 @@ def test_the_plan_asks_for_every_type_once_and_for_sums_over_growing_numbers_of_
         ("gemm", "pure-bf16"),
         ("gemm", "pure-fp16"),
     ]
+
+
+SURROUNDED = """
+import sys; sys.path.insert(0, {workloads!r})
+import importlib
+from types import SimpleNamespace
+from parts.numerics import update
+from parts.training import parallel
+import torch
+
+def broken(name):
+    raise RuntimeError("built for another torch")
+importlib.import_module = broken
+print(update.apex_optimizer(torch.device("cuda")))
+
+class Event:
+    made, done = [], 0
+    def __init__(self, enable_timing): self.at = len(Event.made); Event.made.append(self)
+    def record(self): pass
+    def query(self): return self.at < Event.done
+    def elapsed_time(self, end): return float(end.at - self.at)
+torch.cuda.Event = Event
+timer, held = parallel.ForwardTimer(SimpleNamespace(type="cuda")), 0
+for step in range(1000):
+    timer.begin(); timer.end()
+    Event.done = len(Event.made) - 8
+    held = max(held, len(timer._events))
+print(held < 10, timer.median(), len(timer.seconds), len(timer._events))
+"""
+
+
+def test_an_apex_that_breaks_is_none_and_the_forward_pass_is_timed_with_few_events_held(tmp_path):
+    script = tmp_path / "surrounded.py"
+    script.write_text(SURROUNDED.format(workloads=str(WORKLOADS)))
+    done = ran(script)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == ["None", "True 0.001 1000 0"]

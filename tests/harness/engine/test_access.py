@@ -17,7 +17,7 @@ DOCKER = EngineFacts(
     name="docker", version="28.3.0", api_version="1.51", buildkit=True, buildx=True, runtimes=("runc",),
     cdi=True, cdi_devices=(), rootless=False, userns_remap=False, selinux=False, data_root_free_bytes=None,
 )  # fmt: skip
-PODMAN = replace(DOCKER, name="podman", version="5.4.0", rootless=True)
+PODMAN = replace(DOCKER, name="podman", version="5.4.0", rootless=True, runtime="crun")
 
 YAML = """---
 cdiVersion: 0.5.0
@@ -98,6 +98,9 @@ def test_an_engine_that_honours_cdi_without_a_specification_gives_no_cuda_card(t
         (replace(DOCKER, rootless=True), 0o666, None),
         (PODMAN, 0o660, None),
         (replace(PODMAN, version="4.9.3"), 0o660, "drops the group that may open /dev/kfd; 5.1.0 keeps it"),
+        (replace(PODMAN, runtime="runc"), 0o660, "Podman's runc drops the group"),
+        (replace(PODMAN, runtime="runc"), 0o666, None),
+        (replace(PODMAN, runtime="runc", rootless=False), 0o660, None),
         (DOCKER, None, "/dev/kfd is not there"),
     ],
 )
@@ -105,5 +108,22 @@ def test_a_rootless_engine_reaches_amd_s_cards_only_where_their_group_comes_in(t
     if mode is not None:
         files(tmp_path, dev__kfd="")
         (tmp_path / "dev/kfd").chmod(mode)
+    reason = refusal(facts, DeviceRequest("rocm", indices=(0,)), Files(tmp_path))
+    assert reason is None if clause is None else clause in reason
+
+
+@pytest.mark.parametrize(
+    ("facts", "mode", "clause"),
+    [
+        (PODMAN, 0o660, "this user is outside the group that may open /dev/kfd"),
+        (PODMAN, 0o666, None),
+        (replace(PODMAN, rootless=False), 0o660, None),
+        (DOCKER, 0o660, None),
+    ],
+)
+def test_a_rootless_podman_keeps_no_group_that_its_user_is_not_in(tmp_path, monkeypatch, facts, mode, clause):
+    files(tmp_path, dev__kfd="")
+    (tmp_path / "dev/kfd").chmod(mode)
+    monkeypatch.setattr(Files, "may_open", lambda self, path: self.mode(path) == 0o666)
     reason = refusal(facts, DeviceRequest("rocm", indices=(0,)), Files(tmp_path))
     assert reason is None if clause is None else clause in reason

@@ -209,7 +209,7 @@ def test_the_line_shown_to_a_person_starts_the_same_trial(bench):
     assert bench.ended(handle) == Exit(code=0, log="by hand\n")
 
 
-@pytest.mark.skipif(not os.path.exists("/dev/mqueue"), reason="the host has no message queues to share")
+@pytest.mark.skipif(not Path("/dev/mqueue").exists(), reason="the host has no message queues to share")
 def test_a_trial_with_the_host_s_shared_memory_starts_in_each_engine(bench, monkeypatch):
     monkeypatch.setattr(container, "_device_options", lambda device, *, keep_id: {})
     device = DeviceRequest("rocm", rocm_unconfined=True)

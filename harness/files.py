@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import hashlib
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -63,6 +64,10 @@ class Files:
             return (self.root / path.lstrip("/")).stat().st_mode & 0o777
         except OSError:
             return 0
+
+    def may_open(self, path: str) -> bool:
+        """Whether this user may read and write a file."""
+        return os.access(self.root / path.lstrip("/"), os.R_OK | os.W_OK)
 
     def fields(self, path: str, separator: str) -> dict[str, str]:
         """The last value of every `key<separator>value` line of a file."""

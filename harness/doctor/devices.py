@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from harness.doctor.surroundings import Finding, Surroundings
-from harness.engine.access import PODMAN_GIVES_GPUS
+from harness.engine.access import KEEPS_GROUPS, PODMAN_GIVES_GPUS, PODMAN_TAKES_ANNOTATIONS
 from harness.engine.base import EngineFacts
 from harness.engines import ENGINES
 from harness.record import Gpu, Load, Machine
@@ -14,6 +14,7 @@ from harness.units import size
 FOREIGN_BYTES = 200 * 2**20
 """What another process may hold on a card before a trial beside it is invalid."""
 
+UDEV_RULE = 'KERNEL=="kfd|renderD*", MODE="0666"'
 
 _REMEDIES = {
     "different versions": "restart the machine, or load the driver's module anew",
@@ -125,7 +126,7 @@ def _rocm_access(around: Surroundings) -> Iterator[Finding]:
         yield Finding("problem", "there is no /dev/kfd", "load the amdgpu driver with compute support")
         return
     if around.access.refusal is not None:
-        yield Finding("problem", around.access.refusal, "use Podman, Docker as root, or --engine venv")
+        yield Finding("problem", around.access.refusal, _ways_to_kfd(around))
         return
     groups = ", ".join(f"{node.path} of group {node.group}" for node in nodes)
     yield Finding("ok", f"containers reach AMD's cards through {groups}")
@@ -134,8 +135,21 @@ def _rocm_access(around: Surroundings) -> Iterator[Finding]:
         yield Finding(
             "problem",
             f"this user may not open {', '.join(shut)}",
-            "sudo usermod -aG render,video $USER, then log in again",
+            _ways_to_kfd(around),
         )
+
+
+def _ways_to_kfd(around: Surroundings) -> str:
+    """What opens AMD's device files, that which changes least first."""
+    shut = sorted({node.group for node in around.access.nodes if not node.may_open})
+    if shut:
+        first = f"sudo usermod -aG {','.join(map(str, shut))} $USER and log in again"
+    elif around.engine is not None and around.engine.name == "podman":
+        first = f"take Podman {'.'.join(map(str, PODMAN_TAKES_ANNOTATIONS[:2]))} or newer with {KEEPS_GROUPS}"
+    else:
+        first = "take Podman, or an engine that runs as root"
+    own = "" if shut else ", or name an interpreter with ROCm's PyTorch by --python"
+    return f"{first}{own}; or let everyone open them by a udev rule: {UDEV_RULE}"
 
 
 def precisions(around: Surroundings) -> Iterator[Finding]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import socket
 import subprocess
@@ -75,7 +74,7 @@ def _node(files: Files, path: str) -> Node | None:
         group = real.stat().st_gid
     except OSError:
         return None
-    return Node(path, group, os.access(real, os.R_OK | os.W_OK))
+    return Node(path, group, files.may_open(path))
 
 
 TRUST = 'git config --global --add safe.directory "$PWD"'

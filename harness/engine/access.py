@@ -18,6 +18,8 @@ PODMAN_GIVES_GPUS = (5, 4, 0)
 """Before it, the compatible API accepts a request for a GPU and silently gives none."""
 PODMAN_TAKES_ANNOTATIONS = (5, 1, 0)
 """Before it, the compatible API drops annotations (podman#22124)."""
+KEEPS_GROUPS = "crun"
+"""The only runtime that knows the annotation run.oci.keep_original_groups."""
 
 _KIND = re.compile(r"^kind:\s*[\"']?([^\s\"']+)", re.MULTILINE)
 _NAME = re.compile(r"^\s*(?:-\s+)?name:\s*[\"']?([^\s\"']+)", re.MULTILINE)
@@ -107,9 +109,13 @@ def _rocm_refusal(facts: EngineFacts, files: Files) -> str | None:
         return None
     if facts.name == "docker":
         return "rootless Docker leaves outside the group that may open /dev/kfd"
+    if not files.may_open("/dev/kfd"):
+        return "this user is outside the group that may open /dev/kfd, and rootless Podman gives no other"
     if version_numbers(facts.version) < PODMAN_TAKES_ANNOTATIONS:
         needed = ".".join(map(str, PODMAN_TAKES_ANNOTATIONS))
         return f"rootless Podman {facts.version} drops the group that may open /dev/kfd; {needed} keeps it"
+    if facts.runtime not in (None, KEEPS_GROUPS):
+        return f"Podman's {facts.runtime} drops the group that may open /dev/kfd; {KEEPS_GROUPS} keeps it"
     return None
 
 

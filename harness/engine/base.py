@@ -138,6 +138,8 @@ class EngineFacts:
     data_root_free_bytes: int | None
     cdi_lacks: str | None = None
     """The first file that NVIDIA's specification gives and that is not here."""
+    runtime: str | None = None
+    """What starts a container that names no runtime, such as crun."""
 
     @property
     def wants_cdi(self) -> bool:

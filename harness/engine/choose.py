@@ -60,7 +60,8 @@ def choose(
     reason = _unfit(engine, choice, image, device, architecture) if engine else None
     if engine is not None and (reason is None or choice != "auto"):
         if reason is not None and refuse:
-            raise NoDevice(reason, remedy="see `invoke doctor`, or use --engine venv")
+            own = "--engine venv" if _in_a_venv(image) else "an interpreter of your own by --python"
+            raise NoDevice(reason, remedy=f"see `invoke doctor`, or take {own}")
         _wheels_in_clone(root, settings)
         return engine, ()
     lost = reason or lost
@@ -121,6 +122,10 @@ def _no_container(lost: str) -> str:
     return f"engine: a virtual environment, since {lost}; the system's libraries are not pinned"
 
 
+def _in_a_venv(image: Image) -> bool:
+    return not image.from_base and image.program == "python"
+
+
 def without_container(
     root: Path, settings: Settings, image: Image, engine: Engine, error: MachineError
 ) -> tuple[VenvEngine, str]:
@@ -128,8 +133,7 @@ def without_container(
 
     Raises the error itself where the engine was asked for by name, or no virtual environment is possible.
     """
-    in_a_venv = not image.from_base and image.program == "python"
-    if settings.engine != "auto" or not isinstance(engine, DockerEngine) or not in_a_venv:
+    if settings.engine != "auto" or not isinstance(engine, DockerEngine) or not _in_a_venv(image):
         raise error
     passed = recorded_variables(passed_variables(os.environ), local_names())
     return venv(root, settings, passed), _no_container(error.problem)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import re
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -91,10 +91,20 @@ def refused(engine: str, doing: str, explanation: str) -> MachineError:
 
 
 def facts(
-    connection: Connection, info: Mapping[str, Any], client: Client | None, files: Files
+    connection: Connection,
+    info: Mapping[str, Any],
+    client: Client | None,
+    files: Files,
+    podman: Mapping[str, Any] | None = None,
 ) -> EngineFacts:
-    """The facts of an engine: of its info API's answer, the client that can build for it, and CDI's files."""
+    """The facts of an engine: of its info API's answer, the client that can build for it, and CDI's files.
+
+    `podman` is what Podman tells by its own API, since the compatible one may leave out SELinux and rootless.
+    """
     options = [str(option) for option in info.get("SecurityOptions") or ()]
+    host = (podman or {}).get("host") or {}
+    security = host.get("security") or {}
+    runtime = (host.get("ociRuntime") or {}).get("name") or info.get("DefaultRuntime")
     discovered = [
         str(device["ID"]) for device in info.get("DiscoveredDevices") or () if device.get("Source") == "cdi"
     ]
@@ -109,11 +119,16 @@ def facts(
         cdi=_honours_cdi(connection, info),
         cdi_devices=tuple(dict.fromkeys((*discovered, *specified))),
         cdi_lacks=cdi_lacks(files, info.get("CDISpecDirs") or CDI_FOLDERS),
-        rootless=any("name=rootless" in option for option in options),
-        userns_remap=any("name=userns" in option for option in options),
-        selinux=any("name=selinux" in option for option in options),
+        rootless=bool(info.get("Rootless") or security.get("rootless") or _has(options, "rootless")),
+        userns_remap=_has(options, "userns"),
+        selinux=bool(security.get("selinuxEnabled") or _has(options, "selinux")),
         data_root_free_bytes=_free_bytes(info.get("DockerRootDir")),
+        runtime=Path(str(runtime)).name if runtime else None,
     )
+
+
+def _has(options: Iterable[str], name: str) -> bool:
+    return any(f"name={name}" in option for option in options)
 
 
 def _honours_cdi(connection: Connection, info: Mapping[str, Any]) -> bool:

@@ -243,7 +243,8 @@ def config(spec: RunSpec) -> dict[str, Any]:
         "ReadonlyRootfs": not spec.writable_root,
         "Mounts": [mount.body for mount in mounts(spec)],
         "Tmpfs": {"/tmp": "rw,exec,nosuid,nodev,mode=1777,size=4g"},
-        "ShmSize": spec.shared_memory_bytes,
+        # Podman refuses a size beside the host's own shared memory, and Docker passes over it.
+        **({"IpcMode": "host"} if unconfined else {"ShmSize": spec.shared_memory_bytes}),
         "CapDrop": ["ALL"],
         "SecurityOpt": [
             "no-new-privileges",
@@ -255,7 +256,7 @@ def config(spec: RunSpec) -> dict[str, Any]:
         **_device_options(spec.device, keep_id=spec.keep_id),
     }
     if unconfined:
-        host |= {"CapAdd": ["SYS_PTRACE"], "IpcMode": "host"}
+        host["CapAdd"] = ["SYS_PTRACE"]
     if spec.keep_id or spec.userns_host:
         host["UsernsMode"] = "keep-id" if spec.keep_id else "host"
     if spec.memory_bytes is not None:
@@ -320,7 +321,8 @@ def _host(host: Mapping[str, Any]) -> Iterator[str]:
         yield from ("--mount", f"type=bind,source={mount['Source']},target={mount['Target']}{read_only}")
     for target, options in host["Tmpfs"].items():
         yield from ("--tmpfs", f"{target}:{options}")
-    yield from ("--shm-size", str(host["ShmSize"]))
+    if "ShmSize" in host:
+        yield from ("--shm-size", str(host["ShmSize"]))
     repeated = {
         "CapDrop": "--cap-drop",
         "CapAdd": "--cap-add",

@@ -80,7 +80,16 @@ class DockerEngine:
     def _facts(self) -> EngineFacts:
         client = building.choose_client(self.connection, os.environ)
         with answered(self._title, "describe itself"):
-            return capabilities.facts(self.connection, self._api.info(), client, Files())
+            info = self._api.info()
+            return capabilities.facts(self.connection, info, client, Files(), self._podman_info())
+
+    def _podman_info(self) -> Mapping[str, Any] | None:
+        """What Podman tells of itself by its own API; null of Docker, and where that API does not answer."""
+        if self.connection.kind != "podman":
+            return None
+        version = ".".join(map(str, access.version_numbers(self.connection.version)))
+        answer = self._api.get(f"{self._api.base_url}/v{version}/libpod/info", timeout=ANSWER_SECONDS)
+        return answer.json() if answer.ok else None
 
     def refusal(self, device: DeviceRequest) -> str | None:
         """Why containers here would not get to these cards, in one clause; null where they do."""
@@ -186,7 +195,7 @@ class DockerEngine:
         facts, device = self.facts(), spec.device
         reason = self.refusal(device) if device.kind == "cuda" else None
         if reason is not None:
-            raise NoDevice(reason, remedy="see `invoke doctor`, or use --engine venv")
+            raise NoDevice(reason, remedy="see `invoke doctor`")
         if device.kind == "cuda" and facts.wants_cdi:
             device = replace(device, cdi=access.cdi_names(device, facts.cdi_devices))
         return replace(

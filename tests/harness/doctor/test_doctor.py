@@ -156,7 +156,23 @@ def test_an_amd_card_needs_its_device_files_and_their_group():
     assert "/dev/kfd of group 109" in found(said, "containers reach AMD").what
     assert "problem" not in levels(said).values()
     alone = examine(around(amd, engine=None, access=CardAccess(nodes=nodes)))
-    assert "usermod -aG render,video" in found(alone, "this user may not open").remedy
+    assert "usermod -aG 109 $USER" in found(alone, "this user may not open").remedy
+
+
+@pytest.mark.parametrize(
+    ("may_open", "engine", "ways"),
+    [
+        (False, "podman", ("usermod -aG 109 $USER", "udev rule")),
+        (True, "podman", ("take Podman 5.1 or newer with crun", "--python", "udev rule")),
+        (True, "docker", ("take Podman, or an engine that runs as root", "--python", "udev rule")),
+    ],
+)
+def test_a_container_that_gets_no_amd_card_is_told_the_ways_that_lead_there(may_open, engine, ways):
+    amd = Gpu(index=0, vendor="AMD", name="MI300X", memory_bytes=192 * GIB)
+    access = CardAccess("refused", (Node("/dev/kfd", 109, may_open),))
+    remedy = found(examine(around(amd, engine=replace(DOCKER, name=engine), access=access)), "refused").remedy
+    places = [remedy.index(way) for way in ways]
+    assert places == sorted(places) and ("--python" in remedy) == may_open
 
 
 @pytest.mark.parametrize(

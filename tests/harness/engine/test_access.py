@@ -18,7 +18,7 @@ DOCKER = EngineFacts(
     name="docker", version="28.3.0", api_version="1.51", buildkit=True, buildx=True, runtimes=("runc",),
     cdi=True, cdi_devices=(), rootless=False, userns_remap=False, selinux=False, data_root_free_bytes=None,
 )  # fmt: skip
-PODMAN = replace(DOCKER, name="podman", version="5.4.0", rootless=True)
+PODMAN = replace(DOCKER, name="podman", version="5.4.0", rootless=True, runtime="crun")
 
 YAML = """---
 cdiVersion: 0.5.0
@@ -99,6 +99,9 @@ def test_an_engine_that_honours_cdi_without_a_specification_gives_no_cuda_card(t
         (replace(DOCKER, rootless=True), 0o666, None),
         (PODMAN, 0o660, None),
         (replace(PODMAN, version="4.9.3"), 0o660, "drops the group that may open /dev/kfd; 5.1.0 keeps it"),
+        (replace(PODMAN, runtime="runc"), 0o660, "Podman's runc drops the group"),
+        (replace(PODMAN, runtime="runc"), 0o666, None),
+        (replace(PODMAN, runtime="runc", rootless=False), 0o660, None),
         (DOCKER, None, "/dev/kfd is not there"),
     ],
 )
@@ -140,3 +143,20 @@ def test_a_specification_that_gives_what_an_update_of_the_driver_took_away_is_st
 )
 def test_what_an_engine_says_of_a_stale_specification_leads_to_its_remedy(said):
     assert refused("Podman", "start a trial", said).remedy == CDI_REMEDY
+
+
+@pytest.mark.parametrize(
+    ("facts", "mode", "clause"),
+    [
+        (PODMAN, 0o660, "this user is outside the group that may open /dev/kfd"),
+        (PODMAN, 0o666, None),
+        (replace(PODMAN, rootless=False), 0o660, None),
+        (DOCKER, 0o660, None),
+    ],
+)
+def test_a_rootless_podman_keeps_no_group_that_its_user_is_not_in(tmp_path, monkeypatch, facts, mode, clause):
+    files(tmp_path, dev__kfd="")
+    (tmp_path / "dev/kfd").chmod(mode)
+    monkeypatch.setattr(Files, "may_open", lambda self, path: self.mode(path) == 0o666)
+    reason = refusal(facts, DeviceRequest("rocm", indices=(0,)), Files(tmp_path))
+    assert reason is None if clause is None else clause in reason

@@ -11,8 +11,9 @@ import sys
 
 import pytest
 
+from harness.engine import container
 from harness.engine.base import Exit, Running
-from harness.engine.container import config
+from harness.engine.container import DeviceRequest, config
 from harness.errors import NotBuilt
 from tests.helpers.checks import require
 from tests.helpers.engine_bench import MIB, SESSION, STUBBORN, WAIT
@@ -206,3 +207,11 @@ def test_the_line_shown_to_a_person_starts_the_same_trial(bench):
     )
     handle = bench.engine.find(spec.name, bench.folder)
     assert bench.ended(handle) == Exit(code=0, log="by hand\n")
+
+
+@pytest.mark.skipif(not Path("/dev/mqueue").exists(), reason="the host has no message queues to share")
+def test_a_trial_with_the_host_s_shared_memory_starts_in_each_engine(bench, monkeypatch):
+    monkeypatch.setattr(container, "_device_options", lambda device, *, keep_id: {})
+    device = DeviceRequest("rocm", rocm_unconfined=True)
+    spec = dataclasses.replace(bench.spec("print(1 + 1)"), device=device)
+    assert bench.ended(bench.engine.start(spec)).code == 0

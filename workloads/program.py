@@ -10,7 +10,7 @@ Standard library and Python 3.7 syntax only: the program's framework is its own.
 
 from __future__ import annotations
 
-from parts.trial import Failed, TrialProcess, main, processor_name, versions  # isort: skip  (its clock starts here)
+from parts.trial import STARTED, Failed, TrialProcess, main, processor_name, versions  # isort: skip  (its clock starts here)
 
 import contextlib
 import json
@@ -50,8 +50,11 @@ def run(trial: TrialProcess) -> dict[str, Any]:
         program = json.load(file)
     # It is no source: its hash stands in what is asked.
     trial.own_file = None
-    _refuse(trial)
-    names = names_of(trial, program)
+    trial.choose("precision", trial.variant["precision"], ("program",))
+    for name in ("valid_batches", "seconds_at_most"):
+        if trial.limit.get(name) is not None:
+            raise Failed("unsupported", f"a program has no limit '{name}'")
+    names = _names(trial, program)
     place = tempfile.mkdtemp(prefix="program-")
     try:
         trial.stage("data")
@@ -61,14 +64,14 @@ def run(trial: TrialProcess) -> dict[str, Any]:
             watched = _watched(trial)
             _prepare(trial, program, names, copy, own)
         # An option that is an empty word adds none.
-        words = [_filled(word, names) for word in words_of(program, trial.asked["device"])]
-        command = [word for word in words if word]
+        given = (*program["command"], *(_on(program, trial).get("arguments") or ()))
+        command = [word for word in (_filled(word, names) for word in given) if word]
         hearing = Hearing(trial, Reader(program["read"]), names)
         trial.stage("train")
         ended = child.run(_started(command, trial, copy), copy, own, _seconds_left(trial), hearing.hear)
         trial.stage("collect")
-        hearing.end(copy, ended)
         _wrote_outside(trial, watched)
+        hearing.end(copy, ended)
         changed = files != tree.blobs(copy, files)
         if program["read"].get("file"):
             hearing.reader.read_file(os.path.join(copy, program["read"]["file"]))
@@ -80,37 +83,22 @@ def run(trial: TrialProcess) -> dict[str, Any]:
     return _measured(trial, program, command, found, hearing, ended, changed)
 
 
-def _refuse(trial: TrialProcess) -> None:
-    trial.choose("precision", trial.variant["precision"], ("program",))
-    for name in ("valid_batches", "seconds_at_most"):
-        if trial.limit.get(name) is not None:
-            raise Failed("unsupported", "a program has no limit '%s'" % name)
+def _on(program: dict, trial: TrialProcess) -> dict[str, Any]:
+    return program["on"].get(trial.asked["device"]) or {}
 
 
-def names_of(trial: TrialProcess, program: dict) -> dict[str, Any]:
-    """What may stand in braces in the program's command, by name."""
-    variant = trial.variant
-    on = program["on"].get(trial.asked["device"]) or {}
-    options = {**program["options"], **(on.get("options") or {})}
-    sizes = ("model", "batch_size", "sequence_length", "image_size", "gpus", "layout", "profile")
-    return {
-        **{name: variant[name] for name in sizes if variant.get(name) is not None},
-        "seed": trial.seed,
-        **trial.options(options),
-    }
-
-
-def words_of(program: dict, device: str) -> list:
-    """The command with what is added on a kind of device."""
-    return [*program["command"], *((program["on"].get(device) or {}).get("arguments") or ())]
+def _names(trial: TrialProcess, program: dict) -> dict[str, Any]:
+    """What may stand in braces in the program's command, by name; a null is what the plan does not say."""
+    options = trial.options({**program["options"], **(_on(program, trial).get("options") or {})})
+    return {**trial.variant, "seed": trial.seed, **options}
 
 
 def _filled(word: str, names: dict) -> str:
     def value(found: Any) -> str:
         if found[1] == "data":
             return found[0]
-        if found[1] not in names:
-            raise Failed("unsupported", "its command needs '%s', which the plan does not have" % found[1])
+        if names.get(found[1]) is None:
+            raise Failed("unsupported", f"its command needs '{found[1]}', and the plan has none")
         return str(names[found[1]])
 
     return re.sub(r"\{(\w+)\}", value, word)
@@ -119,7 +107,7 @@ def _filled(word: str, names: dict) -> str:
 def _product(factors: list, names: dict) -> int:
     product = 1
     for name in factors:
-        product *= int(_filled("{%s}" % name, names))
+        product *= int(_filled(f"{{{name}}}", names))
     return product
 
 
@@ -132,16 +120,13 @@ def _copied(trial: TrialProcess, program: dict, place: str) -> tuple:
     source = os.path.join(trial.data_folder, program["folder"])
     copy = os.path.join(place, "program")
     if not os.path.isdir(source):
-        raise Failed("bad-data", "the source of '%s' is not here" % program["name"])
+        raise Failed("bad-data", f"its source '{program['folder']}' is not in the data folder")
     shutil.copytree(os.path.realpath(source), copy, symlinks=True)
     files = tree.blobs(copy)
     found = tree.tree_id(files)
     if found != program["tree"]:
-        raise Failed(
-            "bad-data",
-            "the source of '%s' is tree %s where %s was published: remove '%s' from the data folder"
-            % (program["name"], found[:12], program["tree"][:12], program["folder"]),
-        )
+        trees = f"is tree {found[:12]} where {program['tree'][:12]} was published"
+        raise Failed("bad-data", f"its source {trees}: remove '{program['folder']}' from the data folder")
     # What was read-only stays so for no program.
     for folder, _, _ in os.walk(copy):
         os.chmod(folder, 0o755)
@@ -179,8 +164,8 @@ def _prepare(trial: TrialProcess, program: dict, names: dict, copy: str, own: di
         filled = [_filled(word, names) for word in words]
         ended = child.run(_started(filled, trial, copy), copy, own, _seconds_left(trial), hear)
         if ended.code != 0:
-            what = "'%s' ended with code %s" % (" ".join(filled), ended.code)
-            raise Failed("error", "%s; its last line: %s" % (what, _public(last[0], trial, copy)))
+            what = f"'{' '.join(filled)}' ended with code {ended.code}"
+            raise Failed("error", f"{what}; its last line: {_public(last[0], trial, copy)}")
 
 
 def _generate(path: str, letters: int, seed: int) -> None:
@@ -220,7 +205,7 @@ class Hearing:
 
     def _within_limit(self, seconds: float) -> bool:
         limit, reader = self.trial.limit, self.reader
-        first, last = reader.rows[0].says, reader.rows[-1].says
+        first, last = reader.rows[0][0], reader.rows[-1][0]
         done = {
             "seconds": seconds,
             "epochs": len([1 for at, _ in reader.evaluations if at]),
@@ -235,7 +220,7 @@ class Hearing:
     def end(self, copy: str, ended: child.Ended) -> None:
         """Raises Failed where the program did not end as it should."""
         if self._bytes >= LOG_BYTES:
-            print("… %d lines in all; the last: %s" % (self.lines, self.reader.last), flush=True)
+            print(f"… {self.lines} lines in all; the last: {self.reader.last}", flush=True)
         last = _public(self.reader.last, self.trial, copy) or "none"
         if ended.code:
             words = self.reader.last.lower()
@@ -243,14 +228,13 @@ class Hearing:
             how = f"ended with code {ended.code}" if ended.code > 0 else f"was killed by signal {-ended.code}"
             reason = "out-of-memory" if memory else "error"
             raise Failed(reason, f"the program {how}; its last line: {last}")
-        if not self.lines and not self.reader.reading.get("file"):
-            raise Failed("error", "the program ended with code 0 and printed nothing")
-        if not self.reader.rows and not self.reader.reading.get("file"):
-            why = "the program ended with code 0, and none of its %d lines is of a step" % self.lines
-            raise Failed("error", "%s; its last line: %s" % (why, last))
-        if ended.code == 0 and self.reader.reading.get("done") and self.reader.done is None:
-            why = "the program ended with code 0 and did not say that it was through"
-            raise Failed("error", "%s; its last line: %s" % (why, last))
+        reading, why = self.reader.reading, ""
+        if not self.reader.rows and not reading.get("file"):
+            why = f"none of its {self.lines} lines is of a step" if self.lines else "it printed nothing"
+        elif ended.code == 0 and reading.get("done") and self.reader.done is None:
+            why = "it did not say that it was through"
+        if why:
+            raise Failed("error", f"the program ended with code 0, and {why}; its last line: {last}")
 
 
 def _public(line: str, trial: TrialProcess, copy: str) -> str:
@@ -282,12 +266,10 @@ def _wrote_outside(trial: TrialProcess, before: dict) -> None:
             if name.startswith("out/") and name not in before:
                 with contextlib.suppress(OSError):
                     os.remove(os.path.join(trial.out_folder, name[4:]))
-        raise Failed("error", "the program wrote outside its copy: %s" % ", ".join(wrong[:3]))
+        raise Failed("error", f"the program wrote outside its copy: {', '.join(wrong[:3])}")
 
 
 def _seconds_left(trial: TrialProcess) -> float:
-    from parts.trial import STARTED
-
     return max(1.0, trial.timeout_seconds - (time.perf_counter() - STARTED) - MARGIN_SECONDS)
 
 

@@ -153,9 +153,9 @@ def test_figures_are_read_from_a_file_that_the_program_leaves(tmp_path, name):
         ("raise SystemExit(3)", "error", "ended with code 3; its last line: none"),
         ("import os; os.kill(os.getpid(), 9)", "error", "killed by signal 9"),
         ("print('RuntimeError: CUDA out of memory.'); raise SystemExit(1)", "out-of-memory", "out of memory"),
-        ("pass", "error", "ended with code 0 and printed nothing"),
+        ("pass", "error", "ended with code 0, and it printed nothing"),
         ("print('all is well')", "error", "none of its 1 lines is of a step; its last line: all is well"),
-        ("print('step 1/9: 5.00 ms, loss 1.0')", "error", "did not say that it was through"),
+        ("print('step 1/9: 5.00 ms, loss 1.0')", "error", "it did not say that it was through"),
         ("import time; time.sleep(600)", "timeout", "ran past its limit of"),
         ("import os; os.close(1); os.close(2)\nwhile True: pass", "timeout", "ran past its limit of"),
     ],
@@ -171,6 +171,12 @@ def test_a_program_that_does_not_train_says_so_in_one_sentence(tmp_path, source,
 def test_a_program_that_cannot_be_started_is_named(tmp_path):
     ended = run_of(tmp_path, command=["no-such-program", "{steps}"])
     assert ended.failed.message == "'no-such-program' cannot be started (No such file or directory)"
+
+
+def test_a_command_that_needs_what_the_plan_does_not_say_is_refused(tmp_path):
+    failed = run_of(tmp_path, command=["python", "{image_size}"]).failed
+    assert failed.reason == "unsupported"
+    assert failed.message == "its command needs 'image_size', and the plan has none"
 
 
 def test_another_tree_than_was_published_is_not_run(tmp_path):

@@ -8,7 +8,7 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, Field, model_validator
 
 from harness.record.base import Model
-from harness.record.trial import DeviceKind, Name, Option, Sha1, Variant
+from harness.record.trial import DeviceKind, Name, Option, Sha1
 
 Figure = Literal[
     "step", "steps", "epoch", "seconds", "milliseconds", "samples_per_second", "samples", "loss", "quality"
@@ -110,10 +110,6 @@ class Program(Model):
     licence: Annotated[str, Field(min_length=1, max_length=60)]
     images: tuple[Name, ...]
     """Those that have what it needs."""
-    requirements: tuple[
-        Annotated[str, Field(pattern=r"^[\w.-]+==[\w.!+-]+( --hash=sha256:[0-9a-f]{64})+$")], ...
-    ] = ()
-    """What is added to the image, each with its version and the hashes of its wheels."""
     data: Literal["real", "synthetic"]
     """What it trains on where it has no `input`: real data of its own tree, or none."""
     input: Input | None = None
@@ -155,8 +151,3 @@ class Program(Model):
     def folder(self) -> str:
         """Its source's folder among the data."""
         return f"program-{self.name}-{self.tree[:12]}"
-
-    def lacking(self, variant: Variant) -> str | None:
-        """A name of the command that a variant has no value for; null where it has all."""
-        named = {name for word in self._words() for name in _BRACES.findall(word)} | {*self.samples_per_step}
-        return next((name for name in PLACES if name in named and getattr(variant, name) is None), None)

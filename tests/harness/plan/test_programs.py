@@ -78,7 +78,6 @@ def test_a_measure_that_does_not_fit_its_program_is_refused(tmp_path, changes, w
     ("told", "words"),
     [
         ({"figure": "run", "repeats": 2}, "prints one figure a run, and 2 are asked for; ask for 3"),
-        ({"command": ["python", "{image_size}"]}, "its command needs 'image_size'"),
         ({"command": ["python", "{wrong}"]}, "'wrong' is none of batch_size"),
         ({"on": {"cpu": {"options": {"wrong": 1}}}}, "'on' has the option 'wrong'"),
         ({"read": {"lines": "(?P<step>"}}, "'read.lines': it is no pattern"),
@@ -88,7 +87,6 @@ def test_a_measure_that_does_not_fit_its_program_is_refused(tmp_path, changes, w
         ({"commit": "main"}, "'commit'"),
         ({"forge": "ext::sh"}, "'forge'"),
         ({"path": "../elsewhere"}, "'path'"),
-        ({"requirements": ["torch"]}, "'requirements.0'"),
         ({"unknown": 1}, "'unknown': unknown key"),
     ],
 )

@@ -14,6 +14,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 from parts.trial import Failed
 
@@ -58,12 +59,13 @@ class Lines:
         return [line for line in clean if line.strip()]
 
 
-class Ended:
-    """How a program ended: its exit code, null where its trial stopped it, and how many processes it left."""
+class Ended(NamedTuple):
+    """How a program ended."""
 
-    def __init__(self, code: int | None, left: int) -> None:
-        self.code = code
-        self.left = left
+    code: int | None
+    """Null where its trial stopped it."""
+    left: int
+    """How many processes lived on, and were ended."""
 
 
 def run(argv: Sequence[str], folder: str, environ: Mapping[str, str], seconds: float, heard: Heard) -> Ended:
@@ -83,7 +85,7 @@ def run(argv: Sequence[str], folder: str, environ: Mapping[str, str], seconds: f
             start_new_session=True,
         )
     except OSError as error:
-        raise Failed("error", "'%s' cannot be started (%s)" % (argv[0], error.strerror)) from None
+        raise Failed("error", f"'{argv[0]}' cannot be started ({error.strerror})") from None
     left = 0
     try:
         code = _followed(child, Lines(), time.perf_counter() + seconds, seconds, heard)
@@ -115,7 +117,7 @@ def _followed(
         if over and (late or not ready):
             return child.returncode if _all_heard(lines.last(), heard) else None
         if late:
-            raise Failed("timeout", "the program ran past its limit of %g s and was stopped" % seconds)
+            raise Failed("timeout", f"the program ran past its limit of {seconds:g} s and was stopped")
 
 
 def _all_heard(lines: Sequence[str], heard: Heard) -> bool:
@@ -159,7 +161,7 @@ def _children(parent: int) -> list:
     found = []
     for name in os.listdir("/proc") if os.path.isdir("/proc") else ():
         if name.isdigit():
-            with contextlib.suppress(OSError, IndexError, ValueError), open("/proc/%s/stat" % name) as file:
+            with contextlib.suppress(OSError, IndexError, ValueError), open(f"/proc/{name}/stat") as file:
                 if int(file.read().rpartition(")")[2].split()[1]) == parent:
                     found.append(int(name))
     return found

@@ -22,59 +22,34 @@ MOST_LOSSES = 500
 MOST_ROWS = 1000000
 
 
-class Row(NamedTuple):
-    """What one line, or one row of a file, says; `at` is when it was read, on our clock."""
-
-    says: dict
-    at: float | None
-    evaluated: bool
-    """Whether the program evaluated since the row before."""
-
-
-class Interval(NamedTuple):
-    """From one row to the next: so many steps, the program's own seconds for them, and ours."""
-
-    steps: int
-    """That the seconds are of; those between the rows where each is timed."""
-    seconds: float | None
-    done: int
-    """Steps of the whole run by then."""
-    begin: float | None
-    end: float | None
-    witnessed: float | None
-    """Our clock's seconds over the program's own."""
-    apart: bool
-    """Whether an evaluation lies in it."""
-    says: dict
-
-
 class Reader:
     """Hears the lines of a program, and keeps what the patterns of its file find in them."""
 
     def __init__(self, reading: dict) -> None:
         self.reading = reading
-        self._lines, self._evaluations, self._done = (
-            re.compile(reading[key]) if reading.get(key) else None for key in ("lines", "evaluations", "done")
-        )
+        self._patterns = {
+            key: re.compile(reading[key]) for key in ("lines", "evaluations", "done") if reading.get(key)
+        }
         self.rows = []
+        """What each line of steps says, when it was read, and whether an evaluation lies before it."""
         self.evaluations = []
-        """Each with the number of rows before it."""
-        self.last = ""
+        """What each says, with the number of rows before it."""
         self.done = None
-        """What the line says by which it is known to be through."""
+        """What the line says by which the program is known to be through."""
+        self.last = ""
 
     def hear(self, line: str, at: float) -> None:
         """Takes one line."""
         self.last = line
-        found = self._lines and self._lines.search(line)
-        if found and len(self.rows) < MOST_ROWS:
-            self._add(_figures(found.groupdict()), at)
-        found = self._evaluations and self._evaluations.search(line)
-        if found:
-            self.evaluations.append((len(self.rows), _figures(found.groupdict())))
-        found = self._done and self._done.search(line)
-        if found:
-            self.done = _figures(found.groupdict())
+        for key, pattern in self._patterns.items():
+            found = pattern.search(line)
+            says = _figures(found.groupdict()) if found else None
+            if says is not None and key == "evaluations":
+                self.evaluations.append((len(self.rows), says))
+            elif says is not None and key == "done":
+                self.done = says
+            elif says:
+                self._add(says, at)
 
     def read_file(self, path: str) -> None:
         """Takes the rows of the JSON or CSV file that the program left; raises Failed where it cannot."""
@@ -82,15 +57,15 @@ class Reader:
             with open(path, encoding="utf-8", newline="") as file:
                 given = json.load(file) if path.endswith(".json") else list(csv.DictReader(file))
         except (OSError, ValueError, csv.Error) as error:
-            raise Failed("error", "its file of figures cannot be read (%s)" % type(error).__name__) from None
+            raise Failed("error", f"its file of figures cannot be read ({type(error).__name__})") from None
         for each in given if isinstance(given, list) else [given]:
-            names = {name: key for name, key in self.reading["fields"].items() if key in each}
-            self._add(_figures({name: str(each[key]) for name, key in names.items()}), None)
+            fields = self.reading["fields"].items()
+            self._add(_figures({name: str(each[key]) for name, key in fields if key in each}), None)
 
     def _add(self, says: dict, at: float | None) -> None:
-        evaluated = bool(self.evaluations) and self.evaluations[-1][0] == len(self.rows)
-        if says:
-            self.rows.append(Row(says, at, evaluated))
+        if says and len(self.rows) < MOST_ROWS:
+            evaluated = bool(self.evaluations) and self.evaluations[-1][0] == len(self.rows)
+            self.rows.append((says, at, evaluated))
 
 
 def _figures(groups: dict) -> dict:
@@ -104,66 +79,57 @@ def _figures(groups: dict) -> dict:
     return found
 
 
-def intervals(reader: Reader, samples_per_step: int) -> list:
-    """What lies between the rows of a run, in their order."""
+class Value(NamedTuple):
+    """What one row tells: the seconds of so many steps, by the program's own clock or else by ours."""
+
+    says: dict
+    steps: int
+    seconds: float | None
+    done: int
+    """Steps of the whole run by then."""
+    begin_end: tuple | None
+    """When the row before and this one were read; null where more than steps lies between."""
+    witness: float | None
+    """Our clock's seconds over the program's own."""
+    evaluated: bool
+
+
+def _values(reader: Reader, samples_per_step: int) -> list:
     reading, found = reader.reading, []
-    of_run, before = 0, None
-    done_before = 0
-    for row in reader.rows:
-        done = int(row.says["step"]) - reading["first_step"] + 1 if "step" in row.says else done_before + 1
-        other_epoch = before is not None and row.says.get("epoch") != before.says.get("epoch")
-        anew = other_epoch or done <= done_before
-        if anew:
-            done_before, before = 0, None
+    before, before_at, done_before, of_run = None, None, 0, 0
+    for says, at, evaluated in reader.rows:
+        done = int(says["step"]) - reading["first_step"] + 1 if "step" in says else done_before + 1
+        other_epoch = before is not None and says.get("epoch") != before.get("epoch")
+        if other_epoch or done <= done_before:
+            before, before_at, done_before = None, None, 0
         between = max(1, done - done_before)
         of_run += between
-        steps, seconds = _seconds(reading["seconds_are"], row, before, done, between, samples_per_step)
-        contiguous = before is not None and not row.evaluated and None not in (before.at, row.at)
-        ours = row.at - before.at if contiguous else None
-        if seconds is None and not _timed(row):
-            seconds = ours
-        found.append(
-            Interval(
-                steps,
-                seconds,
-                of_run,
-                before.at if contiguous else None,
-                row.at,
-                ours / (seconds / steps * between) if ours and seconds and _timed(row) else None,
-                row.evaluated,
-                row.says,
-            )
-        )
-        before, done_before = row, done
+        own, earlier = (_own_seconds(each or {}, samples_per_step) for each in (says, before))
+        steps = 1 if own is not None and reading["seconds_are"] == "step" else between
+        ours = at - before_at if None not in (at, before_at) and not evaluated else None
+        seconds = ours if own is None else _told(reading["seconds_are"], own, earlier or 0.0, done, between)
+        witness = ours * steps / (seconds * between) if ours and own and seconds else None
+        begin_end = (before_at, at) if ours else None
+        found.append(Value(says, steps, seconds, of_run, begin_end, witness, evaluated))
+        before, before_at, done_before = says, at, done
     return found
 
 
-def _timed(row: Row) -> bool:
-    return any(name in row.says for name in ("seconds", "milliseconds", "samples_per_second"))
+def _own_seconds(says: dict, samples_per_step: int) -> float | None:
+    if "samples_per_second" in says:
+        return samples_per_step / says["samples_per_second"] if says["samples_per_second"] else None
+    return says.get("seconds", says["milliseconds"] / 1000 if "milliseconds" in says else None)
 
 
-def _own_seconds(row: Row, samples_per_step: int) -> float | None:
-    if "seconds" in row.says:
-        return row.says["seconds"]
-    if "milliseconds" in row.says:
-        return row.says["milliseconds"] / 1000
-    rate = row.says.get("samples_per_second")
-    return samples_per_step / rate if rate else None
-
-
-def _seconds(are: str, row: Row, before: Row | None, done: int, between: int, samples_per_step: int) -> tuple:
-    """How many steps a row's seconds are of, and the seconds; null where it says none."""
-    own = _own_seconds(row, samples_per_step)
-    if own is None:
-        return between, None
-    if are == "step":
-        return 1, own
-    if are == "mean":
-        return between, own * between
-    earlier = (_own_seconds(before, samples_per_step) or 0.0) if before else 0.0
-    if are == "mean-so-far":
-        return between, own * done - earlier * (done - between)
-    return between, own - earlier
+def _told(are: str, own: float, earlier: float, done: int, between: int) -> float:
+    """The seconds that a row's own are the last step's, a mean of or a sum of, less those before it."""
+    means = {
+        "step": own,
+        "mean": own * between,
+        "mean-so-far": own * done - earlier * (done - between),
+        "so-far": own - earlier,
+    }
+    return means[are]
 
 
 class Figures(NamedTuple):
@@ -189,21 +155,22 @@ class Figures(NamedTuple):
 
 def figures(reader: Reader, samples_per_step: int) -> Figures:
     """The times of equal numbers of steps; raises Failed where there are none."""
-    found = intervals(reader, samples_per_step)
-    fit = [each for each in found if not each.apart and each.seconds is not None and each.seconds >= 0]
+    found = _values(reader, samples_per_step)
+    fit = [each for each in found if not each.evaluated and each.seconds is not None and each.seconds >= 0]
     if not any(each.seconds for each in fit):
         what = "none of its lines says how long a step took" if found else "it printed no step"
-        raise Failed("error", "%s; its last line: %s" % (what, reader.last[:300] or "none"))
+        raise Failed("error", f"{what}; its last line: {reader.last[:300] or 'none'}")
     together = Counter(each.steps for each in fit).most_common(1)[0][0]
     if together > MOST_STEPS_TOGETHER:
-        why = "a line stands for %d steps, and for %d at most" % (together, MOST_STEPS_TOGETHER)
-        raise Failed("unsupported", why)
+        raise Failed(
+            "unsupported", f"a line stands for {together} steps, and {MOST_STEPS_TOGETHER} at most may"
+        )
     kept = [each for each in fit if each.steps == together][reader.reading["skip"] :]
     if not kept:
-        raise Failed("error", "its window begins after the last of its %d lines of steps" % len(fit))
-    each_step = statistics.mean(each.seconds for each in kept) / together
+        raise Failed("error", f"its window begins after the last of its {len(fit)} lines of steps")
     samples = [each.says["samples"] for each in kept if "samples" in each.says]
     losses = [(each.done, each.says["loss"]) for each in found if "loss" in each.says]
+    each_step = statistics.mean(each.seconds for each in kept) / together
     return Figures(
         step_us=[round(each.seconds * 1e6) for each in kept],
         steps_together=together,
@@ -219,7 +186,7 @@ def figures(reader: Reader, samples_per_step: int) -> Figures:
 
 
 def _witness(kept: list) -> float | None:
-    seen = [(each.end - each.begin, each.witnessed) for each in kept if each.witnessed]
+    seen = [(each.begin_end[1] - each.begin_end[0], each.witness) for each in kept if each.witness]
     if len(seen) < WITNESS_ROWS or statistics.median(apart for apart, _ in seen) < WITNESS_SECONDS:
         return None
     return statistics.median(ratio for _, ratio in seen)
@@ -227,13 +194,11 @@ def _witness(kept: list) -> float | None:
 
 def _stretches(kept: list) -> list:
     stretches = []
-    for each in kept:
-        if each.begin is None:
-            continue
-        if stretches and stretches[-1][1] == each.begin:
-            stretches[-1][1] = each.end
+    for begin, end in (each.begin_end for each in kept if each.begin_end):
+        if stretches and stretches[-1][1] == begin:
+            stretches[-1][1] = end
         else:
-            stretches.append([each.begin, each.end])
+            stretches.append([begin, end])
     return stretches
 
 

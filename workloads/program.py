@@ -296,7 +296,7 @@ def _measured(
 ) -> dict[str, Any]:
     peak_bytes = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
     device, software = _facts(trial)
-    steps = len(found.step_us) * found.steps_together
+    steps = len(found.step_us)
     given = program.get("input") or {}
     epochs, done = len(found.epochs), hearing.reader.done or {}
     whole = program.get("steps") and int(hearing.names[program["steps"]])

@@ -11,6 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from harness.record import Series
 from harness.summary.statistics import summarise
 from tests.helpers.programs import OPTIONS, TRAINS, fields, ran, repository
 from tests.helpers.workload_runner import module
@@ -95,8 +96,9 @@ def test_a_time_is_of_the_steps_that_the_program_means(are, first_step, lines, e
     for place, line in enumerate(lines):
         reader.hear(line, float(place))
     found = reading.figures(reader, 1)
-    assert [value / 1000 for value in found.step_us] == expected
     assert found.steps_together == together
+    assert len(found.step_us) == len(expected) * together
+    assert [value / 1000 for value in Series.of(found.step_us, together).values()] == expected
 
 
 def test_lines_without_a_time_are_timed_by_our_clock_and_what_is_skipped_is_not_in_the_window():

@@ -9,6 +9,7 @@ from harness.data.download import silent
 from harness.run import runner
 from harness.run.data import trial_data
 from harness.run.setup import resolve_data
+from harness.summary import contradictions
 from tests.helpers import ROOT, clone
 from tests.helpers.programs import TRAINS, clone_with, fields, repository
 from tests.helpers.runs import records
@@ -44,16 +45,22 @@ def records_of(folder, monkeypatch, source=TRAINS, **told):
 
 
 def test_a_program_ends_in_records_that_hold_what_was_run_and_how(tmp_path, monkeypatch):
-    table, found = records_of(tmp_path, monkeypatch, figure="run")
+    every_third = TRAINS.replace(
+        "    now = time.time()\n", "    now = time.time()\n    if step % 3 != 2: continue\n"
+    )
+    read = {"seconds_are": "mean"}
+    table, found = records_of(tmp_path, monkeypatch, every_third, figure="run", read=read)
     assert [record.status for record in found] == ["ok"] * 3
     for record in found:
-        program = record.measurement.program
+        program, window = record.measurement.program, record.measurement.window
+        assert (window.steps, window.samples, record.measurement.step_us.steps_per_value) == (12, 48, 3)
         assert (program.commit, program.tree) == (table["commit"], table["tree"])
         assert program.command == ("python", "train.py", "12", "0.01")
         assert record.trial.asked.file.name == "mine/toy.toml"
         assert record.summary.verdict in ("valid", "warn")
         assert "own-window" in {cause.name for cause in record.summary.notes}
         assert record.measurement.title == "A toy"
+        assert list(contradictions.within(record)) == []
 
 
 def test_a_program_that_fails_leaves_a_record_with_the_line_that_matters(tmp_path, monkeypatch):

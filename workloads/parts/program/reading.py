@@ -172,7 +172,7 @@ def figures(reader: Reader, samples_per_step: int) -> Figures:
     losses = [(each.done, each.says["loss"]) for each in found if "loss" in each.says]
     each_step = statistics.mean(each.seconds for each in kept) / together
     return Figures(
-        step_us=[round(each.seconds * 1e6) for each in kept],
+        step_us=[each_us for each in kept for each_us in _shared(round(each.seconds * 1e6), together)],
         steps_together=together,
         samples_per_step=round(statistics.mean(samples) / together) if samples else samples_per_step,
         stretches=_stretches(kept),
@@ -183,6 +183,11 @@ def figures(reader: Reader, samples_per_step: int) -> Figures:
         steps_per_epoch=int(kept[-1].says["steps"]) if "steps" in kept[-1].says else None,
         left_out=len(found) - len(kept),
     )
+
+
+def _shared(microseconds: int, steps: int) -> list:
+    """A value as so many whole ones that add up to it: a measurement has one for each step."""
+    return [microseconds * (step + 1) // steps - microseconds * step // steps for step in range(steps)]
 
 
 def _witness(kept: list) -> float | None:

@@ -51,9 +51,6 @@ def run(trial: TrialProcess) -> dict[str, Any]:
     # It is no source: its hash stands in what is asked.
     trial.own_file = None
     trial.choose("precision", trial.variant["precision"], ("program",))
-    for name in ("valid_batches", "seconds_at_most"):
-        if trial.limit.get(name) is not None:
-            raise Failed("unsupported", f"a program has no limit '{name}'")
     names = _names(trial, program)
     place = tempfile.mkdtemp(prefix="program-")
     try:

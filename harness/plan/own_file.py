@@ -97,5 +97,9 @@ def refuse(program: Program, protocol: str, repeats: int, variants: tuple[Varian
         raise PlanError(
             f"{here} prints one figure a run, and {repeats} are asked for", remedy=f"ask for {LEAST_RUNS}"
         )
-    if any(variant.precision != "program" for variant in variants):
-        raise PlanError(f"{here}: its precision is its own", remedy="write precision = 'program'")
+    for variant in variants:
+        if variant.precision != "program":
+            raise PlanError(f"{here}: its precision is its own", remedy="write precision = 'program'")
+        for name in ("valid_batches", "seconds_at_most"):
+            if getattr(variant.limit, name) is not None:
+                raise PlanError(f"{here}: nothing can hold it to '{name}'", remedy="leave that limit out")

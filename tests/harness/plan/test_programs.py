@@ -65,6 +65,7 @@ def test_another_file_of_the_program_makes_other_trials(tmp_path):
     [
         (('"toy/1"', '"other/1"'), "its protocol is 'other/1'; write 'toy/1'"),
         (('"program"\nbatch', '"fp32-ieee"\nbatch'), "its precision is its own"),
+        (('"host"', '"host"\nlimit = { valid_batches = 1 }'), "nothing can hold it to 'valid_batches'"),
         (("toy.toml", "toy.py"), "needs a file that ends in .toml"),
         (("mine/toy.toml", "mine/none.toml"), "there is no file 'mine/none.toml' in the clone"),
     ],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import statistics
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -14,7 +15,8 @@ import pytest
 from harness.record import Series
 from harness.summary.statistics import summarise
 from tests.helpers.programs import OPTIONS, TRAINS, fields, ran, repository
-from tests.helpers.workload_runner import module
+from tests.helpers.runs import wait_for
+from tests.helpers.workload_runner import WORKLOADS, module
 
 child, tree = module("parts.program.child"), module("parts.program.tree")
 reading = module("parts.program.reading")
@@ -23,6 +25,10 @@ HOLD = (
 )
 LEAVES = HOLD + "start_new_session=True)\n"
 FAST = {**OPTIONS, "each": 0.002}
+
+
+def command_lines():
+    return [" ".join(p.info["cmdline"] or []) for p in psutil.process_iter(["cmdline"])]
 
 
 def run_of(folder: Path, source: str = TRAINS, **told):
@@ -210,8 +216,7 @@ def test_processes_that_a_program_leaves_are_ended_and_counted(tmp_path):
     measured = run_of(tmp_path, marked + TRAINS).measured
     assert time.monotonic() - began < 60
     assert measured.program.processes_left == 1
-    living = [p.info["cmdline"] or [] for p in psutil.process_iter(["cmdline"])]
-    assert not [words for words in living if any(f"# {tmp_path}" in word for word in words)]
+    assert not [words for words in command_lines() if f"# {tmp_path}" in words]
 
 
 def test_a_program_that_is_stopped_takes_all_that_it_started_along(tmp_path):
@@ -219,8 +224,20 @@ def test_a_program_that_is_stopped_takes_all_that_it_started_along(tmp_path):
     source = marked + "import signal\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\ntime.sleep(600)"
     failed = run_of(tmp_path, source, asked={"timeout_seconds": 16.5}).failed
     assert failed.reason == "timeout"
-    living = [p.info["cmdline"] or [] for p in psutil.process_iter(["cmdline"])]
-    assert not [words for words in living if any(f"# {tmp_path}" in word for word in words)]
+    assert not [words for words in command_lines() if f"# {tmp_path}" in words]
+
+
+def test_a_program_ends_with_a_trial_that_is_killed(tmp_path):
+    code = f"import sys; sys.path.insert(0, {str(WORKLOADS)!r}); from parts.program import child; "
+    sleeps = f"[sys.executable, '-c', 'import time; print(1, flush=True); time.sleep(600)  # {tmp_path}']"
+    code += f"child.run({sleeps}, '.', None, 600, lambda line, at: print(line, flush=True) or True)"
+    parent = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)
+    assert parent.stdout.readline() == b"1\n"
+    parent.kill()
+    parent.wait()
+    parent.stdout.close()
+    gone = wait_for(lambda: not [words for words in command_lines() if f"# {tmp_path}" in words])
+    assert gone
 
 
 def test_a_million_lines_and_control_characters_keep_the_log_short_and_the_figures_right(tmp_path):

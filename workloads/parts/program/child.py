@@ -18,8 +18,8 @@ from typing import NamedTuple
 
 from parts.trial import Failed
 
-SUBREAPER = 36
-"""PR_SET_CHILD_SUBREAPER of prctl(2): whoever is left by its parent becomes a child of this process."""
+DEATH_SIGNAL, SUBREAPER = 1, 36
+"""Of prctl(2): what a child gets when its parent dies; that who is left by its parent becomes our child."""
 LINE_LETTERS = 4000
 """Of one line; what is longer is cut."""
 POLL_SECONDS = 0.1
@@ -30,6 +30,9 @@ LEAVING_SECONDS = 0.5
 
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|.)")
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+_LIBC = ctypes.CDLL(None)
+"""Loaded before any fork."""
 
 Heard = Callable[[str, float], bool]
 """Takes a line and the moment at which its end was read; answers whether the program may go on."""
@@ -73,7 +76,7 @@ def run(argv: Sequence[str], folder: str, environ: Mapping[str, str], seconds: f
 
     Nothing that it started is left, however this returns.
     """
-    _become_subreaper()
+    _ask_kernel(SUBREAPER, 1)
     try:
         child = subprocess.Popen(
             argv,
@@ -83,6 +86,7 @@ def run(argv: Sequence[str], folder: str, environ: Mapping[str, str], seconds: f
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             start_new_session=True,
+            preexec_fn=lambda: _ask_kernel(DEATH_SIGNAL, signal.SIGKILL),
         )
     except OSError as error:
         raise Failed("error", f"'{argv[0]}' cannot be started ({error.strerror})") from None
@@ -125,9 +129,9 @@ def _all_heard(lines: Sequence[str], heard: Heard) -> bool:
     return all(heard(line, now) for line in lines)
 
 
-def _become_subreaper() -> None:
+def _ask_kernel(option: int, value: int) -> None:
     with contextlib.suppress(AttributeError, OSError):
-        ctypes.CDLL(None).prctl(SUBREAPER, 1, 0, 0, 0)
+        _LIBC.prctl(option, int(value), 0, 0, 0)
 
 
 def _end_all(child: subprocess.Popen) -> int:

@@ -101,8 +101,8 @@ def plan(
 @line.verb(
     BUILDING,
     help={
-        "only": "fetch one data set: cifar-100, mnist, wikitext-2, weights-resnet18, chestxray …",
-        "from_": "with --only chestxray: the folder that you unpacked ChestX-ray14 into; it is only read",
+        "only": "fetch one data set or a program's source: cifar-100, weights-resnet18, nanogpt …",
+        "from_": "with --only: ChestX-ray14's folder, unpacked, or a program's repository or git bundle",
         "pack": "write one archive with all that the plan needs at a site without internet",
         "pythons": "with --pack: the versions of Python that the site may have, as 3.11,3.12",
         "clean": "list the images, environments and caches that can go, then remove them",
@@ -133,9 +133,9 @@ def build(
         from commands import measure
 
         if from_ or only == "chestxray":
-            measure.prepared_data(only, from_)
+            measure.prepared_data(ROOT, only, from_)
         elif only:
-            measure.one_data_set(only)
+            measure.one_data_set(ROOT, only)
         else:
             # A `run` in the same line fetches for itself.
             measure.build(ROOT, settings, with_data="run" not in sys.argv)

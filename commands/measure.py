@@ -12,7 +12,7 @@ from pathlib import Path
 
 from commands.plans import matrix
 from commands.terminal import PlanWatcher, Screen, circumstances
-from harness.data import chest_xray
+from harness.data import chest_xray, source_tree
 from harness.data.download import FetchProgress
 from harness.data.fetch import Resolved, default_folder, fetch
 from harness.engine.base import Built, Engine
@@ -20,7 +20,9 @@ from harness.engine.choose import without_container
 from harness.errors import GateError, MachineError, NotBuilt, UserError
 from harness.image.catalog import Image
 from harness.machine import own_folder, state_folder
+from harness.plan import own_file
 from harness.record import Session, store
+from harness.record.published.program import Program
 from harness.record.store import read_all, session_records
 from harness.run import batch_search, ledger, session
 from harness.run import setup as run_setup
@@ -59,16 +61,37 @@ def say_matrix(setup: RunSetup, chosen: Chosen, screen: Screen) -> None:
         screen.say(line)
 
 
-def one_data_set(name: str) -> None:
-    """Fetches one data set; raises NoNetwork where it cannot be had."""
+def one_data_set(root: Path, name: str) -> None:
+    """Fetches one data set or a program's source; raises NoNetwork where it cannot be had."""
     with Screen() as screen:
         folder = default_folder()
+        program = _program(root, name)
+        if program is not None:
+            source_tree.bring(run_setup.source_of(program), None, folder)
+            screen.say(f"{name}: complete in {folder / program.folder}")
+            return
         fetch(name, folder, progress=data_progress(screen))
         screen.say(f"{name}: complete in {folder}")
 
 
-def prepared_data(name: str, source: str) -> None:
-    """Makes a data set ready from a folder of the user's; raises UserError for one that is fetched."""
+def _program(root: Path, name: str) -> Program | None:
+    """A program of this clone by its name, or by the path of its file; null where that is none."""
+    path = name if name.endswith(".toml") else f"workloads/programs/{name}.toml"
+    there = (root / path).is_file()
+    return own_file.read_program((root / path).read_bytes(), path) if there else None
+
+
+def prepared_data(root: Path, name: str, source: str) -> None:
+    """Makes a data set or a program's source ready from a folder of the user's.
+
+    Raises UserError for a data set that is fetched.
+    """
+    program = _program(root, name)
+    if program is not None:
+        folder = default_folder()
+        source_tree.bring(run_setup.source_of(program), Path(source).expanduser(), folder)
+        print(f"{name}: complete in {folder / program.folder}")
+        return
     if name != chest_xray.NAME:
         raise UserError(
             f"'{name or 'data'}' is not made from a folder of yours", remedy=f"take --only {chest_xray.NAME}"

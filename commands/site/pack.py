@@ -101,6 +101,11 @@ def _write(wanted: Wanted, top: str, path: Path, screen: Screen) -> None:
     _say_groups(groups, screen)
     for name in about.lacking:
         screen.say(f"  left out: {name}, which could not be had")
+    for program in plan.load(wanted.root, wanted.settings.plan).programs.values():
+        screen.say(
+            f"  left out: the source of '{program.name}'; there, from a repository or a git bundle: "
+            f"invoke build --only {program.name} --from FOLDER"
+        )
     screen.say(f"packed: {path} ({size(path.stat().st_size)})\nSHA-256: {sha256}")
     screen.say(f"there: tar -xOf {path.name} {top}/unpack.py > unpack.py && python3 unpack.py {path.name}")
 

@@ -16,7 +16,7 @@ from harness.engine.site import FILE as SITE_FILE
 from harness.engine.site import load_site
 from harness.errors import GateError, GpudynoError, UserError
 from harness.image.catalog import load_images
-from harness.plan import plan
+from harness.plan import own_file, plan
 from harness.record import store
 from harness.record.published.cards import load_cards
 from harness.record.published.claims import load_claims
@@ -38,7 +38,8 @@ def product(root: Path) -> tuple[str, ...]:
     return tuple(found) or tuple(name for name in PRODUCT if (root / name).exists())
 
 
-CHECKED = ("plans/*.toml", "workloads/*.py", "results/claims/*.toml", "results/*/*/*.json")
+PROGRAMS = "workloads/programs/*.toml"
+CHECKED = ("plans/*.toml", "workloads/*.py", PROGRAMS, "results/claims/*.toml", "results/*/*/*.json")
 """What is read below, each by a pattern of its own."""
 
 
@@ -70,6 +71,8 @@ def files(root: Path) -> Iterator[str]:
     readers: list[Callable[[], object]] = [partial(settings.load, root, {}, {}), partial(load_purchase, root)]
     readers += [partial(load_site, root, None)] if (root / SITE_FILE).is_file() else []
     readers += [partial(plan.load, root, name) for name in plan.names(root)]
+    programs = sorted(root.glob(PROGRAMS))
+    readers += [partial(own_file.read_program, path.read_bytes(), path.name) for path in programs]
     readers += [partial(read, root) for read in (load_images, load_claims, load_cards)]
     unreadable = False
     for read in readers:

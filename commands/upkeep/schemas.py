@@ -11,6 +11,7 @@ from harness.image.catalog import ImageFile
 from harness.plan.plan import PlanFile
 from harness.record import ClaimFile, Measurement, Record, Reported, Session, TrialSpec
 from harness.record.ledger import AnyLine
+from harness.record.published.program import Program
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -21,6 +22,7 @@ _MODELS: dict[str, type[BaseModel]] = {
     "ledger": AnyLine,
     "measurement": Measurement,
     "plan": PlanFile,
+    "program": Program,
     "record": Record,
     "session": Session,
     "trial": TrialSpec,

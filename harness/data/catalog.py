@@ -136,6 +136,12 @@ _WIKITEXT_2_RAW = (
     "word_language_model/data/wikitext-2/"
 )
 
+_TINY_SHAKESPEARE = Member(
+    "tiny-shakespeare/input.txt",
+    1115394,
+    "86c4e6aa9db7c042ec79f339dcb96d42b0075e16b8fc2e86bf0ca57e2dc565ed",
+)
+
 
 def _wikitext_file(member: Member) -> Download:
     part = member.path.split(".")[1]
@@ -233,6 +239,27 @@ _ALL = (
                     "92675f1d63015c1c8b51f1656a52d5bdbc33aafa60cc47a218a66e7ee817488c",
                     ("https://wikitext.smerity.com/wikitext-2-v1.zip",),
                     {member.path: member.path for member in _WIKITEXT_2},
+                ),
+            ),
+        ),
+    ),
+    Dataset(
+        name="tiny-shakespeare",
+        title="Tiny Shakespeare, one text of a million characters",
+        terms="Shakespeare's works are in the public domain; char-rnn, which has the text, is MIT",
+        members=(_TINY_SHAKESPEARE,),
+        ways=(
+            (
+                Download(
+                    "tiny-shakespeare.txt",
+                    "plain",
+                    _TINY_SHAKESPEARE.size,
+                    _TINY_SHAKESPEARE.sha256,
+                    (
+                        "https://raw.githubusercontent.com/karpathy/char-rnn/"
+                        "6f9487a6fe5b420b7ca9afb0d7c078e37c1d1b4e/data/tinyshakespeare/input.txt",
+                    ),
+                    {"input.txt": _TINY_SHAKESPEARE.path},
                 ),
             ),
         ),

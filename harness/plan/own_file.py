@@ -1,14 +1,24 @@
-"""The file of the user's that a measure of the workload `custom` names."""
+"""The file that a measure of the workload `custom` or `program` names."""
 
 from __future__ import annotations
 
 import hashlib
+import json
 from pathlib import Path
 
+from pydantic import ValidationError
+
+from harness.data.check import dataset_named
 from harness.errors import PlanError
+from harness.record import Variant, first_problem, parse_toml
+from harness.record.published.program import Program
 from harness.record.trial import OwnFile
 
-CUSTOM = "custom"
+CUSTOM, PROGRAM = "custom", "program"
+ENDINGS = {CUSTOM: ".py", PROGRAM: ".toml"}
+EXAMPLES = {CUSTOM: "examples/gpt_wikitext.py", PROGRAM: "workloads/programs/nanogpt.toml"}
+LEAST_RUNS = 3
+"""Fresh processes by which a program is judged that prints one figure a run."""
 
 
 def sha256(workload: str, file: str | None, folder: str | None, root: Path, where: str) -> str | None:
@@ -16,7 +26,7 @@ def sha256(workload: str, file: str | None, folder: str | None, root: Path, wher
 
     Raises PlanError where it names none that is there, or has to name none.
     """
-    if workload != CUSTOM:
+    if workload not in ENDINGS:
         for key, named in (("file", file), ("folder", folder)):
             if named:
                 raise PlanError(
@@ -24,10 +34,10 @@ def sha256(workload: str, file: str | None, folder: str | None, root: Path, wher
                     remedy=f"leave it out, or take workload = '{CUSTOM}'",
                 )
         return None
-    if file is None:
+    if file is None or not file.endswith(ENDINGS[workload]):
         raise PlanError(
-            f"{where}: the workload '{CUSTOM}' needs a file",
-            remedy="write file = 'examples/gpt_wikitext.py', or another; see docs/extending.md",
+            f"{where}: the workload '{workload}' needs a file that ends in {ENDINGS[workload]}",
+            remedy=f"write file = '{EXAMPLES[workload]}', or another; see docs/extending.md",
         )
     path = (root / file).resolve()
     if not path.is_file() or not path.is_relative_to(root.resolve()):
@@ -44,9 +54,52 @@ def sha256(workload: str, file: str | None, folder: str | None, root: Path, wher
 
 
 def content(root: Path, file: OwnFile) -> str:
-    """The file's text; raises PlanError if it is not what was planned any more."""
+    """The text that goes with a trial; raises PlanError if the file is not what was planned any more.
+
+    A program goes as JSON, which the interpreter of every image reads.
+    """
     path = root / file.name
     text = path.read_bytes() if path.is_file() else b""
     if hashlib.sha256(text).hexdigest() != file.sha256:
         raise PlanError(f"'{file.name}' was changed since the session began", remedy="start the line again")
-    return text.decode()
+    if not file.name.endswith(ENDINGS[PROGRAM]):
+        return text.decode()
+    program = read_program(text, file.name)
+    given = {**program.model_dump(mode="json"), "folder": program.folder}
+    if program.input is not None:
+        given["input"]["sha256"] = dataset_named(program.input.data).sha256
+    return json.dumps(given, indent=1)
+
+
+def name_beside_trial(file: OwnFile) -> str:
+    """Under which name it lies there."""
+    return "program.json" if file.name.endswith(ENDINGS[PROGRAM]) else Path(file.name).name
+
+
+def read_program(text: bytes, where: str) -> Program:
+    """A program's file; raises PlanError naming the file, the key and what is wrong with it."""
+    try:
+        return Program.model_validate(parse_toml(text))
+    except ValidationError as error:
+        raise PlanError(
+            f"{where}: {first_problem(error)}", remedy="docs/extending.md has an example"
+        ) from None
+    except ValueError as error:
+        raise PlanError(f"{where} is not TOML: {error}", remedy="correct the line it names") from None
+
+
+def refuse(program: Program, protocol: str, repeats: int, variants: tuple[Variant, ...], where: str) -> None:
+    """Raises PlanError where a measure asks of a program what it cannot do."""
+    here = f"{where}: program '{program.name}'"
+    if protocol.partition("/")[0] != program.name:
+        raise PlanError(f"{here}: its protocol is '{protocol}'", remedy=f"write '{program.name}/1'")
+    if program.figure == "run" and repeats < LEAST_RUNS:
+        raise PlanError(
+            f"{here} prints one figure a run, and {repeats} are asked for", remedy=f"ask for {LEAST_RUNS}"
+        )
+    for variant in variants:
+        if variant.precision != "program":
+            raise PlanError(f"{here}: its precision is its own", remedy="write precision = 'program'")
+        for name in ("valid_batches", "seconds_at_most"):
+            if getattr(variant.limit, name) is not None:
+                raise PlanError(f"{here}: nothing can hold it to '{name}'", remedy="leave that limit out")

@@ -30,6 +30,7 @@ from harness.record import (
     first_problem,
     parse_toml,
 )
+from harness.record.published.program import Program
 from harness.record.trial import Name, Option, PathInClone, ProtocolName, Targets
 from harness.record.vocabulary.precision import Precision
 
@@ -69,7 +70,7 @@ class Measure(Model):
     limit: Limit = Limit()
     targets: Targets = ()
     file: PathInClone | None = None
-    """Of the workload `custom`: the user's own file, by its path in the clone."""
+    """Of the workloads `custom` and `program`: the file, by its path in the clone."""
     sha256: str | None = None
     """Of that file."""
     folder: Name | None = None
@@ -105,6 +106,8 @@ class Plan(Size):
 
     name: Name
     sha256: str = ""
+    programs: dict[str, Program] = {}
+    """What its measures of the workload `program` run, by their files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,8 +169,11 @@ def load(root: Path, name: str) -> Plan:
     for measure in size.measure:
         variants(measure, where)
     measures = tuple(_with_hash(measure, root, where) for measure in size.measure)
-    fields = {key: getattr(size, key) for key in Size.model_fields}
-    return Plan.model_validate({**fields, "name": name, "sha256": sha256, "measure": measures})
+    wanted = {measure.file for measure in measures if measure.workload == own_file.PROGRAM and measure.file}
+    programs = {file: own_file.read_program((root / file).read_bytes(), file) for file in wanted}
+    whole = tuple(_as_program(measure, programs, size, where) for measure in measures)
+    fields = {key: getattr(size, key) for key in Size.model_fields} | {"measure": whole}
+    return Plan.model_validate({**fields, "name": name, "sha256": sha256, "programs": programs})
 
 
 def _read(path: Path, where: str) -> tuple[PlanFile, str]:
@@ -185,6 +191,21 @@ def _read(path: Path, where: str) -> tuple[PlanFile, str]:
 def _with_hash(measure: Measure, root: Path, where: str) -> Measure:
     found = own_file.sha256(measure.workload, measure.file, measure.folder, root, where)
     return measure if found is None else measure.model_copy(update={"sha256": found})
+
+
+def _as_program(measure: Measure, programs: Mapping[str, Program], size: Size, where: str) -> Measure:
+    """The measure with what its program brings where it says nothing itself."""
+    program = programs.get(measure.file or "")
+    if program is None:
+        return measure
+    repeats, asked = measure.repeats or size.repeats, variants(measure, where)
+    own_file.refuse(program, measure.protocol, repeats, asked, where)
+    changes = {
+        "images": measure.images or program.images,
+        "data": measure.data or (program.input.data if program.input else None),
+        "timeout_seconds": measure.timeout_seconds or program.timeout_seconds,
+    }
+    return measure.model_copy(update=changes)
 
 
 def _choices(value: Any, precision: Any, model: Any) -> list[Any]:
@@ -292,7 +313,8 @@ def _nothing_planned(plan: Plan, context: PlanContext) -> PlanError:
 
 
 def _planned(plan: Plan, measure: Measure, variant: Variant, context: PlanContext, repeat: int) -> Planned:
-    source: DataSource = "real" if measure.folder else "synthetic"
+    program = plan.programs.get(measure.file or "")
+    source: DataSource = program.data if program else "real" if measure.folder else "synthetic"
     if measure.data:
         source = context.sources[measure.data]
     weights = None

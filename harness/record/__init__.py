@@ -19,6 +19,7 @@ from harness.record.measurement import (
     Phase,
     PrecisionFound,
     Probe,
+    ProgramRun,
     Protocol,
     Rank,
     Window,

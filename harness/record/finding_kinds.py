@@ -121,6 +121,24 @@ _MEASUREMENT = {
         "an epoch's length is wrong",
         "epoch {epoch} ended after {steps} steps, where its loader's length promises {promised_steps}",
     ),
+    "own-window": _row(
+        "note",
+        "nobody",
+        "the program's own window",
+        "it is one figure a run, over a window that is the program's own",
+    ),
+    "program-clock": _row(
+        "warn",
+        "trial",
+        "program's clock differs from ours",
+        "between its lines lay {ratio:.3f} times what it says that they took",
+    ),
+    "program-changed": _row(
+        "warn", "trial", "program changed its source", "the program wrote to files of its own source"
+    ),
+    "program-left": _row(
+        "warn", "trial", "program left processes", "{processes} processes lived on after it and were ended"
+    ),
     "input-bound": _row("warn", "trial", "waits for input", "{input_share:.0%} of the time waited for input"),
 }
 

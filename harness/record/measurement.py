@@ -9,7 +9,7 @@ from pydantic import BeforeValidator, Field, ValidationInfo
 
 from harness.record.base import Model, Number
 from harness.record.series import Series
-from harness.record.trial import DataSource, DeviceKind, Option
+from harness.record.trial import DataSource, DeviceKind, Name, Option, Sha1
 from harness.record.vocabulary.precision import Precision
 
 
@@ -231,6 +231,25 @@ class FrameworkUsed(Model):
     """What its version of the workload does otherwise than those of other frameworks."""
 
 
+class ProgramRun(Model):
+    """A published program, as it was run: its copy in this trial had git's id of the tree."""
+
+    name: Name
+    commit: Sha1
+    tree: Sha1
+    command: tuple[Annotated[str, Field(max_length=1000)], ...]
+    figure: Literal["step", "run"]
+    """Whether its steps are judged, or one figure a run, whose window is its own."""
+    clock_ratio: Annotated[float, Field(gt=0)] | None = None
+    """The median of seconds between its lines, on our clock, over its own; null where lines come too fast."""
+    rows_left_out: Annotated[int, Field(ge=0)] = 0
+    """Figures that it gave, and that the window does not hold."""
+    changed_itself: bool = False
+    """Whether it wrote to a file of its own source."""
+    processes_left: Annotated[int, Field(ge=0)] = 0
+    """Processes that lived on when it had ended, and were ended."""
+
+
 class Measurement(Model):
     """out/measurement.json. All step series are aligned: value i of each belongs to the same steps."""
 
@@ -244,6 +263,8 @@ class Measurement(Model):
     """In a sentence what it measures."""
     framework: Annotated[FrameworkUsed | None, Field(exclude_if=lambda framework: framework is None)] = None
     """Null of a workload that one framework alone has."""
+    program: Annotated[ProgramRun | None, Field(exclude_if=lambda program: program is None)] = None
+    """Of the workload `program`."""
     device: DeviceUsed
     versions: dict[str, str | None]
     packages: dict[str, str]

@@ -30,6 +30,8 @@ Role = Annotated[Literal["timing", "full", "batch-sweep"], BeforeValidator(_rena
 
 Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_.-]{0,63}$")]
 Option = bool | int | float | str
+Sha1 = Annotated[str, Field(pattern=r"^[0-9a-f]{40}$")]
+"""Git's id of a commit or a tree."""
 ProtocolName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]*/[1-9][0-9]*$")]
 
 Targets = Annotated[tuple[Annotated[float, Field(gt=0)], ...], Field(exclude_if=lambda targets: not targets)]
@@ -78,11 +80,11 @@ class Variant(Model):
     limit: Limit = Limit()
 
 
-PathInClone = Annotated[str, Field(pattern=r"^\w[\w. -]*(/\w[\w. -]*)*\.py$", max_length=200)]
+PathInClone = Annotated[str, Field(pattern=r"^\w[\w. -]*(/\w[\w. -]*)*\.(py|toml)$", max_length=200)]
 
 
 class OwnFile(Model):
-    """A user's own workload: its path in the clone, and the SHA-256 of its bytes."""
+    """A user's own workload or program: its path in the clone, and the SHA-256 of its bytes."""
 
     name: PathInClone
     sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]

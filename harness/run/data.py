@@ -23,7 +23,7 @@ def data_folders(settings: Settings, root: Path) -> fetch.DataFolders:
 def trial_data(
     run_plan: Plan, trial: TrialSpec, resolved: Mapping[str, fetch.Resolved], own: Path | None = None
 ) -> tuple[tuple[str, Path], ...]:
-    """The folders under /data that one trial sees: its data set, its weights, and one of the user's own.
+    """The folders under /data that one trial sees: its data, its weights or program, one of the user's own.
 
     `own` is the user's data folder; raises DataError where it lacks what a measure names.
     """
@@ -37,6 +37,9 @@ def trial_data(
     names = [measure.data for measure in measures if measure.data]
     if request.weights == "pretrained":
         names.append(f"weights-{request.variant.model}")
+    program = run_plan.programs.get(request.file.name) if request.file else None
+    if program is not None:
+        names.append(program.folder)
     folders = {
         answer.subfolder: answer.folder / answer.subfolder
         for name in names

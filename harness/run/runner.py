@@ -214,7 +214,7 @@ def _laid_out(job: Job, session_id: str, trial: TrialSpec, attempt: int) -> RunS
     store.write_whole(work / "in" / "trial.json", trial.model_dump_json(indent=1), replace=False)
     if trial.asked.file is not None:
         own = own_file.content(job.setting.root, trial.asked.file)
-        store.write_whole(work / "in" / Path(trial.asked.file.name).name, own, replace=False)
+        store.write_whole(work / "in" / own_file.name_beside_trial(trial.asked.file), own, replace=False)
     return _spec(job, session_id, trial, attempt)
 
 

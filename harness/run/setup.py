@@ -9,8 +9,9 @@ from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 
-from harness.data import fetch
+from harness.data import fetch, source_tree
 from harness.data.download import FetchProgress
+from harness.data.source_tree import SourceTree
 from harness.doctor.surroundings import TRUST, untrusted
 from harness.engine.apptainer import ApptainerEngine
 from harness.engine.base import Built, Engine
@@ -33,6 +34,7 @@ from harness.machine.devices import card_notes
 from harness.plan import plan
 from harness.plan.plan import Plan, PlanContext
 from harness.record import DataSource, Harness, Machine
+from harness.record.published.program import Program
 from harness.run.data import data_folders, trial_data
 from harness.run.runner import Job
 from harness.run.setting import Setting
@@ -213,7 +215,15 @@ def resolve_data(
         deadline_seconds=0.0 if generated else setup.settings.data_seconds,
         progress=progress,
     )
+    folders = data_folders(setup.settings, setup.root)
+    for program in setup.plan.programs.values():
+        resolved[program.folder] = source_tree.resolve(source_of(program), folders)
     return resolved
+
+
+def source_of(program: Program) -> SourceTree:
+    """Where a program's source comes from, and where it lies."""
+    return SourceTree(program.name, program.forge, program.commit, program.path, program.tree, program.folder)
 
 
 def trial_context(

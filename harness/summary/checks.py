@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from harness.record import PRECISIONS, Finding, LossScale, Measurement, Steady, finding
+from harness.record import PRECISIONS, Finding, LossScale, Measurement, ProgramRun, Steady, finding
 from harness.record.finding import Value
 from harness.summary.stalls import stall_findings
 from harness.summary.steady_state import DEFAULT_RULE
@@ -36,6 +36,9 @@ CLOCKS_APART = 0.01
 SEGMENT_CLOCKS_APART_SECONDS = 0.002
 """The device's steps may differ from the window by the larger of a share and so much a segment."""
 
+PROGRAM_CLOCK_APART = 0.02
+"""What lies between a program's lines and its own times may differ by so much."""
+
 Findings = Iterator[Finding]
 
 
@@ -47,8 +50,11 @@ def measurement_findings(measurement: Measurement, steady: Steady, input_share: 
     yield from _collapsed(measurement)
     yield from _data(measurement)
     yield from _clock(measurement)
-    yield from _steady(measurement, steady)
-    yield from stall_findings(measurement, steady)
+    if measurement.program is not None:
+        yield from _program(measurement.program)
+    if measurement.program is None or measurement.program.figure == "step":
+        yield from _steady(measurement, steady)
+        yield from stall_findings(measurement, steady)
     yield from _short_epoch(measurement)
     if input_share is not None and input_share > INPUT_WAIT_LIMIT:
         yield finding("input-bound", input_share=input_share)
@@ -188,6 +194,18 @@ def _clock(measurement: Measurement) -> Findings:
         tolerance = max(CLOCKS_APART * window, SEGMENT_CLOCKS_APART_SECONDS * len(measurement.epochs))
         if measurement.step_us.count and abs(total - window) > tolerance:
             yield finding("device-clock", steps_seconds=total, window_seconds=window)
+
+
+def _program(program: ProgramRun) -> Findings:
+    """What a foreign program's run is worth: its own clock, its own source."""
+    if program.figure == "run":
+        yield finding("own-window")
+    if program.clock_ratio is not None and abs(program.clock_ratio - 1) > PROGRAM_CLOCK_APART:
+        yield finding("program-clock", ratio=program.clock_ratio)
+    if program.changed_itself:
+        yield finding("program-changed")
+    if program.processes_left:
+        yield finding("program-left", processes=program.processes_left)
 
 
 def _steady(measurement: Measurement, steady: Steady) -> Findings:

@@ -35,7 +35,7 @@ def summarise(measurement: Measurement) -> Summary:
     host_bound_share = 1 − kernels' seconds of a step ÷ mean step, and input_share = Σ input ÷ Σ step, or
     host_bound_share where that is less: a wait while the device still works costs nothing.
     """
-    steady = steady_state(measurement.step_us)
+    steady = _steady(measurement)
     steps = _seconds_per_step(measurement.step_us, steady)
     input_share = _share(measurement.input_us, measurement.step_us, steady)
     idle_share = _idle_share(measurement, steady, steps)
@@ -58,6 +58,13 @@ def summarise(measurement: Measurement) -> Summary:
         verdict=gravest(findings),
         findings=findings,
     )
+
+
+def _steady(measurement: Measurement) -> Steady:
+    """The steady part; of one figure a run all of it, for its window is the program's own."""
+    if measurement.program is not None and measurement.program.figure == "run":
+        return Steady(kind="unproven", first_step=0)
+    return steady_state(measurement.step_us)
 
 
 def reserved_share(measurement: Measurement) -> float | None:

@@ -19,8 +19,9 @@ Precision = Literal[
     "fp16-master",
     "pure-fp16",
     "pure-bf16",
+    "program",
 ]
-"""fp16-master: half model, fp32 master weights, a loss scale; the studies' "FP16"."""
+"""fp16-master: half model, fp32 master weights, a loss scale; the studies' "FP16". program: its own."""
 
 _OUTPUTS = {"fp16": "float16", "bf16": "bfloat16"}
 
@@ -40,8 +41,8 @@ class Traits:
 
     @property
     def outputs(self) -> str:
-        """The type that convolutions, linear and recurrent layers put out."""
-        return _OUTPUTS.get(self.arithmetic[0], "float32")
+        """The type that convolutions, linear and recurrent layers put out; empty where nothing is known."""
+        return _OUTPUTS.get(self.arithmetic[0], "float32") if self.arithmetic else ""
 
     @property
     def full(self) -> bool:
@@ -105,6 +106,7 @@ PRECISIONS: MappingProxyType[Precision, Traits] = MappingProxyType(
         ),
         "pure-fp16": Traits("everything in 16-bit floats (FP16)", ("fp16",), "float16", "purple", "D"),
         "pure-bf16": Traits("everything in bfloat16", ("bf16",), "bfloat16", "purple", "s"),
+        "program": Traits("a published program's own precision, as it says, unchecked", (), "", "green", "s"),
     }
 )
 """In the order that groups of a chart have."""

@@ -23,6 +23,7 @@ import psutil
 from harness.errors import NoDevice
 from harness.files import hold
 from harness.machine import Selection, load, look, own_folder, select, state_folder
+from harness.plan import own_file
 from harness.record import Machine, Reported, TrialSpec, session_id, store
 from harness.record.result import Reason
 from harness.run import ledger
@@ -80,7 +81,7 @@ def _lay_out(jobs: Path, name: str, trial: TrialSpec, work: Path) -> None:
     keep(work / "in" / "trial.json", trial.model_dump_json(indent=1))
     if trial.asked.file is not None:
         own = (jobs / "orders" / f"{name}.py").read_text(encoding="utf-8")
-        store.write_whole(work / "in" / Path(trial.asked.file.name).name, own, replace=True)
+        store.write_whole(work / "in" / own_file.name_beside_trial(trial.asked.file), own, replace=True)
 
 
 def read_job_spec(jobs: Path, name: str) -> JobSpec:

@@ -22,6 +22,7 @@ from harness.data.fetch import DataFolders, resolve
 from harness.data.folder import locked
 from harness.data.prepare import PIXELS, Prepared, prepare
 from harness.errors import Busy, DataError, UserError
+from tests.helpers import ROOT
 
 COLUMNS = (
     "Image Index,Finding Labels,Follow-up #,Patient ID,Patient Age,Patient Gender,View Position,"
@@ -186,13 +187,13 @@ def test_part_of_the_real_set_is_not_taken_for_the_whole():
 )
 def test_the_verb_says_what_it_needs(name: str, source: str, words: str):
     with pytest.raises(UserError, match=words):
-        measure.prepared_data(name, source)
+        measure.prepared_data(ROOT, name, source)
 
 
 def test_the_verb_says_what_it_made(source: Path, tmp_path: Path, monkeypatch, capsys):
     monkeypatch.setenv("GPUDYNO_CACHE", str(tmp_path))
     monkeypatch.setattr(chest_xray, "WHOLE", IMAGES)
-    measure.prepared_data("chestxray", str(source))
+    measure.prepared_data(ROOT, "chestxray", str(source))
     said = capsys.readouterr().out
     assert "train: 7 patients, 14 images" in said
     assert "chestxray: complete in " in said

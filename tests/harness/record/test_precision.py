@@ -27,4 +27,5 @@ def test_the_workloads_table_promises_what_the_harness_s_does(monkeypatch):
     assert json.loads(done.stdout) == {
         label: [list(traits.arithmetic), traits.outputs, traits.weights]
         for label, traits in PRECISIONS.items()
+        if traits.arithmetic
     }, done.stderr

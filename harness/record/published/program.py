@@ -1,0 +1,153 @@
+"""workloads/programs/<name>.toml: a published program at one commit, how it is started and read."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Literal, Self
+
+from pydantic import AfterValidator, Field, model_validator
+
+from harness.record.base import Model
+from harness.record.trial import DeviceKind, Name, Option, Sha1
+
+Figure = Literal[
+    "step", "steps", "epoch", "seconds", "milliseconds", "samples_per_second", "samples", "loss", "quality"
+]
+"""What a group of a pattern, or a key of a file, may be: `steps` are an epoch's, the rest the row's own."""
+
+TIMES = ("seconds", "milliseconds", "samples_per_second")
+PLACES = ("model", "batch_size", "sequence_length", "image_size", "gpus", "layout", "profile")
+"""What of a variant may stand in braces in a command; so may `seed`, `data` and the program's options."""
+
+_FIGURES = frozenset(Figure.__args__)  # type: ignore[attr-defined]
+_BRACES = re.compile(r"\{(\w+)\}")
+
+
+def _compiled(pattern: str) -> str:
+    try:
+        groups = re.compile(pattern).groupindex
+    except re.error as error:
+        raise ValueError(f"it is no pattern: {error}") from None
+    unknown = sorted(set(groups) - _FIGURES)
+    if unknown:
+        raise ValueError(f"its group '{unknown[0]}' is none of {', '.join(sorted(_FIGURES))}")
+    return pattern
+
+
+Pattern = Annotated[str, Field(min_length=1, max_length=600), AfterValidator(_compiled)]
+"""A regular expression of Python's with named groups."""
+
+Inside = Annotated[str, Field(pattern=r"^\w[\w.-]*(/\w[\w.-]*)*$", max_length=200)]
+"""A path below the program's folder."""
+
+Words = Annotated[tuple[Annotated[str, Field(max_length=400)], ...], Field(max_length=60)]
+
+
+class Reading(Model):
+    """How a program's own output is read."""
+
+    lines: Pattern | None = None
+    """What a line of a step, or of several, looks like."""
+    file: Inside | None = None
+    """In place of lines, a JSON or CSV file that it leaves."""
+    fields: dict[Figure, str] = {}
+    """Which key of that file is which figure."""
+    seconds_are: Literal["step", "mean", "mean-so-far", "so-far"] = "mean"
+    """The last step's, the mean of the steps since the row before or since the first, or all since then."""
+    first_step: Annotated[int, Field(ge=0, le=1)] = 1
+    """The number that it gives to its first step."""
+    skip: Annotated[int, Field(ge=0, le=1000)] = 0
+    """Rows before the window."""
+    evaluations: Pattern | None = None
+    """A line after an evaluation: the row after it, which has that in its time, is left out."""
+    done: Pattern | None = None
+    """The line by which it says that it is through; `quality` there is the test's."""
+    quality: Literal["accuracy", "perplexity", "loss"] | None = None
+
+    @model_validator(mode="after")
+    def _says_enough(self) -> Self:
+        if (self.lines is None) == (self.file is None):
+            raise ValueError("it needs either 'lines' or 'file'")
+        groups = set(re.compile(self.lines).groupindex if self.lines else self.fields)
+        needed = TIMES if self.file else (*TIMES, "step")
+        if not groups & set(needed):
+            raise ValueError(f"'{'fields' if self.file else 'lines'}' has none of {', '.join(needed)}")
+        if not self.quality and "quality" in f"{self.evaluations} {self.done}":
+            raise ValueError("a pattern has the group 'quality', and 'quality' does not say of what")
+        return self
+
+
+class Input(Model):
+    """A file of a data set's, put into the program's copy."""
+
+    data: Name
+    file: Inside
+    """Below the data folder."""
+    at: Inside
+    generated_letters: Annotated[int, Field(ge=1, le=10**8)] | None = None
+    """How long a text without meaning stands in for it, where a plan lets one."""
+
+
+class On(Model):
+    """What is other on a kind of device: its small form on a CPU, say."""
+
+    arguments: Words = ()
+    options: dict[str, Option] = {}
+
+
+class Program(Model):
+    """A program as its makers published it."""
+
+    name: Name
+    title: Annotated[str, Field(max_length=80)]
+    about: Annotated[str, Field(max_length=300)]
+    forge: Annotated[str, Field(pattern=r"^(https|file)://[\w./~-]+$", max_length=300)]
+    commit: Sha1
+    path: Annotated[str, Field(pattern=r"^$|^\w[\w.-]*(/\w[\w.-]*)*$")] = ""
+    """The folder of the repository that is taken; empty for all of it."""
+    tree: Sha1
+    """Git's id of that folder."""
+    licence: Annotated[str, Field(min_length=1, max_length=60)]
+    images: tuple[Name, ...]
+    """Those that have what it needs."""
+    data: Literal["real", "synthetic"]
+    """What it trains on where it has no `input`: real data of its own tree, or none."""
+    input: Input | None = None
+    prepare: tuple[Words, ...] = ()
+    """Commands before the training, whose time is not measured."""
+    command: Annotated[Words, Field(min_length=1)]
+    """Its first word `python` is the image's interpreter."""
+    options: dict[str, Option] = {}
+    """What a plan's `options` may change, by their names in the command."""
+    on: dict[DeviceKind, On] = {}
+    timeout_seconds: Annotated[float, Field(gt=0)] | None = None
+    steps: str | None = None
+    """Of its options, that of how many steps a whole run has, where its lines do not say it."""
+    samples_per_step: Annotated[tuple[str, ...], Field(min_length=1)]
+    """Names whose product it is."""
+    sample_unit: Literal["image", "token", "byte", "sample"]
+    figure: Literal["step", "run"]
+    """Whether it prints the time of steps, or one figure a run, whose window is its own."""
+    read: Reading
+
+    @model_validator(mode="after")
+    def _names_are_known(self) -> Self:
+        known = {*PLACES, "seed", "data", *self.options}
+        for device in self.on.values():
+            unknown = sorted(set(device.options) - set(self.options))
+            if unknown:
+                raise ValueError(f"'on' has the option '{unknown[0]}', which 'options' lacks")
+        named = [name for word in self._words() for name in _BRACES.findall(word)]
+        unknown = sorted({*named, *self.samples_per_step, *([self.steps] if self.steps else ())} - known)
+        if unknown:
+            raise ValueError(f"'{unknown[0]}' is none of {', '.join(sorted(known))}")
+        return self
+
+    def _words(self) -> tuple[str, ...]:
+        added = [word for device in self.on.values() for word in device.arguments]
+        return (*self.command, *added, *(word for words in self.prepare for word in words))
+
+    @property
+    def folder(self) -> str:
+        """Its source's folder among the data."""
+        return f"program-{self.name}-{self.tree[:12]}"

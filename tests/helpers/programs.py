@@ -1,0 +1,123 @@
+"""A made-up training program in a repository of its own, and the file that says how it is run."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from harness.plan import own_file
+from harness.record import TrialSpec
+from harness.record.published.program import Program
+from harness.record.trial import OwnFile
+from tests.helpers.workload_runner import Ended, run, trial
+
+TRAINS = """
+import sys, time
+steps, each = int(sys.argv[1]), float(sys.argv[2])
+begin = time.time()
+for step in range(steps):
+    time.sleep(each)
+    now = time.time()
+    print('step %d/%d: %.2f ms, loss %.3f' % (step + 1, steps, 1000 * (now - begin), 5 / (step + 1)))
+    begin = now
+print('through, accuracy 0.75')
+"""
+"""A program that does as it should: constructed, it trains nothing."""
+
+LINES = r"^step (?P<step>\d+)/(?P<steps>\d+): (?P<milliseconds>[\d.]+) ms, loss (?P<loss>[\d.]+)"
+OPTIONS = {"steps": 12, "each": 0.01}
+READ = {"lines": LINES, "seconds_are": "step", "done": r"^through, accuracy (?P<quality>[\d.]+)"}
+
+
+def git(folder: Path, *words: str) -> str:
+    """One of git's commands as somebody without settings."""
+    who = ["-c", "user.name=a", "-c", "user.email=a@b.invalid", "-c", "init.defaultBranch=main"]
+    more = ["-c", "protocol.file.allow=always", "-c", "commit.gpgsign=false"]
+    done = subprocess.run(["git", *who, *more, "-C", str(folder), *words], capture_output=True, check=True)
+    return done.stdout.decode().strip()
+
+
+def repository(folder: Path, source: str = TRAINS, **more: str) -> Path:
+    """A repository with one commit, the program in a folder of it."""
+    (folder / "code").mkdir(parents=True)
+    (folder / "README").write_text("constructed\n")
+    for name, text in {"train.py": source, **more}.items():
+        (folder / "code" / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / "code" / name).write_text(text)
+    git(folder, "init", "--quiet")
+    git(folder, "add", "--all")
+    git(folder, "commit", "--quiet", "--message", "one")
+    return folder
+
+
+def fields(folder: Path, **told: Any) -> dict[str, Any]:
+    """A program's file as a table; what is not told is that of the program above."""
+    return {
+        "name": "toy",
+        "title": "A toy",
+        "about": "It sleeps.",
+        "forge": f"file://{folder}",
+        "commit": git(folder, "rev-parse", "HEAD"),
+        "path": "code",
+        "tree": git(folder, "rev-parse", "HEAD:code"),
+        "licence": "MIT",
+        "images": ["cpu"],
+        "data": "synthetic",
+        "command": ["python", "train.py", "{steps}", "{each}"],
+        "options": OPTIONS,
+        "samples_per_step": ["batch_size"],
+        "sample_unit": "sample",
+        "figure": "step",
+        **told,
+        "read": {**READ, "quality": "accuracy", **told.pop("read", {})},
+    }
+
+
+def toml(table: dict[str, Any], head: str = "") -> str:
+    """A table of plain values as TOML."""
+    lines = [f"[{head}]"] if head else []
+    inner = []
+    for key, value in table.items():
+        if isinstance(value, dict):
+            inner.append(toml(value, f"{head}.{key}" if head else key))
+        else:
+            lines.append(f"{key} = {json.dumps(value)}")
+    return "\n".join([*lines, *inner]) + "\n"
+
+
+def clone_with(folder: Path, table: dict[str, Any]) -> tuple[Path, OwnFile]:
+    """A folder as a clone's, with the program's file in it, and the file as a trial asks for it."""
+    place = folder / "mine" / "toy.toml"
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_text(toml(table))
+    sha256 = own_file.sha256("program", "mine/toy.toml", None, folder, "plans/x.toml")
+    return folder, OwnFile(name="mine/toy.toml", sha256=sha256 or "")
+
+
+def asked(file: OwnFile, data: str = "synthetic", **told: Any) -> TrialSpec:
+    """A trial of the program."""
+    told = {"limit": {}, "precision": "program", "data_mode": "host", "model": "m", "batch_size": 4, **told}
+    spec = trial("program", protocol="toy/1", data=data, **told)
+    request = spec.asked.model_copy(update={"file": file})
+    return TrialSpec.of(request, 1, seed=spec.seed, timeout_seconds=spec.timeout_seconds)
+
+
+def ran(folder: Path, table: dict[str, Any], source: Path, **told: Any) -> Ended:
+    """A trial of the program whose files lie in `source`, by this very interpreter."""
+    root, file = clone_with(folder, table)
+    (folder / "in").mkdir(exist_ok=True)
+    (folder / "in" / "program.json").write_text(own_file.content(root, file))
+    data = folder / "data"
+    data.mkdir(exist_ok=True)
+    (data / Program.model_validate(table).folder).symlink_to(source)
+    # Temporary files of a trial lie in a folder that is looked into afterwards.
+    (folder / "tmp").mkdir(exist_ok=True)
+    os.environ["TMPDIR"] = str(folder / "tmp")
+    try:
+        return run(folder, asked(file, **told), python=sys.executable, data=str(data))
+    finally:
+        del os.environ["TMPDIR"]

@@ -1,0 +1,179 @@
+"""A program as a child process: its lines as they come, its end, and the end of all that it started.
+
+Standard library and Python 3.7 syntax only.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import re
+import select
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+from parts.trial import Failed
+
+DEATH_SIGNAL, SUBREAPER = 1, 36
+"""Of prctl(2): what a child gets when its parent dies; that who is left by its parent becomes our child."""
+LINE_LETTERS = 4000
+"""Of one line; what is longer is cut."""
+POLL_SECONDS = 0.1
+POLITE_SECONDS = 3.0
+"""After SIGTERM, until SIGKILL."""
+LEAVING_SECONDS = 0.5
+"""What helpers of the program may live on after it."""
+
+_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|.)")
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+_LIBC = ctypes.CDLL(None)
+"""Loaded before any fork."""
+
+Heard = Callable[[str, float], bool]
+"""Takes a line and the moment at which its end was read; answers whether the program may go on."""
+
+
+class Lines:
+    """Bytes cut at \\r and \\n into lines without terminal commands; empty ones are left out."""
+
+    def __init__(self) -> None:
+        self._rest = b""
+
+    def cut(self, chunk: bytes) -> list:
+        """The lines that this chunk ends."""
+        *whole, rest = re.split(rb"[\r\n]", self._rest + chunk)
+        self._rest = rest[: 4 * LINE_LETTERS]
+        return self._shown(whole)
+
+    def last(self) -> list:
+        """The line that nothing ended, if there is one."""
+        rest, self._rest = self._rest, b""
+        return self._shown([rest])
+
+    @staticmethod
+    def _shown(whole: Sequence[bytes]) -> list:
+        texts = [line[: 4 * LINE_LETTERS].decode("utf-8", "replace") for line in whole]
+        clean = [_CONTROLS.sub("", _ESCAPES.sub("", text))[:LINE_LETTERS] for text in texts]
+        return [line for line in clean if line.strip()]
+
+
+class Ended(NamedTuple):
+    """How a program ended."""
+
+    code: int | None
+    """Null where its trial stopped it."""
+    left: int
+    """How many processes lived on, and were ended."""
+
+
+def run(argv: Sequence[str], folder: str, environ: Mapping[str, str], seconds: float, heard: Heard) -> Ended:
+    """Runs a program until it ends or `heard` says no; raises Failed where it takes too long or cannot start.
+
+    Nothing that it started is left, however this returns.
+    """
+    _ask_kernel(SUBREAPER, 1)
+    try:
+        child = subprocess.Popen(
+            argv,
+            cwd=folder,
+            env=environ,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            preexec_fn=lambda: _ask_kernel(DEATH_SIGNAL, signal.SIGKILL),
+        )
+    except OSError as error:
+        raise Failed("error", f"'{argv[0]}' cannot be started ({error.strerror})") from None
+    left = 0
+    try:
+        code = _followed(child, Lines(), time.perf_counter() + seconds, seconds, heard)
+    finally:
+        left = _end_all(child)
+    return Ended(code, left)
+
+
+def _followed(
+    child: subprocess.Popen, lines: Lines, until: float, seconds: float, heard: Heard
+) -> int | None:
+    pipe = child.stdout.fileno()
+    os.set_blocking(pipe, False)
+    at_end = False
+    while True:
+        over = child.poll() is not None
+        if over:
+            # A process that it left may hold the pipe open and go on printing: it is not waited for.
+            until = min(until, time.perf_counter() + LEAVING_SECONDS)
+        ready = not at_end and select.select([pipe], [], [], 0.0 if over else POLL_SECONDS)[0]
+        if ready:
+            chunk = os.read(pipe, 1 << 16)
+            at_end = not chunk
+            if not _all_heard(lines.cut(chunk), heard):
+                return None
+        elif at_end and not over:
+            time.sleep(POLL_SECONDS)
+        late = time.perf_counter() > until
+        if over and (late or not ready):
+            return child.returncode if _all_heard(lines.last(), heard) else None
+        if late:
+            raise Failed("timeout", f"the program ran past its limit of {seconds:g} s and was stopped")
+
+
+def _all_heard(lines: Sequence[str], heard: Heard) -> bool:
+    now = time.perf_counter()
+    return all(heard(line, now) for line in lines)
+
+
+def _ask_kernel(option: int, value: int) -> None:
+    with contextlib.suppress(AttributeError, OSError):
+        _LIBC.prctl(option, int(value), 0, 0, 0)
+
+
+def _end_all(child: subprocess.Popen) -> int:
+    """Ends the program and every process that came of it; how many it left when it had ended by itself."""
+    by_itself = child.poll() is not None
+    if not by_itself:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(child.pid, signal.SIGTERM)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            child.wait(POLITE_SECONDS)
+    left = set()
+    until = time.monotonic() + POLITE_SECONDS
+    patient = time.monotonic() + (LEAVING_SECONDS if by_itself else 0.0)
+    while time.monotonic() < until:
+        living = [pid for pid in _children(os.getpid()) if not _reaped(pid)]
+        if not living:
+            break
+        if time.monotonic() >= patient:
+            left.update(living)
+            for pid in living:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+        time.sleep(0.02)
+    child.stdout.close()
+    child.poll()
+    return len(left - {child.pid}) if by_itself else 0
+
+
+def _children(parent: int) -> list:
+    """The processes whose parent this is, as Linux tells it."""
+    found = []
+    for name in os.listdir("/proc") if os.path.isdir("/proc") else ():
+        if name.isdigit():
+            with contextlib.suppress(OSError, IndexError, ValueError), open(f"/proc/{name}/stat") as file:
+                if int(file.read().rpartition(")")[2].split()[1]) == parent:
+                    found.append(int(name))
+    return found
+
+
+def _reaped(pid: int) -> bool:
+    """Whether it has ended, and is a process no more."""
+    try:
+        return os.waitpid(pid, os.WNOHANG)[0] == pid
+    except ChildProcessError:
+        return True

@@ -1,0 +1,352 @@
+"""A published program, run as it is: what it trains and how is its own, and so is the clock of its steps.
+
+`program.json` beside the trial says which program at which commit, how it is started and how its output is
+read (`workloads/programs/`). Its source is copied anew for each trial and must have git's own id of the tree
+that was published. It runs in that copy as a child of this process, which reads its lines as they come, ends
+whatever it left behind, and looks whether it wrote anywhere else. Its precision is "program": as it says.
+
+Standard library and Python 3.7 syntax only: the program's framework is its own.
+"""
+
+from __future__ import annotations
+
+from parts.trial import STARTED, Failed, TrialProcess, main, processor_name, versions  # isort: skip  (its clock starts here)
+
+import contextlib
+import json
+import os
+import random
+import re
+import resource
+import shutil
+import string
+import subprocess
+import sys
+import tempfile
+import time
+from typing import Any
+
+from parts.program import child, tree
+from parts.program.reading import Figures, Reader, figures
+
+TITLE = "A published program, run as it is"
+ABOUT = "Another's program at one commit, unchanged; what it trains, and how fast, is as it says."
+LOG_BYTES = 1000000
+"""Of its lines in the trial's log."""
+MARGIN_SECONDS = 15.0
+"""Of a trial's time, what is kept for its end."""
+PROGRESS_SECONDS = 1.0
+FACTS = (
+    "import json, sys; sys.path.insert(0, sys.argv[1]); from parts import device; "
+    "chosen = device.choose(sys.argv[2], 1); "
+    "print(json.dumps([device.facts(sys.argv[2], chosen), device.software()]))"
+)
+
+
+def run(trial: TrialProcess) -> dict[str, Any]:
+    """One run of the program, to its own end or to the trial's limit."""
+    in_folder = os.environ.get("GPUDYNO_IN", "/in")
+    with open(os.path.join(in_folder, "program.json"), encoding="utf-8") as file:
+        program = json.load(file)
+    # It is no source: its hash stands in what is asked.
+    trial.own_file = None
+    trial.choose("precision", trial.variant["precision"], ("program",))
+    names = _names(trial, program)
+    place = tempfile.mkdtemp(prefix="program-")
+    try:
+        trial.stage("data")
+        with trial.phase("data"):
+            copy, files = _copied(trial, program, place)
+            own = _environment(trial, place)
+            watched = _watched(trial)
+            _prepare(trial, program, names, copy, own)
+        # An option that is an empty word adds none.
+        given = (*program["command"], *(_on(program, trial).get("arguments") or ()))
+        command = [word for word in (_filled(word, names) for word in given) if word]
+        hearing = Hearing(trial, Reader(program["read"]), names)
+        trial.stage("train")
+        ended = child.run(_started(command, trial, copy), copy, own, _seconds_left(trial), hearing.hear)
+        trial.stage("collect")
+        _wrote_outside(trial, watched)
+        hearing.end(copy, ended)
+        changed = files != tree.blobs(copy, files)
+        if program["read"].get("file"):
+            hearing.reader.read_file(os.path.join(copy, program["read"]["file"]))
+        found = figures(hearing.reader, _product(program["samples_per_step"], names))
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+    for begin, end in found.stretches:
+        trial.event("segment", begin=begin, end=end)
+    return _measured(trial, program, command, found, hearing, ended, changed)
+
+
+def _on(program: dict, trial: TrialProcess) -> dict[str, Any]:
+    return program["on"].get(trial.asked["device"]) or {}
+
+
+def _names(trial: TrialProcess, program: dict) -> dict[str, Any]:
+    """What may stand in braces in the program's command, by name; a null is what the plan does not say."""
+    options = trial.options({**program["options"], **(_on(program, trial).get("options") or {})})
+    return {**trial.variant, "seed": trial.seed, **options}
+
+
+def _filled(word: str, names: dict) -> str:
+    def value(found: Any) -> str:
+        if found[1] == "data":
+            return found[0]
+        if names.get(found[1]) is None:
+            raise Failed("unsupported", f"its command needs '{found[1]}', and the plan has none")
+        return str(names[found[1]])
+
+    return re.sub(r"\{(\w+)\}", value, word)
+
+
+def _product(factors: list, names: dict) -> int:
+    product = 1
+    for name in factors:
+        product *= int(_filled(f"{{{name}}}", names))
+    return product
+
+
+def _started(command: list, trial: TrialProcess, copy: str) -> list:
+    words = [word.replace("{data}", trial.data_folder) for word in command]
+    return [sys.executable, *words[1:]] if words[0] == "python" else words
+
+
+def _copied(trial: TrialProcess, program: dict, place: str) -> tuple:
+    source = os.path.join(trial.data_folder, program["folder"])
+    copy = os.path.join(place, "program")
+    if not os.path.isdir(source):
+        raise Failed("bad-data", f"its source '{program['folder']}' is not in the data folder")
+    shutil.copytree(os.path.realpath(source), copy, symlinks=True)
+    files = tree.blobs(copy)
+    found = tree.tree_id(files)
+    if found != program["tree"]:
+        trees = f"is tree {found[:12]} where {program['tree'][:12]} was published"
+        raise Failed("bad-data", f"its source {trees}: remove '{program['folder']}' from the data folder")
+    # What was read-only stays so for no program.
+    for folder, _, _ in os.walk(copy):
+        os.chmod(folder, 0o755)
+    return copy, files
+
+
+def _environment(trial: TrialProcess, place: str) -> dict[str, str]:
+    """What the program finds: nothing of ours, and a home of its own."""
+    ours = [name for name in os.environ if name.startswith("GPUDYNO_") or name == "PYTHONPATH"]
+    own = {name: value for name, value in os.environ.items() if name not in ours}
+    for name, folder in (("HOME", "home"), ("TMPDIR", "tmp")):
+        own[name] = os.path.join(place, folder)
+        os.mkdir(own[name])
+    path = [os.path.dirname(sys.executable), own.get("PATH", os.defpath)]
+    return {**own, "PATH": os.pathsep.join(path), "PYTHONUNBUFFERED": "1"}
+
+
+def _prepare(trial: TrialProcess, program: dict, names: dict, copy: str, own: dict) -> None:
+    """Puts the input to its place, and runs what the program asks for before its training."""
+    given = program.get("input")
+    if given is not None:
+        target = os.path.join(copy, given["at"])
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        if trial.asked["data"] == "generated":
+            _generate(target, given["generated_letters"], trial.seed)
+        else:
+            os.symlink(os.path.join(trial.data_folder, given["file"]), target)
+    for words in program["prepare"]:
+        last = [""]
+
+        def hear(line: str, at: float, last: list = last) -> bool:
+            last[0] = line
+            return True
+
+        filled = [_filled(word, names) for word in words]
+        ended = child.run(_started(filled, trial, copy), copy, own, _seconds_left(trial), hear)
+        if ended.code != 0:
+            what = f"'{' '.join(filled)}' ended with code {ended.code}"
+            raise Failed("error", f"{what}; its last line: {_public(last[0], trial, copy)}")
+
+
+def _generate(path: str, letters: int, seed: int) -> None:
+    """A text of words without meaning, of as many letters."""
+    random.seed(seed)
+    alphabet = string.ascii_letters + ",.;:!?-'&$3" + "     \n"
+    with open(path, "w", encoding="ascii") as file:
+        file.write("".join(random.choices(alphabet, k=letters)))
+
+
+class Hearing:
+    """The program's lines: to the log as far as they fit, to the reader, and against the trial's limit."""
+
+    def __init__(self, trial: TrialProcess, reader: Reader, names: dict) -> None:
+        self.trial, self.reader, self.names = trial, reader, names
+        self.stopped_by = "protocol"
+        self.lines = 0
+        self._bytes = 0
+        self._told = 0.0
+        self._begin = None
+
+    def hear(self, line: str, at: float) -> bool:
+        """Takes a line; whether the program may go on."""
+        self.lines += 1
+        self._bytes += len(line) + 1
+        if self._bytes < LOG_BYTES:
+            print(line, flush=True)
+        before = len(self.reader.rows)
+        self.reader.hear(line, at)
+        if len(self.reader.rows) == before:
+            return True
+        self._begin = at if self._begin is None else self._begin
+        if at - self._told > PROGRESS_SECONDS:
+            self._told = at
+            self.trial.event("progress", done=before + 1, total=None, unit="line")
+        return self._within_limit(at - self._begin)
+
+    def _within_limit(self, seconds: float) -> bool:
+        limit, reader = self.trial.limit, self.reader
+        first, last = reader.rows[0][0], reader.rows[-1][0]
+        done = {
+            "seconds": seconds,
+            "epochs": len([1 for at, _ in reader.evaluations if at]),
+            "steps": last.get("step", len(reader.rows)) - first.get("step", 1),
+        }
+        for name, value in done.items():
+            if limit.get(name) is not None and value >= limit[name]:
+                self.stopped_by = name
+                return False
+        return True
+
+    def end(self, copy: str, ended: child.Ended) -> None:
+        """Raises Failed where the program did not end as it should."""
+        if self._bytes >= LOG_BYTES:
+            print(f"… {self.lines} lines in all; the last: {self.reader.last}", flush=True)
+        last = _public(self.reader.last, self.trial, copy) or "none"
+        if ended.code:
+            words = self.reader.last.lower()
+            memory = "out of memory" in words or "outofmemory" in words or "memoryerror" in words
+            how = f"ended with code {ended.code}" if ended.code > 0 else f"was killed by signal {-ended.code}"
+            reason = "out-of-memory" if memory else "error"
+            raise Failed(reason, f"the program {how}; its last line: {last}")
+        reading, why = self.reader.reading, ""
+        if not self.reader.rows and not reading.get("file"):
+            why = f"none of its {self.lines} lines is of a step" if self.lines else "it printed nothing"
+        elif ended.code == 0 and reading.get("done") and self.reader.done is None:
+            why = "it did not say that it was through"
+        if why:
+            raise Failed("error", f"the program ended with code 0, and {why}; its last line: {last}")
+
+
+def _public(line: str, trial: TrialProcess, copy: str) -> str:
+    """A line of the program's without the folders that are this trial's own."""
+    for folder in (copy + os.sep, os.path.dirname(copy) + os.sep, trial.data_folder + os.sep):
+        line = line.replace(folder, "")
+    return line[:300]
+
+
+def _watched(trial: TrialProcess) -> dict[str, tuple]:
+    """What a program could reach and must not write, by path: size and time of each file."""
+    found = {}
+    for name, folder in (("out", trial.out_folder), ("data", trial.data_folder)):
+        for place, _, files in os.walk(folder, followlinks=True):
+            for file in files:
+                path = os.path.join(place, file)
+                with contextlib.suppress(OSError):
+                    state = os.stat(path)
+                    found[name + path[len(folder) :]] = (state.st_size, state.st_mtime_ns)
+    return found
+
+
+def _wrote_outside(trial: TrialProcess, before: dict) -> None:
+    now = _watched(trial)
+    changed = [name for name in {**before, **now} if before.get(name) != now.get(name)]
+    wrong = sorted(name for name in changed if name != "out/events.jsonl")
+    if wrong:
+        for name in wrong:
+            if name.startswith("out/") and name not in before:
+                with contextlib.suppress(OSError):
+                    os.remove(os.path.join(trial.out_folder, name[4:]))
+        raise Failed("error", f"the program wrote outside its copy: {', '.join(wrong[:3])}")
+
+
+def _seconds_left(trial: TrialProcess) -> float:
+    return max(1.0, trial.timeout_seconds - (time.perf_counter() - STARTED) - MARGIN_SECONDS)
+
+
+def _facts(trial: TrialProcess) -> tuple:
+    """The device and the software as torch tells them in another process, where the image has torch."""
+    kind = trial.asked["device"]
+    argv = [sys.executable, "-c", FACTS, os.path.dirname(os.path.abspath(__file__)), kind]
+    done = subprocess.run(argv, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False)
+    try:
+        facts, software = json.loads(done.stdout.decode())
+        return dict(facts, count=trial.variant["gpus"]), software
+    except ValueError:
+        return {"kind": kind, "name": processor_name() if kind == "cpu" else "unknown"}, versions()
+
+
+def _measured(
+    trial: TrialProcess,
+    program: dict,
+    command: list,
+    found: Figures,
+    hearing: Hearing,
+    ended: child.Ended,
+    changed: bool,
+) -> dict[str, Any]:
+    peak_bytes = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
+    device, software = _facts(trial)
+    steps = len(found.step_us)
+    given = program.get("input") or {}
+    epochs, done = len(found.epochs), hearing.reader.done or {}
+    whole = program.get("steps") and int(hearing.names[program["steps"]])
+    return {
+        "title": program["title"],
+        "about": program["about"],
+        "device": device,
+        "versions": software,
+        "precision": {
+            "label": "program",
+            "output_dtypes": {},
+            "parameter_dtypes": {},
+            "method": "the program's own",
+        },
+        "data": {
+            "name": given.get("data") or program["name"],
+            "source": trial.asked["data"],
+            "sha256": given.get("sha256") if trial.asked["data"] == "real" else None,
+        },
+        "protocol": {
+            "steps_per_epoch": found.steps_per_epoch or whole or max(1, round(found.steps / epochs)),
+            "epochs": 1 if whole else int(hearing.names.get("epochs", epochs)),
+            "valid_batches": 0,
+            "complete": ended.code == 0,
+            "stopped_by": hearing.stopped_by,
+        },
+        "sample_unit": program["sample_unit"],
+        "samples_per_step": found.samples_per_step,
+        "window": {
+            "seconds": sum(found.step_us) / 1e6,
+            "steps": steps,
+            "samples": steps * found.samples_per_step,
+        },
+        "steps_together": found.steps_together,
+        "step_us": found.step_us,
+        "epochs": found.epochs,
+        "losses": found.losses,
+        "quality_name": program["read"].get("quality"),
+        "test_quality": done.get("quality"),
+        "memory": {"process_peak_bytes": peak_bytes},
+        "program": {
+            "name": program["name"],
+            "commit": program["commit"],
+            "tree": program["tree"],
+            "command": command,
+            "figure": program["figure"],
+            "clock_ratio": found.witness,
+            "rows_left_out": found.left_out,
+            "changed_itself": changed,
+            "processes_left": ended.left,
+        },
+    }
+
+
+if __name__ == "__main__":
+    main(run, __file__)

@@ -22,6 +22,7 @@ from report.buying.workload_mix import (
     buyers_mix,
     candidates,
     default_mix,
+    meant,
     mix_lines,
     ranked_cells,
 )
@@ -132,7 +133,7 @@ def cost_inputs(
     own = bool(mix)
     if not own:
         mix = default_mix(recorded, in_use)
-    on = _hours_on(offered, mix, purchase)
+    on = _hours_on(cells, offered, mix, purchase)
     on_record = unit_spreads(trials, purchase.unit_cv if purchase else None)
     spreads = tuple(on_record.of(offer.card) for offer in offered)
     others = sum(offer.measured for offer in offered) - 1
@@ -147,6 +148,9 @@ def cost_inputs(
             for i in range(len(offered))
         ),
     )
+    low, best, high = LIFE_YEARS
+    assumed = Caveat("life-assumed", {"years": best, "low": low, "high": high})
+    life = [assumed] if _life_assumed(purchase) else []
     return CostInputs(
         numbers,
         offered,
@@ -154,29 +158,22 @@ def cost_inputs(
         purchase,
         own,
         tuple(_all_measured(mix, i) for i in range(len(offered))),
-        (*caveats, *unrecorded, *_life_caveat(purchase), *_single_runs(mix)),
+        (*caveats, *unrecorded, *life, *_single_runs(mix)),
     )
 
 
-def _hours_on(offers: Sequence[Candidate], mix: Sequence[MixLine], purchase: Purchase | None) -> int:
+def _hours_on(
+    cells: Sequence[Cell], offers: Sequence[Candidate], mix: Sequence[MixLine], purchase: Purchase | None
+) -> int:
     """The offer whose hours are given; without a name the slowest of those that did most of the mix."""
     if purchase is not None and purchase.hours_on:
-        name = purchase.hours_on.casefold()
-        named = [
-            i
-            for i, offer in enumerate(offers)
-            if offer.measured and name in f"{offer.card}\n{offer.name}\n{offer.label}".casefold()
-        ]
-        if len({(offers[i].machine, offers[i].card) for i in named}) != 1:
-            there = dict.fromkeys(
-                text.clean(f"{text.short_card(offer.card)} of {offer.label}", 80)
-                for offer in offers
-                if offer.measured
-            )
-            what = "several of the ranked cards" if named else "no ranked card"
+        cell = meant(purchase.hours_on, cells, "'hours_on'")
+        named = [i for i, offer in enumerate(offers) if cell and offer.made(cell.machine, cell.card)]
+        if not named:
+            there = dict.fromkeys(offer.name for offer in offers if offer.measured)
             raise UserError(
-                f"{FILE}: 'hours_on' names '{text.clean(purchase.hours_on, 60)}', {what}",
-                remedy=f"name the card or the machine of one: {', '.join(there)}",
+                f"{FILE}: 'hours_on' names '{text.clean(purchase.hours_on, 60)}', no ranked card",
+                remedy=f"name one of {', '.join(there)}",
             )
         return named[0]
 
@@ -204,13 +201,6 @@ def _inputs(purchase: Purchase | None) -> dict[str, Range]:
 
 def _life_assumed(purchase: Purchase | None) -> bool:
     return purchase is not None and purchase.buys and purchase.life_years is None
-
-
-def _life_caveat(purchase: Purchase | None) -> tuple[Caveat, ...]:
-    if not _life_assumed(purchase):
-        return ()
-    low, best, high = LIFE_YEARS
-    return (Caveat("life-assumed", {"years": best, "low": low, "high": high}),)
 
 
 def _limits(purchase: Purchase | None) -> dict[str, float | None]:

@@ -115,22 +115,9 @@ def _driver_class(version: str) -> str:
     return version.split(".")[0]
 
 
-_CALLED = {
-    "cpu.model": "processor",
-    "cpu.sockets": "sockets",
-    "cpu.cores": "processor cores",
-    "cpu.threads": "hardware threads",
-    "cpu.usable": "usable processor cores",
-    "cpu.smt": "simultaneous multithreading",
-    "memory_bytes": "memory",
-    "memory_limit_bytes": "memory limit",
-    "virtual": "virtual machine",
-}
-
-
 def _called(field: str) -> str:
-    words = field.replace("gpu ", "card ").replace("memory_bytes", "memory")
-    return _CALLED.get(field) or words.removesuffix("_watts").replace("_", " ")
+    words = field.replace("gpu ", "card ").replace("cpu.", "processor ")
+    return words.removesuffix("_bytes").removesuffix("_watts").replace("_", " ")
 
 
 def _shown(value: Any, field: str = "") -> str:

@@ -127,7 +127,7 @@ def candidates(
     caveats: list[Caveat] = []
     by_card: set[tuple[str, str]] = set()
     for number, offer in enumerate(purchase.offer if purchase else (), 1):
-        cell = _meant(offer.card, sides, f"offer {number}")
+        cell = meant(offer.card, sides, f"offer {number}")
         if cell is None:
             named = text.clean(offer.card, 60)
             found.append(Candidate(text.short_card(named), "", named, named, "", offer))
@@ -176,7 +176,7 @@ def _machine_names(cell: Cell) -> tuple[str, str]:
     return cell.machine_label.casefold(), cell.trials[0].record.machine.label.casefold()
 
 
-def _meant(words: str, sides: Sequence[Cell], where: str) -> Cell | None:
+def meant(words: str, sides: Sequence[Cell], where: str) -> Cell | None:
     """The card of that name, else of which it is a part; else the machine of that label."""
     name = words.casefold().strip()
     tests: tuple[Callable[[Cell], bool], ...] = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -16,6 +17,7 @@ from harness.record.store import Results, Stored
 from report.analysis import Analysis, Evidence, Question, analyse, evidence_in
 from report.buying.purchase import Purchase, parse_purchase
 from report.compare.ranking import standings
+from report.page.build import page_of
 from report.page.parts import acceptance, costs, limits, pairs, ran, uncertainty
 from report.page.systems import systems_of
 from tests.helpers import bundled
@@ -28,14 +30,14 @@ NOW = datetime(2026, 2, 1, 12, tzinfo=UTC)
 
 
 @cache
-def analysed(name: str) -> Analysis:
-    """The analysis of a constructed case."""
+def analysed(name: str, more: str = "") -> Analysis:
+    """The analysis of a constructed case; `more` stands at the top of its buyer's file."""
     case = CASES[name]
     with TemporaryDirectory() as folder:
         root = Path(folder)
         case.make(root)
         if case.purchase:
-            (root / "purchase.toml").write_text(case.purchase, encoding="utf-8")
+            (root / "purchase.toml").write_text(more + case.purchase, encoding="utf-8")
         return analyse(evidence_in(root), Question(case.now, session=case.session, baseline=case.baseline))
 
 
@@ -123,6 +125,41 @@ def test_offers_stand_by_cost_with_what_both_cost_alone_and_the_price_that_turns
     assert [first.alone.value, second.alone.value] == [alone[at].cost[1] for at in found.costs.pair]
     assert first.turns_at.value == found.costs.answer.cards[found.costs.answer.order[0]].break_even[1]
     assert (shown.assumption.name, found.costs.other_winner) == ("use", found.costs.pair[1])
+
+
+def test_a_machine_for_its_own_work_alone_is_ranked_by_all_that_it_bears_of_a_year():
+    shared = analysed("two-cards-proven-priced")
+    alone = analysed("two-cards-proven-priced", 'use = "alone"\n')
+    assert shared.costs is not None and alone.costs is not None and shared.costs.answer is not None
+    assert alone.costs.answers == shared.costs.answers
+    assert (shared.costs.use, alone.costs.use, alone.costs.pair) == (
+        "shared",
+        "alone",
+        shared.costs.pair[::-1],
+    )
+    first, second = costs.view(alone, systems_of(alone)).rows
+    assert first.alone.value < second.alone.value and first.shared.value > second.shared.value
+    assert (first.alone.best, first.shared.best, first.ratio) == (True, False, None)
+    assert page_of(alone).one.headline.data["use"] == "alone"
+
+
+def test_an_offer_without_a_record_stands_last_and_changes_no_other_figure():
+    offer = '[[offer]]\ncard = "Card X"\nprice = 9\ndate = 2026-01-05\nsource = "constructed"\n\n[[offer]]'
+    case = CASES["two-cards-proven-priced"]
+    with TemporaryDirectory() as folder:
+        case.make(Path(folder))
+        purchase = parse_purchase(case.purchase.replace("[[offer]]", offer, 1))
+        evidence = replace(evidence_in(Path(folder), purchase=False), purchase=purchase)
+        found = analyse(evidence, Question(case.now, session=case.session))
+    before = analysed("two-cards-proven-priced")
+    rows = costs.view(found, systems_of(found)).rows
+    assert (rows[-1].name, rows[-1].system, rows[-1].shared, rows[-1].price.value) == (
+        "Card X",
+        None,
+        None,
+        9,
+    )
+    assert found.costs.answer.cards[:2] == before.costs.answer.cards
 
 
 def test_without_ranked_runs_or_prices_the_costs_say_so_by_their_state():

@@ -20,7 +20,7 @@ from report.trials.key import Key
 MOST_BARS = 14
 NAME = "lead"
 THIS = text.THIS
-_LOOKS: tuple[Look, ...] = ("own", "other", "unranked", "published", "expected", "missing", "failed")
+_LOOKS: tuple[Look, ...] = ("own", "other", "unranked", "published", "failed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,9 +154,7 @@ def key_of(groups: Sequence[Group], systems: Systems) -> tuple[KeyEntry, ...]:
             "other": names.get(slot, ""),
             "unranked": f"{names.get(slot, '')}, not ranked",
             "published": "published, no range",
-            "missing": "not measured",
             "failed": "failed",
-            "expected": "expected",
         }
         entries.append(KeyEntry(words[look], look, slot))
     return tuple(dict.fromkeys(entries))

@@ -66,4 +66,4 @@ def page_of(analysis: Analysis) -> Page:
     there = {part.name for part in parts}
     one = page_one(analysis, systems)
     chips = (chip if chip.anchor in there else replace(chip, anchor="") for chip in one.chips)
-    return Page(replace(one, chips=tuple(chips)), parts)
+    return Page(systems, replace(one, chips=tuple(chips)), parts)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from report.page.systems import Systems
 from report.page.values import Chip, Headline
 
 
@@ -50,7 +51,8 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Page one and the parts below it."""
+    """Page one and the parts below it, whose templates call a card in a machine by its system."""
 
+    systems: Systems
     one: PageOne
     parts: tuple[Part, ...] = ()

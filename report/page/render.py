@@ -17,7 +17,9 @@ from report import text
 from report.charts.drawing import as_png, draw, undrawn
 from report.charts.style import DARK
 from report.page.filters import FILTERS, inert
+from report.page.names import setting
 from report.page.page import Page
+from report.page.parts import ran, workloads
 from report.page.values import Picture
 
 SCRIPTS = ("page.js",)
@@ -26,6 +28,16 @@ SCRIPTS = ("page.js",)
 MOST_PROBLEMS = 20
 MOST_CHARACTERS = 60_000
 """Code hosts refuse a comment of more than 65,536."""
+
+_READING: Mapping[str, Callable[..., Any]] = {
+    "image": ran.image_of,
+    "links": ran.links_of,
+    "remarks": ran.remarks_of,
+    "setting": setting,
+    "states": workloads.states_of,
+    "quality_unit": workloads.quality_unit,
+}
+"""What templates ask of records."""
 
 _TABLE_ROWS = re.compile(r"(?<=\|\n)\n+(?=\|)")
 
@@ -82,7 +94,7 @@ def render(page: Page, *, png: bool = False, drawn: bool = True) -> Rendered:
     source = f"gpudyno · plan {ran.plan} · {text.day(ran.started)}" if ran.started else "gpudyno"
     drawings = _Drawings(drawn, png, source)
     html = _html(page, drawings)
-    markdown = _markdown("page.md", drawings.in_markdown, markdown_text, page=page)
+    markdown = _markdown("page.md", drawings.in_markdown, markdown_text, page=page, systems=page.systems)
     return Rendered(html, markdown, tuple(sorted(drawings.files.items())))
 
 
@@ -97,7 +109,13 @@ def comment(page: Page | None, problems: Sequence[str] = ()) -> str:
 
     shown = problems[:MOST_PROBLEMS]
     written = _markdown(
-        "comment.md", no_picture, inert_markdown, page=page, problems=shown, count=len(problems)
+        "comment.md",
+        no_picture,
+        inert_markdown,
+        page=page,
+        systems=page and page.systems,
+        problems=shown,
+        count=len(problems),
     )
     return written if len(written) <= MOST_CHARACTERS else f"{written[:MOST_CHARACTERS]}\n\n… cut here"
 
@@ -109,6 +127,7 @@ def _html(page: Page, drawings: _Drawings) -> str:
     scripts = [html.get_template(name).render() for name in SCRIPTS]
     return html.get_template("page.html").render(
         page=page,
+        systems=page.systems,
         sheet=Markup(sheet),
         sheet_hash=_digest(sheet),
         scripts=[Markup(script) for script in scripts],
@@ -136,8 +155,7 @@ def _environment(macros: str, drawing: Callable[..., Markup]) -> Environment:
         lstrip_blocks=True,
         extensions=["jinja2.ext.do"],
     )
-    filters: Mapping[str, Callable[..., Any]] = FILTERS
-    made.filters.update(filters)
+    made.filters.update({**FILTERS, **_READING})
     made.globals.update(macros=macros, draw=drawing, as_column=_as_column)
     return made
 

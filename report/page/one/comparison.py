@@ -7,16 +7,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from harness.summary.bound import speedup_limit
 from report.analysis import Analysis
-from report.compare.cells import Cell, Ratio, time_breakdown
+from report.compare import pairs
+from report.compare.cells import Cell, Ratio, TimeBreakdown, time_breakdown
 from report.compare.pairs import Benchmark, Expectation, SpeedRange
 from report.cost.costs import Costs
-from report.cost.inputs import Range
 from report.page.names import work
-from report.page.one.measured import gain_of, rate, waits_for_input
+from report.page.one.measured import gain_of
 from report.page.one.pictures import TimePicture, time_picture
 from report.page.systems import Systems
-from report.page.values import Quantity, System, of_ratio
+from report.page.values import Quantity, System, between, quantity, rate
 
 FactGroup = Literal["money", "speed", "limits"]
 MOST_WORKS = 4
@@ -71,8 +72,8 @@ def comparison(analysis: Analysis, systems: Systems) -> Comparison | None:
     if found is None:
         return None
     expectation, first, second = found
-    pair = systems.at(*first), systems.at(*second)
-    flipped = (expectation.fast.machine, expectation.fast.card) == first
+    pair = systems.of(first), systems.of(second)
+    flipped = first is expectation.fast
     works = _works(expectation, flipped=flipped)
     costs = analysis.costs if analysis.evidence.purchase else None
     facts = [
@@ -102,7 +103,7 @@ def comparison(analysis: Analysis, systems: Systems) -> Comparison | None:
     )
 
 
-def _pair(analysis: Analysis) -> tuple[Expectation, tuple[str, str], tuple[str, str]] | None:
+def _pair(analysis: Analysis) -> tuple[Expectation, pairs.System, pairs.System] | None:
     """The expectation of the pair that the page is about, and its two systems: this machine's first."""
     costs = analysis.costs
     wanted: set[tuple[str, str]] = set()
@@ -111,10 +112,9 @@ def _pair(analysis: Analysis) -> tuple[Expectation, tuple[str, str], tuple[str, 
         wanted = {(offer.machine, offer.card) for offer in offers}
     own = {trial.machine for trial in analysis.own}
     for expectation in analysis.expectations:
-        places = [(side.machine, side.card) for side in (expectation.slow, expectation.fast)]
-        if not wanted or set(places) == wanted:
-            places.sort(key=lambda place: place[0] not in own)
-            return expectation, places[0], places[1]
+        sides = sorted((expectation.slow, expectation.fast), key=lambda side: side.machine not in own)
+        if not wanted or {(side.machine, side.card) for side in sides} == wanted:
+            return expectation, sides[0], sides[1]
     return None
 
 
@@ -147,9 +147,7 @@ def _money(costs: Costs | None, pair: tuple[System, System]) -> Iterator[Fact]:
     answers = [costs.answer.cards[place] for place in places if place is not None]
     quotes = [costs.inputs.offers[place].quote for place in places if place is not None]
     currency = costs.inputs.purchase.currency
-    prices = [
-        Quantity(quote.cost[1], currency, quote.cost[0], quote.cost[2]) if quote else None for quote in quotes
-    ]
+    prices = [quantity(quote.cost if quote else None, currency) for quote in quotes]
     yield Fact(
         "money",
         "price",
@@ -159,7 +157,7 @@ def _money(costs: Costs | None, pair: tuple[System, System]) -> Iterator[Fact]:
         data=tuple(quote.date if quote else None for quote in quotes),
         note="rented" if any(quote and quote.rented for quote in quotes) else "",
     )
-    shared = [_quantity(answer.cost, currency) for answer in answers]
+    shared = [quantity(answer.cost, currency) for answer in answers]
     ratio = _cost_ratio(costs, places)
     yield Fact("money", "cost-shared", tuple(shared), ratio=ratio, ahead="less")
     if costs.idle is not None and costs.pair is not None:
@@ -170,13 +168,13 @@ def _money(costs: Costs | None, pair: tuple[System, System]) -> Iterator[Fact]:
         yield Fact(
             "money",
             "cost-alone",
-            tuple(_quantity(each, currency) for each in alone),
-            ratio=_quantity(against, "ratio", tied=against[0] <= 1 <= against[2]),
+            tuple(quantity(each, currency) for each in alone),
+            ratio=quantity(against),
             ahead="less",
         )
     cheapest = costs.pair[0] if costs.pair else None
     turning = [
-        _quantity(answer.break_even, currency) if place == cheapest else None
+        quantity(answer.break_even if place == cheapest else None, currency)
         for place, answer in zip(places, answers, strict=True)
     ]
     if any(turning):
@@ -197,11 +195,7 @@ def _cost_ratio(costs: Costs, places: Sequence[int | None]) -> Quantity | None:
     low, best, high = ratio
     if costs.pair[1] != places[1]:
         low, best, high = 1 / high, 1 / best, 1 / low if low else math.inf
-    return Quantity(best, "ratio", low, high, tied=low <= 1 <= high)
-
-
-def _quantity(values: Range | None, unit: str, *, tied: bool = False) -> Quantity | None:
-    return None if values is None else Quantity(values[1], unit, values[0], values[2], tied=tied)
+    return quantity((low, best, high))
 
 
 def _over(values: Sequence[Quantity | None]) -> Quantity | None:
@@ -209,10 +203,8 @@ def _over(values: Sequence[Quantity | None]) -> Quantity | None:
     first, second = values
     if first is None or second is None or not first.value or second.value is None:
         return None
-    if first.low == first.high and second.low == second.high:
-        return Quantity(second.value / first.value, "ratio")
-    assert first.low and first.high and second.low is not None and second.high is not None
-    return Quantity(second.value / first.value, "ratio", second.low / first.high, second.high / first.low)
+    ends = [(each.low or each.value or 0.0, each.high or each.value or 0.0) for each in (first, second)]
+    return quantity((ends[1][0] / ends[0][1], second.value / first.value, ends[1][1] / ends[0][0]))
 
 
 # Speed
@@ -229,7 +221,7 @@ def _speed(
     if costs and costs.answer and analysis.evidence.purchase:
         places = [_place_of(costs, system) for system in pair]
         hours = [costs.answer.cards[place].hours if place is not None else None for place in places]
-        cells = [_quantity(each, "h") for each in hours]
+        cells = [quantity(each, "h") for each in hours]
         yield Fact("speed", "hours", tuple(cells), ratio=_hours_ratio(expectation, flipped), ahead="less")
     among = [cell for benchmark in works for cell in (benchmark.of, benchmark.over)]
     for benchmark in works:
@@ -239,22 +231,14 @@ def _speed(
             "work",
             tuple(map(rate, cells_of)),
             of=work(benchmark.over, among),
-            ratio=of_ratio(benchmark.ratio),
+            ratio=quantity(benchmark.ratio),
             ahead="more",
             note="" if benchmark.of.ranked and benchmark.over.ranked else "not-ranked",
         )
     if expectation.model is not None:
         span = _turned(expectation.model, flipped)
         best = 1 / expectation.best if flipped else expectation.best
-        tied = span.low <= 1 <= span.high
-        yield Fact(
-            "speed",
-            "any-unit",
-            (None, None),
-            ratio=Quantity(best, "ratio", span.low, span.high, tied=tied),
-            ahead="more",
-            data=expectation.band,
-        )
+        yield Fact("speed", "any-unit", (None, None), ratio=between(best, span), ahead="more")
     gains = [
         (benchmark, [gain_of(cell, analysis.speedups) for cell in (benchmark.over, benchmark.of)])
         for benchmark in works
@@ -274,7 +258,7 @@ def _hours_ratio(expectation: Expectation, flipped: bool) -> Quantity | None:
         return None
     span = _turned(expectation.units, flipped)
     best = 1 / expectation.best if flipped else expectation.best
-    return Quantity(1 / best, "ratio", 1 / span.high, 1 / span.low, tied=span.low <= 1 <= span.high)
+    return quantity((1 / span.high, 1 / best, 1 / span.low))
 
 
 # Limits
@@ -285,8 +269,9 @@ def _limits(analysis: Analysis, works: Sequence[Benchmark], pair: tuple[System, 
     peaks = [_most(cells, "peak_bytes") for cells in sides]
     sizes = tuple(_memory(cells) for cells in sides)
     yield Fact("limits", "peak-memory", tuple(Quantity(peak, "bytes") for peak in peaks), data=sizes)
-    waits = [max((waits_for_input(cell).value or 0.0 for cell in cells), default=None) for cells in sides]
-    yield Fact("limits", "waits", tuple(Quantity(wait, "share") for wait in waits))
+    waits = [max((part.input_wait for part in _breakdowns(cells)), default=None) for cells in sides]
+    if any(wait is not None for wait in waits):
+        yield Fact("limits", "waits", tuple(Quantity(wait, "share") for wait in waits))
     twice = [_twice(cells) for cells in sides]
     if any(value is not None for value in twice):
         yield Fact("limits", "twice-as-fast", tuple(Quantity(value, "ratio") for value in twice))
@@ -324,9 +309,12 @@ def _memory(cells: Sequence[Cell]) -> float | None:
 
 def _twice(cells: Sequence[Cell]) -> float | None:
     """How many times as fast a device twice as fast would train the work that waits most."""
-    known = [breakdown for cell in cells if (breakdown := time_breakdown(cell)) is not None]
-    most = max(known, key=lambda breakdown: breakdown.input_wait, default=None)
-    return None if most is None else 1 / (1 - most.compute / 2)
+    most = max(_breakdowns(cells), key=lambda breakdown: breakdown.input_wait, default=None)
+    return None if most is None else speedup_limit(1 - most.compute)
+
+
+def _breakdowns(cells: Sequence[Cell]) -> list[TimeBreakdown]:
+    return [breakdown for cell in cells if (breakdown := time_breakdown(cell)) is not None]
 
 
 # Drawing

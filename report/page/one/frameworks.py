@@ -9,7 +9,7 @@ from report.analysis import Analysis
 from report.compare.cells import Cell
 from report.compare.ranking import Work, works
 from report.page.systems import Systems
-from report.page.values import Chip, Headline, of_ratio
+from report.page.values import Chip, Headline, quantity
 from report.page.workloads.frameworks import FrameworkWork, frameworks
 
 
@@ -58,7 +58,7 @@ def _headline(work: Work, systems: Systems) -> Headline:
             "model": text.model_name(first.cell.key.model),
             "own": systems.of(first.cell),
             "tied": [first.name, *(line.name for line in tied)],
-            "slower": {"name": slower.name, "times": of_ratio(slower.scaled)} if slower else None,
+            "slower": {"name": slower.name, "times": quantity(slower.scaled)} if slower else None,
         },
     )
 

@@ -12,11 +12,13 @@ from report.compare.precisions import Speedup
 from report.page.names import work
 from report.page.one.pictures import TimePicture, time_picture
 from report.page.systems import Systems
-from report.page.values import Quantity, of_figure, of_ratio
+from report.page.values import Quantity, quantity, rate
 from report.stats.intervals import FLOOR_RUNS
 from report.trials.key import LOADER_ALONE
 
 MOST_ROWS = 8
+STRICT = "fp32-ieee"
+"""The baseline of a gain, where it was measured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,16 +71,11 @@ def leading(analysis: Analysis) -> list[Cell]:
     return sorted(cells, key=lambda cell: cell.key.protocol == LOADER_ALONE)
 
 
-def rate(cell: Cell) -> Quantity:
-    """Samples a second with the range of their mean."""
-    return of_figure(cell.throughput, f"{cell.trials[0].sample_unit}s/s")
-
-
 def gain_of(cell: Cell, gains: Sequence[Speedup]) -> Quantity | None:
     """How many times as fast as in 32 bits, the strict baseline before others; null for 32 bits itself."""
     own = [gain for gain in gains if gain.of is cell and cell.key.precision not in FULL_PRECISION]
-    strict = [gain for gain in own if gain.over.key.precision == "fp32-ieee"] or own
-    return of_ratio(strict[0].ratio) if strict else None
+    strict = [gain for gain in own if gain.over.key.precision == STRICT] or own
+    return quantity(strict[0].ratio) if strict else None
 
 
 def waits_for_input(cell: Cell) -> Quantity:

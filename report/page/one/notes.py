@@ -9,7 +9,7 @@ from report.analysis import Analysis
 from report.compare.cells import Cell, fewest_runs, time_breakdown
 from report.page.names import work
 from report.page.one.chips import invalid_of, trials_of
-from report.page.values import Command, Headline, Quantity, of_figure
+from report.page.values import Headline, Quantity, quantity
 from report.stats.intervals import BLOCKS_NEEDED
 from report.trials.key import LOADER_ALONE
 
@@ -26,7 +26,7 @@ def how_sure(analysis: Analysis, cells: Sequence[Cell]) -> Headline:
         "runs": fewest_runs(cells),
         "blocks": max((cell.blocks for cell in cells), default=1),
         "widest": work(widest, cells) if widest else "",
-        "spread": of_figure(widest.throughput, "") if widest else None,
+        "spread": quantity(widest.throughput, "") if widest else None,
         "others": Quantity(others.low, "ratio", others.low, others.high) if others else None,
         "invalid": invalid_of(trials_of(analysis, cells)),
         "short": any(cell.verdict == "unproven" for cell in cells),
@@ -65,17 +65,17 @@ def again(analysis: Analysis, *, each: bool = False) -> Headline:
     """The line that measures the leading session once more, over several hours where it had one."""
     own = analysis.own
     if analysis.question.longer:
-        return Headline("next-longer", {"commands": (Command(analysis.question.longer),)})
+        return Headline("next-longer", {"commands": (analysis.question.longer,)})
     blocks = max((trial.record.block for trial in own), default=1)
     line = text.run_again(own[0].record.plan, own[0].record.environment.image) if own else FIRST
     more = blocks < BLOCKS_NEEDED
     line += f" --blocks {BLOCKS_NEEDED}" if more else ""
-    return Headline("next-blocks" if more else "next-again", {"commands": (Command(line),), "each": each})
+    return Headline("next-blocks" if more else "next-again", {"commands": (line,), "each": each})
 
 
 def judge_more(analysis: Analysis) -> Headline:
     """The line that judges more claims here."""
     met = {judged.claim.id for judged in analysis.verdicts if judged.compared}
     waiting = [name for name in analysis.question.ways if name not in met]
-    commands = (Command(JUDGE_MORE),)
+    commands = (JUDGE_MORE,)
     return Headline("next-claims", {"commands": commands, "waiting": len(waiting)})

@@ -18,7 +18,7 @@ from report.page.one.studies import published_studies
 from report.page.page import PageOne, Source
 from report.page.published.verdicts import counts
 from report.page.systems import Systems
-from report.page.values import Chip, Command, Headline
+from report.page.values import Chip, Headline
 
 CONSTRUCTED = "Constructed"
 """How the names of devices begin that no one measured."""
@@ -76,13 +76,11 @@ def _costs(analysis: Analysis, systems: Systems) -> PageOne:
     if costs.idle_turns:
         cheaper = costs.pair[costs.cheaper_idle or 0] if costs.pair else 0
         offer = costs.inputs.offers[cheaper]
-        name = systems.at(offer.machine, offer.card).name
+        name = systems.of(offer).name
         more.append(Chip("care", "alone-turns", "costs", {"name": name}))
     for offer in costs.inputs.offers:
         if offer.quote and (analysis.question.now.date() - offer.quote.date).days > 365:
-            more.append(
-                Chip("care", "old-offer", "costs", {"name": systems.at(offer.machine, offer.card).name})
-            )
+            more.append(Chip("care", "old-offer", "costs", {"name": systems.of(offer).name}))
     return _assembled(
         analysis,
         Headline("costs", {"offers": len(costs.inputs.offers)}),
@@ -198,7 +196,7 @@ def _failed(analysis: Analysis, systems: Systems) -> PageOne:
     view = failures(analysis)
     first = view.causes[0] if view.causes else None
     plan = analysis.own[0].record.plan
-    commands = (Command(f"invoke doctor --plan {plan}"), Command(f"invoke build --plan {plan} run report"))
+    commands = (f"invoke doctor --plan {plan}", f"invoke build --plan {plan} run report")
     failed = sum(trial.failure is not None for trial in analysis.own)
     return _assembled(
         analysis,
@@ -224,7 +222,7 @@ def _nothing(analysis: Analysis, systems: Systems) -> PageOne:
         "studies",
         view,
         (Chip("stop", "no-records"), Chip("care", "published-once", "published")),
-        next_first=Headline("next-first", {"commands": (Command(notes.FIRST),)}),
+        next_first=Headline("next-first", {"commands": (notes.FIRST,)}),
     )
 
 

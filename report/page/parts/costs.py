@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import date
 from typing import Any
 
 from report import text
@@ -13,11 +12,12 @@ from report.analysis import Analysis
 from report.charts.bars import Bar, Bars, Group
 from report.charts.marks import KeyEntry, Look
 from report.cost.costs import Costs
-from report.cost.inputs import CostInputs, Range
-from report.cost.model import Draws
+from report.cost.inputs import CardNumbers, CostInputs, Range
+from report.cost.mix import MixLine, Offer
+from report.cost.model import CardAnswer, Draws, RowAnswer
 from report.page.filters import value
 from report.page.systems import Systems
-from report.page.values import Picture, Quantity, System
+from report.page.values import Picture, Quantity, System, quantity
 
 OLD_DAYS = 90
 """A quote that is older is marked."""
@@ -27,32 +27,23 @@ IN_MONEY = ("electricity_price", "host_price")
 
 @dataclass(frozen=True, slots=True)
 class OfferRow:
-    """One offer: null for a cost where something that it needs is unknown, or the card does not fit."""
+    """One offer: its answer lacks what cannot be known, or what a card that does not fit would cost."""
 
     system: System
-    name: str
-    rented: bool
-    quoted: date | None
-    source: str
+    offer: Offer
+    numbers: CardNumbers
+    answer: CardAnswer
+    cheapest: bool
     old: bool
-    price: Quantity | None
-    shared: Quantity | None
-    """A year's cost where other work fills the rest of the time."""
-    ratio: Quantity | None
-    """Its cost over the cheapest's; null for that one."""
-    alone: Quantity | None
-    hours: Quantity | None
-    turns_at: Quantity | None
+    unit: str
+    """Of its price: an hour's where it is rented."""
+    alone: Range | None
+    """A year's cost where no other work fills the rest of the time."""
+    turns_at: Range | None
     """The price at which it costs as much as the cheapest; of that one, as much as the second."""
-    watts: Quantity | None
+    watts: Range | None
     watts_measured: bool
-    kwh: Quantity | None
-    memory: Quantity
-    fits: bool
-    count: int | None
-    """How many the limits allow; null without limits."""
-    times: Quantity | None
-    """How often so many do the work in a year."""
+    memory: float | None
     missing: tuple[str, ...]
     """Works with hours that it has no figure of, with the reason."""
 
@@ -72,26 +63,6 @@ class Assumption:
 
 
 @dataclass(frozen=True, slots=True)
-class LineRow:
-    """One line of the work on one offer: one unit of it."""
-
-    line: str
-    unit: str
-    offer: str
-    hours: float
-    cost: Quantity
-    joules: Quantity
-
-
-@dataclass(frozen=True, slots=True)
-class RatioRow:
-    """Without prices: below how many times the base's price a card costs less, by speed alone."""
-
-    name: str
-    times: Quantity
-
-
-@dataclass(frozen=True, slots=True)
 class CostsView:
     """`state` is priced, ratios (no prices), or nothing (no ranked run to price)."""
 
@@ -105,9 +76,11 @@ class CostsView:
     power_unknown: tuple[str, ...] = ()
     flip_watts: float | None = None
     assumption: Assumption | None = None
-    lines: tuple[LineRow, ...] = ()
+    lines: tuple[tuple[MixLine, str, RowAnswer], ...] = ()
+    """Each line of the work on each offer: one unit of it."""
     base: str = ""
-    ratios: tuple[RatioRow, ...] = ()
+    ratios: tuple[tuple[str, Quantity], ...] = ()
+    """Without prices: by speed alone, below how many times the base's price a card costs less."""
     caveats: tuple[str, ...] = ()
     host_fed: bool = False
     """Whether part of the work was fed by the host's loader, which ranks machines and not cards."""
@@ -135,7 +108,7 @@ def view(analysis: Analysis, systems: Systems) -> CostsView | None:
         power_unknown=costs.power_unknown,
         flip_watts=costs.flip_watts,
         assumption=_assumption(costs, purchase.currency),
-        lines=_lines(costs, purchase.currency),
+        lines=_lines(costs),
         **_circumstances(inputs),
     )
 
@@ -159,38 +132,29 @@ def _rows(costs: Costs, analysis: Analysis, systems: Systems) -> tuple[OfferRow,
 def _row(costs: Costs, place: int, analysis: Analysis, systems: Systems) -> OfferRow:
     assert costs.answer is not None and costs.inputs.purchase is not None
     offer, numbers = costs.inputs.offers[place], costs.numbers.cards[place]
-    card, currency = costs.answer.cards[place], costs.inputs.purchase.currency
-    quote, today = offer.quote, analysis.question.now.date()
-    unit = f"{currency}/h" if numbers.rented else currency
-    memory = offer.memory_bytes(analysis.trials)
+    currency, answer = costs.inputs.purchase.currency, costs.answer.cards[place]
+    today = analysis.question.now.date()
     return OfferRow(
-        system=systems.at(offer.machine, offer.card),
-        name=offer.name,
-        rented=numbers.rented,
-        quoted=quote.date if quote else None,
-        source=text.clean(quote.source, 160) if quote else "",
-        old=bool(quote and (today - quote.date).days > OLD_DAYS),
-        price=_quantity(quote.cost if quote else None, unit),
-        shared=_quantity(card.cost, currency, best=costs.answer.order[:1] == (place,)),
-        ratio=_quantity(card.ratio, "ratio") if costs.answer.order[:1] != (place,) else None,
-        alone=_quantity(costs.alone[place] if costs.alone else None, currency),
-        hours=_quantity(card.hours, "h"),
-        turns_at=_quantity(_not_below_zero(card.break_even), unit),
-        watts=None if costs.power_unknown else _quantity(Draws(costs.numbers).watts(place), "W"),
+        system=systems.of(offer),
+        offer=offer,
+        numbers=numbers,
+        answer=answer,
+        cheapest=costs.answer.order[:1] == (place,),
+        old=bool(offer.quote and (today - offer.quote.date).days > OLD_DAYS),
+        unit=f"{currency}/h" if numbers.rented else currency,
+        alone=costs.alone[place] if costs.alone else None,
+        turns_at=_not_below_zero(answer.break_even),
+        watts=None if costs.power_unknown else Draws(costs.numbers).watts(place),
         watts_measured=costs.inputs.measured_power[place],
-        kwh=_quantity(card.kwh, "kWh"),
-        memory=Quantity(memory, "bytes"),
-        fits=numbers.fits,
-        count=card.count,
-        times=_quantity(card.times, "ratio"),
+        memory=offer.memory_bytes(analysis.trials),
         missing=_missing(costs.inputs, place),
     )
 
 
 def _picture(rows: Sequence[OfferRow], currency: str) -> Picture | None:
     """A year's cost of each offer, where other work shares the machine and where none does."""
-    shared = [(row, row.shared) for row in rows if row.shared]
-    alone = [(row, row.alone) for row in rows if row.alone]
+    shared = [(row, quantity(row.answer.cost, currency)) for row in rows if row.answer.cost]
+    alone = [(row, quantity(row.alone, currency)) for row in rows if row.alone]
     if not shared:
         return None
     named = (("shared", shared), ("your work alone", alone))
@@ -198,7 +162,7 @@ def _picture(rows: Sequence[OfferRow], currency: str) -> Picture | None:
         Group(name, tuple(_bar(row, cost) for row, cost in costs)) for name, costs in named if costs
     )
     key = tuple(KeyEntry(row.system.name, _look(row), row.system.slot) for row, _ in shared)
-    alt = "; ".join(f"{row.name}: {value(cost)}" for row, cost in shared)
+    alt = "; ".join(f"{row.offer.name}: {value(cost)}" for row, cost in shared)
     return Picture("costs-a-year", Bars(groups, axis=currency, key=key, reference=None), alt)
 
 
@@ -214,17 +178,6 @@ def _bar(row: OfferRow, cost: Quantity) -> Bar:
 def _missing(inputs: CostInputs, place: int) -> tuple[str, ...]:
     lines = (line for line in inputs.lines if line.hours > 0 and line.reasons[place])
     return tuple(f"{line.name}: {line.reasons[place]}" for line in lines)
-
-
-def _quantity(values: Range | None, unit: str, *, best: bool = False) -> Quantity | None:
-    """A value with its range; without one where nothing is uncertain."""
-    if values is None:
-        return None
-    low, value, high = values
-    if low == high:
-        return Quantity(value, unit, best=best)
-    tied = unit == "ratio" and low <= 1 <= high
-    return Quantity(value, unit, low, high, tied=tied, best=best)
 
 
 def _not_below_zero(price: Range | None) -> Range | None:
@@ -255,20 +208,13 @@ def _assumption(costs: Costs, currency: str) -> Assumption | None:
     unit = currency if name in ("price", *IN_MONEY) else unit
     unit = f"{currency}/h" if rented else unit
     turns_at = Quantity(most.flip, unit) if most.flip is not None else None
-    return Assumption(name, of, over, _quantity(most.values, unit), turns_at)
+    return Assumption(name, of, over, quantity(most.values, unit), turns_at)
 
 
-def _lines(costs: Costs, currency: str) -> tuple[LineRow, ...]:
+def _lines(costs: Costs) -> tuple[tuple[MixLine, str, RowAnswer], ...]:
     assert costs.answer is not None
     return tuple(
-        LineRow(
-            line=line.name,
-            unit=line.unit,
-            offer=offer.name,
-            hours=line.hours,
-            cost=_quantity(costs.answer.cards[i].rows[k].cost, currency) or Quantity(None, currency),
-            joules=_quantity(costs.answer.cards[i].rows[k].joules, "J") or Quantity(None, "J"),
-        )
+        (line, offer.name, costs.answer.cards[i].rows[k])
         for k, line in enumerate(costs.inputs.lines)
         for i, offer in enumerate(costs.inputs.offers)
     )
@@ -278,7 +224,7 @@ def _by_speed(inputs: CostInputs) -> CostsView | None:
     """How many times the price of the offer whose hours are given each other may cost."""
     drawn, base = Draws(inputs.numbers), inputs.numbers.hours_on
     rows = [
-        RatioRow(inputs.offers[i].name, _price_ratio(drawn, i, base))
+        (inputs.offers[i].name, _price_ratio(drawn, i, base))
         for i in range(len(inputs.offers))
         if i != base and drawn.hours_best(i) is not None and drawn.hours_best(base) is not None
     ]
@@ -287,13 +233,9 @@ def _by_speed(inputs: CostInputs) -> CostsView | None:
     return CostsView(
         "ratios",
         base=inputs.offers[base].name,
-        ratios=tuple(_fastest_first(rows)),
+        ratios=tuple(sorted(rows, key=lambda row: -(row[1].value or 0.0))),
         **_circumstances(inputs),
     )
-
-
-def _fastest_first(rows: Sequence[RatioRow]) -> list[RatioRow]:
-    return sorted(rows, key=lambda row: -(row.times.value or 0.0))
 
 
 def _price_ratio(drawn: Draws, i: int, base: int) -> Quantity:
@@ -301,5 +243,4 @@ def _price_ratio(drawn: Draws, i: int, base: int) -> Quantity:
     assert hours and other
     low, high = drawn.pair_ends(i, base)
     speed = other / hours
-    ends = (speed * math.exp(-high), speed * math.exp(-low))
-    return Quantity(speed, "ratio", *ends, tied=ends[0] <= 1 <= ends[1])
+    return quantity((speed * math.exp(-high), speed, speed * math.exp(-low)))

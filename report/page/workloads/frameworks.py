@@ -14,7 +14,7 @@ from report.charts.marks import KeyEntry
 from report.compare.precisions import Speedup
 from report.compare.ranking import Line, Work, places, works
 from report.page.filters import seconds
-from report.page.values import Picture, Quantity, of_figure, of_ratio
+from report.page.values import Picture, Quantity, quantity
 from report.trials.key import grouped_by
 
 
@@ -116,12 +116,12 @@ def _row(line: Line, work: Work, gains: Sequence[Speedup]) -> FrameworkRow:
         name=line.name,
         version=text.clean(used.version, 24) if used else "",
         own_protocol="" if line in work.alike else cell.key.protocol,
-        rate=of_figure(cell.throughput, ""),
-        scaled=of_ratio(line.scaled if line.cell is not work.alike[0].cell else None),
+        rate=quantity(cell.throughput, ""),
+        scaled=quantity(line.scaled if line.cell is not work.alike[0].cell else None),
         first=place[0] if place else None,
         last=place[1] if place else None,
-        memory=of_figure(cell.figures["peak_bytes"], "bytes"),
-        gain=of_ratio(gain.ratio if gain else None),
+        memory=quantity(cell.figures["peak_bytes"], "bytes"),
+        gain=quantity(gain.ratio if gain else None),
         waits=Quantity(cell.figures["input_share"].mean, "share"),
         runs=cell.throughput.n,
         retired=bool(used and used.retired),

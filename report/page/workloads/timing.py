@@ -192,6 +192,6 @@ def _one_of_each(failed: Sequence[TrialResult]) -> list[TrialResult]:
 
 def _failed(trial: TrialResult, systems: Systems) -> Bar:
     assert trial.failure is not None
-    system = systems.at(trial.machine, trial.card)
+    system = systems.of(trial)
     words = text.failure_words(trial.failure.reason)
     return Bar(system.name, "failed", text=words, note=trial.key.precision, slot=system.slot)

@@ -135,7 +135,7 @@ def test_failures_alone_lead_with_their_cause_and_a_command():
     one = page("failed").one
     assert one.chips[0].kind == "stop"
     assert [(cause.reason, cause.trials) for cause in one.view.causes] == [("out-of-memory", 1)]
-    assert [command.line.split()[1] for command in one.next.data["commands"]] == ["doctor", "build"]
+    assert [command.split()[1] for command in one.next.data["commands"]] == ["doctor", "build"]
 
 
 def test_a_figure_whose_range_is_wider_than_itself_is_not_stated():

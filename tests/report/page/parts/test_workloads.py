@@ -10,7 +10,7 @@ import pytest
 from report.analysis import Analysis, Question, analyse, evidence_in
 from report.charts.bars import Bars
 from report.charts.panels import Panels
-from report.page.parts.workloads import MOST_TIMELINES, WorkloadsView, view
+from report.page.parts.workloads import MOST_TIMELINES, WorkloadsView, states_of, view
 from report.page.systems import systems_of
 from report.page.workloads.timing import MOST_BARS
 from tests.helpers import ROOT, cases
@@ -80,9 +80,10 @@ def test_works_that_nothing_stands_beside_are_one_group_of_times(tmp_path: Path)
 def test_every_line_of_the_groups_is_a_row_with_its_state(desk: WorkloadsView):
     for work in desk.workloads:
         assert work.rows and not work.more_rows
-        assert all(row.time.value and row.rate.value and row.runs for row in work.rows)
-        assert sum(row.scaled.value == 1.0 for row in work.rows) >= 1
-        assert all("projected" in row.states for row in work.rows)
+        entries = [entry for _, entry, _ in work.rows]
+        assert all(entry.cell.seconds.mean and entry.cell.throughput.n for entry in entries)
+        assert sum(entry.reference for entry in entries) >= 1
+        assert all("projected" in states_of(entry.cell) for entry in entries)
 
 
 @pytest.mark.parametrize(
@@ -106,11 +107,11 @@ def test_devices_have_a_speed_up_and_its_share_of_their_number(tmp_path: Path):
 
 def test_growing_batches_end_at_the_first_that_does_not_fit(tmp_path: Path):
     found = constructed(tmp_path, sets.sweep)
-    rows = [row for work in found.workloads for row in work.batches if row.wall is not None]
-    assert rows
-    for row in rows:
-        assert row.best is not None and row.largest is not None and row.wall is not None
-        assert row.best <= row.largest < row.wall
+    sweeps = [each for work in found.workloads for each in work.batches if each.wall is not None]
+    assert sweeps
+    for sweep in sweeps:
+        assert sweep.best is not None and sweep.largest is not None and sweep.wall is not None
+        assert sweep.best.key.batch_size <= sweep.largest.key.batch_size < sweep.wall
     assert "Speed by batch size" in panel_titles(found)
 
 

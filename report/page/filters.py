@@ -14,7 +14,7 @@ from harness.record.finding import label
 from harness.summary.bound import speedup_limit
 from report import text
 from report.charts.roofline import rate as flop_rate
-from report.page.values import Quantity, between, quantity, rate
+from report.page.values import Quantity, between, quantity, rate, rate_unit
 
 NBSP = "\N{NO-BREAK SPACE}"
 UNKNOWN = "–"
@@ -182,6 +182,7 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
     "clean": clean,
     "quantity": quantity,
     "rate": rate,
+    "rate_unit": rate_unit,
     "between": between,
     "label": label,
     "speedup_limit": speedup_limit,

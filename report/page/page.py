@@ -19,7 +19,6 @@ class Source:
     plan: str = ""
     trials: int = 0
     failed: int = 0
-    machines: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +33,8 @@ class PageOne:
     notes: tuple[Headline, ...]
     template: str
     view: Any
-    next: Headline | None = None
-    next_first: bool = False
-    """Whether the next step stands before the picture, since the page cannot answer its question yet."""
+    next_first: Headline | None = None
+    """The next step, where it stands before the picture, since the page cannot answer its question yet."""
     constructed: bool = False
     """Whether records are labelled as made up, by a simulated device."""
 

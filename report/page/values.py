@@ -12,6 +12,7 @@ from report.compare.figures import Figure
 from report.compare.pairs import SpeedRange
 from report.cost.inputs import Range
 from report.stats.intervals import Interval
+from report.text import THIS
 
 Measured = Figure | Ratio | Interval | Range | float | None
 
@@ -50,6 +51,11 @@ class System:
     name: str
     slot: int
     own: bool
+
+    @property
+    def title(self) -> str:
+        """Its name in a key, which says which one is this machine."""
+        return f"{THIS}, {self.name}" if self.own and self.name != THIS else self.name
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,15 +9,15 @@ from typing import Any, Literal
 
 from harness.summary.bound import speedup_limit
 from report.analysis import Analysis
-from report.compare import pairs
 from report.compare.cells import Cell, Ratio, TimeBreakdown, time_breakdown
 from report.compare.pairs import Benchmark, Expectation, SpeedRange
 from report.cost.costs import Costs
 from report.page.names import work
 from report.page.one.measured import gain_of
-from report.page.one.pictures import TimePicture, time_picture
+from report.page.pictures import TimePicture, time_picture
 from report.page.systems import Systems
 from report.page.values import Quantity, System, between, quantity, rate
+from report.trials.key import grouped_by
 
 FactGroup = Literal["money", "speed", "limits"]
 MOST_WORKS = 4
@@ -56,29 +56,22 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Two to four systems; the ratio is of the second of `pair` against the first."""
+    """Two systems; the ratio is of the second of `pair` against the first."""
 
-    systems: tuple[System, ...]
     pair: tuple[System, System]
     picture: TimePicture | None
-    groups: tuple[tuple[FactGroup, tuple[Fact, ...]], ...]
+    groups: tuple[tuple[FactGroup, list[Fact]], ...]
     works_left: int
-    currency: str = ""
 
 
-def comparison(analysis: Analysis, systems: Systems) -> Comparison | None:
-    """Of the two cheapest offers where there are prices, else of the leading pair; null without one."""
-    found = _pair(analysis)
-    if found is None:
-        return None
-    expectation, first, second = found
-    pair = systems.of(first), systems.of(second)
-    flipped = first is expectation.fast
-    works = _works(expectation, flipped=flipped)
-    costs = analysis.costs if analysis.evidence.purchase else None
+def comparison(analysis: Analysis, systems: Systems) -> Comparison:
+    """Of the two cheapest offers where there are prices, else of the leading pair."""
+    expectation = _second_over_first(analysis)
+    pair = systems.of(expectation.slow), systems.of(expectation.fast)
+    works = expectation.benchmarks[:MOST_WORKS]
     facts = [
-        *_money(costs, pair),
-        *_speed(analysis, expectation, works, pair, flipped),
+        *_money(analysis.costs if analysis.evidence.purchase else None, pair),
+        *_speed(analysis, expectation, works, pair),
         *_limits(analysis, works, pair),
     ]
     widest = max((abs(math.log(end)) for fact in facts for end in _ends(fact)), default=WIDEST)
@@ -90,40 +83,40 @@ def comparison(analysis: Analysis, systems: Systems) -> Comparison | None:
         replace(group, entries=tuple(e for e in group.entries if (e.cell.machine, e.cell.card) in compared))
         for group in groups
     ]
-    by_group = [
-        (name, tuple(fact for fact in marked if fact.group == name)) for name in ("money", "speed", "limits")
-    ]
     return Comparison(
         pair,
-        pair,
         time_picture(shown, systems),
-        tuple((name, rows) for name, rows in by_group if rows),  # type: ignore[misc]
+        tuple(grouped_by(marked, lambda fact: fact.group).items()),
         max(0, len(expectation.benchmarks) - MOST_WORKS),
-        analysis.evidence.purchase.currency if costs and analysis.evidence.purchase else "",
     )
 
 
-def _pair(analysis: Analysis) -> tuple[Expectation, pairs.System, pairs.System] | None:
-    """The expectation of the pair that the page is about, and its two systems: this machine's first."""
-    costs = analysis.costs
-    wanted: set[tuple[str, str]] = set()
+def _second_over_first(analysis: Analysis) -> Expectation:
+    """The expectation of the pair that the page is about, turned so that its `slow` side is this machine."""
+    costs, found = analysis.costs, analysis.expectations
     if costs is not None and costs.pair is not None and costs.answer is not None:
         offers = [costs.inputs.offers[place] for place in costs.pair]
         wanted = {(offer.machine, offer.card) for offer in offers}
+        found = tuple(one for one in found if {(s.machine, s.card) for s in (one.slow, one.fast)} == wanted)
+    expectation = (*found, *analysis.expectations)[0]
     own = {trial.machine for trial in analysis.own}
-    for expectation in analysis.expectations:
-        sides = sorted((expectation.slow, expectation.fast), key=lambda side: side.machine not in own)
-        if not wanted or {(side.machine, side.card) for side in sides} == wanted:
-            return expectation, sides[0], sides[1]
-    return None
+    if expectation.slow.machine in own or expectation.fast.machine not in own:
+        return expectation
+    return replace(
+        expectation,
+        fast=expectation.slow,
+        slow=expectation.fast,
+        best=1 / expectation.best,
+        units=_turned(expectation.units),
+        model=_turned(expectation.model),
+        benchmarks=tuple(
+            Benchmark(each.over, each.of, _inverse(each.ratio)) for each in expectation.benchmarks
+        ),
+    )
 
 
-def _works(expectation: Expectation, *, flipped: bool) -> list[Benchmark]:
-    """Each work with the first system's cell as `over`; its ratio is how many times as fast the second is."""
-    works = list(expectation.benchmarks[:MOST_WORKS])
-    if not flipped:
-        return works
-    return [Benchmark(each.over, each.of, _inverse(each.ratio)) for each in works]
+def _turned(span: SpeedRange | None) -> SpeedRange | None:
+    return SpeedRange(1 / span.high, 1 / span.low) if span else None
 
 
 def _inverse(ratio: Ratio) -> Ratio:
@@ -211,54 +204,34 @@ def _over(values: Sequence[Quantity | None]) -> Quantity | None:
 
 
 def _speed(
-    analysis: Analysis,
-    expectation: Expectation,
-    works: Sequence[Benchmark],
-    pair: tuple[System, System],
-    flipped: bool,
+    analysis: Analysis, expectation: Expectation, works: Sequence[Benchmark], pair: tuple[System, System]
 ) -> Iterator[Fact]:
     costs = analysis.costs
     if costs and costs.answer and analysis.evidence.purchase:
         places = [_place_of(costs, system) for system in pair]
         hours = [costs.answer.cards[place].hours if place is not None else None for place in places]
-        cells = [quantity(each, "h") for each in hours]
-        yield Fact("speed", "hours", tuple(cells), ratio=_hours_ratio(expectation, flipped), ahead="less")
+        inverse = _turned(expectation.units)
+        ratio = between(1 / expectation.best, inverse) if inverse else None
+        yield Fact("speed", "hours", tuple(quantity(each, "h") for each in hours), ratio=ratio, ahead="less")
     among = [cell for benchmark in works for cell in (benchmark.of, benchmark.over)]
     for benchmark in works:
-        cells_of = (benchmark.over, benchmark.of)
+        both = benchmark.over, benchmark.of
         yield Fact(
             "speed",
             "work",
-            tuple(map(rate, cells_of)),
+            tuple(map(rate, both)),
             of=work(benchmark.over, among),
             ratio=quantity(benchmark.ratio),
             ahead="more",
-            note="" if benchmark.of.ranked and benchmark.over.ranked else "not-ranked",
+            note="" if all(cell.ranked for cell in both) else "not-ranked",
         )
     if expectation.model is not None:
-        span = _turned(expectation.model, flipped)
-        best = 1 / expectation.best if flipped else expectation.best
-        yield Fact("speed", "any-unit", (None, None), ratio=between(best, span), ahead="more")
-    gains = [
-        (benchmark, [gain_of(cell, analysis.speedups) for cell in (benchmark.over, benchmark.of)])
-        for benchmark in works
-    ]
-    for benchmark, both in gains:
-        if any(gain is not None for gain in both):
-            yield Fact("speed", "gain", tuple(both), of=work(benchmark.over, among))
-
-
-def _turned(span: SpeedRange, flipped: bool) -> SpeedRange:
-    return SpeedRange(1 / span.high, 1 / span.low) if flipped else span
-
-
-def _hours_ratio(expectation: Expectation, flipped: bool) -> Quantity | None:
-    """The second's time over the first's: the inverse of how many times as fast it is."""
-    if expectation.units is None:
-        return None
-    span = _turned(expectation.units, flipped)
-    best = 1 / expectation.best if flipped else expectation.best
-    return quantity((1 / span.high, 1 / best, 1 / span.low))
+        ratio = between(expectation.best, expectation.model)
+        yield Fact("speed", "any-unit", (None, None), ratio=ratio, ahead="more")
+    for benchmark in works:
+        gains = [gain_of(cell, analysis.speedups) for cell in (benchmark.over, benchmark.of)]
+        if any(gains):
+            yield Fact("speed", "gain", tuple(gains), of=work(benchmark.over, among))
 
 
 # Limits

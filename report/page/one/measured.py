@@ -10,7 +10,7 @@ from report.analysis import Analysis
 from report.compare.cells import Cell, time_breakdown
 from report.compare.precisions import Speedup
 from report.page.names import work
-from report.page.one.pictures import TimePicture, time_picture
+from report.page.pictures import TimePicture, time_picture
 from report.page.systems import Systems
 from report.page.values import Quantity, quantity, rate
 from report.stats.intervals import FLOOR_RUNS

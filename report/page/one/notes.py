@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from harness.summary.bound import speedup_limit
 from report import text
 from report.analysis import Analysis
 from report.compare.cells import Cell, fewest_runs, time_breakdown
@@ -50,7 +51,7 @@ def what_limits(cells: Sequence[Cell]) -> Headline:
         "device": cell.trials[0].record.trial.asked.device,
         "waits": Quantity(breakdown.input_wait, "share"),
         "compute": breakdown.compute,
-        "twice": Quantity(1 / (1 - breakdown.compute / 2), "ratio"),
+        "twice": quantity(speedup_limit(1 - breakdown.compute)),
         "work": work(cell, trained),
     }
     return Headline("limits", data)

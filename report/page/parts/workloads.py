@@ -17,11 +17,11 @@ from report.compare.scaling import Scaling, ranks_of, scalings, way_name
 from report.compare.targets import ToTarget, targets_of, to_target
 from report.page.names import apart, setting
 from report.page.one.measured import STRICT, gain_of
+from report.page.pictures import TimePicture, timing
 from report.page.systems import Systems
 from report.page.values import Picture, Quantity, System, quantity, rate_unit
 from report.page.workloads import panels
 from report.page.workloads.frameworks import FrameworksView, frameworks
-from report.page.workloads.timing import Timing, timing
 from report.page.workloads.trials import timelines
 from report.trials.key import grouped_by
 
@@ -61,7 +61,7 @@ class WorkloadView:
     anchor: str
     title: str
     about: str
-    timing: Timing | None
+    timing: TimePicture | None
     panels: Picture | None
     rows: tuple[tuple[str, Entry, Quantity | None], ...]
     """The name of each line, and what it gains over 32 bits."""

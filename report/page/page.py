@@ -17,6 +17,8 @@ class Source:
     written: datetime
     started: datetime | None = None
     plan: str = ""
+    software: str = ""
+    """The framework that it ran, with its version."""
     trials: int = 0
     failed: int = 0
 

@@ -14,6 +14,7 @@ from report.compare.pairs import Benchmark, Expectation, SpeedRange
 from report.cost.costs import Costs
 from report.page.names import work
 from report.page.one.measured import gain_of
+from report.page.parts.costs import Assumption, assumption
 from report.page.pictures import TimePicture, time_picture
 from report.page.systems import Systems
 from report.page.values import Quantity, System, between, quantity, rate
@@ -62,6 +63,8 @@ class Comparison:
     picture: TimePicture | None
     groups: tuple[tuple[FactGroup, list[Fact]], ...]
     works_left: int
+    assumption: Assumption | None
+    """The input that the order of the costs depends on most; null without prices."""
 
 
 def comparison(analysis: Analysis, systems: Systems) -> Comparison:
@@ -88,6 +91,7 @@ def comparison(analysis: Analysis, systems: Systems) -> Comparison:
         time_picture(shown, systems),
         tuple(grouped_by(marked, lambda fact: fact.group).items()),
         max(0, len(expectation.benchmarks) - MOST_WORKS),
+        assumption(analysis),
     )
 
 

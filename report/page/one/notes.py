@@ -22,14 +22,15 @@ def how_sure(analysis: Analysis, cells: Sequence[Cell]) -> Headline:
     """Runs and sessions of a figure, the work that is least certain, and what other units may do."""
     timed = [cell for cell in cells if cell.throughput.interval]
     widest = max(timed, key=_half_width, default=None)
-    others = analysis.expectations[0].model if analysis.expectations else None
+    compared = analysis.subject in ("costs", "pair")
+    others = analysis.expectations[0].model if compared else None
     data = {
         "runs": fewest_runs(cells),
         "blocks": max((cell.blocks for cell in cells), default=1),
         "widest": work(widest, cells) if widest else "",
         "spread": quantity(widest.throughput, "") if widest else None,
         "others": Quantity(others.low, "ratio", others.low, others.high) if others else None,
-        "invalid": invalid_of(trials_of(analysis, cells)),
+        "invalid": len(invalid_of(trials_of(analysis, cells))),
         "short": any(cell.verdict == "unproven" for cell in cells),
     }
     return Headline("how-sure", data)

@@ -20,10 +20,12 @@ from report.page.published.verdicts import counts
 from report.page.systems import Systems
 from report.page.values import Chip, Headline
 from report.page.workloads.frameworks import framework_work
+from report.trials.trial import TrialResult
 
 CONSTRUCTED = "Constructed"
 """How the names of devices begin that no one measured."""
 OLD_OFFER_DAYS = 365
+FRAMEWORKS = ("torch", "tensorflow", "mxnet", "chainer")
 
 
 def page_one(analysis: Analysis, systems: Systems) -> PageOne:
@@ -48,6 +50,7 @@ def _assembled(
         written=analysis.question.now,
         started=min((trial.started_at for trial in own), default=None),
         plan=own[0].record.plan if own else "",
+        software=_framework(own),
         trials=len(own),
         failed=sum(trial.failure is not None for trial in own),
     )
@@ -63,6 +66,13 @@ def _assembled(
         next_first=next_first,
         constructed=any(trial.device_name.startswith(CONSTRUCTED) for trial in analysis.shown),
     )
+
+
+def _framework(own: Sequence[TrialResult]) -> str:
+    """'torch 2.13.0', where the session ran one; the libraries beneath it have no room."""
+    used = [dict(trial.stack.versions) for trial in own]
+    found = {f"{name} {stack[name]}" for stack in used for name in FRAMEWORKS if stack.get(name)}
+    return text.clean(found.pop(), 30) if len(found) == 1 else ""
 
 
 def _costs(analysis: Analysis, systems: Systems) -> PageOne:

@@ -107,7 +107,7 @@ def view(analysis: Analysis, systems: Systems) -> CostsView | None:
         picture=_picture(rows, purchase.currency),
         power_unknown=costs.power_unknown,
         flip_watts=costs.flip_watts,
-        assumption=_assumption(costs, purchase.currency),
+        assumption=assumption(analysis),
         lines=_lines(costs),
         **_circumstances(inputs),
     )
@@ -187,10 +187,12 @@ def _not_below_zero(price: Range | None) -> Range | None:
     return max(price[0], 0.0), price[1], price[2]
 
 
-def _assumption(costs: Costs, currency: str) -> Assumption | None:
+def assumption(analysis: Analysis) -> Assumption | None:
     """Whether other work shares the machine where that turns the order, else the input that moves it most."""
-    if costs.pair is None:
+    costs, purchase = analysis.costs, analysis.evidence.purchase
+    if costs is None or costs.pair is None or purchase is None:
         return None
+    currency = purchase.currency
     first, second = (costs.inputs.offers[place].name for place in costs.pair)
     if costs.idle_turns:
         return Assumption("sharing", first, second)

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from report.analysis import Analysis, Question, analyse, evidence_in
 from report.page.one.page_one import page_one
 from report.page.page import Page, Part
 from report.page.parts import PARTS
 from report.page.render import render
-from report.page.systems import Systems, systems_of
+from report.page.systems import systems_of
 from report.trials.table import write_csv
-
-View = Callable[[Analysis, Systems], Any]
 
 
 @dataclass(frozen=True, slots=True)

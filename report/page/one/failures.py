@@ -38,7 +38,6 @@ class Failures:
     picture: Picture
     causes: tuple[Cause, ...]
     of: int
-    causes_left: int
 
 
 def failures(analysis: Analysis) -> Failures:
@@ -49,7 +48,7 @@ def failures(analysis: Analysis) -> Failures:
     )
     ordered = sorted(by_cause.items(), key=lambda each: -len(each[1]))
     causes = [_cause(reason, stage, trials) for (reason, stage), trials in ordered[:MOST_CAUSES]]
-    return Failures(_picture(failed), tuple(causes), len(analysis.own), max(0, len(ordered) - MOST_CAUSES))
+    return Failures(_picture(failed), tuple(causes), len(analysis.own))
 
 
 def _cause(reason: str, stage: str, trials: list[TrialResult]) -> Cause:

@@ -19,7 +19,6 @@ from report.analysis import Analysis, Question, analyse, evidence_in
 from report.buying import delivery
 from report.buying.delivery import DemandResult
 from report.buying.machine import disturbed, not_as_ordered, other_machine
-from report.page.parts.acceptance import of_clause
 from report.page.render import clause
 
 WHOLE_PLAN = "measure the whole plan, with `invoke accept` and the bundle alone"
@@ -44,7 +43,7 @@ def accept(root: Path, settings: Settings, path: Path, records: str | None) -> N
                 remedy=WHOLE_PLAN,
             )
         ordered = [trial.record for trial in order.own]
-        print(clause(of_clause(order.clause, f"invoke accept {path.name}")))
+        print(clause(order.clause, f"invoke accept {path.name}"))
         if records is None:
             records = _measured(root, settings, order, ordered[0], manifest.sessions)
         _answer(root, records, order, ordered)

@@ -225,7 +225,7 @@ def run(root: Path, settings: Settings, how: How) -> Outcome | None:
             outcome = _run(setup, built, resolved, how, screen)
         _say_outcome(root, settings, outcome, screen)
     if setup.plan.name == selfcheck.PLAN:
-        _say_selfcheck(root)
+        _say_selfcheck(root, outcome.session.id)
     if how.strict and outcome.failed:
         raise GateError(
             f"{text.count(outcome.failed, 'trial')} failed", remedy="the report shows each with its reason"
@@ -233,10 +233,10 @@ def run(root: Path, settings: Settings, how: How) -> Outcome | None:
     return outcome
 
 
-def _say_selfcheck(root: Path) -> None:
-    """Prints whether a difference showed where there is none; raises GateError where one did."""
+def _say_selfcheck(root: Path, session: str) -> None:
+    """Prints whether a session showed a difference where there is none; raises GateError where it did."""
     records = [stored.record for stored in read_all(root).records]
-    checks = selfcheck.newest(records)
+    checks = [check for check in selfcheck.checks(records) if check.session == session]
     print("\n".join([*(check.line() for check in checks), selfcheck.rate_line(records)]))
     if not all(check.passed for check in checks):
         raise GateError(

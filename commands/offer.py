@@ -23,7 +23,6 @@ from report.analysis import METHODS, Analysis, Question, analyse, evidence_in
 from report.buying.clause import MARGIN
 from report.page import remake, render
 from report.page.build import write
-from report.page.parts.acceptance import of_clause
 from report.trials.account import Account
 
 PURCHASE = "purchase.toml"
@@ -121,7 +120,7 @@ def _say_packed(out: Path, analysis: Analysis, manifest: Manifest, how: Packing,
     if analysis.clause is None:
         print("no acceptance clause: no work of the leading session has two valid runs")
     else:
-        print(render.clause(of_clause(analysis.clause, f"invoke accept {out.name}")))
+        print(render.clause(analysis.clause, f"invoke accept {out.name}"))
 
 
 def _account_lines(analysis: Analysis) -> Iterator[str]:

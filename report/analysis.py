@@ -30,7 +30,7 @@ from report.compare.figures import PROVEN, most_proven
 from report.compare.groups import ComparisonGroup, comparison_groups, left_over
 from report.compare.pairs import Expectation, expectations
 from report.compare.precisions import Gate, Parity, Speedup, early_gates, parities, speedups
-from report.compare.ranking import standings, works
+from report.compare.ranking import Work, standings, works
 from report.compare.spread import Fleet, UnitSpreads, fleets, unit_spreads
 from report.trials.account import Account, accounts
 from report.trials.key import LOADER_ALONE, grouped_by
@@ -164,6 +164,15 @@ class Analysis:
     def subject(self) -> Subject:
         """What the page is about."""
         return _subject_of(self)
+
+    @cached_property
+    def leading_frameworks(self) -> Work | None:
+        """The first work of the leading session in which two frameworks are ranked under the same terms."""
+        for work in works(self.measured_here, self.lead):
+            leads = any(line.cell.session == self.lead for line in work.alike)
+            if leads and len({line.framework for line in work.ranked}) > 1:
+                return work
+        return None
 
     @property
     def with_ceilings(self) -> list[TrialResult]:
@@ -326,7 +335,7 @@ def _subject_of(analysis: Analysis) -> Subject:
         return "class"
     if analysis.expectations and analysis.expectations[0].units is not None:
         return "pair"
-    return "frameworks" if _frameworks(analysis) else "self"
+    return "frameworks" if analysis.leading_frameworks else "self"
 
 
 def _priced(analysis: Analysis) -> bool:
@@ -336,12 +345,3 @@ def _priced(analysis: Analysis) -> bool:
         return False
     first, second = (costs.answer.cards[place] for place in costs.pair)
     return None not in (second.ratio, first.hours, second.hours)
-
-
-def _frameworks(analysis: Analysis) -> bool:
-    """Whether the leading session ranks two frameworks under the same terms."""
-    return any(
-        any(line.cell.session == analysis.lead for line in work.alike)
-        and len({line.framework for line in work.ranked}) > 1
-        for work in works(analysis.measured_here, analysis.lead)
-    )

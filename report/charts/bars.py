@@ -2,24 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
-from report.charts.groups import (
-    Bar,
-    Group,
-    Tie,
-    figure_words,
-    group_width,
-    heading_words,
-    is_firm,
-    name_words,
-    reach,
-)
 from report.charts.marks import (
-    DASHES,
     KeyEntry,
+    Look,
     draw_bar,
     draw_key,
     draw_range,
@@ -33,28 +22,24 @@ from report.charts.style import (
     INK,
     LABEL,
     NOTE,
-    PAPER,
+    RED,
     RULE,
     SOFT,
-    Form,
     Layout,
     cut,
     linear_ticks,
-    system_colour,
     width_of,
     wrapped,
     written,
 )
-
-__all__ = ["Bar", "Bars", "Group", "Tie"]
 
 FAR_APART = 10.0
 """Over so many times the least of a group, the greatest leaves the others no length."""
 LONGEST_RANGE = 1.5
 """Of the greatest value: a range that reaches further is cut there."""
 
-PAD, GAP, TIE_GAP, COLUMN_GAP = 5.0, 9.0, 12.0, 24.0
-"""Above and below a group; before the figure at a bar's end, a tie's bracket and a column, px."""
+PAD, GAP, COLUMN_GAP = 5.0, 9.0, 24.0
+"""Above and below a group; before the figure at a bar's end and a column, px."""
 ROW, BAR = 25.0, 15.0
 STACKED_ROW, STACKED_BAR = 39.0, 9.0
 """Heights of a row and its bar, where names stand beside the bars and above them, px."""
@@ -62,29 +47,58 @@ NAME_LINE, NOTE_LINE, AXIS_ROW = 20.0, 17.0, 20.0
 
 
 @dataclass(frozen=True, slots=True)
+class Bar:
+    """One bar of a value and its range; `text` and `small` stand at its end, in place of what has no value.
+
+    `note` follows the name, `slot` is its colour's, `cells` has a text for each column.
+    """
+
+    label: str
+    look: Look
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+    text: str = ""
+    small: str = ""
+    note: str = ""
+    slot: int = 0
+    cells: tuple[str, ...] = ()
+
+    @property
+    def shown(self) -> float | None:
+        """The value, where it can be drawn."""
+        return self.value if self.value is not None and math.isfinite(self.value) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Bars under one name; each of `notes` is a line below it."""
+
+    label: str
+    bars: tuple[Bar, ...]
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Bars:
     """Groups of bars on one scale from zero, whose `axis` says what it shows.
 
-    The line at `reference` is firm; `ticks` may be given with their labels. `names` says where a group's
-    stands on a wide page. Each group has its own scale, without ticks, where `own_scale` asks for it, or
-    where a time is over FAR_APART times another.
+    The line at `reference` is firm; `ticks` may be given with their labels. Each group has its own scale,
+    without ticks, where a time is over FAR_APART times another.
     """
 
     groups: tuple[Group, ...]
     axis: str = ""
     key: tuple[KeyEntry, ...] = ()
     reference: float | None = 1.0
-    form: Form = "number"
     columns: tuple[str, ...] = ()
     ticks: tuple[tuple[float, str], ...] = ()
-    names: Literal["beside", "above"] = "beside"
-    own_scale: bool = False
 
     @property
     def each_from_zero(self) -> bool:
         """Whether each group has a scale of its own."""
-        if self.own_scale or self.reference is None:
-            return self.own_scale
+        if self.reference is None:
+            return False
         spans = [[bar.shown for bar in group.bars if bar.shown] for group in self.groups]
         return any(max(values) > FAR_APART * min(values) for values in spans if values)
 
@@ -99,7 +113,6 @@ class _Row:
 
     bar: Bar
     top: float
-    word: str = ""
 
 
 class _Picture:
@@ -117,10 +130,9 @@ class _Picture:
         ]
         self.row, self.bar = (ROW, BAR) if self.beside else (STACKED_ROW, STACKED_BAR)
         self.columns = self._columns(bars)
-        aside = self.beside and chart.names == "beside"
-        named = max((group_width(group) for group in chart.groups), default=0.0) if aside else 0.0
+        named = max((_group_width(group) for group in chart.groups), default=0.0) if self.beside else 0.0
         self.named = min(named + 16.0, 0.16 * layout.width) if named else 0.0
-        widest = max((run_width(name_words(bar)) for bar in bars), default=0.0)
+        widest = max((run_width(_name_words(bar)) for bar in bars), default=0.0)
         widest = max(widest + 14.0, 0.0 if chart.columns else width_of(chart.axis, NOTE) + 24.0 - self.named)
         label = min(widest, 0.3 * layout.width) if self.beside else 0.0
         self.left = self.named + label
@@ -149,8 +161,6 @@ class _Picture:
             self._grid(sheet, rows, ticks, unit)
             for row in rows:
                 self._draw(sheet, row, unit)
-            if self.beside:
-                self._ties(sheet, group, rows, unit)
         if placed:
             rule(sheet, top)
         self._axis(sheet, labels, top)
@@ -161,7 +171,7 @@ class _Picture:
     def _columns(self, bars: Sequence[Bar]) -> list[tuple[float, str]]:
         """Left end and name of each column; above the bars as many as leave the names their room."""
         right, places = self.layout.width, []
-        names = max((run_width(name_words(bar)) for bar in bars), default=0.0)
+        names = max((run_width(_name_words(bar)) for bar in bars), default=0.0)
         for place, name in enumerate(self.chart.columns):
             cells = [width_of(bar.cells[place], LABEL, True) for bar in bars if place < len(bar.cells)]
             places.append((max([width_of(name, NOTE), *cells]), name))
@@ -177,13 +187,9 @@ class _Picture:
     def _placed(self, group: Group, top: float) -> tuple[list[_Row], float]:
         """The rows of a group that begins at `top`, and where it ends."""
         y = top + PAD
-        words = {n: tie.word for tie in group.ties for n in range(tie.first, tie.last + 1)}
         if not self.named and group.label:
             y += NAME_LINE + NOTE_LINE * len(self._notes(group))
-        rows = [
-            _Row(bar, y + self.row * n, "" if self.beside else words.get(n, ""))
-            for n, bar in enumerate(group.bars)
-        ]
+        rows = [_Row(bar, y + self.row * n) for n, bar in enumerate(group.bars)]
         least = NAME_LINE + NOTE_LINE * len(self._notes(group)) if self.named else 0.0
         return rows, y + max(self.row * len(rows), least) + (PAD if self.beside else 2.0)
 
@@ -191,7 +197,7 @@ class _Picture:
         """The lines below a group's name; none where they follow it."""
         if self.named:
             return [line for note in group.notes for line in wrapped(note, self.named - 10, NOTE)]
-        if run_width(heading_words(group)) <= self.layout.width:
+        if run_width(_heading_words(group)) <= self.layout.width:
             return []
         return [line for note in group.notes for line in wrapped(note, self.layout.width, NOTE)]
 
@@ -200,30 +206,14 @@ class _Picture:
         values = [bar.shown for group in groups for bar in group.bars if bar.shown]
         most = LONGEST_RANGE * max(values, default=1.0)
         units = [self.room / max([*values, *(tick for tick, _ in self.chart.ticks)])] if values else []
-        for group in groups:
-            for place, bar in enumerate(group.bars):
-                if bar.shown is not None and bar.shown > 0:
-                    ties = sum(
-                        TIE_GAP + GAP + 8 + width_of(tie.text, NOTE)
-                        for tie in group.ties
-                        if self.beside and tie.first <= place <= tie.last
-                    )
-                    units.append((self.room - self._after(bar) - ties) / reach(bar, most))
+        for bar in (bar for group in groups for bar in group.bars if bar.shown):
+            units.append((self.room - self._after(bar)) / _reach(bar, most))
         return max(min(units, default=self.room), 0.0)
 
     def _after(self, bar: Bar) -> float:
         """The room of what stands at a bar's end, px."""
-        words = figure_words(bar) if self.beside else []
+        words = _figure_words(bar) if self.beside else []
         return GAP + run_width(words) if words else 2.0
-
-    def _end(self, bar: Bar, unit: float) -> float:
-        """Where a bar, its range and its figure end."""
-        value = bar.shown
-        end = 0.0 if value is None else max(value, min(bar.high or value, self._longest(unit)))
-        return self.left + end * unit + self._after(bar)
-
-    def _longest(self, unit: float) -> float:
-        return self.room / unit if unit else 0.0
 
     def _ticks(self, unit: float) -> tuple[tuple[float, str], ...]:
         if self.chart.ticks:
@@ -232,10 +222,10 @@ class _Picture:
         values = [bar.shown for bar in bars if bar.shown is not None]
         if not values or max(values) <= 0:
             return ()
-        most = max(reach(bar, LONGEST_RANGE * max(values)) for bar in bars if bar.shown is not None)
+        most = max(_reach(bar, LONGEST_RANGE * max(values)) for bar in bars if bar.shown is not None)
         found = linear_ticks([0.0, most], zero=True, most=6 if self.beside else 4)
         return tuple(
-            (tick, written(tick, self.chart.form))
+            (tick, written(tick, "number"))
             for tick in found
             if tick <= most * 1.001 and tick * unit <= self.room + 1
         )
@@ -261,10 +251,8 @@ class _Picture:
             sheet.text(
                 0, y, cut(group.label, self.named - 10, LABEL, True), size=LABEL, bold=True, colour=INK
             )
-        elif self.beside:
-            sheet.run(0, y, fitted([Words(group.label), *map(Words, group.notes)], sheet.width))
         else:
-            sheet.run(0, y, fitted(heading_words(group)[: 1 if notes else None], sheet.width))
+            sheet.run(0, y, fitted(_heading_words(group)[: 1 if notes else None], sheet.width))
         for place, note in enumerate(notes, 1):
             sheet.text(0, y + NOTE_LINE * place, note)
 
@@ -281,10 +269,10 @@ class _Picture:
             uprights(sheet, [self.left], spans, RULE)
 
     def _draw(self, sheet: Sheet, row: _Row, unit: float) -> None:
-        bar, figure = row.bar, figure_words(row.bar)
+        bar, figure = row.bar, _figure_words(row.bar)
         middle = row.top + (self.row / 2 if self.beside else NAME_LINE + 8)
         line = row.top + (self.row / 2 + 5 if self.beside else 15)
-        name = name_words(bar) + ([Words(row.word, bold=True)] if row.word else [])
+        name = _name_words(bar)
         if self.beside:
             room = self.left - self.named - 8
         elif self.columns and bar.cells:
@@ -294,9 +282,7 @@ class _Picture:
             sheet.run(sheet.width, line, figure, "right")
         sheet.run(self.named, line, fitted(name, room))
         self._cells(sheet, bar, line)
-        if bar.look == "missing":
-            self._missing(sheet, bar, middle, line)
-        elif bar.shown is None:
+        if bar.shown is None:
             if self.beside:
                 sheet.run(self.left, line, fitted(figure, self.room))
         else:
@@ -313,41 +299,14 @@ class _Picture:
             draw_range(sheet, self.left + low, self.left + high, middle, self.bar * 0.28, closed=whole)
             length = max(length, high)
         if self.beside:
-            sheet.run(self.left + length + GAP, line, figure_words(bar))
-
-    def _missing(self, sheet: Sheet, bar: Bar, middle: float, line: float) -> None:
-        """A dashed line which its word interrupts, or stands above."""
-        style = {"color": system_colour(bar.slot), "lw": 1.5, "ls": DASHES}
-        end = self.left + self.room - (0.0 if not self.beside else 2.0)
-        begin = self.left
-        if self.beside and bar.text:
-            word = cut(bar.text, self.room - 40, LABEL)
-            sheet.line([(begin, middle), (begin + 6, middle)], {**style, "ls": "-"})
-            sheet.text(begin + 14, line, word, size=LABEL, colour=system_colour(bar.slot))
-            begin += 22 + width_of(word, LABEL)
-        sheet.line([(begin, middle), (end, middle)], style)
+            sheet.run(self.left + length + GAP, line, _figure_words(bar))
 
     def _cells(self, sheet: Sheet, bar: Bar, line: float) -> None:
         ends = [left - (COLUMN_GAP if self.beside else 12.0) for left, _ in self.columns[1:]] + [sheet.width]
-        bold = is_firm(bar)
+        bold = _is_firm(bar)
         for cell, end in zip(bar.cells, ends, strict=False):
             colour = INK if bold else SOFT
             sheet.text(end, line, cell, size=LABEL, bold=bold, colour=colour, align="right")
-
-    def _ties(self, sheet: Sheet, group: Group, rows: Sequence[_Row], unit: float) -> None:
-        """Brackets beside the bars; one that begins before another ends stands further out."""
-        ends = [self._end(row.bar, unit) for row in rows]
-        for tie in group.ties:
-            tied = range(tie.first, tie.last + 1)
-            x = max(ends[n] for n in tied) + TIE_GAP + 6
-            top, bottom = rows[tie.first].top + 4, rows[tie.last].top + self.row - 4
-            corners = [(x - 6, top), (x, top), (x, bottom), (x - 6, bottom)]
-            sheet.line(corners, {"color": AXIS, "lw": 1.5})
-            width = width_of(tie.text, NOTE)
-            sheet.rectangle((x + 5, (top + bottom) / 2 - 8, width + 8, 16), PAPER)
-            sheet.text(x + GAP, (top + bottom) / 2 + 4.5, tie.text, colour=INK)
-            for n in tied:
-                ends[n] = x + GAP + width
 
     def _axis(self, sheet: Sheet, ticks: Sequence[tuple[float, str]], top: float) -> None:
         for tick, text in ticks:
@@ -355,3 +314,38 @@ class _Picture:
             sheet.text(min(max(x, half), sheet.width - half), top + 15, text, align="center")
         if ticks and self.beside and not self.columns:
             sheet.text(0, top + 15, cut(self.chart.axis, self.left - 20, NOTE))
+
+
+def _reach(bar: Bar, most: float) -> float:
+    """How far a bar and its range reach, at most so far."""
+    value = bar.shown or 0.0
+    return max(value, min(bar.high, most)) if bar.high is not None else value
+
+
+def _is_firm(bar: Bar) -> bool:
+    """Whether it was measured: its words are bold."""
+    return bar.look != "published"
+
+
+def _name_words(bar: Bar) -> list[Words]:
+    """Its name and note."""
+    colour = INK if _is_firm(bar) else SOFT
+    return [Words(bar.label, LABEL, _is_firm(bar), colour), *([Words(bar.note)] if bar.note else [])]
+
+
+def _figure_words(bar: Bar) -> list[Words]:
+    """What stands at a bar's end, or in its place."""
+    if bar.look == "failed":
+        return [Words("✕", LABEL, False, RED), Words(bar.text, LABEL, True, INK), Words(bar.small)]
+    words = [Words(bar.text, LABEL, _is_firm(bar), INK)] if bar.text else []
+    return [*words, *([Words(bar.small)] if bar.small else [])]
+
+
+def _heading_words(group: Group) -> list[Words]:
+    """Its name and notes on one line."""
+    return [Words(group.label, LABEL, True, INK), *map(Words, group.notes)]
+
+
+def _group_width(group: Group) -> float:
+    """Of its name and notes below each other, px."""
+    return max([width_of(group.label, LABEL, True), *(width_of(note, NOTE) for note in group.notes)])

@@ -19,7 +19,6 @@ from report.charts.style import (
     Style,
     apart,
     cut,
-    doubling_ticks,
     linear_ticks,
     system_colour,
     width_of,
@@ -109,7 +108,7 @@ class Curves:
     def _across(self, lines: Sequence[Line]) -> tuple[float, float, bool]:
         xs = [x for line in lines for x, _ in line.finite()] + [x for x, _ in self.ticks]
         if self.doubling:
-            return (*doubling_ticks(xs, 100.0)[0], True)
+            return min(xs) / 1.12, max(xs) * 1.12, True
         low, high = min(xs), max(xs)
         return low, high if high > low else low + 1.0, False
 

@@ -10,11 +10,10 @@ from typing import Any, Literal
 from report.charts.sheet import KEY_LINE, SPACE, Sheet
 from report.charts.style import AXIS, HATCH, INK, NOTE, PAPER, RULE, cut, system_colour, width_of
 
-Look = Literal["own", "other", "published", "unranked", "missing", "failed", "expected"]
+Look = Literal["own", "other", "published", "unranked", "failed"]
 """Of a bar: what was measured here or elsewhere and ranked, what somebody published, what was measured and
-cannot be ranked, what was not measured, what failed, at once or so far, and what is expected."""
+cannot be ranked, and what failed, at once or so far."""
 
-DASHES = (0, (5, 4))
 SWATCH = (22.0, 12.0)
 """Width and height of a sample in a key, px."""
 BETWEEN = 16.0
@@ -37,10 +36,6 @@ def draw_bar(sheet: Sheet, look: Look, slot: int, box: tuple[float, float, float
         sheet.rectangle(box, PAPER, edge=HATCH, hatch="///", hatch_linewidth=1.7)
     elif look in ("unranked", "failed"):
         sheet.rectangle(box, colour, alpha=0.2, edge=colour, lw=1.5)
-    elif look == "expected":
-        sheet.rectangle(box, colour, alpha=0.35)
-    elif look == "missing":
-        sheet.rectangle(box, None, edge=colour, lw=1.5, ls=DASHES)
     else:
         sheet.rectangle(box, colour)
 

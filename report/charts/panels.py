@@ -118,7 +118,6 @@ class Shares:
     note: str
     names: tuple[str, ...]
     rows: tuple[tuple[str, tuple[float, ...]], ...]
-    slot: int = 0
 
     def height(self, width: float) -> float:
         """A row for each bar, and the key."""
@@ -140,7 +139,7 @@ class Shares:
                 x += _entry_width(name)
 
     def _part(self, sheet: Sheet, place: int, box: tuple[float, float, float, float]) -> None:
-        colour = system_colour(self.slot)
+        colour = system_colour(0)
         if box[2] > 0:
             sheet.rectangle(box, colour, alpha=SHADES[min(place, len(SHADES) - 1)], edge=colour, lw=0.6)
 

@@ -67,7 +67,6 @@ class Roofline:
     points: tuple[RooflineMark, ...]
     roofs: tuple[Roof, ...]
     bandwidths: tuple[Bandwidth, ...]
-    slot: int = 0
 
     def sheet(self, layout: Layout) -> Sheet:
         """Points are numbered, and named beside the plot or below it; roofs have their names on them."""
@@ -97,7 +96,7 @@ class Roofline:
         self._names_of_roofs(sheet, axes)
         for number, point in enumerate(self.points, 1):
             place = (point.intensity, point.flops_per_second)
-            stroke(axes, place[:1], place[1:], _mark_style(point, self.slot))
+            stroke(axes, place[:1], place[1:], _mark_style(point))
             x, y = sheet.place(axes, *place)
             sheet.text(x + 8, y + 4, str(number), bold=True, colour=INK)
         self._list(sheet, names, (layout.width - beside + EDGE, TOP) if beside else (0.0, foot))
@@ -142,7 +141,7 @@ class Roofline:
             axes,
             [begin, high],
             [roof.flops_per_second] * 2,
-            _line_style(system_colour(self.slot), roof.measured),
+            _line_style(system_colour(0), roof.measured),
         )
 
 
@@ -162,9 +161,9 @@ def _line_style(colour: str, measured: bool) -> Style:
     return {"color": colour, "lw": 1.8 if measured else 1.4, "ls": "-" if measured else ON_PAPER}
 
 
-def _mark_style(point: RooflineMark, slot: int) -> Style:
+def _mark_style(point: RooflineMark) -> Style:
     mark = {"marker": marker_of(point.precision), "ms": 9.0, "mec": PAPER, "mew": 1.0, "ls": "none"}
-    return {"mfc": system_colour(slot), "zorder": 3, **mark}
+    return {"mfc": system_colour(0), "zorder": 3, **mark}
 
 
 def _slope_style(bandwidth: Bandwidth) -> Style:

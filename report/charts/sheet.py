@@ -41,7 +41,7 @@ MARGIN, MARGIN_OF_SLIDE = 12.0, 36.0
 """Around a drawing in a file of its own, px."""
 SLIDE = (1920, 1080)
 """Of a slide, px."""
-FOOT, HEADING = "foot", "heading"
+HEADING = "heading"
 NEXT = "next-"
 """Begins the gid of words that follow others on a line."""
 SPACE = 6.0
@@ -92,7 +92,7 @@ class Sheet:
         self.shift = Affine2D()
         """Of texts and lines in inches; what a margin moves."""
         self.from_corner = self.shift + self.figure.dpi_scale_trans
-        self.parts = {FOOT: {"class": FOOT}, HEADING: {"class": HEADING}}
+        self.parts = {HEADING: {"class": HEADING}}
 
     def axes(
         self, left: float, top: float, width: float, height: float, *, above: Axes | None = None
@@ -104,7 +104,6 @@ class Sheet:
         axes.spines[:].set_visible(False)
         axes.patch.set_visible(False)
         axes.tick_params(length=0, pad=7, labelcolor=SOFT)
-        axes.xaxis.set_gid(FOOT)
         ticks(axes)
         return axes
 

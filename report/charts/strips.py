@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from report.charts.marks import KeyEntry, draw_key, key_height, rule, uprights
-from report.charts.sheet import Sheet, Words, fitted
+from report.charts.sheet import Sheet
 from report.charts.style import (
     AXIS,
     INK,
@@ -16,14 +16,12 @@ from report.charts.style import (
     PAPER,
     RULE,
     SOFT,
-    Form,
     Layout,
     Style,
     cut,
     linear_ticks,
     system_colour,
     width_of,
-    wrapped,
     written,
 )
 
@@ -46,11 +44,10 @@ class Dot:
 
 @dataclass(frozen=True, slots=True)
 class Strip:
-    """The machines of one workload, in any order; each of `notes` is a line below its name."""
+    """The machines of one workload, in any order."""
 
     label: str
     dots: tuple[Dot, ...]
-    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,13 +57,10 @@ class Strips:
     strips: tuple[Strip, ...]
     axis: str = ""
     key: tuple[KeyEntry, ...] = ()
-    reference: float | None = 1.0
-    form: Form = "number"
 
     def sheet(self, layout: Layout) -> Sheet:
         """Names beside the strips, or above them."""
         names = [width_of(strip.label, LABEL, True) for strip in self.strips]
-        names += [width_of(note, NOTE) for strip in self.strips for note in strip.notes]
         aside = max([*names, width_of(self.axis, NOTE)])
         left = min(aside + 24.0, 0.26 * layout.width) if layout.beside else 0.0
         most = max((dot.value for strip in self.strips for dot in strip.dots), default=1.0) or 1.0
@@ -84,13 +78,13 @@ class Strips:
             rule(sheet, row.top, firm=row is rows[0])
             _name(sheet, row, left)
             span = [(row.plot + LABEL_LINE * row.label_rows, row.top + row.height)]
-            uprights(sheet, [scale.x(tick) for tick in ticks if tick != self.reference], span, RULE)
-            if self.reference is not None and self.reference <= most:
-                uprights(sheet, [scale.x(self.reference)], span, AXIS)
+            uprights(sheet, [scale.x(tick) for tick in ticks if tick != 1.0], span, RULE)
+            if most >= 1.0:
+                uprights(sheet, [scale.x(1.0)], span, AXIS)
             _draw(sheet, row)
         rule(sheet, top)
         for tick in ticks:
-            text = written(tick, self.form)
+            text = written(tick, "number")
             half = width_of(text, NOTE) / 2
             sheet.text(min(max(scale.x(tick), half), layout.width - half), top + 15, text, align="center")
         if left:
@@ -117,7 +111,6 @@ class _Row:
     top: float
     plot: float
     height: float
-    notes: tuple[str, ...]
     dots: tuple[tuple[Dot, float, int], ...]
     labels: tuple[tuple[Dot, float, int], ...]
 
@@ -131,20 +124,14 @@ def _row(
 ) -> _Row:
     dots = _stacked(strip.dots, scale)
     levels = [level for *_, level in dots] or [0]
-    notes = [line for note in strip.notes for line in wrapped(note, left - 10, NOTE)] if left else []
-    row = _Row(strip, top, top + (0.0 if left else NAME_LINE), 0.0, tuple(notes), tuple(dots), tuple(labels))
+    row = _Row(strip, top, top + (0.0 if left else NAME_LINE), 0.0, tuple(dots), tuple(labels))
     plot = max(LEAST, APART * (max(levels) - min(levels)) + OWN + 2 * PAD) + LABEL_LINE * row.label_rows
-    return replace(row, height=max(plot, 26.0 + 17.0 * len(notes)) if left else plot + NAME_LINE)
+    return replace(row, height=plot if left else plot + NAME_LINE)
 
 
 def _name(sheet: Sheet, row: _Row, left: float) -> None:
-    name = Words(row.strip.label, LABEL, True, INK)
-    if not left:
-        sheet.run(0, row.top + 16, fitted([name, *map(Words, row.strip.notes)], sheet.width))
-        return
-    sheet.run(0, row.top + 18, fitted([name], left - 10))
-    for place, note in enumerate(row.notes, 1):
-        sheet.text(0, row.top + 18 + 17 * place, note)
+    label = cut(row.strip.label, left - 10 if left else sheet.width, LABEL, True)
+    sheet.text(0, row.top + (18 if left else 16), label, size=LABEL, bold=True, colour=INK)
 
 
 def _draw(sheet: Sheet, row: _Row) -> None:

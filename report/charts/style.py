@@ -34,21 +34,6 @@ def system_colour(slot: int) -> str:
     return SYSTEM_COLOURS[slot] if slot < len(SYSTEM_COLOURS) else (GREY, DARK_GREY)[slot % 2]
 
 
-@dataclass(frozen=True, slots=True)
-class Look:
-    """A colour and a matplotlib marker: either alone tells the precisions of one chart apart."""
-
-    colour: str
-    marker: str
-
-
-_COLOURS = {"blue": BLUE, "green": GREEN, "orange": ORANGE, "purple": PURPLE}
-PRECISION_LOOKS: dict[str, Look] = {
-    label: Look(_COLOURS[traits.colour], traits.marker) for label, traits in PRECISIONS.items()
-}
-UNKNOWN_LOOK = Look(SOFT, "o")
-
-
 DARK = {
     INK: "#e9ecf1",
     SOFT: "#a3adbb",
@@ -116,14 +101,12 @@ def written(value: float, form: Form) -> str:
     return f"{value:,.6g}"
 
 
-def look_of(precision: str) -> Look:
-    """The look of a precision; grey for what is none."""
-    return PRECISION_LOOKS.get(precision, UNKNOWN_LOOK)
+_MARKERS: dict[str, str] = {label: traits.marker for label, traits in PRECISIONS.items()}
 
 
 def marker_of(precision: str) -> str:
     """The marker of a precision, where all have a system's colour."""
-    return look_of(precision).marker
+    return _MARKERS.get(precision, "o")
 
 
 # Text
@@ -197,24 +180,13 @@ def apart(places: Sequence[float], gap: float, low: float, high: float) -> list[
     return moved
 
 
-_TICK_ROOM = 40.0
-
-
-def linear_ticks(
-    values: Sequence[float], *, zero: bool, most: int = 5, whole: bool = False
-) -> tuple[float, ...]:
-    """Round ticks that hold finite values between them, from zero and of whole numbers where asked."""
+def linear_ticks(values: Sequence[float], *, zero: bool, most: int = 5) -> tuple[float, ...]:
+    """Round ticks that hold finite values between them, from zero where asked."""
     low, high = (min(0.0, *values, 0.0) if zero else min(values)), max(values)
     if high <= low:
         low, high = (0.0, high * 1.1) if high > 0 else (low - 1.0, low + 1.0)
-    locator = MaxNLocator(nbins=most, steps=[1, 2, 2.5, 5, 10], min_n_ticks=2, integer=whole)
+    locator = MaxNLocator(nbins=most, steps=[1, 2, 2.5, 5, 10], min_n_ticks=2)
     return tuple(float(tick) for tick in locator.tick_values(low, high))
-
-
-def doubling_ticks(values: Sequence[float], room: float) -> tuple[tuple[float, float], tuple[float, ...]]:
-    """The ends of a logarithmic axis of `room` px, and those of its values whose labels do not touch."""
-    low, high = min(values) / 1.12, max(values) * 1.12
-    return (low, high), spaced(sorted(set(values)), min(values), room / math.log(high / low))
 
 
 def decades(values: Sequence[float]) -> tuple[float, ...]:
@@ -223,12 +195,3 @@ def decades(values: Sequence[float]) -> tuple[float, ...]:
     high = max(high, low + 1)
     every = math.ceil((high - low) / 6)
     return tuple(10.0**power for power in range(low, high + every, every))
-
-
-def spaced(ticks: Sequence[float], first: float, px_per_e: float) -> tuple[float, ...]:
-    """Of logarithmic ticks those that stand apart, `first` always, its furthest before its nearest."""
-    kept = [first]
-    for tick in sorted(ticks, key=lambda value: -abs(math.log(value / first))):
-        if all(abs(math.log(tick / other)) * px_per_e >= _TICK_ROOM for other in kept):
-            kept.append(tick)
-    return tuple(sorted(kept))

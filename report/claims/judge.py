@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Literal
 
 from harness.record import Claim, Seeds
@@ -11,14 +12,13 @@ from report.claims.batches import judge_batches
 from report.claims.judged import (
     Judged,
     Measured,
-    most_evidence,
+    met,
     nearest_differences,
     not_compared,
     seeds_for,
 )
 from report.claims.matching import matches
 from report.claims.metrics import figure_of
-from report.claims.obstacles import obstacles
 from report.claims.pairs import judge_pair
 from report.claims.trends import judge_trend
 from report.compare.batch_sweeps import BatchSweep
@@ -62,21 +62,18 @@ def _judge(claim: Claim, measured: Measured) -> Judged:
         return judge_trend(claim, measured)
     if claim.over is not None:
         return judge_pair(claim, measured)
-    return _judge_side(claim, places, measured.cards)
+    return _judge_side(claim, places, measured)
 
 
-def _judge_side(claim: Claim, places: Sequence[Cell], cards: Sequence[Card]) -> Judged:
+def _judge_side(claim: Claim, places: Sequence[Cell], measured: Measured) -> Judged:
     fit = [cell for cell in places if matches(claim, cell)]
     if not fit:
         return not_compared(claim, *nearest_differences(claim.of, claim, places))
-    reasons = [obstacles(claim, cell, cards, places) for cell in fit]
-    comparable = [(cell,) for cell, reason in zip(fit, reasons, strict=True) if not reason]
-    if not comparable:
-        return not_compared(claim, *reasons[0])
-    (taken,) = most_evidence(claim, comparable)
-    if claim.kind == "structure":
-        return _verdict_of_count(claim, taken)
-    return _verdict_of_side(claim, taken)
+    found = met(claim, [claim], [(cell,) for cell in fit], replace(measured, everything=places))
+    if isinstance(found, Judged):
+        return found
+    (taken,) = found
+    return _verdict_of_count(claim, taken) if claim.kind == "structure" else _verdict_of_side(claim, taken)
 
 
 def _verdict_of_count(claim: Claim, cell: Cell) -> Judged:

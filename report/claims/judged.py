@@ -9,6 +9,7 @@ from harness.record import Claim, Seeds, Side
 from harness.record.published.cards import Card
 from report.claims.matching import side_differences
 from report.claims.metrics import figure_of
+from report.claims.obstacles import obstacles
 from report.compare.batch_sweeps import BatchSweep
 from report.compare.cells import Cell
 from report.compare.key import Difference
@@ -50,6 +51,22 @@ def not_compared(claim: Claim, *differences: Difference) -> Judged:
 def nearest_differences(side: Side, claim: Claim, places: Sequence[Cell]) -> tuple[Difference, ...]:
     """What keeps the nearest cell away from a side; empty where one has all of it."""
     return min((side_differences(side, claim, cell) for cell in places), key=len)
+
+
+def met(
+    claim: Claim, sides: Sequence[Claim], candidates: Sequence[tuple[Cell, ...]], measured: Measured
+) -> tuple[Cell, ...] | Judged:
+    """Of candidates with a cell for each side that of the most evidence; else why none may be judged."""
+    reasons = [
+        [
+            reason
+            for side, cell in zip(sides, cells, strict=True)
+            for reason in obstacles(side, cell, measured.cards, measured.everything)
+        ]
+        for cells in candidates
+    ]
+    comparable = [cells for cells, reason in zip(candidates, reasons, strict=True) if not reason]
+    return most_evidence(claim, comparable) if comparable else not_compared(claim, *reasons[0])
 
 
 def most_evidence(claim: Claim, candidates: Sequence[tuple[Cell, ...]]) -> tuple[Cell, ...]:

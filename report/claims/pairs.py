@@ -6,14 +6,13 @@ from harness.record import Claim
 from report.claims.judged import (
     Judged,
     Measured,
-    most_evidence,
+    met,
     nearest_differences,
     not_compared,
     seeds_for,
 )
 from report.claims.matching import matches
 from report.claims.metrics import figure_of
-from report.claims.obstacles import obstacles
 from report.compare.cells import Cell, selected_alike, side_by_side
 from report.compare.key import Difference
 from report.metrics import CLAIMED
@@ -37,18 +36,8 @@ def judge_pair(claim: Claim, measured: Measured) -> Judged:
     if not pairs:
         why = nearest_differences(claim.of, claim, own) or nearest_differences(claim.over, second, own)
         return not_compared(claim, *(why or (Difference("in_one_setting", False, True),)))
-    reasons = [
-        (
-            *obstacles(claim, of, measured.cards, everything),
-            *obstacles(second, over, measured.cards, everything),
-        )
-        for of, over in pairs
-    ]
-    comparable = [pair for pair, reason in zip(pairs, reasons, strict=True) if not reason]
-    if not comparable:
-        return not_compared(claim, *reasons[0])
-    of, over = most_evidence(claim, comparable)
-    return _verdict(claim, of, over)
+    found = met(claim, [claim, second], pairs, measured)
+    return found if isinstance(found, Judged) else _verdict(claim, *found)
 
 
 def _same_setting(claim: Claim, of: Cell, over: Cell) -> bool:

@@ -11,14 +11,13 @@ from harness.record import Claim
 from report.claims.judged import (
     Judged,
     Measured,
-    most_evidence,
+    met,
     nearest_differences,
     not_compared,
     seeds_for,
 )
 from report.claims.matching import matches
 from report.claims.metrics import figure_of, value_of
-from report.claims.obstacles import obstacles
 from report.compare.cells import Cell
 from report.compare.key import Difference
 from report.stats.intervals import Runs, blocks_interval
@@ -36,18 +35,8 @@ def judge_trend(claim: Claim, measured: Measured) -> Judged:
     together = [cells for cells in _alike(found) if any(cell in measured.own for cell in cells)]
     if not together:
         return not_compared(claim, Difference("in_one_setting", False, True))
-    reasons = [
-        [
-            reason
-            for one, cell in zip(claims, cells, strict=True)
-            for reason in obstacles(one, cell, measured.cards, measured.everything)
-        ]
-        for cells in together
-    ]
-    comparable = [cells for cells, reason in zip(together, reasons, strict=True) if not reason]
-    if not comparable:
-        return not_compared(claim, *reasons[0])
-    return _verdict(claim, most_evidence(claim, comparable))
+    taken = met(claim, claims, together, measured)
+    return taken if isinstance(taken, Judged) else _verdict(claim, taken)
 
 
 def _alike(found: Sequence[Sequence[Cell]]) -> list[tuple[Cell, ...]]:

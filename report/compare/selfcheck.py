@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 
 from harness.record import Record
 from harness.summary.statistics import METHOD, judge_trial
@@ -64,19 +63,6 @@ def checks(records: Iterable[Record]) -> tuple[Check, ...]:
         for session, variants in sorted(sessions.items())
         for what, sides in sorted(variants.items())
     )
-
-
-def newest(records: Iterable[Record]) -> tuple[Check, ...]:
-    """The checks of the session that began last."""
-    of_plan = [record for record in records if record.plan == PLAN]
-    last = max(
-        (record.session for record in of_plan), key=lambda session: _began(session, of_plan), default=None
-    )
-    return tuple(check for check in checks(of_plan) if check.session == last)
-
-
-def _began(session: str, records: Sequence[Record]) -> datetime:
-    return min(record.started_at for record in records if record.session == session)
 
 
 def rate(records: Iterable[Record]) -> tuple[int, int]:

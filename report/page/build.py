@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from report.analysis import Analysis, Question, analyse, evidence_in
 from report.page.one.page_one import page_one
 from report.page.page import Page, Part
 from report.page.parts import PARTS
 from report.page.render import render
-from report.page.systems import Systems, systems_of
+from report.page.systems import systems_of
 from report.trials.table import write_csv
-
-View = Callable[[Analysis, Systems], Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,4 +68,4 @@ def page_of(analysis: Analysis) -> Page:
     there = {part.name for part in parts}
     one = page_one(analysis, systems)
     chips = (chip if chip.anchor in there else replace(chip, anchor="") for chip in one.chips)
-    return Page(replace(one, chips=tuple(chips)), parts)
+    return Page(systems, replace(one, chips=tuple(chips)), parts)

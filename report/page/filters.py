@@ -10,9 +10,11 @@ from typing import Any
 
 from markupsafe import Markup
 
+from harness.record.finding import label
+from harness.summary.bound import speedup_limit
 from report import text
-from report.charts.roofline import rate
-from report.page.values import Quantity
+from report.charts.roofline import rate as flop_rate
+from report.page.values import Quantity, between, quantity, rate, rate_unit
 
 NBSP = "\N{NO-BREAK SPACE}"
 UNKNOWN = "–"
@@ -68,8 +70,6 @@ def _plain(number: float, unit: str, digits: int, beside: float) -> str:
         return text.number(number / (GIB if beside >= 0.1 * GIB else 2**20), 3)
     if unit in ("share", "accuracy"):
         return f"{number * 100:.3g}"
-    if unit == "accuracy":
-        return f"{number * 100:.1f}"
     if unit == "seconds":
         return _duration(number, beside, digits)[0]
     return text.rounded(number, digits)
@@ -112,10 +112,10 @@ def seconds(number: float | None) -> str:
 
 def flops(per_second: float) -> str:
     """'100 GFLOP/s'"""
-    return rate(per_second, "FLOP/s").replace(" ", NBSP)
+    return flop_rate(per_second, "FLOP/s").replace(" ", NBSP)
 
 
-def figure(number: float, unit: str = "") -> str:
+def figure(number: float | None, unit: str = "") -> str:
     """A number without a range in a unit, three digits: '12.3 GB/s'."""
     return value(Quantity(number, unit))
 
@@ -180,6 +180,12 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
     "day": day,
     "ordinal": ordinal,
     "clean": clean,
+    "quantity": quantity,
+    "rate": rate,
+    "rate_unit": rate_unit,
+    "between": between,
+    "label": label,
+    "speedup_limit": speedup_limit,
     "capital": capital,
     "gib": lambda size: text.gibibytes(size).replace(" ", NBSP),
     "card": text.short_card,

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from report.page.systems import Systems
 from report.page.values import Chip, Headline
 
 
@@ -16,9 +17,10 @@ class Source:
     written: datetime
     started: datetime | None = None
     plan: str = ""
+    software: str = ""
+    """The framework that it ran, with its version."""
     trials: int = 0
     failed: int = 0
-    machines: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +35,8 @@ class PageOne:
     notes: tuple[Headline, ...]
     template: str
     view: Any
-    next: Headline | None = None
-    next_first: bool = False
-    """Whether the next step stands before the picture, since the page cannot answer its question yet."""
+    next_first: Headline | None = None
+    """The next step, where it stands before the picture, since the page cannot answer its question yet."""
     constructed: bool = False
     """Whether records are labelled as made up, by a simulated device."""
 
@@ -50,7 +51,8 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Page one and the parts below it."""
+    """Page one and the parts below it, whose templates call a card in a machine by its system."""
 
+    systems: Systems
     one: PageOne
     parts: tuple[Part, ...] = ()

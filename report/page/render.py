@@ -14,11 +14,13 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from report import text
+from report.buying.clause import Clause
 from report.charts.drawing import as_png, draw, undrawn
 from report.charts.style import DARK
 from report.page.filters import FILTERS, inert
+from report.page.names import setting
 from report.page.page import Page
-from report.page.parts.acceptance import AcceptanceView
+from report.page.parts import ran, workloads
 from report.page.values import Picture
 
 SCRIPTS = ("page.js",)
@@ -27,6 +29,16 @@ SCRIPTS = ("page.js",)
 MOST_PROBLEMS = 20
 MOST_CHARACTERS = 60_000
 """Code hosts refuse a comment of more than 65,536."""
+
+_READING: Mapping[str, Callable[..., Any]] = {
+    "image": ran.image_of,
+    "links": ran.links_of,
+    "remarks": ran.remarks_of,
+    "setting": setting,
+    "states": workloads.states_of,
+    "quality_unit": workloads.quality_unit,
+}
+"""What templates ask of records."""
 
 _TABLE_ROWS = re.compile(r"(?<=\|\n)\n+(?=\|)")
 
@@ -83,7 +95,7 @@ def render(page: Page, *, png: bool = False, drawn: bool = True) -> Rendered:
     source = f"gpudyno · plan {ran.plan} · {text.day(ran.started)}" if ran.started else "gpudyno"
     drawings = _Drawings(drawn, png, source)
     html = _html(page, drawings)
-    markdown = _markdown("page.md", drawings.in_markdown, markdown_text, page=page)
+    markdown = _markdown("page.md", drawings.in_markdown, markdown_text, page=page, systems=page.systems)
     return Rendered(html, markdown, tuple(sorted(drawings.files.items())))
 
 
@@ -98,14 +110,23 @@ def comment(page: Page | None, problems: Sequence[str] = ()) -> str:
 
     shown = problems[:MOST_PROBLEMS]
     written = _markdown(
-        "comment.md", no_picture, inert_markdown, page=page, problems=shown, count=len(problems)
+        "comment.md",
+        no_picture,
+        inert_markdown,
+        page=page,
+        systems=page and page.systems,
+        problems=shown,
+        count=len(problems),
     )
     return written if len(written) <= MOST_CHARACTERS else f"{written[:MOST_CHARACTERS]}\n\n… cut here"
 
 
-def clause(view: AcceptanceView) -> str:
-    """What a delivered machine must reach, as the terminal shows it: the page's own table and words."""
-    written = _markdown("clause.md", lambda *_: Markup(""), str, view=view)
+def clause(rule: Clause, command: str) -> str:
+    """What a delivered machine must reach, as the terminal shows it: the page's own table and words.
+
+    `command` is what answers on that machine.
+    """
+    written = _markdown("clause.md", lambda *_: Markup(""), str, view=rule, command=command)
     return re.sub(r"\n{2,}", "\n", written).replace("**", "").strip()
 
 
@@ -116,6 +137,7 @@ def _html(page: Page, drawings: _Drawings) -> str:
     scripts = [html.get_template(name).render() for name in SCRIPTS]
     return html.get_template("page.html").render(
         page=page,
+        systems=page.systems,
         sheet=Markup(sheet),
         sheet_hash=_digest(sheet),
         scripts=[Markup(script) for script in scripts],
@@ -143,8 +165,7 @@ def _environment(macros: str, drawing: Callable[..., Markup]) -> Environment:
         lstrip_blocks=True,
         extensions=["jinja2.ext.do"],
     )
-    filters: Mapping[str, Callable[..., Any]] = FILTERS
-    made.filters.update(filters)
+    made.filters.update({**FILTERS, **_READING})
     made.globals.update(macros=macros, draw=drawing, as_column=_as_column)
     return made
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Protocol
 
 from report import text
 from report.analysis import Analysis
@@ -15,6 +16,18 @@ Place = tuple[str, str]
 """A machine's id, and the name of its device or devices."""
 
 
+class OnCard(Protocol):
+    """A cell, a trial, an offer, or whatever else is of a card in a machine."""
+
+    @property
+    def machine(self) -> str:
+        """Its id."""
+
+    @property
+    def card(self) -> str:
+        """The name of its device or devices."""
+
+
 class Systems:
     """All systems whose figures stand on the page, this machine's first, then those compared with it."""
 
@@ -22,13 +35,9 @@ class Systems:
         self.all = tuple(systems)
         self._by_place = {(system.machine, system.card): system for system in systems}
 
-    def of(self, cell: Cell) -> System:
-        """The system that measured a cell."""
-        return self._by_place[cell.machine, cell.card]
-
-    def at(self, machine: str, card: str) -> System:
-        """The system of a machine and its card."""
-        return self._by_place[machine, card]
+    def of(self, measured: OnCard) -> System:
+        """The system that something was measured on, or an offer is of."""
+        return self._by_place[measured.machine, measured.card]
 
     @property
     def own(self) -> tuple[System, ...]:

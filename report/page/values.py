@@ -6,9 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from report.buying.cost_inputs import Range
 from report.charts.drawing import Chart
-from report.compare.cells import Ratio
+from report.compare.cells import Cell, Ratio
 from report.compare.figures import Figure
+from report.compare.pairs import SpeedRange
+from report.stats.intervals import Interval
+from report.text import THIS
+
+Measured = Figure | Ratio | Interval | Range | float | None
 
 ChipKind = Literal["stop", "care", "good"]
 """Forbids a use, asks for care, or is as it should be."""
@@ -18,7 +24,7 @@ ChipKind = Literal["stop", "care", "good"]
 class Quantity:
     """A number in `unit` with its 95 % range; null where it is not known.
 
-    `unit` is a name that the filter `quantity` writes: seconds, ratio, bytes, share, count, hours, or a unit
+    `unit` is a name that the filter `value` writes: seconds, ratio, bytes, share, count, hours, or a unit
     that stands behind the number as it is ('images/s', 'EUR').
     """
 
@@ -31,6 +37,10 @@ class Quantity:
     best: bool = False
     """Whether it is the best of its row."""
 
+    def __bool__(self) -> bool:
+        """Whether it is known."""
+        return self.value is not None
+
 
 @dataclass(frozen=True, slots=True)
 class System:
@@ -41,6 +51,11 @@ class System:
     name: str
     slot: int
     own: bool
+
+    @property
+    def title(self) -> str:
+        """Its name in a key, which says which one is this machine."""
+        return f"{THIS}, {self.name}" if self.own and self.name != THIS else self.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,26 +87,36 @@ class Picture:
     """Whether it has a layout for paper, too, as page one's has."""
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
-    """A line to type, and how long it takes; null where that is not known."""
-
-    line: str
-    seconds: float | None = None
-
-
-def of_figure(figure: Figure, unit: str) -> Quantity:
-    """A cell's figure with the interval of its mean."""
-    interval = figure.interval
-    return Quantity(
-        figure.mean, unit, interval.low if interval else None, interval.high if interval else None
-    )
+def quantity(of: Measured, unit: str = "ratio", *, best: bool = False) -> Quantity:
+    """A value with its range; without one where it has none, or one without width."""
+    value, low, high = _with_ends(of)
+    if low is None or high is None or low == high:
+        return Quantity(value, unit, best=best)
+    return Quantity(value, unit, low, high, tied=unit == "ratio" and low <= 1 <= high, best=best)
 
 
-def of_ratio(ratio: Ratio | None) -> Quantity:
-    """A ratio with its interval, and whether that shows no difference."""
-    if ratio is None:
-        return Quantity(None, "ratio")
-    interval = ratio.interval
-    low, high = (interval.low, interval.high) if interval else (None, None)
-    return Quantity(ratio.estimate, "ratio", low, high, tied=bool(ratio.tied))
+def _with_ends(of: Measured) -> tuple[float | None, float | None, float | None]:
+    if isinstance(of, tuple):
+        low, value, high = of
+        return value, low, high
+    if isinstance(of, Interval):
+        return of.estimate, of.low, of.high
+    if isinstance(of, Figure | Ratio):
+        mean = of.mean if isinstance(of, Figure) else of.estimate
+        return mean, of.interval.low if of.interval else None, of.interval.high if of.interval else None
+    return of, None, None
+
+
+def between(best: float, span: SpeedRange | None) -> Quantity:
+    """A ratio of speeds in its range."""
+    return quantity((span.low, best, span.high) if span else best)
+
+
+def rate_unit(cell: Cell) -> str:
+    """'images/s'"""
+    return f"{cell.trials[0].sample_unit}s/s"
+
+
+def rate(cell: Cell) -> Quantity:
+    """Samples a second with the range of their mean."""
+    return quantity(cell.throughput, rate_unit(cell))

@@ -10,14 +10,13 @@ import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.lines import Line2D
 
-from report.charts.bars import Bar, Bars, Group, Tie
+from report.charts.bars import Bar, Bars, Group
 from report.charts.curves import Curves, Line
 from report.charts.drawing import Chart, Drawing, as_png, draw
 from report.charts.marks import KeyEntry
 from report.charts.panels import Length, Lengths, Panels, Shares
 from report.charts.roofline import Bandwidth, Roof, Roofline, RooflineMark
 from report.charts.sheet import DPI, Sheet
-from report.charts.stages import Stages, Trials
 from report.charts.strips import Dot, Strip, Strips
 from report.charts.style import DESK, NARROW, PAPER_SHEET
 from report.charts.trial import Quantity, StepTimes, Timelines, TrialTimeline
@@ -40,9 +39,7 @@ KEY = (
     KeyEntry("other machine, measured", "other", 1),
     KeyEntry("this machine, too short to rank", "unranked"),
     KeyEntry("published, one run, no range", "published"),
-    KeyEntry("this machine, not measured", "missing"),
     KeyEntry("failed", "failed"),
-    KeyEntry("expected", "expected"),
 )
 TIMES = (
     Bar("Card B", "other", 1.0, 0.98, 1.02, "28 min", "1.00", "fp32", 1),
@@ -50,21 +47,16 @@ TIMES = (
     Bar("Card A", "own", 1.43, 1.38, 1.47, "40 min", "1.43", "fp32"),
     Bar("RTX 2080 Ti", "published", 1.71, None, None, "48 min", "1.71", "fp16"),
     Bar("Card A", "unranked", 2.75, 2.1, 3.4, "77 min", "2.75", "bf16"),
-    Bar("Card A", "missing", text="not measured yet", note="amp-fp16"),
     Bar("Card A", "failed", text="out of memory", small="5 of 5", note="pure-fp16"),
-    Bar("Card C", "expected", 0.8, 0.7, 0.9, "about 22 min", "0.80", "on paper", 2),
 )
-TIES = (Tie(0, 1, "tie: no difference shown"), Tie(1, 2, "tie"))
 GROUPS = (
-    Group("ResNet-50", TIMES, ("CIFAR-100, 30 epochs",), TIES),
+    Group("ResNet-50", TIMES, ("CIFAR-100, 30 epochs",)),
     Group("LSTM", TIMES[2:4], ("WikiText-2, 6 epochs", "each bar from zero, and a note that is long")),
 )
 CELLS = ("1.00", "10,707 s", "1,494", "720")
 WITH_COLUMNS = Bars(
     tuple(
-        replace(
-            group, ties=(), bars=tuple(replace(bar, text="", small="", cells=CELLS) for bar in group.bars)
-        )
+        replace(group, bars=tuple(replace(bar, text="", small="", cells=CELLS) for bar in group.bars))
         for group in (Group("ResNet-18", TIMES[:5], ("12 million weights",)), GROUPS[1])
     ),
     "fastest of each network = 1.00",
@@ -85,20 +77,25 @@ def many_machines(count: int, spread: float = 2.0) -> Strips:
     own = min(5, count - 1)
     values = [1 + spread * (n * 37 % count) / count for n in range(count)]
     dots = tuple(Dot(f"Core i7-{n}", value, n == own, n % 7 != 6) for n, value in enumerate(values))
-    strips = (Strip("Both works", dots, ("equal shares",)), Strip("LSTM", dots, ("WikiText-2", "fp32")))
+    strips = (Strip("Both works", dots), Strip("LSTM", dots))
     return Strips(strips, "fastest = 1.00", (KEY[0], KeyEntry("the others", "other", 4)))
 
 
-STAGES = Stages(
+STAGES = Bars(
     (
-        Trials("ResNets", 3, "driver too old", "5 of 5", "fp32"),
-        Trials("Wide MLP", 2, "data not found", "2 of 2", "fp32, fp16"),
-        Trials("Small CNN", 0, "no image", "2 of 2"),
-        Trials("LSTM", 5, "", "2 of 2", "fp16"),
+        Group(
+            "",
+            (
+                Bar("ResNets", "failed", 3.0, text="driver too old", small="5 of 5", note="fp32"),
+                Bar("Small CNN", "failed", 0.0, text="no image", small="2 of 2"),
+                Bar("LSTM", "own", 5.0, small="2 of 2", note="fp16"),
+            ),
+        ),
     ),
-    ("image", "data", "card", "first step", "speed"),
     "reached",
     KEY,
+    None,
+    ticks=((1.0, "image"), (2.0, "data"), (3.0, "card"), (4.0, "first step"), (5.0, "speed")),
 )
 MEMORY = Lengths(
     "Peak memory",
@@ -157,13 +154,12 @@ TRIAL = TrialTimeline(
 )
 CHARTS: dict[str, Chart] = {
     "bars": Bars(GROUPS, "fastest = 1.00", KEY),
-    "bars below a heading": Bars(GROUPS, "fastest here = 1.00", KEY, names="above"),
     "bars with columns": WITH_COLUMNS,
     "bars on scales of their own": Bars(
         (*GROUPS, Group("one", (replace(TIMES[2], value=45.0, high=47.0), TIMES[0]))), key=KEY
     ),
     "bars of long names": Bars(
-        (Group(LONG_CARD, tuple(replace(bar, label=LONG_CARD) for bar in TIMES), (LONG_CARD,), TIES),),
+        (Group(LONG_CARD, tuple(replace(bar, label=LONG_CARD) for bar in TIMES), (LONG_CARD,)),),
         LONG_CARD,
         KEY,
     ),

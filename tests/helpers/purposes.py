@@ -57,7 +57,9 @@ PURPOSES = {
     "first-look": _case("first-look", "generated-data"),
     "twenty-machines": Purpose("class", _machines(20)),
     "forty-machines": Purpose("class", _machines(40)),
+    "researcher": _case("verdicts", "published-judged"),
     "failed": Purpose("failed", _all_failed),
+    "nothing": _case("nothing", "published-alone"),
     "committed": _case("pair", "results-desk"),
 }
 

@@ -35,7 +35,6 @@ class Traits:
     """What an error against float64 may read as; several where the framework chooses."""
     weights: str
     """The type that the model's weights have."""
-    colour: Literal["blue", "green", "orange", "purple"]
     marker: str
     """As matplotlib names it."""
 
@@ -66,47 +65,41 @@ PRECISIONS: MappingProxyType[Precision, Traits] = MappingProxyType(
             "32-bit arithmetic throughout, every bit of it: the strict baseline",
             ("fp32-ieee",),
             "float32",
-            "blue",
             "o",
         ),
         "fp32-default": Traits(
             "what the framework calls 32-bit: convolutions may be TF32, matrix products are exact",
             ("fp32-ieee", "tf32"),
             "float32",
-            "blue",
             "o",
         ),
         "fp32-tf32": Traits(
             "32-bit numbers, multiplied with a 10-bit mantissa (TF32) on cards that have it",
             ("tf32",),
             "float32",
-            "green",
             "^",
         ),
         "amp-fp16": Traits(
             "the framework chooses 16-bit floats (FP16) where it is safe, with a loss scale",
             ("fp16",),
             "float32",
-            "orange",
             "s",
         ),
         "amp-bf16": Traits(
             "the framework chooses bfloat16 where it is safe; no loss scale",
             ("bf16",),
             "float32",
-            "orange",
             "s",
         ),
         "fp16-master": Traits(
             "a 16-bit model with 32-bit master weights and a loss scale: what the studies call FP16",
             ("fp16",),
             "float16",
-            "orange",
             "D",
         ),
-        "pure-fp16": Traits("everything in 16-bit floats (FP16)", ("fp16",), "float16", "purple", "D"),
-        "pure-bf16": Traits("everything in bfloat16", ("bf16",), "bfloat16", "purple", "s"),
-        "program": Traits("a published program's own precision, as it says, unchecked", (), "", "green", "s"),
+        "pure-fp16": Traits("everything in 16-bit floats (FP16)", ("fp16",), "float16", "D"),
+        "pure-bf16": Traits("everything in bfloat16", ("bf16",), "bfloat16", "s"),
+        "program": Traits("a published program's own precision, as it says, unchecked", (), "", "s"),
     }
 )
 """In the order that groups of a chart have."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from harness.record.finding import counted
 from report.analysis import Analysis
 from report.claims.matching import smaller
 from report.compare.cells import Cell, fewest_runs
@@ -13,6 +15,7 @@ from report.trials.trial import TrialResult
 
 MOST = 6
 MOST_GOOD = 2
+MOST_NAMED = 2
 _ORDER = {"stop": 0, "care": 1, "good": 2}
 
 
@@ -62,23 +65,31 @@ def confidence(cells: Sequence[Cell]) -> Chip:
 
 
 def trials_of(analysis: Analysis, cells: Sequence[Cell]) -> list[TrialResult]:
-    """Those that page one counts: of the cells that it is about, and of the leading session."""
-    trials = {trial.path: trial for cell in cells for trial in cell.trials}
-    return [*(trials | {trial.path: trial for trial in analysis.own}).values()]
+    """Those that page one counts: of the leading session, and of those of the cells that it is about."""
+    sessions = {(cell.machine, cell.session) for cell in cells}
+    return [
+        trial
+        for trial in analysis.trials
+        if trial.session == analysis.lead or (trial.machine, trial.session) in sessions
+    ]
 
 
-def invalid_of(trials: Sequence[TrialResult]) -> int:
-    """How many finished and count nowhere."""
-    return sum(trial.verdict == "invalid" and trial.failure is None for trial in trials)
+def invalid_of(trials: Sequence[TrialResult]) -> list[TrialResult]:
+    """Those that finished and count nowhere."""
+    return [trial for trial in trials if trial.verdict == "invalid" and trial.failure is None]
 
 
 def _runs(analysis: Analysis, cells: Sequence[Cell]) -> Iterator[Chip]:
     trials = trials_of(analysis, cells)
-    of, failed, invalid = len(trials), sum(trial.failure is not None for trial in trials), invalid_of(trials)
+    of, failed, invalid = len(trials), [trial for trial in trials if trial.failure], invalid_of(trials)
     if failed:
-        yield Chip("care", "failed", "ran", {"count": failed, "of": of})
+        reasons = Counter(trial.failure.reason for trial in failed if trial.failure)
+        ((reason, _),) = reasons.most_common(1)
+        yield Chip("care", "failed", "ran", {"count": len(failed), "of": of, "reason": reason})
     if invalid:
-        yield Chip("care", "invalid", "uncertainty", {"count": invalid, "of": of})
+        causes = counted(trial.causes for trial in invalid)
+        cause = causes[0][0] if causes else ""
+        yield Chip("care", "invalid", "uncertainty", {"count": len(invalid), "of": of, "cause": cause})
     if trials and not failed and not invalid:
         yield Chip("good", "all-finished", data={"of": of})
     if any(pair.blocks_assumed and pair.ranking is Ranking.RANKED for pair in analysis.expectations[:1]):
@@ -94,5 +105,14 @@ def _software(cells: Sequence[Cell]) -> Iterator[Chip]:
     if any(used.base_substituted for used in environments):
         yield Chip("care", "other-base", "ran")
     if len({cell.machine for cell in cells}) > 1:
-        same = len({cell.stack for cell in cells}) == 1
-        yield Chip("good" if same else "care", "same-software" if same else "other-software", "ran")
+        if len({cell.stack for cell in cells}) == 1:
+            yield Chip("good", "same-software", "ran")
+        else:
+            yield Chip("care", "other-software", "ran", {"in": _differing(cells)[:MOST_NAMED]})
+
+
+def _differing(cells: Sequence[Cell]) -> list[str]:
+    """The parts of the software that are not the same for all cells."""
+    stacks = [{"driver": cell.stack.driver, **dict(cell.stack.versions)} for cell in cells]
+    names = dict.fromkeys(name for stack in stacks for name in stack)
+    return [name for name in names if len({stack.get(name) for stack in stacks}) > 1]

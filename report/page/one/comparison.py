@@ -7,17 +7,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from harness.summary.bound import speedup_limit
 from report.analysis import Analysis
-from report.buying.cost_inputs import Range
 from report.buying.costs import Costs
 from report.buying.purchase import Use
-from report.compare.cells import Cell, Ratio, time_breakdown
+from report.compare.cells import Cell, Ratio, TimeBreakdown, time_breakdown
 from report.compare.pairs import Benchmark, Expectation, SpeedRange
 from report.page.names import work
-from report.page.one.measured import gain_of, rate, waits_for_input
-from report.page.one.pictures import TimePicture, time_picture
+from report.page.one.measured import gain_of
+from report.page.parts.costs import Assumption, assumption
+from report.page.pictures import TimePicture, time_picture
 from report.page.systems import Systems
-from report.page.values import Quantity, System, of_ratio
+from report.page.values import Quantity, System, between, quantity, rate
+from report.trials.key import grouped_by
 
 FactGroup = Literal["money", "speed", "limits"]
 MOST_WORKS = 4
@@ -56,29 +58,24 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Two to four systems; the ratio is of the second of `pair` against the first."""
+    """Two systems; the ratio is of the second of `pair` against the first."""
 
-    systems: tuple[System, ...]
     pair: tuple[System, System]
     picture: TimePicture | None
-    groups: tuple[tuple[FactGroup, tuple[Fact, ...]], ...]
+    groups: tuple[tuple[FactGroup, list[Fact]], ...]
     works_left: int
-    currency: str = ""
+    assumption: Assumption | None
+    """The input that the order of the costs depends on most; null without prices."""
 
 
-def comparison(analysis: Analysis, systems: Systems) -> Comparison | None:
-    """Of the two cheapest offers where there are prices, else of the leading pair; null without one."""
-    found = _pair(analysis)
-    if found is None:
-        return None
-    expectation, first, second = found
-    pair = systems.at(*first), systems.at(*second)
-    flipped = (expectation.fast.machine, expectation.fast.card) == first
-    works = _works(expectation, flipped=flipped)
-    costs = analysis.costs if analysis.evidence.purchase else None
+def comparison(analysis: Analysis, systems: Systems) -> Comparison:
+    """Of the two cheapest offers where there are prices, else of the leading pair."""
+    expectation = _second_over_first(analysis)
+    pair = systems.of(expectation.slow), systems.of(expectation.fast)
+    works = expectation.benchmarks[:MOST_WORKS]
     facts = [
-        *_money(costs, pair),
-        *_speed(analysis, expectation, works, pair, flipped),
+        *_money(analysis.costs if analysis.evidence.purchase else None, pair),
+        *_speed(analysis, expectation, works, pair),
         *_limits(analysis, works, pair),
     ]
     widest = max((abs(math.log(end)) for fact in facts for end in _ends(fact)), default=WIDEST)
@@ -90,41 +87,41 @@ def comparison(analysis: Analysis, systems: Systems) -> Comparison | None:
         replace(group, entries=tuple(e for e in group.entries if (e.cell.machine, e.cell.card) in compared))
         for group in groups
     ]
-    by_group = [
-        (name, tuple(fact for fact in marked if fact.group == name)) for name in ("money", "speed", "limits")
-    ]
     return Comparison(
         pair,
-        pair,
         time_picture(shown, systems),
-        tuple((name, rows) for name, rows in by_group if rows),  # type: ignore[misc]
+        tuple(grouped_by(marked, lambda fact: fact.group).items()),
         max(0, len(expectation.benchmarks) - MOST_WORKS),
-        analysis.evidence.purchase.currency if costs and analysis.evidence.purchase else "",
+        assumption(analysis),
     )
 
 
-def _pair(analysis: Analysis) -> tuple[Expectation, tuple[str, str], tuple[str, str]] | None:
-    """The expectation of the pair that the page is about, and its two systems: this machine's first."""
-    costs = analysis.costs
-    wanted: set[tuple[str, str]] = set()
+def _second_over_first(analysis: Analysis) -> Expectation:
+    """The expectation of the pair that the page is about, turned so that its `slow` side is this machine."""
+    costs, found = analysis.costs, analysis.expectations
     if costs is not None and costs.pair is not None and costs.answer is not None:
         offers = [costs.inputs.offers[place] for place in costs.pair]
         wanted = {(offer.machine, offer.card) for offer in offers}
+        found = tuple(one for one in found if {(s.machine, s.card) for s in (one.slow, one.fast)} == wanted)
+    expectation = (*found, *analysis.expectations)[0]
     own = {trial.machine for trial in analysis.own}
-    for expectation in analysis.expectations:
-        places = [(side.machine, side.card) for side in (expectation.slow, expectation.fast)]
-        if not wanted or set(places) == wanted:
-            places.sort(key=lambda place: place[0] not in own)
-            return expectation, places[0], places[1]
-    return None
+    if expectation.slow.machine in own or expectation.fast.machine not in own:
+        return expectation
+    return replace(
+        expectation,
+        fast=expectation.slow,
+        slow=expectation.fast,
+        best=1 / expectation.best,
+        units=_turned(expectation.units),
+        model=_turned(expectation.model),
+        benchmarks=tuple(
+            Benchmark(each.over, each.of, _inverse(each.ratio)) for each in expectation.benchmarks
+        ),
+    )
 
 
-def _works(expectation: Expectation, *, flipped: bool) -> list[Benchmark]:
-    """Each work with the first system's cell as `over`; its ratio is how many times as fast the second is."""
-    works = list(expectation.benchmarks[:MOST_WORKS])
-    if not flipped:
-        return works
-    return [Benchmark(each.over, each.of, _inverse(each.ratio)) for each in works]
+def _turned(span: SpeedRange | None) -> SpeedRange | None:
+    return SpeedRange(1 / span.high, 1 / span.low) if span else None
 
 
 def _inverse(ratio: Ratio) -> Ratio:
@@ -148,9 +145,7 @@ def _money(costs: Costs | None, pair: tuple[System, System]) -> Iterator[Fact]:
     answers = [costs.answer.cards[place] for place in places if place is not None]
     offers = [costs.inputs.offers[place].offer for place in places if place is not None]
     currency = costs.inputs.purchase.currency
-    prices = [
-        Quantity(offer.cost[1], currency, offer.cost[0], offer.cost[2]) if offer else None for offer in offers
-    ]
+    prices = [quantity(offer.cost if offer else None, currency) for offer in offers]
     yield Fact(
         "money",
         "price",
@@ -161,12 +156,12 @@ def _money(costs: Costs | None, pair: tuple[System, System]) -> Iterator[Fact]:
         note="rented" if any(offer and offer.rented for offer in offers) else "",
     )
     for use, found in costs.answers.items():
-        each = tuple(_quantity(found.cards[place].cost, currency) for place in places if place is not None)
+        each = tuple(quantity(found.cards[place].cost, currency) for place in places if place is not None)
         if any(each):
             yield Fact("money", f"cost-{use}", each, ratio=_cost_ratio(costs, use, places), ahead="less")
     cheapest = costs.pair[0] if costs.pair else None
     turning = [
-        _quantity(answer.break_even, currency) if place == cheapest else None
+        quantity(answer.break_even if place == cheapest else None, currency)
         for place, answer in zip(places, answers, strict=True)
     ]
     if any(turning):
@@ -186,11 +181,7 @@ def _cost_ratio(costs: Costs, use: Use, places: Sequence[int | None]) -> Quantit
     low, best, high = ratio
     if costs.pair[1] != places[1]:
         low, best, high = 1 / high, 1 / best, 1 / low if low else math.inf
-    return Quantity(best, "ratio", low, high, tied=low <= 1 <= high)
-
-
-def _quantity(values: Range | None, unit: str, *, tied: bool = False) -> Quantity | None:
-    return None if values is None else Quantity(values[1], unit, values[0], values[2], tied=tied)
+    return quantity((low, best, high))
 
 
 def _over(values: Sequence[Quantity | None]) -> Quantity | None:
@@ -198,72 +189,42 @@ def _over(values: Sequence[Quantity | None]) -> Quantity | None:
     first, second = values
     if first is None or second is None or not first.value or second.value is None:
         return None
-    if first.low == first.high and second.low == second.high:
-        return Quantity(second.value / first.value, "ratio")
-    assert first.low and first.high and second.low is not None and second.high is not None
-    return Quantity(second.value / first.value, "ratio", second.low / first.high, second.high / first.low)
+    ends = [(each.low or each.value or 0.0, each.high or each.value or 0.0) for each in (first, second)]
+    return quantity((ends[1][0] / ends[0][1], second.value / first.value, ends[1][1] / ends[0][0]))
 
 
 # Speed
 
 
 def _speed(
-    analysis: Analysis,
-    expectation: Expectation,
-    works: Sequence[Benchmark],
-    pair: tuple[System, System],
-    flipped: bool,
+    analysis: Analysis, expectation: Expectation, works: Sequence[Benchmark], pair: tuple[System, System]
 ) -> Iterator[Fact]:
     costs = analysis.costs
     if costs and costs.answer and analysis.evidence.purchase:
         places = [_place_of(costs, system) for system in pair]
         hours = [costs.answer.cards[place].hours if place is not None else None for place in places]
-        cells = [_quantity(each, "h") for each in hours]
-        yield Fact("speed", "hours", tuple(cells), ratio=_hours_ratio(expectation, flipped), ahead="less")
+        inverse = _turned(expectation.units)
+        ratio = between(1 / expectation.best, inverse) if inverse else None
+        yield Fact("speed", "hours", tuple(quantity(each, "h") for each in hours), ratio=ratio, ahead="less")
     among = [cell for benchmark in works for cell in (benchmark.of, benchmark.over)]
     for benchmark in works:
-        cells_of = (benchmark.over, benchmark.of)
+        both = benchmark.over, benchmark.of
         yield Fact(
             "speed",
             "work",
-            tuple(map(rate, cells_of)),
+            tuple(map(rate, both)),
             of=work(benchmark.over, among),
-            ratio=of_ratio(benchmark.ratio),
+            ratio=quantity(benchmark.ratio),
             ahead="more",
-            note="" if benchmark.of.ranked and benchmark.over.ranked else "not-ranked",
+            note="" if all(cell.ranked for cell in both) else "not-ranked",
         )
     if expectation.model is not None:
-        span = _turned(expectation.model, flipped)
-        best = 1 / expectation.best if flipped else expectation.best
-        tied = span.low <= 1 <= span.high
-        yield Fact(
-            "speed",
-            "any-unit",
-            (None, None),
-            ratio=Quantity(best, "ratio", span.low, span.high, tied=tied),
-            ahead="more",
-            data=expectation.band,
-        )
-    gains = [
-        (benchmark, [gain_of(cell, analysis.speedups) for cell in (benchmark.over, benchmark.of)])
-        for benchmark in works
-    ]
-    for benchmark, both in gains:
-        if any(gain is not None for gain in both):
-            yield Fact("speed", "gain", tuple(both), of=work(benchmark.over, among))
-
-
-def _turned(span: SpeedRange, flipped: bool) -> SpeedRange:
-    return SpeedRange(1 / span.high, 1 / span.low) if flipped else span
-
-
-def _hours_ratio(expectation: Expectation, flipped: bool) -> Quantity | None:
-    """The second's time over the first's: the inverse of how many times as fast it is."""
-    if expectation.units is None:
-        return None
-    span = _turned(expectation.units, flipped)
-    best = 1 / expectation.best if flipped else expectation.best
-    return Quantity(1 / best, "ratio", 1 / span.high, 1 / span.low, tied=span.low <= 1 <= span.high)
+        ratio = between(expectation.best, expectation.model)
+        yield Fact("speed", "any-unit", (None, None), ratio=ratio, ahead="more")
+    for benchmark in works:
+        gains = [gain_of(cell, analysis.speedups) for cell in (benchmark.over, benchmark.of)]
+        if any(gains):
+            yield Fact("speed", "gain", tuple(gains), of=work(benchmark.over, among))
 
 
 # Limits
@@ -274,8 +235,9 @@ def _limits(analysis: Analysis, works: Sequence[Benchmark], pair: tuple[System, 
     peaks = [_most(cells, "peak_bytes") for cells in sides]
     sizes = tuple(_memory(cells) for cells in sides)
     yield Fact("limits", "peak-memory", tuple(Quantity(peak, "bytes") for peak in peaks), data=sizes)
-    waits = [max((waits_for_input(cell).value or 0.0 for cell in cells), default=None) for cells in sides]
-    yield Fact("limits", "waits", tuple(Quantity(wait, "share") for wait in waits))
+    waits = [max((part.input_wait for part in _breakdowns(cells)), default=None) for cells in sides]
+    if any(wait is not None for wait in waits):
+        yield Fact("limits", "waits", tuple(Quantity(wait, "share") for wait in waits))
     twice = [_twice(cells) for cells in sides]
     if any(value is not None for value in twice):
         yield Fact("limits", "twice-as-fast", tuple(Quantity(value, "ratio") for value in twice))
@@ -313,9 +275,12 @@ def _memory(cells: Sequence[Cell]) -> float | None:
 
 def _twice(cells: Sequence[Cell]) -> float | None:
     """How many times as fast a device twice as fast would train the work that waits most."""
-    known = [breakdown for cell in cells if (breakdown := time_breakdown(cell)) is not None]
-    most = max(known, key=lambda breakdown: breakdown.input_wait, default=None)
-    return None if most is None else 1 / (1 - most.compute / 2)
+    most = max(_breakdowns(cells), key=lambda breakdown: breakdown.input_wait, default=None)
+    return None if most is None else speedup_limit(1 - most.compute)
+
+
+def _breakdowns(cells: Sequence[Cell]) -> list[TimeBreakdown]:
+    return [breakdown for cell in cells if (breakdown := time_breakdown(cell)) is not None]
 
 
 # Drawing

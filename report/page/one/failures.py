@@ -8,8 +8,8 @@ from typing import get_args
 from harness.record.result import Stage
 from report import text
 from report.analysis import Analysis
+from report.charts.bars import Bar, Bars, Group
 from report.charts.marks import KeyEntry
-from report.charts.stages import Stages, Trials
 from report.page.names import setting
 from report.page.values import Picture
 from report.trials.key import grouped_by
@@ -38,7 +38,6 @@ class Failures:
     picture: Picture
     causes: tuple[Cause, ...]
     of: int
-    causes_left: int
 
 
 def failures(analysis: Analysis) -> Failures:
@@ -49,7 +48,7 @@ def failures(analysis: Analysis) -> Failures:
     )
     ordered = sorted(by_cause.items(), key=lambda each: -len(each[1]))
     causes = [_cause(reason, stage, trials) for (reason, stage), trials in ordered[:MOST_CAUSES]]
-    return Failures(_picture(failed), tuple(causes), len(analysis.own), max(0, len(ordered) - MOST_CAUSES))
+    return Failures(_picture(failed), tuple(causes), len(analysis.own))
 
 
 def _cause(reason: str, stage: str, trials: list[TrialResult]) -> Cause:
@@ -66,14 +65,17 @@ def _picture(failed: list[TrialResult]) -> Picture:
         reached = max(REACHED.index(stage) if stage in REACHED else len(REACHED) - 1 for stage in stages)
         reasons = dict.fromkeys(trial.failure.reason.replace("-", " ") for trial in trials if trial.failure)
         rows.append(
-            Trials(
-                label=text.model_name(model),
+            Bar(
+                text.model_name(model),
+                "failed",
+                reached + 1.0,
+                text=", ".join(reasons),
+                small=f"{len(trials)} of {len(trials)}",
                 note=f"{precision}{under}",
-                reached=reached + 1,
-                cause=", ".join(reasons),
-                count=f"{len(trials)} of {len(trials)}",
             )
         )
-    alt = "; ".join(f"{row.label} {row.note}: {row.cause}" for row in rows)
-    chart = Stages(tuple(rows), REACHED, "reached", (KeyEntry("this machine, stopped there", "failed"),))
+    alt = "; ".join(f"{row.label} {row.note}: {row.text}" for row in rows)
+    key = (KeyEntry("this machine, stopped there", "failed"),)
+    ticks = tuple((float(n), name) for n, name in enumerate(REACHED, 1))
+    chart = Bars((Group("", tuple(rows)),), "reached", key, reference=None, ticks=ticks)
     return Picture("stages", chart, alt, paper=True)

@@ -12,9 +12,9 @@ from report.compare.cells import Cell
 from report.compare.pairs import Expectation
 from report.compare.precisions import best_of_each_workload
 from report.page.names import apart
-from report.page.one.measured import leading, rate
+from report.page.one.measured import leading
 from report.page.systems import Systems
-from report.page.values import Headline, Quantity, of_ratio
+from report.page.values import Headline, Quantity, between, quantity, rate
 from report.stats.intervals import Ranking
 from report.trials.key import grouped_by
 
@@ -23,11 +23,8 @@ MOST_WORKS = 2
 
 def of_pair(expectation: Expectation, systems: Systems) -> Headline:
     """How many times as fast one of two systems does the work that both did."""
-    fast = systems.at(expectation.fast.machine, expectation.fast.card)
-    slow = systems.at(expectation.slow.machine, expectation.slow.card)
-    units, model = expectation.units, expectation.model
-    times = Quantity(expectation.best, "ratio", units.low if units else None, units.high if units else None)
-    others = Quantity(expectation.best, "ratio", model.low if model else None, model.high if model else None)
+    fast = systems.of(expectation.fast)
+    slow = systems.of(expectation.slow)
     state = {
         Ranking.RANKED: "faster",
         Ranking.TIED: "tied",
@@ -36,7 +33,8 @@ def of_pair(expectation: Expectation, systems: Systems) -> Headline:
     }[expectation.ranking]
     if expectation.vague or expectation.units is None:
         state = "unclear"
-    data = {"fast": fast, "slow": slow, "times": times, "others": others, "own_work": expectation.own_mix}
+    times = between(expectation.best, expectation.units)
+    data = {"fast": fast, "slow": slow, "times": times, "own_work": expectation.own_mix}
     return Headline(f"pair-{state}", data)
 
 
@@ -44,7 +42,7 @@ def of_costs(costs: Costs, expectation: Expectation, systems: Systems) -> Headli
     """Speed of the two cheapest offers, and which costs less a year by the buyer's use."""
     assert costs.pair is not None and costs.answer is not None and costs.inputs.purchase is not None
     offers = [costs.inputs.offers[place] for place in costs.pair]
-    cheaper, dearer = (systems.at(offer.machine, offer.card) for offer in offers)
+    cheaper, dearer = (systems.of(offer) for offer in offers)
     amounts = [costs.answer.cards[place].cost for place in costs.pair]
     currency = costs.inputs.purchase.currency
     speed = of_pair(expectation, systems)
@@ -53,7 +51,7 @@ def of_costs(costs: Costs, expectation: Expectation, systems: Systems) -> Headli
         "speed": speed.state,
         "cheaper": cheaper,
         "dearer": dearer,
-        "amounts": [Quantity(each[1], currency, each[0], each[2]) if each else None for each in amounts],
+        "amounts": [quantity(each, currency) for each in amounts],
         "cost_tied": costs.tied,
         "use": costs.use,
     }
@@ -98,7 +96,7 @@ def of_gain(analysis: Analysis, systems: Systems) -> Headline | None:
             "model": text.model_name(gain.of.key.model),
             "precision": gain.of.key.precision,
             "over": gain.over.key.precision,
-            "times": of_ratio(gain.ratio),
+            "times": quantity(gain.ratio),
             "rate": _stated(rate(gain.over)),
         },
     )

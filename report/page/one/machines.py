@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from report.analysis import Analysis
 from report.charts.marks import KeyEntry
 from report.charts.strips import Dot, Strip, Strips
-from report.page.parts.pairs import StandingRow, StandingsView, view
+from report.page.parts.pairs import StandingRow, StandingsView, standings_view
 from report.page.systems import Systems
-from report.page.values import Headline, Picture, Quantity
+from report.page.values import Headline, Picture
 
-LEAST = 5
-"""Machines that make a class; fewer stand side by side."""
 MOST_ROWS = 20
 MOST_STRIPS = 3
 
@@ -24,18 +22,13 @@ class Machines:
     picture: Picture
     all: StandingsView
     shown: tuple[StandingRow, ...]
-    ranked: int
 
 
-def machines(analysis: Analysis, systems: Systems) -> Machines | None:
-    """Null where fewer than LEAST machines did the leading session's work."""
-    found = view(analysis, systems)
-    if found is None or found.standings is None or len(found.standings.rows) < LEAST:
-        return None
-    rows = found.standings.rows
-    return Machines(
-        _picture(found.standings), found.standings, _nearest(rows), sum(row.first is not None for row in rows)
-    )
+def machines(analysis: Analysis, systems: Systems) -> Machines:
+    """All that did the leading session's work."""
+    found = standings_view(analysis, systems)
+    assert found is not None
+    return Machines(_picture(found), found, _nearest(found.rows))
 
 
 def _picture(found: StandingsView) -> Picture:
@@ -86,8 +79,8 @@ def headline(found: Machines) -> Headline:
         "class",
         {
             "machines": len(found.all.rows),
-            "ranked": found.ranked,
-            "slowest": Quantity(slowest.value, "ratio", slowest.low, slowest.high) if slowest else None,
+            "ranked": len(ranked),
+            "slowest": replace(slowest, unit="ratio") if slowest else None,
             "own": own.system if own else None,
             "place": {"first": own.first, "last": own.last} if own else None,
         },

@@ -10,13 +10,15 @@ from report.analysis import Analysis
 from report.compare.cells import Cell, time_breakdown
 from report.compare.precisions import Speedup
 from report.page.names import work
-from report.page.one.pictures import TimePicture, time_picture
+from report.page.pictures import TimePicture, time_picture
 from report.page.systems import Systems
-from report.page.values import Quantity, of_figure, of_ratio
+from report.page.values import Quantity, quantity
 from report.stats.intervals import FLOOR_RUNS
 from report.trials.key import LOADER_ALONE
 
 MOST_ROWS = 8
+STRICT = "fp32-ieee"
+"""The baseline of a gain, where it was measured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,10 +26,8 @@ class Row:
     """One work in one precision; `needs` are names of what is missing before it is ranked."""
 
     name: str
-    speed: Quantity
-    runs: int
-    peak: Quantity
-    waits: Quantity
+    cell: Cell
+    waits: float | None
     gain: Quantity | None
     needs: tuple[str, ...]
 
@@ -47,8 +47,8 @@ def measured(analysis: Analysis, systems: Systems) -> Measured:
     cells = leading(analysis)
     rows = [_row(cell, cells, analysis.speedups) for cell in cells[:MOST_ROWS]]
     with_value = {
-        "peak": any(row.peak.value is not None for row in rows),
-        "waits": any(row.waits.value is not None for row in rows),
+        "peak": any(row.cell.figures["peak_bytes"].mean is not None for row in rows),
+        "waits": any(row.waits is not None for row in rows),
         "gain": any(row.gain for row in rows),
         "needs": any(row.needs for row in rows),
     }
@@ -69,34 +69,17 @@ def leading(analysis: Analysis) -> list[Cell]:
     return sorted(cells, key=lambda cell: cell.key.protocol == LOADER_ALONE)
 
 
-def rate(cell: Cell) -> Quantity:
-    """Samples a second with the range of their mean."""
-    return of_figure(cell.throughput, f"{cell.trials[0].sample_unit}s/s")
-
-
 def gain_of(cell: Cell, gains: Sequence[Speedup]) -> Quantity | None:
     """How many times as fast as in 32 bits, the strict baseline before others; null for 32 bits itself."""
     own = [gain for gain in gains if gain.of is cell and cell.key.precision not in FULL_PRECISION]
-    strict = [gain for gain in own if gain.over.key.precision == "fp32-ieee"] or own
-    return of_ratio(strict[0].ratio) if strict else None
-
-
-def waits_for_input(cell: Cell) -> Quantity:
-    """The share of time in which it waited for input."""
-    breakdown = time_breakdown(cell)
-    return Quantity(breakdown.input_wait if breakdown else None, "share")
+    strict = [gain for gain in own if gain.over.key.precision == STRICT] or own
+    return quantity(strict[0].ratio) if strict else None
 
 
 def _row(cell: Cell, among: Sequence[Cell], gains: Sequence[Speedup]) -> Row:
-    return Row(
-        name=work(cell, among),
-        speed=rate(cell),
-        runs=cell.throughput.n,
-        peak=Quantity(cell.figures["peak_bytes"].mean, "bytes"),
-        waits=waits_for_input(cell),
-        gain=gain_of(cell, gains),
-        needs=_needs(cell),
-    )
+    breakdown = time_breakdown(cell)
+    waits = breakdown.input_wait if breakdown else None
+    return Row(work(cell, among), cell, waits, gain_of(cell, gains), _needs(cell))
 
 
 def _needs(cell: Cell) -> tuple[str, ...]:

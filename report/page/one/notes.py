@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from harness.summary.bound import speedup_limit
 from report import text
 from report.analysis import Analysis
 from report.compare.cells import Cell, fewest_runs, time_breakdown
 from report.page.names import work
 from report.page.one.chips import invalid_of, trials_of
-from report.page.values import Command, Headline, Quantity, of_figure
+from report.page.values import Headline, Quantity, quantity
 from report.stats.intervals import BLOCKS_NEEDED
 from report.trials.key import LOADER_ALONE
 
@@ -21,14 +22,15 @@ def how_sure(analysis: Analysis, cells: Sequence[Cell]) -> Headline:
     """Runs and sessions of a figure, the work that is least certain, and what other units may do."""
     timed = [cell for cell in cells if cell.throughput.interval]
     widest = max(timed, key=_half_width, default=None)
-    others = analysis.expectations[0].model if analysis.expectations else None
+    compared = analysis.subject in ("costs", "pair")
+    others = analysis.expectations[0].model if compared else None
     data = {
         "runs": fewest_runs(cells),
         "blocks": max((cell.blocks for cell in cells), default=1),
         "widest": work(widest, cells) if widest else "",
-        "spread": of_figure(widest.throughput, "") if widest else None,
+        "spread": quantity(widest.throughput, "") if widest else None,
         "others": Quantity(others.low, "ratio", others.low, others.high) if others else None,
-        "invalid": invalid_of(trials_of(analysis, cells)),
+        "invalid": len(invalid_of(trials_of(analysis, cells))),
         "short": any(cell.verdict == "unproven" for cell in cells),
     }
     return Headline("how-sure", data)
@@ -50,7 +52,7 @@ def what_limits(cells: Sequence[Cell]) -> Headline:
         "device": cell.trials[0].record.trial.asked.device,
         "waits": Quantity(breakdown.input_wait, "share"),
         "compute": breakdown.compute,
-        "twice": Quantity(1 / (1 - breakdown.compute / 2), "ratio"),
+        "twice": quantity(speedup_limit(1 - breakdown.compute)),
         "work": work(cell, trained),
     }
     return Headline("limits", data)
@@ -65,17 +67,17 @@ def again(analysis: Analysis, *, each: bool = False) -> Headline:
     """The line that measures the leading session once more, over several hours where it had one."""
     own = analysis.own
     if analysis.question.longer:
-        return Headline("next-longer", {"commands": (Command(analysis.question.longer),)})
+        return Headline("next-longer", {"commands": (analysis.question.longer,)})
     blocks = max((trial.record.block for trial in own), default=1)
     line = text.run_again(own[0].record.plan, own[0].record.environment.image) if own else FIRST
     more = blocks < BLOCKS_NEEDED
     line += f" --blocks {BLOCKS_NEEDED}" if more else ""
-    return Headline("next-blocks" if more else "next-again", {"commands": (Command(line),), "each": each})
+    return Headline("next-blocks" if more else "next-again", {"commands": (line,), "each": each})
 
 
 def judge_more(analysis: Analysis) -> Headline:
     """The line that judges more claims here."""
     met = {judged.claim.id for judged in analysis.verdicts if judged.compared}
     waiting = [name for name in analysis.question.ways if name not in met]
-    commands = (Command(JUDGE_MORE),)
+    commands = (JUDGE_MORE,)
     return Headline("next-claims", {"commands": commands, "waiting": len(waiting)})

@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from report import text
 from report.analysis import Analysis
 from report.compare.cells import Cell
-from report.page.one import claims, headlines, machines, notes
+from report.page.one import frameworks, headlines, machines, notes
 from report.page.one.chips import chips
 from report.page.one.comparison import comparison
 from report.page.one.failures import failures
-from report.page.one.frameworks import framework_page
 from report.page.one.measured import leading, measured
-from report.page.one.studies import published_studies
+from report.page.one.published import claims, published_studies
 from report.page.page import PageOne, Source
+from report.page.pictures import LEAD
 from report.page.published.verdicts import counts
 from report.page.systems import Systems
-from report.page.values import Chip, Command, Headline
+from report.page.values import Chip, Headline
+from report.page.workloads.frameworks import framework_work
+from report.trials.trial import TrialResult
 
 CONSTRUCTED = "Constructed"
 """How the names of devices begin that no one measured."""
+OLD_OFFER_DAYS = 365
+FRAMEWORKS = ("torch", "tensorflow", "mxnet", "chainer")
 
 
 def page_one(analysis: Analysis, systems: Systems) -> PageOne:
@@ -31,14 +35,14 @@ def page_one(analysis: Analysis, systems: Systems) -> PageOne:
 
 def _assembled(
     analysis: Analysis,
-    about: Headline,
     headline: Headline,
     cells: Sequence[Cell],
     three: Sequence[Headline],
     template: str,
     view: Any,
-    more: Sequence[Chip] = (),
     *,
+    about: dict[str, Any] | None = None,
+    more: Sequence[Chip] = (),
     next_first: Headline | None = None,
 ) -> PageOne:
     own = analysis.own
@@ -46,166 +50,160 @@ def _assembled(
         written=analysis.question.now,
         started=min((trial.started_at for trial in own), default=None),
         plan=own[0].record.plan if own else "",
+        software=_framework(own),
         trials=len(own),
         failed=sum(trial.failure is not None for trial in own),
     )
+    card = text.short_card(own[0].card) if own else ""
     return PageOne(
-        subject=about,
+        subject=Headline(analysis.subject, {"own": card, **(about or {})}),
         source=source,
         headline=headline,
         chips=chips(analysis, cells, more),
         notes=tuple(three),
         template=template,
         view=view,
-        next=next_first,
-        next_first=next_first is not None,
+        next_first=next_first,
         constructed=any(trial.device_name.startswith(CONSTRUCTED) for trial in analysis.shown),
     )
 
 
-def _own_name(systems: Systems) -> str:
-    return text.short_card(systems.own[0].card) if systems.own else ""
+def _framework(own: Sequence[TrialResult]) -> str:
+    """'torch 2.13.0', where the session ran one; the libraries beneath it have no room."""
+    used = [dict(trial.stack.versions) for trial in own]
+    found = {f"{name} {stack[name]}" for stack in used for name in FRAMEWORKS if stack.get(name)}
+    return text.clean(found.pop(), 30) if len(found) == 1 else ""
 
 
 def _costs(analysis: Analysis, systems: Systems) -> PageOne:
     costs, view = analysis.costs, comparison(analysis, systems)
-    assert costs is not None and view is not None
+    assert costs is not None
     expectation = analysis.expectations[0]
-    cells = list(expectation.cells)
-    more = []
-    if costs.other_winner is not None:
-        offer = costs.inputs.offers[costs.other_winner]
-        name = systems.at(offer.machine, offer.card).name
-        more.append(Chip("care", "use-turns", "costs", {"name": name, "use": costs.use}))
-    for one in costs.inputs.offers:
-        if one.measured and one.offer and (analysis.question.now.date() - one.offer.date).days > 365:
-            more.append(Chip("care", "old-offer", "costs", {"name": systems.at(one.machine, one.card).name}))
+    cells = expectation.cells
     return _assembled(
         analysis,
-        Headline("costs", {"offers": len(costs.inputs.offers)}),
         headlines.of_costs(costs, expectation, systems),
         cells,
         (notes.how_sure(analysis, cells), notes.on_delivery(analysis), notes.again(analysis, each=True)),
         "comparison",
         view,
-        more,
+        about={"offers": len(costs.inputs.offers)},
+        more=[*_offer_chips(analysis, systems)],
     )
+
+
+def _offer_chips(analysis: Analysis, systems: Systems) -> Iterator[Chip]:
+    """Whether a machine that does nothing else has another answer, and offers that are old."""
+    costs = analysis.costs
+    if costs and costs.other_winner is not None:
+        cheaper = systems.of(costs.inputs.offers[costs.other_winner])
+        yield Chip("care", "use-turns", "costs", {"name": cheaper.name, "use": costs.use})
+    for one in costs.inputs.offers if costs else ():
+        if (
+            one.measured
+            and one.offer
+            and (analysis.question.now.date() - one.offer.date).days > OLD_OFFER_DAYS
+        ):
+            yield Chip("care", "old-offer", "costs", {"name": systems.of(one).name})
 
 
 def _pair(analysis: Analysis, systems: Systems) -> PageOne:
     view = comparison(analysis, systems)
-    assert view is not None
     expectation = analysis.expectations[0]
-    cells = list(expectation.cells)
+    cells = expectation.cells
     return _assembled(
         analysis,
-        Headline("pair", {"first": view.pair[0].name, "second": view.pair[1].name}),
         headlines.of_pair(expectation, systems),
         cells,
         (notes.how_sure(analysis, cells), notes.what_limits(cells), notes.again(analysis, each=True)),
         "comparison",
         view,
+        about={"first": view.pair[0].name, "second": view.pair[1].name},
     )
 
 
 def _class(analysis: Analysis, systems: Systems) -> PageOne:
-    view = machines.machines(analysis, systems)
-    assert view is not None
-    cells = leading(analysis)
+    view, cells = machines.machines(analysis, systems), leading(analysis)
     return _assembled(
         analysis,
-        Headline("class", {"machines": len(view.all.rows)}),
         machines.headline(view),
         cells,
         (notes.how_sure(analysis, cells), notes.what_limits(cells), notes.again(analysis, each=True)),
         "machines",
         view,
+        about={"machines": len(view.all.rows)},
     )
 
 
 def _frameworks(analysis: Analysis, systems: Systems) -> PageOne:
-    view = framework_page(analysis, systems)
-    assert view is not None
-    names = {row.name for row in view.work.rows}
+    work = analysis.leading_frameworks
+    assert work is not None
+    cells = [line.cell for line in work.ranked]
     return _assembled(
         analysis,
-        Headline(
-            "frameworks",
-            {"model": text.model_name(view.work.model), "count": len(names), "own": _own_name(systems)},
-        ),
-        view.headline,
-        view.cells,
-        (notes.how_sure(analysis, view.cells), Headline("what-differs"), notes.again(analysis)),
+        frameworks.headline(work, systems),
+        cells,
+        (notes.how_sure(analysis, cells), Headline("what-differs"), notes.again(analysis)),
         "frameworks",
-        view,
-        view.chips,
+        framework_work(work, LEAD, analysis.speedups),
+        about={"model": cells[0].key.model, "count": len({line.name for line in work.lines})},
+        more=frameworks.chips(work),
     )
 
 
 def _self(analysis: Analysis, systems: Systems) -> PageOne:
-    cells, view = leading(analysis), measured(analysis, systems)
-    headline = headlines.of_gain(analysis, systems) or headlines.of_speeds(analysis, systems, ranked=True)
+    cells = leading(analysis)
     return _assembled(
         analysis,
-        Headline("own", {"own": _own_name(systems)}),
-        headline,
+        headlines.of_gain(analysis, systems) or headlines.of_speeds(analysis, systems, ranked=True),
         cells,
         (notes.how_sure(analysis, cells), notes.what_limits(cells), notes.again(analysis)),
         "measured",
-        view,
+        measured(analysis, systems),
     )
 
 
 def _first_look(analysis: Analysis, systems: Systems) -> PageOne:
-    cells, view = leading(analysis), measured(analysis, systems)
+    cells = leading(analysis)
+    judged = Headline("claims", {"counts": counts(analysis)})
     return _assembled(
         analysis,
-        Headline("first-look", {"own": _own_name(systems)}),
         headlines.of_speeds(analysis, systems, ranked=False),
         cells,
-        (
-            notes.how_sure(analysis, cells),
-            notes.what_limits(cells),
-            Headline("claims", {"counts": counts(analysis)}),
-        ),
+        (notes.how_sure(analysis, cells), notes.what_limits(cells), judged),
         "measured",
-        view,
+        measured(analysis, systems),
         next_first=notes.again(analysis),
     )
 
 
 def _verdicts(analysis: Analysis, systems: Systems) -> PageOne:
-    view = claims.claims(analysis, systems)
+    view = claims(analysis, systems)
     taken = {id(cell) for judged in analysis.verdicts for cell in judged.cells}
     cells = [cell for cell in analysis.measured_here if id(cell) in taken or cell.session == analysis.lead]
-    more = [Chip("care", "study-software", "published")] if view.other_software else []
     return _assembled(
         analysis,
-        Headline("verdicts", {"own": _own_name(systems)}),
-        claims.headline(view, systems),
+        Headline("verdicts", {"counts": view.counts, "own": systems.own[0]}),
         cells,
         (notes.how_sure(analysis, cells), notes.what_limits(cells), notes.judge_more(analysis)),
         "claims",
         view,
-        more,
+        more=[Chip("care", "study-software", "published")] if view.other_software else [],
     )
 
 
 def _failed(analysis: Analysis, systems: Systems) -> PageOne:
-    view = failures(analysis)
-    first = view.causes[0] if view.causes else None
-    plan = analysis.own[0].record.plan
-    commands = (Command(f"invoke doctor --plan {plan}"), Command(f"invoke build --plan {plan} run report"))
+    view, plan = failures(analysis), analysis.own[0].record.plan
+    commands = (f"invoke doctor --plan {plan}", f"invoke build --plan {plan} run report")
     failed = sum(trial.failure is not None for trial in analysis.own)
     return _assembled(
         analysis,
-        Headline("failed", {"own": text.short_card(analysis.own[0].device_name)}),
-        Headline("failed", {"count": failed, "of": view.of, "reason": first.reason if first else ""}),
+        Headline("failed", {"count": failed, "of": view.of, "causes": view.causes}),
         (),
         (Headline("at-fault"), Headline("what-is-lost"), Headline("fails-again")),
         "failures",
         view,
-        (Chip("stop", "nothing-measured", "ran"),),
+        more=[Chip("stop", "nothing-measured", "ran")],
         next_first=Headline("next-failed", {"commands": commands}),
     )
 
@@ -214,14 +212,13 @@ def _nothing(analysis: Analysis, systems: Systems) -> PageOne:
     view = published_studies(analysis, systems)
     return _assembled(
         analysis,
-        Headline("nothing"),
-        Headline("nothing", {"studies": len(view.rows), "figures": view.figures, "judged": view.judged}),
+        Headline("nothing", {"rows": view.rows}),
         (),
         (Headline("published-sure"), Headline("what-can-be-judged"), Headline("other-records")),
         "studies",
         view,
-        (Chip("stop", "no-records"), Chip("care", "published-once", "published")),
-        next_first=Headline("next-first", {"commands": (Command(notes.FIRST),)}),
+        more=[Chip("stop", "no-records"), Chip("care", "published-once", "published")],
+        next_first=Headline("next-first", {"commands": (notes.FIRST,)}),
     )
 
 

@@ -63,7 +63,8 @@ class OfferRow:
 class Assumption:
     """The input that the order depends on most, and where the two cheapest cost the same.
 
-    `name` is use, speed, price, watts, or a key of the buyer's file; `of` is whose.
+    `name` is use, speed, price, watts, or a key of the buyer's file; `of` is whose, `over` the use in which
+    it costs least.
     """
 
     name: str
@@ -126,7 +127,7 @@ def view(analysis: Analysis, systems: Systems) -> CostsView | None:
         rows=rows,
         picture=_picture(rows, purchase.currency),
         power_unknown=costs.power_unknown,
-        assumption=_assumption(costs, purchase.currency),
+        assumption=assumption(analysis),
         **_circumstances(inputs),
     )
 
@@ -156,7 +157,7 @@ def _row(costs: Costs, place: int, analysis: Analysis, systems: Systems) -> Offe
     cheapest = costs.answer.order[:1] == (place,)
     by_use = {use: found.cards[place].cost for use, found in costs.answers.items()}
     return OfferRow(
-        system=systems.at(candidate.machine, candidate.card) if candidate.measured else None,
+        system=systems.of(candidate) if candidate.measured else None,
         name=candidate.name,
         units=numbers.units,
         offered=offer.date if offer else None,
@@ -230,11 +231,14 @@ def _not_below_zero(price: Range | None) -> Range | None:
     return max(price[0], 0.0), price[1], price[2]
 
 
-def _assumption(costs: Costs, currency: str) -> Assumption | None:
+def assumption(analysis: Analysis) -> Assumption | None:
     """Whether other work shares the machine where that turns the order, else the input that moves it most."""
-    names = [offer.name for offer in costs.inputs.offers]
+    costs, purchase = analysis.costs, analysis.evidence.purchase
+    if costs is None or purchase is None:
+        return None
+    names, currency = [offer.name for offer in costs.inputs.offers], purchase.currency
     if costs.other_winner is not None:
-        return Assumption("use", names[costs.other_winner])
+        return Assumption("use", names[costs.other_winner], "alone" if costs.use == "shared" else "shared")
     most = costs.most
     if most is None or costs.pair is None:
         return None

@@ -8,16 +8,15 @@ from statistics import median
 
 from harness.record import PURE, DeviceUsed
 from harness.record.published.cards import Card, find, peak_tflops
-from harness.summary.bound import Bound, speedup_limit
 from report import text
 from report.analysis import Analysis
 from report.charts.roofline import Bandwidth, Roof, Roofline, RooflineMark
-from report.compare.cells import Cell, time_breakdown
+from report.compare.cells import Cell, TimeBreakdown, time_breakdown
 from report.compare.key import same_but
 from report.page.machines import Differences, differences, first_of
 from report.page.names import of_each_key, work
 from report.page.systems import Systems
-from report.page.values import Picture, Quantity, System
+from report.page.values import Picture, Quantity
 from report.trials import all_reduce
 from report.trials.ceilings import (
     COPY,
@@ -41,33 +40,6 @@ MOST_MACHINES = 6
 
 
 @dataclass(frozen=True, slots=True)
-class WaitRow:
-    """Where the time of one work goes, in shares; `twice` is the gain of a device twice as fast."""
-
-    system: System
-    name: str
-    input: Quantity
-    host: Quantity
-    compute: Quantity
-    twice: Quantity
-
-
-@dataclass(frozen=True, slots=True)
-class LimitRow:
-    """One work below the limits of its device."""
-
-    name: str
-    flops_per_second: float
-    utilization: Quantity
-    compute_share: Quantity
-    memory_share: Quantity
-    intensity: Quantity
-    bound: Bound
-    doubtful: bool
-    """Whether it was faster than the fastest product measured here, which is then no ceiling."""
-
-
-@dataclass(frozen=True, slots=True)
 class SheetRow:
     """One limit of a device: on paper, as measured, and the share."""
 
@@ -85,7 +57,8 @@ class DeviceLimits:
 
     device: str
     picture: Picture | None
-    rows: tuple[LimitRow, ...]
+    rows: tuple[tuple[TrialResult, RooflinePoint, bool], ...]
+    """The typical run of each work below its limits, and whether it was faster than the fastest product."""
     sheet: tuple[SheetRow, ...]
     source: str
     """Of the figures on paper; empty where there are none."""
@@ -100,7 +73,8 @@ class DeviceLimits:
 class LimitsView:
     """Devices, waits, and the computers around the cards."""
 
-    waits: tuple[WaitRow, ...]
+    waits: tuple[tuple[str, Cell, TimeBreakdown], ...]
+    """Where the time of each work goes, by its name, the longest wait first."""
     unmeasured: int
     """Works whose wait for input was not measured."""
     devices: tuple[DeviceLimits, ...]
@@ -112,7 +86,8 @@ def view(analysis: Analysis, systems: Systems) -> LimitsView | None:
     """Of the cells on the page; null where nothing was measured."""
     cells = analysis.grouped
     among = of_each_key(cells)
-    waits = [row for cell in cells if (row := _wait(cell, among, systems))]
+    found = [(work(cell, among), cell, time_breakdown(cell)) for cell in cells]
+    waits = [(name, cell, breakdown) for name, cell, breakdown in found if breakdown]
     devices = _devices(analysis)
     shown = first_of((*analysis.own, *analysis.shown))
     labels = {trial.machine: text.clean(trial.machine_label, 40) for trial in analysis.shown}
@@ -121,26 +96,11 @@ def view(analysis: Analysis, systems: Systems) -> LimitsView | None:
     if not waits and not devices and differing is None:
         return None
     return LimitsView(
-        waits=tuple(sorted(waits, key=lambda row: -(row.input.value or 0.0))),
+        waits=tuple(sorted(waits, key=lambda wait: -wait[2].input_wait)),
         unmeasured=len(cells) - len(waits),
         devices=devices,
         differences=differing,
         machines_left=max(0, len(labels) - len(beside)),
-    )
-
-
-def _wait(cell: Cell, among: Sequence[Cell], systems: Systems) -> WaitRow | None:
-    breakdown = time_breakdown(cell)
-    if breakdown is None:
-        return None
-    fixed = breakdown.input_wait + (breakdown.other or 0.0)
-    return WaitRow(
-        system=systems.of(cell),
-        name=work(cell, among),
-        input=Quantity(breakdown.input_wait, "share"),
-        host=Quantity(breakdown.other, "share"),
-        compute=Quantity(breakdown.compute, "share"),
-        twice=Quantity(speedup_limit(fixed), "ratio"),
     )
 
 
@@ -177,7 +137,7 @@ def _device(
     return DeviceLimits(
         device=trials[0].card,
         picture=_picture(works, device, card, measured, name),
-        rows=tuple(_row(trial, point) for trial, point in works),
+        rows=tuple((trial, point, doubtful(point)) for trial, point in works),
         sheet=_sheet(device, card, measured, trials) if card or measured else (),
         source=text.clean(card.source, 200) if card else "",
         measured=bool(measured),
@@ -200,24 +160,6 @@ def _typical(
         return None
     middle = median(rate for rate, _ in rated)
     return min(rated, key=lambda pair: abs(pair[0] - middle))[1]
-
-
-def _row(trial: TrialResult, point: RooflinePoint) -> LimitRow:
-    return LimitRow(
-        name=_named(trial),
-        flops_per_second=point.flops_per_second or 0.0,
-        utilization=Quantity(point.utilization, "share"),
-        compute_share=Quantity(point.compute_share, "share"),
-        memory_share=Quantity(point.memory_share, "share"),
-        intensity=Quantity(point.intensity, ""),
-        bound=point.bound,
-        doubtful=doubtful(point),
-    )
-
-
-def _named(trial: TrialResult) -> str:
-    key = trial.key
-    return f"{text.model_name(key.model)}, {key.precision}, batch {key.batch_size}, {key.data_mode} data"
 
 
 def _picture(

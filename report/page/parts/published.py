@@ -14,7 +14,7 @@ from report.compare.cells import Cell
 from report.page.published import studies
 from report.page.published.verdicts import ClaimRow, Counts, claim_rows, counts
 from report.page.systems import Systems
-from report.page.values import Command, Picture, System
+from report.page.values import Picture, System
 from report.trials.key import NAMES, grouped_by
 
 MOST_ALONE, BARS_ALONE = 6, 14
@@ -79,7 +79,7 @@ class PublishedView:
     studies: tuple[StudyView, ...]
     other_terms: OtherTerms | None
     """Of the studies that no picture is of."""
-    command: Command | None
+    command: str
     differs: tuple[str, ...] = ()
     """In what the nearest records of the unmet claims differ most often, of works that ran here."""
 
@@ -109,7 +109,7 @@ def view(analysis: Analysis, systems: Systems) -> PublishedView | None:
         rows=claim_rows(analysis),
         studies=tuple(drawn),
         other_terms=_other_terms(figure for figure in everything if not figure.measured),
-        command=Command(RUN_THEM) if totals.ways else None,
+        command=RUN_THEM if totals.ways else "",
         differs=_nearest_differences(analysis),
     )
 

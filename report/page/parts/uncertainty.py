@@ -14,27 +14,13 @@ from report.analysis import Analysis
 from report.compare.cells import Cell, runs_of_figures
 from report.compare.spread import Fleet
 from report.page.names import of_each_key, work
+from report.page.one.chips import trials_of
 from report.page.systems import Systems
-from report.page.values import Quantity, System, of_figure
+from report.page.values import System
 from report.stats.intervals import BLOCKS_NEEDED, outlying_run, rare_runs_missed, unequal_spread
 from report.trials.trial import TrialResult
 
 MOST_DOUBTS = 8
-
-
-@dataclass(frozen=True, slots=True)
-class DoubtRow:
-    """A figure with its range, the widest first; `apart` is how far its runs differ, over their mean."""
-
-    system: System
-    name: str
-    speed: Quantity
-    half_width: float
-    apart: float
-    runs: int
-    sessions: int
-    left_out: int
-    """Runs without a settled speed that take no part."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +44,6 @@ class SpoiledRow:
     system: System
     verdict: str
     causes: tuple[str, ...]
-    count: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,28 +52,6 @@ class Caveat:
 
     name: str
     data: dict[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class UnitRow:
-    """One unit of a model: its mean speed, and that over the median unit's."""
-
-    name: str
-    speed: Quantity
-    over_median: float
-    runs: int
-
-
-@dataclass(frozen=True, slots=True)
-class UnitsView:
-    """Three or more units of one model that did the same work; `cv` is their standard deviation in shares."""
-
-    card: str
-    work: str
-    rows: tuple[UnitRow, ...]
-    cv: float
-    told_apart: float | None
-    """The least difference between two units that their runs would show; null where each ran once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,13 +64,15 @@ class UncertaintyView:
     blocks: int
     generated: bool
     projected: bool
-    doubts: tuple[DoubtRow, ...]
+    doubts: tuple[tuple[str, Cell], ...]
+    """Cells with a range by the names of their works, the widest first."""
     doubts_left: int
-    spoiled: tuple[SpoiledRow, ...]
+    spoiled: tuple[tuple[SpoiledRow, int], ...]
+    """With how many runs are alike."""
     finished: int
     warnings: tuple[tuple[str, int], ...]
     caveats: tuple[Caveat, ...]
-    units: tuple[UnitsView, ...]
+    units: tuple[Fleet, ...]
     learning: tuple[LearningRow, ...]
     problems: tuple[str, ...]
 
@@ -115,14 +80,12 @@ class UncertaintyView:
 def view(analysis: Analysis, systems: Systems) -> UncertaintyView | None:
     """Of the cells on the page and the leading session's trials; null without either and a problem."""
     cells, problems = analysis.grouped or list(analysis.own_cells), analysis.evidence.results.problems
-    trials = _trials(analysis, cells)
+    trials = [trial for trial in trials_of(analysis, cells) if trial.failure is None]
     if not trials and not problems:
         return None
     runs = runs_of_figures(cells) or [0]
     among = of_each_key(cells)
-    doubts = sorted(
-        filter(None, (_doubt(cell, among, systems) for cell in cells)), key=lambda row: -row.half_width
-    )
+    doubts = sorted((cell for cell in cells if cell.throughput.interval), key=_width, reverse=True)
     return UncertaintyView(
         fewest_runs=min(runs),
         most_runs=max(runs),
@@ -130,39 +93,21 @@ def view(analysis: Analysis, systems: Systems) -> UncertaintyView | None:
         blocks=max((cell.blocks for cell in cells), default=0),
         generated=any(cell.key.data_source == "generated" for cell in cells),
         projected=any(cell.length.projected and cell.seconds.n for cell in cells),
-        doubts=tuple(doubts[:MOST_DOUBTS]),
+        doubts=tuple((work(cell, among), cell) for cell in doubts[:MOST_DOUBTS]),
         doubts_left=max(0, len(doubts) - MOST_DOUBTS),
         spoiled=_spoiled(trials, systems),
         finished=len(trials),
         warnings=counted(trial.causes for trial in trials if trial.verdict in ("valid", "warn")),
         caveats=tuple(_caveats(analysis, cells)),
-        units=tuple(map(_units, analysis.fleets)),
+        units=analysis.fleets,
         learning=tuple(_learning(analysis, systems)),
         problems=tuple(text.clean(problem, 300) for problem in problems),
     )
 
 
-def _trials(analysis: Analysis, cells: Sequence[Cell]) -> list[TrialResult]:
-    """Those that finished: of the cells, and of the leading session."""
-    trials = {trial.path: trial for cell in cells for trial in cell.trials}
-    trials |= {trial.path: trial for trial in analysis.own if trial.failure is None}
-    return [*trials.values()]
-
-
-def _doubt(cell: Cell, among: Sequence[Cell], systems: Systems) -> DoubtRow | None:
-    interval, values = cell.throughput.interval, cell.throughput.values
-    if interval is None:
-        return None
-    return DoubtRow(
-        system=systems.of(cell),
-        name=work(cell, among),
-        speed=of_figure(cell.throughput, f"{cell.trials[0].sample_unit}s/s"),
-        half_width=(interval.high - interval.low) / 2 / interval.estimate,
-        apart=(max(values) - min(values)) / interval.estimate,
-        runs=len(values),
-        sessions=cell.blocks,
-        left_out=len(cell.unproven_left_out),
-    )
+def _width(cell: Cell) -> float:
+    interval = cell.throughput.interval
+    return (interval.high - interval.low) / interval.estimate if interval else 0.0
 
 
 def _learning(analysis: Analysis, systems: Systems) -> Iterator[LearningRow]:
@@ -179,21 +124,19 @@ def _learning(analysis: Analysis, systems: Systems) -> Iterator[LearningRow]:
             yield LearningRow(work(parity.of, among), systems.of(parity.of), first, end, runs)
 
 
-def _spoiled(trials: Sequence[TrialResult], systems: Systems) -> tuple[SpoiledRow, ...]:
+def _spoiled(trials: Sequence[TrialResult], systems: Systems) -> tuple[tuple[SpoiledRow, int], ...]:
     """Invalid runs, then those without a settled speed, equal ones together."""
     rows = Counter(
         SpoiledRow(
             f"{text.model_name(trial.key.model)}, {trial.key.precision}, batch {trial.key.batch_size}",
-            systems.at(trial.machine, trial.card),
+            systems.of(trial),
             trial.verdict,
             tuple(dict.fromkeys(map(label, trial.causes))),
-            0,
         )
         for trial in trials
         if trial.verdict in ("invalid", "unproven")
     )
-    found = [SpoiledRow(row.name, row.system, row.verdict, row.causes, count) for row, count in rows.items()]
-    return tuple(sorted(found, key=lambda row: (row.verdict != "invalid", -row.count)))
+    return tuple(sorted(rows.items(), key=lambda each: (each[0].verdict != "invalid", -each[1])))
 
 
 def _caveats(analysis: Analysis, cells: Sequence[Cell]) -> Iterator[Caveat]:
@@ -247,17 +190,3 @@ def _not_here(analysis: Analysis) -> Iterator[Caveat]:
                 yield Caveat(name, {"count": count, "machine": label})
         for plan, times in account.plan_changes:
             yield Caveat("plan-changed", {"plan": text.clean(plan, 40), "count": times, "machine": label})
-
-
-def _units(fleet: Fleet) -> UnitsView:
-    key, unit = fleet.key, f"{fleet.units[0].trials[0].sample_unit}s/s"
-    return UnitsView(
-        card=text.clean(fleet.card, 60),
-        work=f"{text.model_name(key.model)}, {key.precision}, batch {key.batch_size}",
-        rows=tuple(
-            UnitRow(each.name, Quantity(each.rate, unit), each.share - 1, len(each.trials))
-            for each in fleet.units
-        ),
-        cv=fleet.spread.cv,
-        told_apart=fleet.told_apart,
-    )

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from harness.record import FULL_PRECISION
 from harness.record.vocabulary.workload import declared
 from report import text
 from report.analysis import Analysis
@@ -15,13 +14,14 @@ from report.compare.batch_sweeps import BatchSweep, batch_sweeps
 from report.compare.cells import Cell, input_bound
 from report.compare.groups import ComparisonGroup, Entry, differences
 from report.compare.scaling import Scaling, ranks_of, scalings, way_name
-from report.compare.targets import targets_of, to_target
+from report.compare.targets import ToTarget, targets_of, to_target
 from report.page.names import apart, setting
+from report.page.one.measured import STRICT, gain_of
+from report.page.pictures import TimePicture, timing
 from report.page.systems import Systems
-from report.page.values import Picture, Quantity, System, of_figure, of_ratio
+from report.page.values import Picture, Quantity, System, quantity, rate_unit
 from report.page.workloads import panels
 from report.page.workloads.frameworks import FrameworksView, frameworks
-from report.page.workloads.timing import Timing, timing
 from report.page.workloads.trials import timelines
 from report.trials.key import grouped_by
 
@@ -34,23 +34,6 @@ MOST_NEAREST = 300
 
 
 @dataclass(frozen=True, slots=True)
-class CellRow:
-    """All figures of one line; `states` are names that the template words."""
-
-    work: str
-    system: System
-    batch: int
-    time: Quantity
-    rate: Quantity
-    scaled: Quantity
-    memory: Quantity
-    gain: Quantity
-    quality: Quantity
-    runs: int
-    states: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class DevicesRow:
     """One number of devices, over a single one of the same machine."""
 
@@ -60,32 +43,6 @@ class DevicesRow:
     rate: Quantity
     speedup: Quantity
     efficiency: Quantity
-
-
-@dataclass(frozen=True, slots=True)
-class BatchRow:
-    """One sweep over batch sizes; null where there is none."""
-
-    work: str
-    system: System
-    best: int | None
-    rate: Quantity
-    largest: int | None
-    wall: int | None
-    spills: bool
-
-
-@dataclass(frozen=True, slots=True)
-class TargetRow:
-    """How long a line took to a quality; without figures where a run ended without it."""
-
-    work: str
-    system: System
-    quality: Quantity
-    epochs: Quantity
-    time: Quantity
-    reached: int
-    runs: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,14 +61,16 @@ class WorkloadView:
     anchor: str
     title: str
     about: str
-    timing: Timing | None
+    timing: TimePicture | None
     panels: Picture | None
-    rows: tuple[CellRow, ...]
+    rows: tuple[tuple[str, Entry, Quantity | None], ...]
+    """The name of each line, and what it gains over 32 bits."""
     more_rows: int
     unit: str
     devices: tuple[DevicesRow, ...]
-    batches: tuple[BatchRow, ...]
-    targets: tuple[TargetRow, ...]
+    batches: tuple[BatchSweep, ...]
+    targets: tuple[tuple[str, Cell, ToTarget], ...]
+    """By its name how long a line took to a quality."""
     over_time: tuple[TrialsPicture, ...]
     not_compared: int
     reasons: tuple[tuple[str, int], ...]
@@ -162,18 +121,31 @@ def _workload(
     entries = [(group, entry) for group in groups for entry in group.entries]
     left = [cell for cell in analysis.left_over if cell.key.workload == workload]
     own = declared(workload)
+    over_strict = [gain for gain in analysis.speedups if gain.over.key.precision == STRICT]
     return WorkloadView(
         anchor=anchor,
         title=_own_words(cells, "title") or (own.title if own else text.clean(workload, 60)),
         about=_own_words(cells, "about") or (own.about if own else ""),
         timing=timing(groups, f"{anchor}-time", systems),
         panels=_panels(groups, cells, families, sweeps, analysis, systems, f"{anchor}-more"),
-        rows=tuple(_row(*entry, groups, analysis, systems) for entry in entries[:MOST_ROWS]),
+        rows=tuple(
+            (
+                work_name(group, entry.cell, groups),
+                entry,
+                gain_of(entry.cell, over_strict),
+            )
+            for group, entry in entries[:MOST_ROWS]
+        ),
         more_rows=max(len(entries) - MOST_ROWS, 0),
-        unit=f"{cells[0].trials[0].sample_unit}s/s",
+        unit=rate_unit(cells[0]),
         devices=tuple(_devices(families)),
-        batches=tuple(_batch(sweep, systems) for sweep in sweeps),
-        targets=tuple(_targets(cells, groups, systems)),
+        batches=tuple(sweeps),
+        targets=tuple(
+            (work_name(group, entry.cell, groups), entry.cell, found)
+            for group, entry in entries
+            for target in targets_of([entry.cell])
+            if (found := to_target(entry.cell, target)).runs
+        ),
         over_time=tuple(picture for of, picture in pictures if of == workload),
         not_compared=len(left),
         reasons=_reasons(left[:MOST_NEAREST], groups),
@@ -218,46 +190,12 @@ def work_name(group: ComparisonGroup, cell: Cell, among: Iterable[ComparisonGrou
     )
 
 
-def _row(
-    group: ComparisonGroup,
-    entry: Entry,
-    groups: Sequence[ComparisonGroup],
-    analysis: Analysis,
-    systems: Systems,
-) -> CellRow:
-    cell = entry.cell
-    gain = next(
-        (
-            each
-            for each in analysis.speedups
-            if each.of is cell
-            and cell.key.precision not in FULL_PRECISION
-            and each.over.key.precision == "fp32-ieee"
-        ),
-        None,
-    )
-    scaled = of_ratio(entry.scaled)
-    return CellRow(
-        work=work_name(group, cell, groups),
-        system=systems.of(cell),
-        batch=cell.key.batch_size,
-        time=of_figure(cell.seconds, "seconds"),
-        rate=of_figure(cell.throughput, ""),
-        scaled=Quantity(1.0, "ratio") if entry.reference else scaled,
-        memory=of_figure(cell.figures["peak_bytes"], "bytes"),
-        gain=of_ratio(gain.ratio if gain else None),
-        quality=of_figure(cell.figures["quality"], _quality_unit(cell)),
-        runs=cell.throughput.n,
-        states=_states(cell),
-    )
+def quality_unit(cell: Cell) -> str:
+    """In what the quality of a cell is written: 'accuracy', 'perplexity'."""
+    return next((trial.quality_name for trial in cell.trials if trial.quality_name), "")
 
 
-def _quality_unit(cell: Cell) -> str:
-    name = next((trial.quality_name for trial in cell.trials if trial.quality_name), "")
-    return "accuracy" if name == "accuracy" else name or ""
-
-
-def _states(cell: Cell) -> tuple[str, ...]:
+def states_of(cell: Cell) -> tuple[str, ...]:
     """What a reader has to know of a line before its figures."""
     environments = [trial.environment for trial in cell.trials]
     states = {
@@ -276,50 +214,17 @@ def _devices(families: Sequence[Scaling]) -> Iterable[DevicesRow]:
     for family in families:
         for precision, way in family.lines():
             for cell in family.shared(precision, way) if way else family.with_single(precision, way):
-                ratio = of_ratio(family.over_single(cell))
+                ratio = quantity(family.over_single(cell))
                 number = ranks_of(cell)
                 ends = [None if end is None else end / number for end in (ratio.value, ratio.low, ratio.high)]
                 yield DevicesRow(
                     work=f"{text.model_name(cell.key.model)}, {precision}",
                     devices=number,
                     way=way_name(cell),
-                    rate=of_figure(cell.throughput, ""),
+                    rate=quantity(cell.throughput, ""),
                     speedup=ratio,
                     efficiency=Quantity(ends[0], "share", ends[1], ends[2]),
                 )
-
-
-def _batch(sweep: BatchSweep, systems: Systems) -> BatchRow:
-    best, largest = sweep.best, sweep.largest
-    return BatchRow(
-        work=f"{text.model_name(sweep.key.model)}, {sweep.precision}{setting(sweep.key)}",
-        system=systems.of(sweep.cells[0]),
-        best=best.key.batch_size if best else None,
-        rate=of_figure(best.throughput, "") if best else Quantity(None, ""),
-        largest=largest.key.batch_size if largest else None,
-        wall=sweep.out_of_memory_batch,
-        spills=sweep.spills,
-    )
-
-
-def _targets(
-    cells: Sequence[Cell], groups: Sequence[ComparisonGroup], systems: Systems
-) -> Iterable[TargetRow]:
-    for group in groups:
-        for entry in group.entries:
-            cell = entry.cell
-            for target in targets_of([cell]):
-                found = to_target(cell, target)
-                if found.runs:
-                    yield TargetRow(
-                        work=work_name(group, cell, groups),
-                        system=systems.of(cell),
-                        quality=Quantity(target, _quality_unit(cell)),
-                        epochs=of_figure(found.epochs, "epochs"),
-                        time=of_figure(found.seconds, "seconds"),
-                        reached=found.reached,
-                        runs=found.runs,
-                    )
 
 
 def _over_time(analysis: Analysis, systems: Systems) -> list[tuple[str, TrialsPicture]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 
 from harness.record import Claim
 from report import text
@@ -23,6 +22,7 @@ from report.claims.studies import (
 from report.compare.cells import Cell
 from report.metrics import CLAIMED
 from report.page.filters import GIB, value
+from report.page.pictures import described
 from report.page.systems import Systems
 from report.page.values import Picture, Quantity
 from report.trials.key import FRAMEWORK
@@ -79,26 +79,15 @@ def picture(
         key=_key(systems),
         reference=None if absolute else 1.0,
     )
-    if chart.each_from_zero:
-        chart = replace(
-            chart, groups=tuple(replace(group, notes=(*group.notes, "own scale")) for group in chart.groups)
-        )
-    alt = "; ".join(
-        f"{group.label}: " + ", ".join(f"{bar.label} {bar.note} {bar.text}" for bar in group.bars)
-        for group in groups
-    )
-    return Picture(name, chart, alt), shown
+    return Picture(name, chart, described(groups)), shown
 
 
 def _key(systems: Systems) -> tuple[KeyEntry, ...]:
-    measured = [
-        KeyEntry(text.THIS if system.own else system.name, "own" if system.own else "other", slot=system.slot)
-        for system in systems.all[:4]
-    ]
-    measured += [
-        KeyEntry(f"{system.name}, not ranked", "unranked", slot=system.slot) for system in systems.all[:4]
-    ]
-    return (*measured, KeyEntry("published, one run, no range", "published"))
+    """Bars keeps of it what is in use."""
+    shown = systems.all[:4]
+    measured = [KeyEntry(one.title, "own" if one.own else "other", one.slot) for one in shown]
+    unranked = [KeyEntry(f"{one.title}, not ranked", "unranked", one.slot) for one in shown]
+    return (*measured, *unranked, KeyEntry("published, one run, no range", "published"))
 
 
 def _labels(rows: Sequence[StudyRow]) -> list[str]:

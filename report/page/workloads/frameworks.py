@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import date
 
 from harness.record import FULL_PRECISION
 from report import text
@@ -14,59 +13,35 @@ from report.charts.marks import KeyEntry
 from report.compare.precisions import Speedup
 from report.compare.ranking import Line, Work, places, works
 from report.page.filters import seconds
-from report.page.values import Picture, Quantity, of_figure, of_ratio
-from report.trials.key import grouped_by
-
-
-@dataclass(frozen=True, slots=True)
-class FrameworkRow:
-    """One framework: what it is, and what it reached. `first` and `last` are the places that are possible."""
-
-    name: str
-    version: str
-    own_protocol: str
-    """The protocol that it keeps for itself, where that is not the one of all; such a line is not ranked."""
-    rate: Quantity
-    scaled: Quantity
-    first: int | None
-    last: int | None
-    memory: Quantity
-    gain: Quantity
-    waits: Quantity
-    runs: int
-    retired: bool
-    dormant_since: date | None
-    verdict: str
+from report.page.pictures import LEAD, described
+from report.page.values import Picture, Quantity, quantity
+from report.trials.key import Key, grouped_by
 
 
 @dataclass(frozen=True, slots=True)
 class FrameworkWork:
-    """One work that several frameworks did."""
+    """One work that several frameworks did.
 
-    model: str
-    precision: str
-    batch: int
-    devices: int
-    protocol: str
+    A row is a framework's line, the places that its range allows, and what a 16-bit precision gains. A line
+    that keeps a protocol of its own has no place.
+    """
+
+    work: Work
     picture: Picture
-    rows: tuple[FrameworkRow, ...]
-    unit: str
+    rows: tuple[tuple[Line, tuple[int, int] | None, Quantity | None], ...]
 
-
-@dataclass(frozen=True, slots=True)
-class Differences:
-    """What a framework does otherwise than the others, in its own workload's words."""
-
-    name: str
-    differs: tuple[str, ...]
+    @property
+    def key(self) -> Key:
+        """Of the lines that are alike."""
+        return self.work.alike[0].cell.key
 
 
 @dataclass(frozen=True, slots=True)
 class FrameworksView:
-    """All works of several frameworks, and in what the frameworks differ."""
+    """All works of several frameworks; by a framework's name, what it does otherwise, in its own words."""
 
     works: tuple[FrameworkWork, ...]
-    differences: tuple[Differences, ...]
+    differences: tuple[tuple[str, tuple[str, ...]], ...]
 
 
 def frameworks(analysis: Analysis) -> FrameworksView | None:
@@ -74,69 +49,36 @@ def frameworks(analysis: Analysis) -> FrameworksView | None:
     found = works(analysis.measured_here, analysis.lead)
     if not found:
         return None
-    lines = [line for work in found for line in work.lines]
+    by_framework = grouped_by((line for work in found for line in work.lines), lambda line: line.framework)
+    differs = [(same[0].name, _differences(same)) for same in by_framework.values()]
     return FrameworksView(
-        tuple(_work(work, f"frameworks-{place}", analysis.speedups) for place, work in enumerate(found, 1)),
-        tuple(_differences(lines)),
+        tuple(framework_work(work, f"frameworks-{n}", analysis.speedups) for n, work in enumerate(found, 1)),
+        tuple((name, words) for name, words in differs if words),
     )
 
 
-def _differences(lines: Sequence[Line]) -> list[Differences]:
-    found = []
-    for same in grouped_by(lines, lambda line: line.framework).values():
-        said = dict.fromkeys(
-            text.clean(each, 200) for line in same if line.used for each in line.used.differs
-        )
-        if said:
-            found.append(Differences(same[0].name, tuple(said)))
-    return found
+def _differences(lines: Sequence[Line]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(each for line in lines if line.used for each in line.used.differs))
 
 
-def _work(work: Work, name: str, gains: Sequence[Speedup]) -> FrameworkWork:
-    key = work.alike[0].cell.key
-    return FrameworkWork(
-        model=key.model,
-        precision=key.precision,
-        batch=key.batch_size,
-        devices=key.gpus,
-        protocol=key.protocol,
-        picture=_picture(work, name),
-        rows=tuple(_row(line, work, gains) for line in work.lines),
-        unit=f"{work.alike[0].cell.trials[0].sample_unit}s/s",
-    )
+def framework_work(work: Work, name: str, gains: Sequence[Speedup]) -> FrameworkWork:
+    """One work as it is shown; `name` is its picture's."""
+    rows = ((line, places(line, work.alike), _gain(line, gains)) for line in work.lines)
+    return FrameworkWork(work, _picture(work, name), tuple(rows))
 
 
-def _row(line: Line, work: Work, gains: Sequence[Speedup]) -> FrameworkRow:
-    cell, used = line.cell, line.used
-    place = places(line, work.alike)
-    gain = next(
-        (each for each in gains if each.over is cell and each.of.key.precision not in FULL_PRECISION), None
-    )
-    return FrameworkRow(
-        name=line.name,
-        version=text.clean(used.version, 24) if used else "",
-        own_protocol="" if line in work.alike else cell.key.protocol,
-        rate=of_figure(cell.throughput, ""),
-        scaled=of_ratio(line.scaled if line.cell is not work.alike[0].cell else None),
-        first=place[0] if place else None,
-        last=place[1] if place else None,
-        memory=of_figure(cell.figures["peak_bytes"], "bytes"),
-        gain=of_ratio(gain.ratio if gain else None),
-        waits=Quantity(cell.figures["input_share"].mean, "share"),
-        runs=cell.throughput.n,
-        retired=bool(used and used.retired),
-        dormant_since=used.dormant_since if used else None,
-        verdict=cell.verdict,
-    )
+def _gain(line: Line, gains: Sequence[Speedup]) -> Quantity | None:
+    found = (each for each in gains if each.over is line.cell and each.of.key.precision not in FULL_PRECISION)
+    gain = next(found, None)
+    return quantity(gain.ratio) if gain else None
 
 
 def _picture(work: Work, name: str) -> Picture:
     bars = tuple(_bar(line) for line in work.alike if line.scaled is not None)
     key = (KeyEntry("ranked", "own"), KeyEntry("not ranked", "unranked"))
-    model = work.alike[0].cell.key.model
-    chart = Bars((Group(text.model_name(model), bars),), axis="fastest = 1.00", key=key)
-    alt = ", ".join(f"{bar.label} {bar.small}" for bar in bars)
-    return Picture(name, chart, alt)
+    groups = (Group(text.model_name(work.alike[0].cell.key.model), bars),)
+    chart = Bars(groups, axis="fastest = 1.00", key=key)
+    return Picture(name, chart, described(groups), paper=name == LEAD)
 
 
 def _bar(line: Line) -> Bar:

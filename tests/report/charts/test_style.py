@@ -10,7 +10,6 @@ import pytest
 
 from report.charts import style
 from report.charts.drawing import Chart
-from report.charts.style import PRECISION_LOOKS
 from tests.helpers.charts import EACH_CHART, drawing_of
 
 
@@ -92,5 +91,4 @@ def test_no_colour_is_drawn_that_a_dark_page_would_not_change(chart: Chart):
 
 def test_precisions_of_one_chart_differ_in_mark_where_their_colour_is_one():
     common = ("fp32-ieee", "fp32-tf32", "fp16-master", "amp-bf16")
-    assert len({PRECISION_LOOKS[name].marker for name in common}) == len(common)
-    assert len({PRECISION_LOOKS[name] for name in common}) == len(common)
+    assert len({style.marker_of(name) for name in common}) == len(common)

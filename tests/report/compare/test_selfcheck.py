@@ -8,7 +8,7 @@ import pytest
 
 from harness.plan.plan import PlanContext, load, trials
 from harness.record import Record, canonical_json
-from report.compare.selfcheck import checks, newest, rate, rate_line
+from report.compare.selfcheck import checks, rate, rate_line
 from report.trials.key import key_of
 from tests.helpers import ROOT
 from tests.helpers.records_builder import LM, machine, measurement, record, trial
@@ -75,13 +75,6 @@ def test_too_few_valid_runs_decide_nothing_and_count_as_no_session():
     assert rate(short) == (0, 0)
     assert rate(session(1, random.Random(3), verdict="invalid")) == (0, 0)
     assert "no session on record" in rate_line(short)
-
-
-def test_the_session_that_began_last_is_the_one_just_measured():
-    noise = random.Random(5)
-    results = [*session(9, noise), *session(2, noise)]
-    assert {one.session for one in newest(results)} == {"20260131-000009"}
-    assert newest([]) == ()
 
 
 def test_records_of_other_plans_are_not_sides():

@@ -10,9 +10,9 @@ import pytest
 from report.analysis import Analysis, Question, analyse, evidence_in
 from report.charts.bars import Bars
 from report.charts.panels import Panels
-from report.page.parts.workloads import MOST_TIMELINES, WorkloadsView, view
+from report.page.parts.workloads import MOST_TIMELINES, WorkloadsView, states_of, view
+from report.page.pictures import MOST_BELOW
 from report.page.systems import systems_of
-from report.page.workloads.timing import MOST_BARS
 from tests.helpers import ROOT, cases
 from tests.helpers import record_sets as sets
 
@@ -55,7 +55,7 @@ def bars_of(found: WorkloadsView) -> list[Bars]:
 
 def test_the_fastest_of_each_work_is_one_and_comes_first(desk: WorkloadsView, frameworks: WorkloadsView):
     for chart in (*bars_of(desk), *bars_of(frameworks)):
-        assert sum(len(group.bars) for group in chart.groups) <= MOST_BARS
+        assert sum(len(group.bars) for group in chart.groups) <= MOST_BELOW
         for group in chart.groups:
             values = [bar.value for bar in group.bars if bar.value is not None]
             assert len(group.bars) > 1 and values[0] == 1.0 and values == sorted(values)
@@ -80,9 +80,10 @@ def test_works_that_nothing_stands_beside_are_one_group_of_times(tmp_path: Path)
 def test_every_line_of_the_groups_is_a_row_with_its_state(desk: WorkloadsView):
     for work in desk.workloads:
         assert work.rows and not work.more_rows
-        assert all(row.time.value and row.rate.value and row.runs for row in work.rows)
-        assert sum(row.scaled.value == 1.0 for row in work.rows) >= 1
-        assert all("projected" in row.states for row in work.rows)
+        entries = [entry for _, entry, _ in work.rows]
+        assert all(entry.cell.seconds.mean and entry.cell.throughput.n for entry in entries)
+        assert sum(entry.reference for entry in entries) >= 1
+        assert all("projected" in states_of(entry.cell) for entry in entries)
 
 
 @pytest.mark.parametrize(
@@ -106,11 +107,11 @@ def test_devices_have_a_speed_up_and_its_share_of_their_number(tmp_path: Path):
 
 def test_growing_batches_end_at_the_first_that_does_not_fit(tmp_path: Path):
     found = constructed(tmp_path, sets.sweep)
-    rows = [row for work in found.workloads for row in work.batches if row.wall is not None]
-    assert rows
-    for row in rows:
-        assert row.best is not None and row.largest is not None and row.wall is not None
-        assert row.best <= row.largest < row.wall
+    sweeps = [each for work in found.workloads for each in work.batches if each.wall is not None]
+    assert sweeps
+    for sweep in sweeps:
+        assert sweep.best is not None and sweep.largest is not None and sweep.wall is not None
+        assert sweep.best.key.batch_size <= sweep.largest.key.batch_size < sweep.wall
     assert "Speed by batch size" in panel_titles(found)
 
 
@@ -128,14 +129,13 @@ def test_what_is_not_comparable_is_counted_with_its_reasons(desk: WorkloadsView)
 
 def test_frameworks_have_the_places_that_their_ranges_allow(frameworks: WorkloadsView):
     assert frameworks.frameworks is not None
-    ranked = [row for work in frameworks.frameworks.works for row in work.rows if row.first is not None]
+    works = frameworks.frameworks.works
+    ranked = [places for work in works for _, places, _ in work.rows if places]
     assert len(ranked) > 1
-    for row in ranked:
-        assert row.first is not None and row.last is not None
-        assert 1 <= row.first <= row.last <= len(ranked)
-    assert min(row.first or 99 for row in ranked) == 1
+    assert all(1 <= first <= last <= len(ranked) for first, last in ranked)
+    assert min(first for first, _ in ranked) == 1
     assert all(
-        row.first is None for work in frameworks.frameworks.works for row in work.rows if row.own_protocol
+        places is None for work in works for line, places, _ in work.rows if line in work.work.published
     )
 
 
@@ -145,5 +145,5 @@ def test_the_picture_of_frameworks_has_what_all_keep_alike_alone(frameworks: Wor
         chart = work.picture.chart
         assert isinstance(chart, Bars)
         (group,) = chart.groups
-        assert len(group.bars) == sum(not row.own_protocol for row in work.rows)
+        assert len(group.bars) == len(work.work.alike)
         assert group.bars[0].value == 1.0

@@ -22,7 +22,6 @@ from report.buying.clause import Clause, Demand
 from report.buying.delivery import judge, unanswered
 from report.compare.cells import Cell
 from report.page import render
-from report.page.parts.acceptance import of_clause
 from tests.helpers import bundled
 from tests.helpers import records_builder as build
 
@@ -52,7 +51,7 @@ def test_the_clause_asks_for_the_ordered_mean_less_five_percent_by_as_many_runs(
     assert (found.margin, demand.runs, demand.planned, found.disturbed) == (0.05, 3, 3, 0)
     assert demand.figure.low < demand.figure.estimate < demand.figure.high
     assert (found.unproven, found.few_blocks) == (True, True)
-    said = render.clause(of_clause(found, "invoke accept mine.tar.gz"))
+    said = render.clause(found, "invoke accept mine.tar.gz")
     assert "invoke accept mine.tar.gz" in said
     assert f" {text.rounded(demand.figure.estimate * 0.95, 3)}\N{NO-BREAK SPACE}" in said
 

@@ -163,7 +163,7 @@ def test_without_ranked_runs_or_prices_the_costs_say_so_by_their_state():
     waiting, unpriced = of(quick_look(), parse_purchase(DESKS)), analysed("two-cards-proven")
     assert costs.view(waiting, systems_of(waiting)).state == "nothing"
     by_speed = costs.view(unpriced, systems_of(unpriced))
-    assert by_speed.state == "ratios" and by_speed.ratios[0][1].low < by_speed.ratios[0][1].value
+    assert by_speed.state == "ratios" and by_speed.ratios[0].times.low < by_speed.ratios[0].times.value
     nothing = analysed("nothing")
     assert costs.view(nothing, systems_of(nothing)) is None
 

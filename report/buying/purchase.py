@@ -15,7 +15,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, mo
 
 from harness.errors import UserError
 from harness.record import Model, parse_toml
-from harness.record.problems import TomlLines, causes, of_validation
+from harness.record.published.problems import TomlLines, causes, of_validation
 from harness.record.trial import DataMode
 from harness.record.vocabulary.precision import Precision
 

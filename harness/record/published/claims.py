@@ -19,10 +19,10 @@ from pydantic import ValidationError
 
 from harness.errors import UserError
 from harness.record import Claim, Curve, DeviceKind, Model, Side, Study, parse_toml
-from harness.record.problems import Problem, TomlLines, causes, of_validation, told
 from harness.record.published.cards import FILE as CARDS
 from harness.record.published.cards import Card, find, in_class, load_cards, plain_name, sold_with
 from harness.record.published.claim import ClaimTable, written_out
+from harness.record.published.problems import Problem, TomlLines, causes, of_validation, told
 
 FOLDER = Path("results") / "claims"
 UNITS = {

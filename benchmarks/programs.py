@@ -106,7 +106,9 @@ def replicate(python: Path, data: Path, rounds: int, number: int, left: float) -
         seconds[name] = took
     least = min(map(len, seconds.values()))
     same = {name: took[:least] for name, took in seconds.items()}
-    return Measured("word_lm over pytorch/examples", STEPS, same)
+    measured = Measured("word_lm over pytorch/examples", STEPS, same)
+    print(f"… {number + 1}: {measured.ratio('first', 'second'):.3f}", file=sys.stderr, flush=True)
+    return measured
 
 
 def data_in(own: Path | None, folder: Path) -> Path:

@@ -216,8 +216,10 @@ def resolve_data(
         progress=progress,
     )
     folders = data_folders(setup.settings, setup.root)
-    for program in setup.plan.programs.values():
-        resolved[program.folder] = source_tree.resolve(source_of(program), folders)
+    needed = {measure.file for measure in setup.plan.measure if kind in measure.devices}
+    for file, program in setup.plan.programs.items():
+        if file in needed:
+            resolved[program.folder] = source_tree.resolve(source_of(program), folders)
     return resolved
 
 

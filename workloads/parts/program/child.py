@@ -13,8 +13,8 @@ import select
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Callable, NamedTuple
 
 from parts.trial import Failed
 

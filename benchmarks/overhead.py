@@ -5,8 +5,8 @@
 PYTHON is an interpreter with PyTorch, such as the one in `.venvs/`. The replicate is a fresh process, six a
 model (`processes.py`), each with eight rounds: a second of our loop, of the bare one, of the bare one again
 as the control, and back. All loops train the same model, whose step takes 100 ms and more on two cores, and
-the telemetry's sampler is stopped in the bare ones. glibc keeps freed memory, as in peers.py. A model that
-was not over after its minutes shows nothing unless five of its processes were.
+the telemetry's sampler is stopped in the bare ones. glibc keeps freed memory: what it gives back depends on
+where arrays lie. A model that was not over after its minutes shows nothing unless five of its processes were.
 
 Exits 1 unless every interval ends at 1.01 or below. The figures come last.
 """

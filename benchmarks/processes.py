@@ -1,4 +1,4 @@
-"""Comparisons whose replicate is a fresh process, as peers.py and overhead.py make them.
+"""Comparisons whose replicate is a fresh process, as overhead.py and programs.py make them.
 
 Each process builds all sides and runs them in turn for a number of rounds fixed beforehand
 (`interleaved.py`). It gives one ratio: of the first side's seconds to the second's, the mean of the middle

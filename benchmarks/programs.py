@@ -7,7 +7,7 @@ program's source where it cannot be fetched. Ours is the workload `word_lm`, the
 model of pytorch/examples, run as it is; both by their own clocks, at the example's own sizes. A replicate is
 three fresh processes: ours, theirs, and theirs again as the control; every second one goes the other way
 round. A round is ten steps, as theirs prints them, and the first ones are left out. In all processes glibc
-keeps freed memory, as in peers.py.
+keeps freed memory, as in overhead.py.
 
 The ratio comes last. Exits 1 where its interval lies wholly outside 0.98 to 1.02.
 """

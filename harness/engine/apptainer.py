@@ -32,6 +32,10 @@ from harness.record import Environment, store
 
 CLIENTS = ("apptainer", "singularity")
 HOME = "/home/gpudyno"
+ABSENT = NoEngine(
+    "Apptainer is asked for, and neither 'apptainer' nor 'singularity' is on PATH",
+    remedy="load the site's module for it, or take a virtual environment",
+)
 _DEVICES = {"cuda": ("--nv",), "rocm": ("--rocm",), "cpu": ()}
 
 
@@ -126,6 +130,8 @@ class ApptainerEngine(Processes):
         return self.built(image)
 
     def _make(self, tag: str, sif: Path, archive: Path) -> None:
+        if shutil.which(self.program) is None:
+            raise ABSENT
         image_id = packed.image_id(archive)
         unfinished = sif.with_name(f".{sif.name}.part")
         unfinished.unlink(missing_ok=True)
@@ -229,8 +235,5 @@ def needed(environ: Mapping[str, str]) -> str:
     """Apptainer's program; raises NoEngine with what to do."""
     program = client(environ)
     if program is None:
-        raise NoEngine(
-            "Apptainer is asked for, and neither 'apptainer' nor 'singularity' is on PATH",
-            remedy="load the site's module for it, or use --engine venv",
-        )
+        raise ABSENT
     return program

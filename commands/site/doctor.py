@@ -57,9 +57,7 @@ def _built(setup: RunSetup) -> Built:
     try:
         return setup.engine.built(setup.image)
     except NotBuilt as error:
-        raise NotBuilt(
-            f"nothing was sent: {error.problem}", remedy=f"`invoke build --image {setup.image.name}` first"
-        ) from None
+        raise NotBuilt(f"nothing was sent: {error.problem}", remedy=error.remedy) from None
 
 
 def _data(setup: RunSetup) -> tuple[tuple[str, Path], ...]:

@@ -265,17 +265,12 @@ def test_a_job_that_is_cancelled_while_it_waits_has_a_record_that_says_so(real, 
 
 
 def test_jobs_that_share_nodes_go_one_by_one_unless_the_site_gives_each_its_own(real, tmp_path):
-    bench = begin(tmp_path, at_once=False, options="step_seconds = 0.05")
+    bench = begin(tmp_path, at_once=False, options="step_seconds = 0.01")
     bench.submit()
     bench.collect(wait=True)
     assert bench.ends() == ["ok"] * 4
-    spans = [
-        (each.started_at, each.started_at + timedelta(seconds=each.wall_seconds)) for each in bench.records()
-    ]
-    assert all(ended <= begins for (_, ended), (begins, _) in pairwise(spans))
-    bench.submit(new_session=True)
-    bench.collect(wait=True)
-    assert bench.ends() == ["ok"] * 8
+    for before, after in pairwise(bench.records()):
+        assert before.started_at + timedelta(seconds=before.wall_seconds) <= after.started_at
 
 
 @pytest.fixture

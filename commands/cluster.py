@@ -14,7 +14,6 @@ from commands.terminal import Screen
 from harness.engine.base import Scheduler
 from harness.engine.site import Site, load_site
 from harness.engine.slurm.scheduler import Slurm
-from harness.engine.slurm.script import script
 from harness.errors import UserError
 from harness.record import Record, Session
 from harness.run import batch_search, session
@@ -52,6 +51,7 @@ def submit(root: Path, settings: Settings, how: How, scheduler: Scheduler | None
         if how.dry_run:
             _show(setup, site, scheduler, how, screen)
             return
+        _not_another_s(root, setup, how)
         built, engine, noted = environment_of(root, settings, setup.image, setup.engine, screen)
         setup = replace(setup, engine=engine, notes=(*setup.notes, *noted))
         resolved = resolve_data(setup, data_progress(screen))
@@ -59,8 +59,9 @@ def submit(root: Path, settings: Settings, how: How, scheduler: Scheduler | None
         chosen = prepare.fitting(choose(setup, resolved), site)
         context = prepare.context(setup, site, built, resolved)
         with kept.alone(root):
-            for node in scheduler.nodes(site.partition) if how.each_node else (None,):
+            for node in _nodes(scheduler, site, how):
                 submission = _opened(setup, chosen, site, node, how, screen)
+                kept.begin(root, submission)
                 _send(root, context, submission, scheduler, how, screen)
 
 
@@ -70,36 +71,66 @@ def _site(root: Path, how: How) -> Site:
 
 
 def _show(setup: RunSetup, site: Site, scheduler: Scheduler, how: How, screen: Screen) -> None:
-    """Prints each batch script as it would be sent."""
-    chosen = prepare.fitting(choose(setup), site)
-    say_matrix(setup, chosen, screen)
-    context = prepare.context(setup, site, setup.engine.expected(setup.image), {})
-    for node in scheduler.nodes(site.partition) if how.each_node else (None,):
-        submission = _new(setup, chosen, site, node)
-        missing = session.missing(submission.whole, ())
-        for batch in send.batches(context, submission, missing):
-            screen.say(f"\n{script(batch, site)}")
+    """Prints each batch script as it would be sent, and refuses what `submit` would."""
+    _not_another_s(setup.root, setup, how)
+    built = prepare.foreseen(setup)
+    resolved = resolve_data(setup, data_progress(screen), fetching=False)
+    chosen = prepare.fitting(choose(setup, resolved), site)
+    context = prepare.context(setup, site, built, resolved)
+    for node in _nodes(scheduler, site, how):
+        submission = _opened(setup, chosen, site, node, how, screen)
+        every = site.ask_every_seconds
+        answer = ask(setup.root, scheduler, every, submission.clusters, silent=not submission.batches)
+        in_flight = {place.trial for place in places(setup.root, submission, answer) if place.in_flight}
+        missing = session.missing(submission.whole, records_of(setup.root, submission), retry=how.retry)
+        unsent = [item for item in missing if item.trial.id not in in_flight]
+        for text in send.shown(context, submission, send.batches(context, submission, unsent)):
+            screen.say(f"\n{text}")
 
 
-def _new(setup: RunSetup, chosen: Chosen, site: Site, node: str | None) -> Submission:
+def _nodes(scheduler: Scheduler, site: Site, how: How) -> Sequence[str | None]:
+    return scheduler.nodes(site.partition, scheduler.clusters(site.lines)) if how.each_node else (None,)
+
+
+def _not_another_s(root: Path, setup: RunSetup, how: How) -> None:
+    """Raises UserError where another user's jobs measure the plan in this clone."""
+    others = [each for each in kept.all_open(root) if each.whole.plan == setup.plan.name and not each.mine]
+    if others and not how.new_session:
+        raise UserError(
+            f"{others[-1].owner} has sent plan '{setup.plan.name}' from this clone",
+            remedy="wait until its records are collected, or send your own with --new-session",
+        )
+
+
+def _new(setup: RunSetup, chosen: Chosen, site: Site, node: str | None, how: How) -> Submission:
     trials = prepare.of_each_card(chosen, site.gpus_per_node or 1) if node else None
-    return Submission(whole=prepare.whole(setup, chosen, trials), site=site, node=node)
+    whole = prepare.whole(setup, chosen, trials)
+    return Submission(whole=whole, site=site, node=node, owner=kept.user(), line=_line(setup, how))
+
+
+def _line(setup: RunSetup, how: How) -> str:
+    """What sends the rest of a submission."""
+    own = ("plan", "image", "python", "label")
+    given = [(name, getattr(setup.settings, name)) for name in own]
+    given += [("site", how.site), ("nodes", how.nodes)]
+    options = [word for name, value in given if value for word in (f"--{name}", str(value))]
+    return shlex.join(["invoke", "submit", *options, *(["--each-node"] if how.each_node else [])])
 
 
 def _opened(
     setup: RunSetup, chosen: Chosen, site: Site, node: str | None, how: How, screen: Screen
 ) -> Submission:
     """The plan's open submission, if what it asks for is still asked for, else a new one."""
-    opened = None if how.new_session else kept.opened(setup.root, setup.plan.name, node)
+    key = (setup.plan.name, node)
+    alike = [each for each in kept.all_open(setup.root) if (each.whole.plan, each.node) == key and each.mine]
+    opened = alike[-1] if alike and not how.new_session else None
     if opened is not None and _still_asked(opened.whole, setup, chosen, node):
         screen.say(f"going on with submission {opened.id}")
-        return opened.model_copy(update={"site": site})
+        return opened.model_copy(update={"site": site, "line": _line(setup, how)})
     if opened is not None:
         screen.say(f"submission {opened.id} asked for another plan, lock or data: a new one begins")
-    submission = _new(setup, chosen, site, node)
     say_matrix(setup, chosen, screen)
-    kept.begin(setup.root, submission)
-    return submission
+    return _new(setup, chosen, site, node, how)
 
 
 def _still_asked(whole: Session, setup: RunSetup, chosen: Chosen, node: str | None) -> bool:
@@ -141,7 +172,8 @@ def _collected(
     root: Path, submission: Submission, scheduler: Scheduler, screen: Screen, *, hand_only: bool = False
 ) -> Collected:
     every = submission.site.ask_every_seconds
-    answer = ask(root, scheduler, every, silent=hand_only or not submission.batches)
+    silent = hand_only or not submission.batches
+    answer = ask(root, scheduler, every, submission.clusters, silent=silent)
     return collect(root, submission, scheduler, answer, screen.say)
 
 
@@ -159,8 +191,9 @@ def status(root: Path, scheduler: Scheduler | None = None) -> None:
     """Prints how far each open submission is, and changes nothing."""
     scheduler = scheduler or Slurm()
     with Screen() as screen:
-        for submission in _all_open(root, screen):
-            answer = ask(root, scheduler, submission.site.ask_every_seconds, silent=_only_by_hand(submission))
+        for submission in _own_open(root, screen):
+            every, silent = submission.site.ask_every_seconds, _only_by_hand(submission)
+            answer = ask(root, scheduler, every, submission.clusters, silent=silent)
             found = places(root, submission, answer)
             screen.say(_standing(submission, records_of(root, submission), found))
             for line in _lines(submission, found):
@@ -171,11 +204,15 @@ def _only_by_hand(submission: Submission) -> bool:
     return all(batch.by_hand for batch in submission.batches)
 
 
-def _all_open(root: Path, screen: Screen) -> tuple[Submission, ...]:
+def _own_open(root: Path, screen: Screen) -> tuple[Submission, ...]:
+    """This user's; of others' jobs their scheduler would tell us nothing."""
     found = kept.all_open(root)
     if not found:
         screen.say("no submission is under way (`invoke submit --plan NAME` begins one)")
-    return found
+    for each in found:
+        if not each.mine:
+            screen.say(f"submission {each.id}, plan {each.whole.plan}: {each.owner} alone can follow it")
+    return tuple(each for each in found if each.mine)
 
 
 def _standing(submission: Submission, records: Sequence[Record], found: Sequence[Place]) -> str:
@@ -204,7 +241,7 @@ def _lines(submission: Submission, found: Sequence[Place]) -> Iterator[str]:
         words = Counter(place.state.word if place.state else "not known yet" for place in own)
         nodes = sorted({place.state.nodes for place in own if place.state and place.state.nodes})
         told = "; ".join(f"{count} {word}" for word, count in words.items())
-        job = f"job {batch.job}" if batch.job else batch.name
+        job = f"job {batch.id}" if batch.id else batch.name
         yield f"  {job}: {told}{' on ' + ', '.join(nodes) if nodes else ''}"
 
 
@@ -214,7 +251,7 @@ def collect_all(root: Path, *, wait: bool = False, scheduler: Scheduler | None =
     with Screen() as screen, kept.alone(root):
         while True:
             under_way = 0
-            for submission in _all_open(root, screen):
+            for submission in _own_open(root, screen):
                 came = _collected(root, submission, scheduler, screen, hand_only=_only_by_hand(submission))
                 under_way += len(came.in_flight)
                 if came.records or not came.in_flight or not wait:
@@ -230,9 +267,11 @@ def _say_collected(came: Collected, screen: Screen) -> None:
             screen.say(f"  {record.trial.id}: {record.failure.reason}: {record.failure.message}")
     left = f"; {count(len(came.missing), 'trial')} left" if came.missing else "; the plan is complete"
     again = ""
-    if came.missing:
+    if came.missing and came.replaced:
+        again = ", which a later submission of the plan has"
+    elif came.missing:
         unsent = len({item.trial.id for item in came.missing} - came.in_flight)
-        again = f", {unsent} of them in no job (`invoke submit` sends them)" if unsent else ""
+        again = f", {unsent} of them in no job (`{came.submission.line}` sends them)" if unsent else ""
     screen.say(f"submission {came.submission.id}: {count(len(came.records), 'record')} written{left}{again}")
 
 
@@ -240,19 +279,15 @@ def cancel(root: Path, plan: str | None, scheduler: Scheduler | None = None) -> 
     """Ends the jobs of an open submission; what ran of them is collected as cancelled."""
     scheduler = scheduler or Slurm()
     with Screen() as screen, kept.alone(root):
-        chosen = [each for each in _all_open(root, screen) if plan is None or each.whole.plan == plan]
+        chosen = [each for each in _own_open(root, screen) if plan is None or each.whole.plan == plan]
         if plan is not None and not chosen:
             raise UserError(f"no submission of plan '{plan}' is under way", remedy="see `invoke jobs`")
         for submission in chosen:
-            answer = ask(root, scheduler, 0.0, silent=_only_by_hand(submission))
+            answer = ask(root, scheduler, 0.0, submission.clusters, silent=_only_by_hand(submission))
             names = {batch.name for batch in submission.batches}
-            known = {
-                state.job for state in answer.states if state.name in names and state.standing != "ended"
-            }
-            sent = {
-                batch.job for batch in submission.batches if batch.job and batch.sent_at >= answer.asked_at
-            }
-            scheduler.cancel(sorted(known | sent))
+            known = {state.id for state in answer.states if state.name in names and state.standing != "ended"}
+            sent = {batch.id for batch in submission.batches if batch.id and batch.sent_at >= answer.asked_at}
+            scheduler.cancel(known | sent)
             given_up = tuple(batch.model_copy(update={"given_up": True}) for batch in submission.batches)
             kept.write(root, submission.model_copy(update={"batches": given_up}))
             screen.say(f"submission {submission.id}: {count(len(known | sent), 'job')} cancelled")

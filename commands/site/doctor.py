@@ -57,9 +57,7 @@ def _built(setup: RunSetup) -> Built:
     try:
         return setup.engine.built(setup.image)
     except NotBuilt as error:
-        raise NotBuilt(
-            f"nothing was sent: {error.problem}", remedy=f"`invoke build --image {setup.image.name}` first"
-        ) from None
+        raise NotBuilt(f"nothing was sent: {error.problem}", remedy=error.remedy) from None
 
 
 def _data(setup: RunSetup) -> tuple[tuple[str, Path], ...]:
@@ -94,7 +92,7 @@ def _tried(setup: RunSetup, context: send.SubmitContext, scheduler: Scheduler) -
         in_time = _wait(lambda: _is_over(setup.root, submission, scheduler), MOST_SECONDS)
     finally:
         if not _is_over(setup.root, submission, scheduler):
-            scheduler.cancel([batch.job for batch in submission.batches if batch.job])
+            scheduler.cancel([batch.id for batch in submission.batches if batch.id])
     if in_time:
         _wait(lambda: bool(_asked(setup.root, submission, scheduler)[1].attempts), LAG_SECONDS)
     return _come_back(setup.root, submission, scheduler, None if in_time else time.monotonic() - begun)
@@ -137,7 +135,8 @@ def _wait(come: Callable[[], bool], seconds: float) -> bool:
 
 def _asked(root: Path, submission: Submission, scheduler: Scheduler) -> tuple[Answer, Place]:
     by_hand = submission.batches[0].by_hand
-    answer = ask(root, scheduler, submission.site.ask_every_seconds, silent=by_hand)
+    every = submission.site.ask_every_seconds
+    answer = ask(root, scheduler, every, submission.clusters, silent=by_hand)
     (place,) = places(root, submission, answer)
     return answer, place
 

@@ -97,13 +97,15 @@ def resolve(
     allow_generated: bool = False,
     deadline_seconds: float | None = 90.0,
     progress: FetchProgress = silent,
+    fetching: bool = True,
 ) -> dict[str, Resolved]:
     """Where each data set is, fetching what is missing, the smallest first.
 
     The user's folder is asked first and then ours. With `allow_generated` a data set that cannot be had, at
     once without a network or after `deadline_seconds` of downloading in all, is answered as generated; else
     there is no limit and fetch's errors are raised. Raises DataError where a file in the user's folder is
-    not what its hash says, and where a set that only its user can bring is not made ready.
+    not what its hash says, and where a set that only its user can bring is not made ready. Without `fetching`
+    each set that is missing is answered as it will lie when it was fetched.
     """
     datasets = {name: dataset_named(name) for name in names if name not in PREPARED}
     resolved = {name: _at_hand(dataset, folders) for name, dataset in datasets.items()}
@@ -115,7 +117,8 @@ def resolve(
         try:
             if offline:
                 raise offline
-            fetch_dataset(dataset, folders.cache, progress=progress, deadline=deadline)
+            if fetching:
+                fetch_dataset(dataset, folders.cache, progress=progress, deadline=deadline)
             resolved[dataset.name] = _real(dataset, folders.cache, "fetched, its hashes checked")
         except NoNetwork as problem:
             if not allow_generated:

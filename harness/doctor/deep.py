@@ -29,7 +29,7 @@ TITLES = {
 WITH_PRECISION = ("eager", "compiled")
 ABSENT = ("unsupported", "no-device")
 REMEDIES = {
-    "eager": "`invoke build` again; if it stays, leave this precision out of the plan",
+    "eager": "`invoke build --plan deep` again; if it stays, leave this precision out of the plan",
     "compiled": "leave the profile 'tuned' out of the plan, or set the option compile = false",
     CLOCK: "look whether other work shares the card, and whether its clocks are locked",
     "memory-wall": "report the words: a batch sweep on this card would take its end for an error",
@@ -43,7 +43,7 @@ REMEDIES_BY_REASON = {
     "timeout": "look whether the machine does other work; a long plan would need a longer time limit",
     "killed": "free memory of the host, or give the engine more",
     "disk-full": "make room first",
-    "bad-data": "`invoke build` fetches it again",
+    "bad-data": "`invoke build --plan deep` fetches it again",
     "engine-gone": "start the engine again",
 }
 NUMERIC_CAUSES = ("precision", "not-finite", "clock")

@@ -25,7 +25,7 @@ def examine(around: Surroundings, estimate: Estimate | None = None) -> tuple[Fin
         devices.settings(around.machine, around.load),
         _memory(around, estimate),
         _disks(around, estimate),
-        _data(around),
+        _data(around, estimate),
         _plan(around, estimate),
     )
     return tuple(finding for part in parts for finding in part)
@@ -99,7 +99,8 @@ def _disks(around: Surroundings, estimate: Estimate | None) -> Iterator[Finding]
             yield Finding("ok", shown)
 
 
-def _data(around: Surroundings) -> Iterator[Finding]:
+def _data(around: Surroundings, estimate: Estimate | None) -> Iterator[Finding]:
+    build = f"invoke build --plan {estimate.plan}" if estimate else "invoke build"
     missing = [need for need in around.data if not need.at_hand]
     for need in around.data:
         if need.problem:
@@ -110,7 +111,7 @@ def _data(around: Surroundings) -> Iterator[Finding]:
             yield Finding("ok", f"data: {need.name} is at hand")
         else:
             fetched = f" ({size(need.download_bytes)})" if need.download_bytes else ""
-            how = HOW if need.name in PREPARED else "`invoke build` fetches it"
+            how = HOW if need.name in PREPARED else f"`{build}` fetches it"
             yield Finding("warn", f"data: {need.name}{fetched} is not at hand", how)
     reached = sum(around.answered.values())
     if reached:
@@ -149,7 +150,7 @@ def _plan(around: Surroundings, estimate: Estimate | None) -> Iterator[Finding]:
         yield Finding(
             "warn",
             f"left out: {counted(estimate.left_out, 'trial')}",
-            "`invoke plan` lists them with the reasons",
+            f"`invoke plan --plan {estimate.plan}` lists them with the reasons",
         )
 
 

@@ -32,6 +32,10 @@ from harness.record import Environment, store
 
 CLIENTS = ("apptainer", "singularity")
 HOME = "/home/gpudyno"
+ABSENT = NoEngine(
+    "Apptainer is asked for, and neither 'apptainer' nor 'singularity' is on PATH",
+    remedy="load the site's module for it, or take a virtual environment",
+)
 _DEVICES = {"cuda": ("--nv",), "rocm": ("--rocm",), "cpu": ()}
 
 
@@ -126,6 +130,8 @@ class ApptainerEngine(Processes):
         return self.built(image)
 
     def _make(self, tag: str, sif: Path, archive: Path) -> None:
+        if shutil.which(self.program) is None:
+            raise ABSENT
         image_id = packed.image_id(archive)
         unfinished = sif.with_name(f".{sif.name}.part")
         unfinished.unlink(missing_ok=True)
@@ -164,7 +170,7 @@ class ApptainerEngine(Processes):
         if note.tag != spec.tag or sha256_of(sif) != note.sif_sha256:
             raise DataError(
                 f"'{packed.IMAGES}/{sif.name}' is not the file that was made of image {spec.tag}",
-                remedy="remove it, and run `invoke build`",
+                remedy=f"remove it, and run `invoke build --image {image.name} --engine apptainer`",
             )
         return Built(self._environment(spec, note), sif=sif)
 
@@ -173,7 +179,7 @@ class ApptainerEngine(Processes):
         if packed.archive_of(self.root, tag).is_file():
             return NotBuilt(
                 f"the SIF of image '{image.name}' is not made",
-                remedy=f"run `invoke build --image {image.name}`",
+                remedy=f"run `invoke build --image {image.name} --engine apptainer`",
             )
         return NotBuilt(
             f"image '{image.name}' ({tag}) is not here, and Apptainer makes a SIF only of an archive of it",
@@ -200,7 +206,10 @@ class ApptainerEngine(Processes):
         Raises NotBuilt where the SIF is gone, NoDevice for cards that a container would not get.
         """
         if spec.sif is None or not spec.sif.is_file():
-            raise NotBuilt("the SIF is not there any more", remedy="run `invoke build`")
+            raise NotBuilt(
+                "the SIF is not there any more",
+                remedy=f"run `invoke build --image {spec.trial.asked.environment} --engine apptainer`",
+            )
         if spec.device.rocm_unconfined:
             raise NoDevice("Apptainer has no unconfined containers", remedy="unset rocm_unconfined")
         work = spec.folders.output.parent
@@ -229,8 +238,5 @@ def needed(environ: Mapping[str, str]) -> str:
     """Apptainer's program; raises NoEngine with what to do."""
     program = client(environ)
     if program is None:
-        raise NoEngine(
-            "Apptainer is asked for, and neither 'apptainer' nor 'singularity' is on PATH",
-            remedy="load the site's module for it, or use --engine venv",
-        )
+        raise ABSENT
     return program

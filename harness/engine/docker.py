@@ -148,9 +148,12 @@ class DockerEngine:
         if image_id is None:
             raise NotBuilt(
                 f"image '{image.name}' ({build_spec.tag}) is not built in {self._title}",
-                remedy=f"run `invoke build --image {image.name}`",
+                remedy=f"run `{self._build_line(image.name)}`",
             )
         return Built(self._environment(build_spec, image_id))
+
+    def _build_line(self, image_name: str) -> str:
+        return f"invoke build --image {image_name} --engine {self.name}"
 
     def _ping(self) -> None:
         with answered(self._title, "go on with a build"):
@@ -226,7 +229,8 @@ class DockerEngine:
                 made = api.create_container_from_config(body, name=fitted.name)
             except docker.errors.ImageNotFound:
                 raise NotBuilt(
-                    f"the image {spec.image_id} is not in {self._title} any more", remedy="run `invoke build`"
+                    f"the image {spec.image_id} is not in {self._title} any more",
+                    remedy=f"run `{self._build_line(spec.trial.asked.environment)}`",
                 ) from None
         handle = Handle(engine=self.name, container=str(made["Id"]), log=LOG)
         try:

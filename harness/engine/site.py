@@ -55,6 +55,9 @@ SharedPath = Annotated[Line, AfterValidator(_absolute)]
 """A path that is the same on every node."""
 
 
+SCRATCH = "/tmp"
+
+
 class Mount(Model):
     """A folder of the nodes that trials in containers see, read-only unless it says otherwise."""
 
@@ -99,9 +102,11 @@ class Site(Model):
     """Of a trial on processors alone: of each of its processes."""
     memory_per_node: Annotated[Line, Field(pattern=r"^[0-9]+[KMGT]?$")] | None = None
     exclusive: bool = False
-    """Each job has its nodes alone: no other job disturbs what it measures."""
+    """Each job has its nodes alone: no other job disturbs what it measures. Else jobs go one by one."""
     array_at_once: Annotated[int, Field(ge=1)] | None = None
-    """How many repeats of a variant may run at the same time; null leaves it to the scheduler."""
+    """How many repeats of a variant may run at the same time, and other variants' beside them."""
+    arrays: bool = True
+    """Whether repeats of a variant are one array; some sites have none."""
     lines: tuple[Annotated[Line, AfterValidator(_option)], ...] = ()
     """Further options of sbatch, such as --constraint=a100."""
     modules: tuple[Line, ...] = ()
@@ -113,6 +118,10 @@ class Site(Model):
     image: SharedPath | None = None
     """Of a container: a SIF for Apptainer, a squashfs for Pyxis. Null: made from the image by its digest."""
     mounts: tuple[Mount, ...] = ()
+    scratch: SharedPath = SCRATCH
+    """A folder of each node's own disk, in which a trial has its temporary files."""
+    infiniband: bool = True
+    """Whether trials over several nodes meet over InfiniBand where nodes have it."""
     python: SharedPath | None = None
     """The interpreter with gpudyno on the nodes; null: the one that submits."""
     ask_every_seconds: Annotated[float, Field(ge=0)] = 30.0
@@ -121,6 +130,11 @@ class Site(Model):
     """What starts the processes of a trial on several devices: one task on each node, or a task for each."""
     network_interface: Annotated[Line, Field(pattern=r"^[A-Za-z0-9_.:-]{1,32}$")] | None = None
     """Over which the processes of several nodes meet, such as ib0; null: that of the node's name."""
+
+    @property
+    def one_by_one(self) -> bool:
+        """Whether a job waits for the one before it, with which it might share a node."""
+        return not self.exclusive and self.array_at_once is None
 
     @property
     def time_limit_seconds(self) -> float | None:

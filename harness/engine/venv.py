@@ -92,7 +92,7 @@ class VenvEngine(Processes):
         if reasons is None:
             raise NotBuilt(
                 f"the environment of image '{image.name}' is not built",
-                remedy=f"run `invoke build --image {image.name}`",
+                remedy=f"run `invoke build --image {image.name} --engine venv`",
             )
         interpreter = folder / "bin" / "python"
         return Built(self._environment(image, reasons), interpreter)

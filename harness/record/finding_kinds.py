@@ -278,6 +278,12 @@ _SESSION = {
         "changed within the session",
         "{what} changed within the session: {before} → {after}",
     ),
+    "clock-behind": _row(
+        "warn",
+        "nobody",
+        "began before it was asked",
+        "it began {behind_seconds:.0f} s before it was asked for: a clock is wrong",
+    ),
     "late-exit": _row(
         "note",
         "trial",

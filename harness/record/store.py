@@ -184,13 +184,13 @@ def _disk_errors(path: Path) -> Iterator[None]:
     except FileExistsError:
         raise UserError(
             f"'{path.name}' is already in '{path.parent.name}' and is never overwritten",
-            remedy="start a new session with `invoke run --new-session`",
+            remedy="give the same line with --new-session",
         ) from None
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise NoSpace(
                 f"the disk is full: '{path.name}' could not be written (nothing half-written is left)",
-                remedy="free some space (`invoke build --clean` lists some), then `invoke run` goes on",
+                remedy="free some space (`invoke build --clean` lists some), then the same line goes on",
             ) from None
         error.filename = error.filename or str(path)
         raise

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
 from functools import cache
 from pathlib import Path
 
@@ -10,13 +11,15 @@ from harness.engine.base import Exit
 from harness.engine.local import FLOOD_BYTES, LOG, keep_end
 from harness.image.catalog import load_images
 from harness.image.lock import lock_packages
-from harness.record import Record, Session, store
+from harness.record import Record, Session, finding, store
 from harness.run import assemble, ledger
 from harness.run.assemble import Started
 from harness.telemetry import recorder
 from harness.units import size
 
 SAID_LINES = 6
+CLOCKS_APART_SECONDS = 1.0
+"""What clocks that are set over a network may differ."""
 
 
 def conclude(
@@ -30,10 +33,11 @@ def conclude(
     earlier: Iterable[Record],
     wall_seconds: float,
     timed_out: bool = False,
+    asked_at: datetime | None = None,
 ) -> Record:
     """Writes the record of an attempt that took `wall_seconds`; raises as store.write_record does.
 
-    `earlier` are the session's records by now.
+    `earlier` are the session's records by now; `asked_at` is when its job was sent, where that is no session.
     """
     environment = started.environment
     locked, over_base = _locked(root, environment.image) if environment.lock_sha256 else (None, False)
@@ -47,7 +51,8 @@ def conclude(
         timed_out=timed_out,
     )
     recorder.stop(work)
-    record = assemble.judged(_with_changes(earlier, recorder.added(made, work)))
+    watched = _with_clock(asked_at or opened.started_at, recorder.added(made, work))
+    record = assemble.judged(_with_changes(earlier, watched))
     store.write_record(root, opened, record)
     ledger.trial_ended(root, opened, record, say)
     if (printed := keep_end(work / LOG, 2 * FLOOD_BYTES)) > FLOOD_BYTES:
@@ -69,6 +74,15 @@ def _say_log(log: str, work: Path, say: Callable[[str], None]) -> None:
     last = [line.rstrip() for line in log.splitlines() if line.strip()][-SAID_LINES:]
     if last:
         say("\n".join((f"the end of its log, {work / LOG}:", *(f"  {line[:200]}" for line in last))))
+
+
+def _with_clock(asked_at: datetime, record: Record) -> Record:
+    """Adds a warning where it begins before it was asked for, as on a node whose clock is behind."""
+    behind_seconds = (asked_at - record.started_at).total_seconds()
+    if behind_seconds < CLOCKS_APART_SECONDS:
+        return record
+    found = finding("clock-behind", behind_seconds=behind_seconds)
+    return record.model_copy(update={"warnings": (*record.warnings, found)})
 
 
 def _with_changes(earlier: Iterable[Record], record: Record) -> Record:

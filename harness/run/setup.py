@@ -190,12 +190,16 @@ def revision(root: Path) -> tuple[str | None, bool | None]:
 
 
 def resolve_data(
-    setup: RunSetup, progress: FetchProgress, *, allow_generated: bool | None = None
+    setup: RunSetup,
+    progress: FetchProgress,
+    *,
+    allow_generated: bool | None = None,
+    fetching: bool = True,
 ) -> dict[str, fetch.Resolved]:
     """Where each data set and each weight file of the plan is, fetching what is missing.
 
     Weights that cannot be had leave random ones, which the records say; data that cannot be had is
-    generated where the plan allows it, else the error is raised.
+    generated where the plan allows it, else the error is raised. Without `fetching`, where it would be.
     """
     kind = setup.selection.kind
     allowed = setup.plan.generated_data if allow_generated is None else allow_generated
@@ -205,6 +209,7 @@ def resolve_data(
         allow_generated=allowed,
         deadline_seconds=setup.settings.data_seconds,
         progress=progress,
+        fetching=fetching,
     )
     weights = [f"weights-{model}" for model in plan.pretrained_models(setup.plan, kind)]
     generated = any(answer.source == "generated" for answer in resolved.values())
@@ -214,6 +219,7 @@ def resolve_data(
         allow_generated=True,
         deadline_seconds=0.0 if generated else setup.settings.data_seconds,
         progress=progress,
+        fetching=fetching,
     )
     folders = data_folders(setup.settings, setup.root)
     needed = {measure.file for measure in setup.plan.measure if kind in measure.devices}

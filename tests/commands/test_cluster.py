@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
+import re
+import secrets
+import shlex
 import subprocess
 import sys
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
 
-from harness.errors import Busy, NoEngine
+from harness.errors import Busy, NoEngine, UserError
 from harness.record import Load, store
 from harness.run.jobs import follow, never_started, node
 from harness.run.jobs import submission as kept
@@ -25,6 +30,14 @@ def _a_machine_that_is_read_at_once(tmp_path, monkeypatch):
         monkeypatch.setattr(module, "look", lambda label: (clone.MACHINE, {}))
     monkeypatch.setattr(node, "load", Load)
     monkeypatch.setattr(os, "fsync", lambda handle: None)
+
+
+class Behind(datetime):
+    """The clock of a node that is an hour behind."""
+
+    @classmethod
+    def now(cls, tz=None):
+        return datetime.now(tz) - timedelta(hours=1)
 
 
 MANY = """
@@ -204,6 +217,130 @@ def test_a_job_that_is_cancelled_while_it_waits_leaves_a_record_that_says_so(tmp
 def test_an_answer_of_a_scheduler_that_was_cut_short_is_asked_for_again(tmp_path):
     scheduler = FakeScheduler()
     follow.ask(tmp_path, scheduler, 30.0)
-    (tmp_path / "results" / ".state" / "jobs" / "asked.json").write_text('{"asked_at": ')
+    (tmp_path / "results" / ".state" / "jobs" / f"asked-{os.getuid()}.json").write_text('{"asked_at": ')
     follow.ask(tmp_path, scheduler, 30.0)
     assert scheduler.asked == 2
+
+
+def test_a_user_neither_follows_nor_sends_again_what_another_sent_from_the_same_clone(
+    tmp_path, monkeypatch, capsys
+):
+    scheduler = FakeScheduler(waits=True)
+    bench = cluster.bench(tmp_path / "clone", scheduler, repeats=1)
+    monkeypatch.setattr(kept, "user", lambda: "alice")
+    bench.submit()
+    others = FakeScheduler(waits=True)
+    bob = dataclasses.replace(bench, scheduler=others)
+    monkeypatch.setattr(kept, "user", lambda: "bob")
+    bob.collect(wait=True)
+    bob.cancel()
+    with pytest.raises(UserError, match="alice has sent plan 'mine' from this clone"):
+        bob.submit()
+    assert (bob.ends(), others.sent, len(scheduler.waiting)) == ([], 0, 2)
+    assert capsys.readouterr().out.count("alice alone can follow it") == 2
+    bob.submit(new_session=True)
+    assert others.sent == 2
+    others.waits = scheduler.waits = False
+    bob.collect()
+    monkeypatch.setattr(kept, "user", lambda: "alice")
+    bench.collect()
+    assert bench.ends() == ["ok"] * 4
+    assert kept.all_open(bench.root) == ()
+
+
+def test_jobs_that_run_when_a_new_session_begins_are_still_followed_collected_and_ended(tmp_path, capsys):
+    scheduler = FakeScheduler(waits=True)
+    bench = cluster.bench(tmp_path / "clone", scheduler, repeats=1)
+    bench.submit()
+    bench.submit(new_session=True)
+    first, second = kept.all_open(bench.root)
+    bench.status()
+    said = capsys.readouterr().out
+    assert f"submission {first.id}, plan" in said and f"submission {second.id}, plan" in said
+    assert bench.jobs() == [1, 2, 3, 4]
+    bench.submit()
+    assert scheduler.sent == 4
+    scheduler.waiting = [waits for waits in scheduler.waiting if waits[0] != 2]
+    scheduler.waits = False
+    bench.collect()
+    assert bench.ends() == ["engine-gone", *["ok"] * 3]
+    assert "a later submission of the plan has" in capsys.readouterr().out
+    assert kept.all_open(bench.root) == ()
+    bench.submit()
+    bench.submit(new_session=True)
+    scheduler.waits = True
+    bench.cancel()
+    assert second.id not in [each.id for each in kept.all_open(bench.root)] and scheduler.waiting == []
+
+
+def test_the_line_that_sends_the_rest_repeats_the_plan_and_the_options_that_it_speaks_of(tmp_path, capsys):
+    scheduler = FakeScheduler(waits=True)
+    bench = cluster.bench(tmp_path / "clone", scheduler, repeats=1)
+    (bench.root / "gpu.toml").write_text((bench.root / "site.toml").read_text())
+    bench.submit(site=str(bench.root / "gpu.toml"), nodes=2)
+    bench.cancel()
+    bench.collect()
+    options = ("--python", sys.executable, "--site", str(bench.root / "gpu.toml"), "--nodes", "2")
+    line = shlex.join(("invoke", "submit", "--plan", "mine", *options))
+    assert f"2 trials left, 2 of them in no job (`{line}` sends them)" in capsys.readouterr().out
+
+
+def test_a_job_whose_number_cannot_be_read_is_found_by_its_name_and_sent_no_second_time(tmp_path, capsys):
+    scheduler = FakeScheduler(waits=True, unread_at=1)
+    bench = cluster.bench(tmp_path / "clone", scheduler, repeats=1)
+    bench.submit()
+    assert "by its name it is job 1" in capsys.readouterr().out
+    assert bench.jobs() == [1, 2]
+    scheduler.waits = False
+    bench.collect()
+    assert (scheduler.sent, bench.ends()) == (2, ["ok"] * 2)
+
+
+def scripts(said: str) -> list[str]:
+    """Without the numbers of submissions and of jobs, which are not known beforehand."""
+    parts = said.split("#!/bin/bash")[1:]
+    return [re.sub(r"\d{8}-[0-9a-f]{6}|JOB\d+|(?<=afterany:)\d+", "N", part).rstrip("\n") for part in parts]
+
+
+@pytest.mark.parametrize("site", ["", "arrays = false", "scratch = '/local'\ncommands = ['module load x']"])
+@pytest.mark.parametrize("at_once", [True, False])
+def test_the_script_that_is_shown_is_the_script_that_is_sent(tmp_path, capsys, monkeypatch, site, at_once):
+    # The order of the trials is drawn for each line.
+    monkeypatch.setattr(secrets, "randbelow", lambda below: 7)
+    bench = cluster.bench(tmp_path / "clone", FakeScheduler(), site=site, at_once=at_once, repeats=3)
+    bench.submit(dry_run=True)
+    shown = scripts(capsys.readouterr().out)
+    assert list(bench.root.glob("results/.state/jobs/*/batch-*")) == []
+    bench.submit()
+    (submission,) = kept.all_open(bench.root)
+    folder = kept.folder(bench.root, submission.id)
+    sent = [folder / f"batch-{number}.sh" for number in range(1, len(submission.batches) + 1)]
+    text = "".join(path.read_text() for path in sent)
+    assert shown == scripts(text)
+    assert len(shown) == (6 if "arrays" in site else 2)
+    assert ("--array" in text) == ("arrays" not in site)
+    assert ("#!/bin/bash -l" in text) == ("module load" in text)
+    assert ("afterany:" in text) == (not at_once)
+    assert ("%1\n" in text) == (not at_once and "arrays" not in site)
+
+
+def test_a_dry_run_of_an_open_plan_shows_only_what_is_not_under_way(tmp_path, capsys):
+    bench = cluster.bench(tmp_path / "clone", FakeScheduler(waits=True), repeats=1)
+    bench.submit()
+    capsys.readouterr()
+    bench.submit(dry_run=True)
+    assert scripts(capsys.readouterr().out) == []
+
+
+def test_a_record_that_begins_before_its_job_was_sent_says_how_far_its_clock_is_behind(tmp_path, monkeypatch):
+    monkeypatch.setattr(kept, "datetime", Behind)
+    bench = cluster.bench(tmp_path / "clone", FakeScheduler(), repeats=1)
+    bench.submit()
+    bench.collect()
+    found = [
+        finding.data
+        for record in bench.records()
+        for finding in record.warnings
+        if finding.name == "clock-behind"
+    ]
+    assert [3590 < data["behind_seconds"] < 3601 for data in found] == [True, True]

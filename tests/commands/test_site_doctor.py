@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from commands.site import doctor as site_doctor
-from harness.engine.base import Scheduler, TaskState
+from harness.engine.base import JobId, Scheduler, TaskState
 from harness.errors import MachineError, NoEngine
 from harness.record import Load
 from harness.run.jobs import node
@@ -126,7 +126,7 @@ def test_a_job_that_still_waits_when_the_time_is_over_is_cancelled(tmp_path, cap
     said = told(tmp_path, scheduler, capsys)
     (problem,) = lines(said, "PROBLEM")
     assert problem.startswith("write-back: job 1 had not begun after 1 s: PENDING (Resources)")
-    assert scheduler.cancelled == [1]
+    assert scheduler.cancelled == [JobId(1)]
 
 
 class Nowhere(FakeScheduler):

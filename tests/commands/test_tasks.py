@@ -114,4 +114,7 @@ def test_run_without_building_says_what_is_not_built(state, tmp_path):
         check=False,
     )
     assert done.returncode == 2, done.stderr
-    assert "the environment of image 'cpu' is not built; run `invoke build --image cpu`" in done.stderr
+    assert (
+        "the environment of image 'cpu' is not built; run `invoke build --image cpu --engine venv`"
+        in done.stderr
+    )

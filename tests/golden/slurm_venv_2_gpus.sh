@@ -4,7 +4,7 @@
 # jobs, edit the template harness/engine/slurm/job.sh; to change these alone, edit this file and send it yourself.
 #SBATCH --job-name=gpudyno-20261122-0a1b2c-1
 #SBATCH --output=/home/me/gpudyno/results/.state/jobs/20261122-0a1b2c/log-%A_%a.txt
-#SBATCH --array=0-2
+#SBATCH --array=0-2%1
 #SBATCH --partition=gpu
 #SBATCH --account=a-project
 #SBATCH --nodes=1

@@ -14,7 +14,7 @@ from harness.run.jobs import submission as kept
 from harness.settings import Settings
 from tests.helpers import ROOT, clone
 
-SITE = "ask_every_seconds = 0\n{more}\n"
+SITE = "ask_every_seconds = 0\n{most}\n{more}\n"
 DEEP = """
 name = "deep"
 title = "paths"
@@ -86,9 +86,11 @@ class Bench:
         ]
 
 
-def bench(folder: Path, scheduler: Scheduler, *, site: str = "", **plan: object) -> Bench:
-    """A clone of stand-in trials; `site` is more of its profile."""
+def bench(
+    folder: Path, scheduler: Scheduler, *, site: str = "", at_once: bool = True, **plan: object
+) -> Bench:
+    """A clone of stand-in trials; `site` is more of its profile. Without `at_once` jobs go one by one."""
     root = clone.make(folder, **plan)
     (root / "harness").symlink_to(ROOT / "harness")
-    (root / "site.toml").write_text(SITE.format(more=site))
+    (root / "site.toml").write_text(SITE.format(more=site, most="array_at_once = 9" if at_once else ""))
     return Bench(root, scheduler)

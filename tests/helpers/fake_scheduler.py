@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import random
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from harness.engine.base import SchedulerState, TaskState
+from harness.engine.base import JobId, SchedulerState, TaskState, Unread
 from harness.engine.slurm.scheduler import Slurm
 from harness.errors import NoEngine
 from harness.run.jobs import node
@@ -34,6 +34,8 @@ class FakeScheduler:
     wrong_share: float = 0.0
     cut_short_at: int | None = None
     """The batch at which the line that sends is cut short, its job being accepted."""
+    unread_at: int | None = None
+    """The batch of which the answer cannot be read."""
     waits: bool = False
     """Nothing is run: all that was sent waits."""
     random: random.Random = field(default_factory=lambda: random.Random(7))
@@ -47,7 +49,11 @@ class FakeScheduler:
         """It has none."""
         return None
 
-    def send(self, script: Path) -> int:
+    def clusters(self, lines: Sequence[str]) -> tuple[str, ...]:
+        """As SLURM's, without a user's variables."""
+        return Slurm({}).clusters(lines)
+
+    def send(self, script: Path, clusters: Sequence[str]) -> JobId:
         """Reads the script as far as a scheduler and bash would."""
         text = script.read_text()
         name = re.search(r"--job-name=(\S+)", text)
@@ -58,11 +64,13 @@ class FakeScheduler:
         pairs = zip(trials[1].split(), attempts[1].split(), strict=True)
         for task, (trial, attempt) in enumerate(pairs):
             self.waiting.append((self.sent, task, name[1], script.parent, trial, int(attempt)))
+        if self.sent == self.unread_at:
+            raise Unread("an answer that names no one job")
         if self.sent == self.cut_short_at:
             raise NoEngine("the line was cut short")
-        return self.sent
+        return JobId(self.sent)
 
-    def states(self) -> tuple[TaskState, ...]:
+    def states(self, clusters: Collection[str | None]) -> tuple[TaskState, ...]:
         """What it tells, once all that waits has run."""
         self.asked += 1
         if self.waits:
@@ -72,15 +80,15 @@ class FakeScheduler:
         self.waiting.clear()
         return tuple(self.told_states)
 
-    def accounted(self, jobs: Sequence[int]) -> dict[tuple[int, int], SchedulerState]:
+    def accounted(self, jobs: Collection[JobId]) -> dict[tuple[JobId, int], SchedulerState]:
         """No accounting runs."""
         return {}
 
-    def cancel(self, jobs: Sequence[int]) -> None:
+    def cancel(self, jobs: Collection[JobId]) -> None:
         """Forgets what waits of these jobs."""
-        self.waiting = [waits for waits in self.waiting if waits[0] not in jobs]
+        self.waiting = [waits for waits in self.waiting if JobId(waits[0]) not in jobs]
 
-    def nodes(self, partition: str | None) -> tuple[str, ...]:
+    def nodes(self, partition: str | None, clusters: Sequence[str]) -> tuple[str, ...]:
         """Two."""
         return ("n1", "n2")
 

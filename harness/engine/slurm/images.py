@@ -22,6 +22,10 @@ class SiteImage(ApptainerEngine):
 
     file: Path = Path()
 
+    def at_hand(self, image: Image) -> bool:
+        """Whether the file is there."""
+        return self.file.is_file()
+
     def steps(self, image: Image) -> tuple[BuildStep, ...]:
         """Nothing is made: the site has it."""
         return (BuildStep("the site's file of the image", str(self.file)),)

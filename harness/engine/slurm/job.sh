@@ -1,4 +1,4 @@
-#!/bin/bash{{ " -l" if modules }}
+#!/bin/bash{{ " -l" if modules or commands }}
 # {{ title }}
 # Written by `invoke submit`, which sends it by sbatch. To change the jobs of a site, edit its profile; to change all
 # jobs, edit the template harness/engine/slurm/job.sh; to change these alone, edit this file and send it yourself.
@@ -27,7 +27,7 @@ module load {{ line }}
 # One task on each node. On the first it says which process is the trial's, so that the telemetry knows its own.
 {% endif -%}
 task='
-{%- if runtime == "none" %}
+{%- if runtime != "pyxis" %}
 {%- if rank_by_rank %}
 export TMPDIR=$TMPDIR.$SLURM_LOCALID
 {%- endif %}
@@ -35,6 +35,10 @@ mkdir -p "$TMPDIR"
 {%- endif %}
 [ "${SLURM_NODEID:-0}" != 0 ] || echo $$ >>"$GPUDYNO_PIDS"
 {%- if runtime == "apptainer" %}
+export APPTAINER_WORKDIR=$TMPDIR
+{%- if infiniband %}
+[ ! -d /dev/infiniband ] || export APPTAINER_BIND=${APPTAINER_BIND:+$APPTAINER_BIND,}/dev/infiniband
+{%- endif %}
 export APPTAINERENV_GPUDYNO_NODE=${SLURM_{{ "PROCID" if rank_by_rank else "NODEID" }}:-0}
 {%- if rank_by_rank %}
 export APPTAINERENV_GPUDYNO_LOCAL=$SLURM_LOCALID
@@ -49,7 +53,7 @@ export GPUDYNO_LOCAL=$SLURM_LOCALID
 {%- endif %}
 {%- endif %}
 "$@"
-{%- if runtime == "none" %}
+{%- if runtime != "pyxis" %}
 code=$?
 rm -rf "$TMPDIR"
 exit "$code"
@@ -65,8 +69,8 @@ run() (
 {%- for name, value in variables %}
     export {{ name }}={{ value }}
 {%- endfor %}
-{%- if runtime == "none" %}
-    export TMPDIR=/tmp/gpudyno-${SLURM_JOB_ID:-$$}
+{%- if runtime != "pyxis" %}
+    export TMPDIR={{ scratch }}/gpudyno-${SLURM_JOB_ID:-$$}
 {%- endif %}
 {%- if card_variable %}
     [ -z "$card" ] || export {{ card_variable }}="$card"

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from harness.engine.base import SchedulerState, Standing, TaskState
+from harness.engine.base import JobId, SchedulerState, Standing, TaskState, Unread
 from harness.errors import NoEngine, UserError
 from harness.record.result import Reason
 
@@ -36,6 +36,14 @@ _CUT = re.compile(
     re.M,
 )
 _NUMBER = re.compile(r"[0-9]{1,18}")
+_SENT = re.compile(
+    r"(?:Submitted batch job )?(?P<number>[0-9]{1,18})"
+    r"(?:;(?P<cluster>[A-Za-z0-9_.-]+)| on cluster (?P<named>[A-Za-z0-9_.-]+))?"
+)
+"""One line of sbatch's answer, with --parsable and without: a site's wrapper may drop that and say more."""
+_CLUSTERS = re.compile(r"(?:--clusters?[= ]|-M[= ]?) *(\S+)")
+_HEAD = "CLUSTER:"
+"""What stands above the answer of each cluster that is named."""
 _OUT_OF_MEMORY = re.compile(r"\bdetected \d+ oom[-_]kill event", re.IGNORECASE)
 _WHY: Mapping[str, Reason] = {
     "TIME LIMIT": "timeout",
@@ -69,46 +77,62 @@ class Slurm:
         """Such as "slurm-wlm 22.05.8"."""
         return self._asked("squeue", "--version").strip() or None
 
-    def send(self, script: Path) -> int:
-        """The job's number; what sbatch refuses is the user's to mend."""
-        code, told, error = self._run("sbatch", "--parsable", str(script))
+    def clusters(self, lines: Sequence[str]) -> tuple[str, ...]:
+        """Those that the options name, else the user's variables; a directive would not go before these."""
+        named = [match[1] for line in lines if (match := _CLUSTERS.fullmatch(line))]
+        variables = (self.environ.get(name) for name in ("SBATCH_CLUSTERS", "SLURM_CLUSTERS"))
+        asked = next(filter(None, (*named[-1:], *variables)), "")
+        return tuple(filter(None, asked.split(",")))
+
+    def send(self, script: Path, clusters: Sequence[str]) -> JobId:
+        """The job's number and cluster; what sbatch refuses is the user's to mend."""
+        code, told, error = self._run("sbatch", "--parsable", *_on(",".join(clusters)), str(script))
         if code != 0:
             why = _last_line(error)
             raise UserError(
                 f"sbatch refused '{script.name}': {why}", remedy="change the site profile, or the script"
             )
-        number = "".join(told.split()[-1:]).partition(";")[0]
-        if not _NUMBER.fullmatch(number):
-            raise NoEngine(
-                f"sbatch took '{script.name}' and answered {told[:80]!r}, which is no number of a job",
-                remedy="look for the job with squeue, and cancel it",
-            )
-        return int(number)
+        lines = (_SENT.fullmatch(line.strip()) for line in told.splitlines())
+        found = {JobId(int(match["number"]), match["cluster"] or match["named"]) for match in lines if match}
+        if len(found) != 1:
+            raise Unread(f"sbatch took '{script.name}' and answered {told[:80]!r}, which names no one job")
+        return found.pop()
 
-    def states(self) -> tuple[TaskState, ...]:
-        """One squeue for all jobs, those included that ended a short while ago."""
+    def states(self, clusters: Collection[str | None]) -> tuple[TaskState, ...]:
+        """One squeue for all jobs of a cluster, those included that ended a short while ago."""
         columns = ",".join([*(f"{name}:{width}" for name, width in _WIDTHS.items()), "Reason:80"])
-        told = self._asked("squeue", "--me", "--states=all", "--array", "--noheader", f"--Format={columns}")
-        return tuple(_state(line) for line in told.split("\n") if line.strip())
+        words = ("squeue", "--me", "--states=all", "--array", "--noheader", f"--Format={columns}")
+        return tuple(
+            _state(line, cluster)
+            for cluster in sorted(clusters, key=str)
+            for line in self._asked(*words, *_on(cluster)).split("\n")
+            if line.strip() and not line.startswith(_HEAD)
+        )
 
-    def accounted(self, jobs: Sequence[int]) -> dict[tuple[int, int], SchedulerState]:
+    def accounted(self, jobs: Collection[JobId]) -> dict[tuple[JobId, int], SchedulerState]:
         """By sacct, where accounting runs."""
         words = ("sacct", "--allocations", "--noheader", "--parsable2", "--format=JobID,State")
-        code, told, _ = self._run(*words, f"--jobs={','.join(map(str, jobs))}")
-        return {} if code != 0 else dict(filter(None, map(_accounted, told.splitlines())))
+        found: dict[tuple[JobId, int], SchedulerState] = {}
+        for cluster, numbers in _by_cluster(jobs):
+            code, told, _ = self._run(*words, *_on(cluster), f"--jobs={','.join(numbers)}")
+            lines = told.splitlines() if code == 0 else ()
+            found |= dict(filter(None, (_accounted(line, cluster) for line in lines)))
+        return found
 
-    def cancel(self, jobs: Sequence[int]) -> None:
+    def cancel(self, jobs: Collection[JobId]) -> None:
         """By scancel."""
-        if jobs:
-            self._asked("scancel", "--quiet", *map(str, jobs))
+        for cluster, numbers in _by_cluster(jobs):
+            self._asked("scancel", "--quiet", *_on(cluster), *numbers)
 
-    def nodes(self, partition: str | None) -> tuple[str, ...]:
+    def nodes(self, partition: str | None, clusters: Sequence[str]) -> tuple[str, ...]:
         """Those that are neither down nor drained."""
-        words = ["sinfo", "--Node", "--noheader", "--responding", "--format=%N %T"]
+        words = ["sinfo", "--Node", "--noheader", "--responding", "--format=%N %T", *_on(",".join(clusters))]
         words += [f"--partition={partition}"] if partition else []
         pairs = (line.split() for line in self._asked(*words).splitlines())
         able = [
-            pair[0] for pair in pairs if len(pair) == 2 and not pair[1].startswith(("down", "drain", "fail"))
+            pair[0]
+            for pair in pairs
+            if len(pair) == 2 and pair[0] != _HEAD and not pair[1].startswith(("down", "drain", "fail"))
         ]
         return tuple(dict.fromkeys(able))
 
@@ -151,7 +175,16 @@ class Slurm:
         return done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
 
 
-def _state(line: str) -> TaskState:
+def _on(clusters: str | None) -> tuple[str, ...]:
+    return (f"--clusters={clusters}",) if clusters else ()
+
+
+def _by_cluster(jobs: Collection[JobId]) -> Iterator[tuple[str | None, tuple[str, ...]]]:
+    for cluster in sorted({job.cluster for job in jobs}, key=str):
+        yield cluster, tuple(str(job.number) for job in sorted(jobs, key=str) if job.cluster == cluster)
+
+
+def _state(line: str, cluster: str | None) -> TaskState:
     values: dict[str, str] = {}
     at = 0
     for name, width in _WIDTHS.items():
@@ -164,6 +197,7 @@ def _state(line: str) -> TaskState:
     shown = state if reason in ("", "None") else f"{state} ({reason})"
     return TaskState(
         job=int(values["ArrayJobID"]),
+        cluster=cluster,
         task=_number(values["ArrayTaskID"]),
         name=values["Name"],
         standing=standing,
@@ -174,14 +208,16 @@ def _state(line: str) -> TaskState:
     )
 
 
-def _accounted(line: str) -> tuple[tuple[int, int], SchedulerState] | None:
+def _accounted(line: str, cluster: str | None) -> tuple[tuple[JobId, int], SchedulerState] | None:
     """One line of sacct, such as 12_3|CANCELLED by 1000; none for a job that ended by itself."""
     place, _, state = line.partition("|")
     job, _, task = place.partition("_")
     cause = _CAUSES.get(state.partition(" ")[0])
     if cause is None or not _NUMBER.fullmatch(job):
         return None
-    return (int(job), _number(task)), SchedulerState(cause, f"SLURM's accounting says {state}")
+    return (JobId(int(job), cluster), _number(task)), SchedulerState(
+        cause, f"SLURM's accounting says {state}"
+    )
 
 
 def _number(text: str) -> int:

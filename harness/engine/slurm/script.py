@@ -14,7 +14,7 @@ from jinja2 import Environment, StrictUndefined, Template
 from harness.engine import container
 from harness.engine.apptainer import exec_line
 from harness.engine.container import RunSpec
-from harness.engine.site import Site, one_line
+from harness.engine.site import SCRATCH, Site, one_line
 from harness.errors import UserError
 
 TEMPLATE = Path(__file__).with_name("job.sh")
@@ -102,7 +102,9 @@ def script(batch: Batch, site: Site) -> str:
         else [],
         "variables": [(name, _quoted(value)) for name, value in sorted(variables.items())],
         "card_variable": _card_variable(batch, site),
-        "srun": _srun(batch, site, placed),
+        "srun": _srun(batch, site, placed, variables),
+        "scratch": _quoted(site.scratch),
+        "infiniband": site.infiniband and placed.nodes > 1,
         "shell": "sh" if site.runtime == "pyxis" else "bash",
         "command": [_quoted(word) for word in words],
         "rank_by_rank": placed.tasks > 1,
@@ -145,7 +147,8 @@ def _options(batch: Batch, site: Site, placed: Spread) -> list[str]:
     """The lines after #SBATCH."""
     devices = site.gpus_per_node or 1 if batch.node else placed.on_each
     many = batch.node is None and len(batch.trials) > 1
-    at_once = f"%{site.array_at_once}" if site.array_at_once else ""
+    most = 1 if site.one_by_one else site.array_at_once
+    at_once = f"%{most}" if most else ""
     given = {
         "job-name": batch.name,
         "output": str(batch.jobs / ("log-%A_%a.txt" if many else "log-%j_0.txt")),
@@ -190,7 +193,7 @@ def _for_sbatch(value: str) -> str:
     return f'"{escaped}"'
 
 
-def _srun(batch: Batch, site: Site, placed: Spread) -> list[str]:
+def _srun(batch: Batch, site: Site, placed: Spread, variables: Mapping[str, str]) -> list[str]:
     words = ["srun", f"--nodes={placed.nodes}", f"--ntasks={placed.nodes * placed.tasks}"]
     words += [f"--ntasks-per-node={placed.tasks}"]
     words += ["--kill-on-bad-exit=1", "--export=ALL"]
@@ -200,9 +203,12 @@ def _srun(batch: Batch, site: Site, placed: Spread) -> list[str]:
             f"{m.source}:{m.target}{':ro' if m.read_only else ''}" for m in container.mounts(batch.spec)
         ]
         mounts += [mount.word for mount in site.mounts]
+        mounts += [f"{site.scratch}:/tmp"] if site.scratch != SCRATCH else []
         words += [f"--container-image={_quoted(_image(batch.spec))}", "--container-readonly"]
         words += [f"--container-mounts={_quoted(','.join(mounts))}"]
         words += ["--container-workdir=/tmp", "--no-container-mount-home"]
+        # The image's own value of a variable would go before the job's.
+        words += [f"--container-env={','.join(sorted(variables))}"]
     return words
 
 
@@ -232,6 +238,7 @@ def _command(spec: RunSpec, site: Site, placed: Spread) -> tuple[Sequence[str], 
     if placed.nodes > 1:
         # Several nodes meet over their network, not over a node's own loop.
         del variables[f"{prefix}GLOO_SOCKET_IFNAME"]
+        variables |= {} if site.infiniband else {f"{prefix}NCCL_IB_DISABLE": "1"}
     if placed.nodes * placed.tasks > 1:
         variables |= {f"{prefix}{name}": value for name, value in _meeting(site, placed).items()}
     return words, variables
@@ -242,12 +249,18 @@ def _contained(spec: RunSpec, site: Site, placed: Spread) -> tuple[Sequence[str]
         start = (spec.program, f"/workloads/{container.workload_file(spec)}")
         return start, {**container.inside(spec, own_devices=False), "GPUDYNO_PIDS": "/out/pids"}
     words, variables = exec_line(spec, Path(_image(spec)), "apptainer", root=False)
+    # The folder on a shared disk that it names would be one for all nodes: each task names its own.
+    words = _without(words, "--workdir", 2)
     if placed.nodes * placed.tasks > 1:
-        at = words.index("--net")
-        words = (*words[:at], *words[at + 3 :])
+        words = _without(words, "--net", 3)
     at = words.index(_image(spec))
     own = (part for mount in site.mounts for part in ("--bind", mount.word))
     return (*words[:at], *own, *words[at:]), {**variables, "GPUDYNO_PIDS": f"{WORK}/out/pids"}
+
+
+def _without(words: Sequence[str], option: str, count: int) -> tuple[str, ...]:
+    at = words.index(option)
+    return (*words[:at], *words[at + count :])
 
 
 def _meeting(site: Site, placed: Spread) -> dict[str, str]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.engine.base import Exit, Scheduler, SchedulerState
+from harness.engine.base import Exit, JobId, Scheduler, SchedulerState
 from harness.errors import RecordError
 from harness.record import Record, Session, store
 from harness.record.ledger import parse_ledger
@@ -31,6 +31,8 @@ class Collected:
     missing: tuple[session.Missing, ...]
     """Trials that the plan lacks, whether or not a job of theirs is under way."""
     places: tuple[Place, ...]
+    replaced: bool = False
+    """A later submission goes on in its place."""
 
     @property
     def in_flight(self) -> frozenset[str]:
@@ -66,12 +68,12 @@ def collect(root: Path, submission: Submission, scheduler: Scheduler, answer: An
 
 def _accounted(
     scheduler: Scheduler, over: Sequence[tuple[Place, Attempt]], found: Sequence[Place]
-) -> Mapping[tuple[int, int], SchedulerState]:
+) -> Mapping[tuple[JobId, int], SchedulerState]:
     """What accounting knows of the jobs that their scheduler forgot and that told nothing themselves."""
     silent = [place for place, attempt in over if attempt.code is None]
     silent += [place for place in found if not (place.attempts or place.in_flight or place.batch.by_hand)]
-    forgotten = {place.batch.job for place in silent if place.state is None and place.batch.job is not None}
-    return scheduler.accounted(sorted(forgotten)) if forgotten else {}
+    forgotten = {place.batch.id for place in silent if place.state is None and place.batch.id is not None}
+    return scheduler.accounted(forgotten) if forgotten else {}
 
 
 def _started(work: Path) -> Started | None:
@@ -137,6 +139,7 @@ class _Home:
             say,
             earlier=self.records,
             wall_seconds=max(0.0, elapsed.total_seconds()),
+            asked_at=attempt.batch.sent_at,
         )
         self.records.append(record)
         return record
@@ -172,13 +175,15 @@ def records_of(root: Path, submission: Submission) -> tuple[Record, ...]:
 def _stand(
     root: Path, submission: Submission, new: tuple[Record, ...], found: tuple[Place, ...]
 ) -> Collected:
-    """What is missing now; a plan that lacks nothing is complete."""
+    """What is missing now. It is closed where that is nothing, or is another's and no job is under way."""
     records = records_of(root, submission)
     whole = batch_search.grown(submission.whole, records)
     if whole is not submission.whole:
         submission = submission.model_copy(update={"whole": whole})
         kept.write(root, submission)
     missing = session.missing(whole, records)
-    if not missing:
+    replaced = kept.replaced(root, submission)
+    came = Collected(submission, new, missing, found, replaced)
+    if not missing or (replaced and not came.in_flight):
         kept.close(root, submission)
-    return Collected(submission, new, missing, found)
+    return came

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import re
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 from pydantic import AwareDatetime
 
-from harness.engine.base import Exit, Scheduler, SchedulerState, TaskState
+from harness.engine.base import Exit, JobId, Scheduler, SchedulerState, TaskState
 from harness.engine.local import LOG, log_tail
 from harness.errors import RecordError
 from harness.record import Model, store
@@ -27,25 +28,37 @@ class Answer(Model):
     """asked.json: what the scheduler told of all jobs, and when."""
 
     asked_at: AwareDatetime
+    clusters: tuple[str | None, ...] = ()
+    """Those that were asked."""
     states: tuple[TaskState, ...]
 
 
-def ask(root: Path, scheduler: Scheduler, every_seconds: float, *, silent: bool = False) -> Answer:
-    """One question for all jobs of all submissions, or the last answer where that is younger.
+def ask(
+    root: Path,
+    scheduler: Scheduler,
+    every_seconds: float,
+    clusters: Collection[str | None] = (None,),
+    *,
+    silent: bool = False,
+) -> Answer:
+    """One question for all of this user's jobs, or the last answer where that is younger.
 
     Where it is `silent`, since no scheduler has any of the jobs, nobody is asked.
     """
-    path = kept.jobs_folder(root) / "asked.json"
+    path = kept.jobs_folder(root) / f"asked-{os.getuid()}.json"
+    wanted = frozenset(clusters)
     now = datetime.now(UTC)
     if silent:
         return Answer(asked_at=now, states=())
     try:
         last = Answer.parse(path.read_bytes(), path.name)
         if 0 <= (now - last.asked_at).total_seconds() < every_seconds:
-            return last
+            if wanted <= frozenset(last.clusters):
+                return last
+            wanted |= frozenset(last.clusters)
     except (FileNotFoundError, RecordError):
         pass
-    answer = Answer(asked_at=now, states=scheduler.states())
+    answer = Answer(asked_at=now, clusters=tuple(wanted), states=scheduler.states(wanted))
     store.write_whole(path, answer.model_dump_json() + "\n", replace=True)
     return answer
 
@@ -205,7 +218,7 @@ def ending(
     attempt: Attempt,
     place: Place,
     scheduler: Scheduler,
-    accounted: Mapping[tuple[int, int], SchedulerState],
+    accounted: Mapping[tuple[JobId, int], SchedulerState],
 ) -> Exit:
     """How an attempt ended, by what its job wrote, what its scheduler wrote and tells, and its accounting."""
     code = code_of(attempt.work)
@@ -218,9 +231,9 @@ def ending(
     if told is None and state is not None and state.cause is not None:
         told = SchedulerState(state.cause, f"the scheduler says {state.word}")
     if told is None and code is None and state is not None:
-        told = accounted.get((state.job, attempt.task))
-    if told is None and code is None and attempt.batch.job is not None and attempt.last_of_job:
-        told = accounted.get((attempt.batch.job, attempt.task))
+        told = accounted.get((state.id, attempt.task))
+    if told is None and code is None and attempt.batch.id is not None and attempt.last_of_job:
+        told = accounted.get((attempt.batch.id, attempt.task))
     if told is None and code is None and not attempt.last_of_job:
         told = SchedulerState("node-failed", "its node said no more, and the job was queued again")
     if told is None and code is None and attempt.batch.given_up:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from harness.engine.base import Exit, SchedulerState
+from harness.engine.base import Exit, JobId, SchedulerState
 from harness.machine import look
 from harness.record import Load
 from harness.run.assemble import Started
@@ -21,7 +21,7 @@ UNSEEN = "it ended before it looked at its node, and the machine told here is th
 
 
 def ended(
-    jobs: Path, found: Iterable[Place], forgotten: Mapping[tuple[int, int], SchedulerState]
+    jobs: Path, found: Iterable[Place], forgotten: Mapping[tuple[JobId, int], SchedulerState]
 ) -> Iterator[tuple[Attempt, Exit]]:
     """The attempt that never was of each place in which none began, and why; of each trial the newest alone.
 
@@ -45,17 +45,17 @@ def before_its_look(exit: Exit) -> Exit:
     return replace(exit, cause=exit.cause or "node-failed", said=f"{said}; {UNSEEN}", missing=False)
 
 
-def _why(place: Place, forgotten: Mapping[tuple[int, int], SchedulerState]) -> SchedulerState | None:
+def _why(place: Place, forgotten: Mapping[tuple[JobId, int], SchedulerState]) -> SchedulerState | None:
     batch = place.batch
     if place.state is not None and place.state.cause is not None:
         return SchedulerState(place.state.cause, f"the scheduler says {place.state.word}")
     # One whose number was lost may never have been sent.
-    if place.state is not None or batch.by_hand or batch.job is None:
+    if place.state is not None or batch.by_hand or batch.id is None:
         return None
     if batch.given_up:
         return SchedulerState("cancelled", "it was cancelled by `invoke jobs --cancel`")
     unknown = SchedulerState("engine-gone", "the scheduler knows nothing of it any more")
-    return forgotten.get((batch.job, batch.task_of(place.trial)), unknown)
+    return forgotten.get((batch.id, batch.task_of(place.trial)), unknown)
 
 
 def write_down(jobs: Path, gone: Iterable[tuple[Attempt, Exit]]) -> Iterator[tuple[Started, Attempt, Exit]]:

@@ -19,7 +19,7 @@ from harness.engine.choose import venv
 from harness.engine.site import Site
 from harness.engine.slurm.images import SiteImage
 from harness.engine.slurm.script import spread
-from harness.errors import UserError
+from harness.errors import NotBuilt, UserError
 from harness.image.catalog import choose, load_images
 from harness.machine import VISIBILITY, Selection, local_names, look, passed_variables, recorded_variables
 from harness.plan import plan
@@ -92,7 +92,9 @@ def _engine(
         raise UserError(
             "the site profile names no image for Pyxis", remedy="name a squashfs: see docs/running.md"
         )
-    return ApptainerEngine(root, apptainer.needed(environ), building, recorded, "slurm")
+    # Where it is a module of the site's, only a job that has loaded it finds it.
+    program = apptainer.client(environ) or apptainer.CLIENTS[0]
+    return ApptainerEngine(root, program, building, recorded, "slurm")
 
 
 def fitting(chosen: Chosen, site: Site) -> Chosen:
@@ -148,6 +150,17 @@ def whole(setup: RunSetup, chosen: Chosen, trials: Iterable[TrialSpec] | None = 
         notes=setup.notes,
         blocks=tuple(item.block for item in chosen.planned) if trials is None else (),
     )
+
+
+def foreseen(setup: RunSetup) -> Built:
+    """The environment as it is, or as `submit` would make it; raises what that would raise beforehand."""
+    try:
+        return setup.engine.built(setup.image)
+    except NotBuilt:
+        if isinstance(setup.engine, ApptainerEngine) and not setup.engine.at_hand(setup.image):
+            raise
+    setup.engine.steps(setup.image)
+    return setup.engine.expected(setup.image)
 
 
 def context(setup: RunSetup, site: Site, built: Built, resolved: Mapping[str, Resolved]) -> SubmitContext:

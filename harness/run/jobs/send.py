@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from harness.engine.base import Scheduler
+from harness.engine.base import JobId, Scheduler, Unread
 from harness.engine.container import DeviceRequest
 from harness.engine.site import Site
 from harness.engine.slurm.script import CACHE, ROOT, WORK, Batch, Spread, script, spread
+from harness.errors import NoEngine
 from harness.plan import own_file
 from harness.plan.estimate import warms_up
 from harness.record import TrialSpec, store
@@ -48,11 +49,8 @@ def batches(context: SubmitContext, submission: Submission, missing: Sequence[Mi
     for item in missing:
         block = blocks[item.order] if item.order < len(blocks) else 1
         groups.setdefault((item.trial.asked.canonical(), block), []).append(item)
-    parts = [
-        group[at : at + MOST_IN_ARRAY]
-        for group in groups.values()
-        for at in range(0, len(group), MOST_IN_ARRAY)
-    ]
+    most = MOST_IN_ARRAY if context.site.arrays else 1
+    parts = [group[at : at + most] for group in groups.values() for at in range(0, len(group), most)]
     first = len(submission.batches) + 1
     return tuple(_batch(context, submission, number, part) for number, part in enumerate(parts, first))
 
@@ -132,11 +130,13 @@ def _folders(context: SubmitContext, trial: TrialSpec) -> tuple[str, ...]:
     return (*(mount.source for mount in mounts), *(str(folder) for _, folder in context.setting.data(trial)))
 
 
-def dependency(batch: Batch, submission: Submission, sent: Iterable[tuple[Batch, str]]) -> str | None:
+def dependency(
+    batch: Batch, submission: Submission, sent: Iterable[tuple[Batch, str]], before: str | None = None
+) -> str | None:
     """What a batch waits for among those sent before it, each with its job: null where order is all one.
 
     A larger batch size of a sweep waits until the smaller one fitted. A later block of time waits until an
-    hour after an earlier one can have ended.
+    hour after an earlier one can have ended. `before` is a job that may share its node, and ends first.
     """
     blocks = _blocks(submission)
     own = batch.spec.trial
@@ -151,6 +151,7 @@ def dependency(batch: Batch, submission: Submission, sent: Iterable[tuple[Batch,
             earlier.append(f"{job}+{minutes:.0f}")
     parts = [f"afterok:{max(smaller)[1]}"] if smaller else []
     parts += [f"after:{':'.join(earlier)}"] if earlier else []
+    parts += [f"afterany:{before}"] if before else []
     return ",".join(parts) or None
 
 
@@ -165,22 +166,67 @@ def send(
 ) -> Submission:
     """Sends batches one after the other, each written down before; raises as Scheduler.send does."""
     sent: list[tuple[Batch, str]] = []
+    clusters = scheduler.clusters(context.site.lines)
+    last = _last_job(context.setting.root, clusters)
     for part in in_order(parts, submission):
-        batch = replace(part, dependency=dependency(part, submission, sent))
+        before = last if _waits(part, context.site) else None
+        batch = replace(part, dependency=dependency(part, submission, sent, before))
         path = write(context, submission, batch)
         note = Sent(
             name=batch.name,
             trials=batch.trials,
             attempts=batch.attempts,
             node=batch.node,
+            clusters=clusters,
             sent_at=datetime.now(UTC),
         )
         submission = _with(context.setting.root, submission, note)
-        job = scheduler.send(path)
-        submission = _with(context.setting.root, submission, note.model_copy(update={"job": job}))
-        sent.append((batch, str(job)))
+        job = _sent(scheduler, path, note, say)
+        known = {"job": job.number, "clusters": (job.cluster,) if job.cluster else note.clusters}
+        submission = _with(context.setting.root, submission, note.model_copy(update=known))
+        last = str(job.number)
+        sent.append((batch, last))
         say(f"job {job}: {batch.title}")
     return submission
+
+
+def shown(context: SubmitContext, submission: Submission, parts: Sequence[Batch]) -> Iterator[str]:
+    """The scripts that `send` would send; the number of a job that another waits for is not known yet."""
+    sent: list[tuple[Batch, str]] = []
+    for number, part in enumerate(in_order(parts, submission), 1):
+        before = sent[-1][1] if sent and _waits(part, context.site) else None
+        batch = replace(part, dependency=dependency(part, submission, sent, before))
+        sent.append((batch, f"JOB{number}"))
+        yield script(batch, context.site)
+
+
+def _waits(batch: Batch, site: Site) -> bool:
+    """Whether it waits for the job before it; what each node does by itself disturbs no other."""
+    return site.one_by_one and batch.node is None
+
+
+def _last_job(root: Path, clusters: tuple[str, ...]) -> str | None:
+    """The last that this user sent to these clusters and may still wait for."""
+    own = (each for each in kept.all_open(root) if each.mine)
+    sent = [batch for each in own for batch in each.batches if batch.job and batch.clusters == clusters]
+    live = [batch for batch in sent if not batch.given_up]
+    return str(max(live, key=lambda batch: batch.sent_at).job) if live else None
+
+
+def _sent(scheduler: Scheduler, path: Path, note: Sent, say: Say) -> JobId:
+    """The job that a script became; one whose number cannot be read is found by its name, now or later."""
+    try:
+        return scheduler.send(path, note.clusters)
+    except Unread as unread:
+        states = scheduler.states(note.clusters or (None,))
+        job = next((state.id for state in states if state.name == note.name), None)
+        if job is None:
+            raise NoEngine(
+                f"{unread.problem}; no job '{note.name}' is known yet",
+                remedy="give the same line again: it goes on with that job where it is there by then",
+            ) from None
+        say(f"{unread.problem}; by its name it is job {job}")
+        return job
 
 
 def in_order(parts: Sequence[Batch], submission: Submission) -> list[Batch]:

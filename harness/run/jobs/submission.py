@@ -9,6 +9,8 @@ results/.state/jobs/<id>/submission.json    what was asked, and the batches as t
 
 from __future__ import annotations
 
+import os
+import pwd
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -16,6 +18,7 @@ from pathlib import Path
 
 from pydantic import AwareDatetime
 
+from harness.engine.base import JobId
 from harness.engine.site import Site
 from harness.errors import Busy, RecordError
 from harness.files import hold
@@ -81,11 +84,18 @@ class Sent(Model):
     attempts: tuple[int, ...]
     node: str | None = None
     sent_at: AwareDatetime
+    clusters: tuple[str, ...] = ()
+    """The one that its job is on, or until that is known those that it may be; empty for the own one."""
     job: int | None = None
     by_hand: bool = False
     """Printed for another scheduler: nobody here can be asked what became of it."""
     given_up: bool = False
     """It was cancelled from here. Of one sent by hand, what has not ended is taken for ended."""
+
+    @property
+    def id(self) -> JobId | None:
+        """Its job's; null where the number was lost."""
+        return None if self.job is None else JobId(self.job, next(iter(self.clusters), None))
 
     def task_of(self, trial: str) -> int:
         """Which of the job's tasks a trial is. On a node of its own one task takes them all."""
@@ -111,11 +121,33 @@ class Submission(Model):
     node: str | None = None
     """The only node that it runs on, with a trial on each of its cards."""
     batches: tuple[Sent, ...] = ()
+    owner: str | None = None
+    """Whose jobs they are: a scheduler tells each user of their own alone."""
+    line: str = ""
+    """What sends the trials that it lacks."""
+
+    @property
+    def mine(self) -> bool:
+        """Whether this user sent it."""
+        return self.owner in (None, user())
+
+    @property
+    def clusters(self) -> frozenset[str | None]:
+        """Those that know of its jobs; null is this machine's own."""
+        return frozenset(cluster for batch in self.batches for cluster in batch.clusters or (None,))
 
     @property
     def id(self) -> str:
         """The date and six hex digits."""
         return self.whole.id
+
+
+def user() -> str:
+    """This user's name, or number where it has none."""
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        return str(os.getuid())
 
 
 def jobs_folder(root: Path) -> Path:
@@ -154,35 +186,36 @@ def read(root: Path, submission_id: str) -> Submission:
         raise RecordError(f"there is no submission '{submission_id}'", remedy="see `invoke jobs`") from None
 
 
-def _pointer(root: Path, plan: str, node: str | None) -> Path:
-    return jobs_folder(root) / "open" / (f"{plan}@{node}.txt" if node else f"{plan}.txt")
-
-
-def opened(root: Path, plan: str, node: str | None = None) -> Submission | None:
-    """The submission of a plan, to one node or to any, that is not complete; null where there is none."""
-    pointer = _pointer(root, plan, node)
-    return read(root, store.pointed(pointer)) if pointer.is_file() else None
+def _pointers(root: Path) -> dict[Path, str]:
+    """A file for each submission that is open, with its id."""
+    return {path: store.pointed(path) for path in sorted((jobs_folder(root) / "open").glob("*.txt"))}
 
 
 def all_open(root: Path) -> tuple[Submission, ...]:
-    """Of all plans."""
-    pointers = sorted((jobs_folder(root) / "open").glob("*.txt"))
-    return tuple(read(root, store.pointed(pointer)) for pointer in pointers)
+    """Of all plans and users, in the order in which they began."""
+    found = (read(root, submission_id) for submission_id in _pointers(root).values())
+    return tuple(sorted(found, key=lambda each: each.whole.started_at))
 
 
 def begin(root: Path, submission: Submission) -> None:
-    """Keeps a new submission, which is then its plan's open one."""
+    """Keeps a new submission. An earlier one of its plan stays open while it has jobs."""
     write(root, submission)
-    store.write_whole(
-        _pointer(root, submission.whole.plan, submission.node), submission.id + "\n", replace=True
-    )
+    path = jobs_folder(root) / "open" / f"{submission.id}.txt"
+    store.write_whole(path, submission.id + "\n", replace=True)
+
+
+def replaced(root: Path, submission: Submission) -> bool:
+    """Whether a later one of the same user, plan and node goes on in its place."""
+    key = (submission.owner, submission.whole.plan, submission.node)
+    alike = [each for each in all_open(root) if (each.owner, each.whole.plan, each.node) == key]
+    return any(each.whole.started_at > submission.whole.started_at for each in alike)
 
 
 def close(root: Path, submission: Submission) -> None:
-    """The plan is complete: the next line of it begins a new submission."""
-    pointer = _pointer(root, submission.whole.plan, submission.node)
-    if pointer.is_file() and store.pointed(pointer) == submission.id:
-        pointer.unlink()
+    """No job of it is left to follow."""
+    for path, submission_id in _pointers(root).items():
+        if submission_id == submission.id:
+            path.unlink()
 
 
 @contextmanager

@@ -89,7 +89,7 @@ def test_a_machine_that_has_everything_is_ready_and_told_in_full():
         "ok      disk for Docker Engine's storage: 200.0 GiB free",
         "ok      data: cifar-100 is at hand",
         "warning data: wikitext-2 (4 MiB) is not at hand",
-        "        → `invoke build` fetches it",
+        "        → `invoke build --plan quick` fetches it",
         "ok      network: 1 of 2 data hosts answer",
         "ok      plan 'quick': image 'cuda' is to be built (about 8.0 GiB), 4 MiB to fetch, 12 trials, "
         "about 11 min without downloads",

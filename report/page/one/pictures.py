@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from harness.record import Claim
 from report import text
@@ -11,6 +12,7 @@ from report.charts.bars import Bar, Bars, Group
 from report.charts.marks import KeyEntry, Look
 from report.compare.cells import Cell
 from report.compare.groups import ComparisonGroup
+from report.expected.expected import Expected
 from report.page.filters import UNKNOWN, seconds
 from report.page.names import apart, details, setting
 from report.page.systems import Systems
@@ -35,13 +37,20 @@ class TimePicture:
     """Whether it shows the time of a sample where that of the whole protocol is not known."""
 
 
-def time_picture(groups: Sequence[ComparisonGroup], systems: Systems) -> TimePicture | None:
-    """The first groups that there is room for, each a work; null where none has a figure."""
+def time_picture(
+    groups: Sequence[ComparisonGroup],
+    systems: Systems,
+    should: Mapping[str, Expected] = MappingProxyType({}),
+) -> TimePicture | None:
+    """The first groups that there is room for, each a work; null where none has a figure.
+
+    `should` has what is expected of cells, by the path of their first trial.
+    """
     drawn: list[Group] = []
     bars = 0
     timed = [group for group in groups if _cells(group)]
     for group in timed:
-        made = _group(group, [other.base for other in timed], systems)
+        made = _group(group, [other.base for other in timed], systems, should)
         if drawn and bars + len(made.bars) > MOST_BARS:
             break
         drawn.append(made)
@@ -77,7 +86,9 @@ def _time(cell: Cell, whole: bool) -> float | None:
     return 1 / cell.throughput.mean if cell.throughput.mean else None
 
 
-def _group(group: ComparisonGroup, among: Sequence[Key], systems: Systems) -> Group:
+def _group(
+    group: ComparisonGroup, among: Sequence[Key], systems: Systems, should: Mapping[str, Expected]
+) -> Group:
     whole, cells = _has_seconds(group), _cells(group)
     published = [claim for claim in group.published if claim.value] if whole else []
     times = [time for cell in cells if (time := _time(cell, whole))] + [
@@ -86,6 +97,11 @@ def _group(group: ComparisonGroup, among: Sequence[Key], systems: Systems) -> Gr
     fastest = min(times)
     bars = [_measured(cell, fastest, whole, systems) for cell in cells]
     bars += [_published(claim, fastest) for claim in published]
+    bars += [
+        _expected(cell, should[cell.trials[0].path], fastest, whole)
+        for cell in cells
+        if cell.trials[0].path in should
+    ]
     key = group.base
     under = [details(key, group.length.epochs), f"{setting(key)}{apart(key, among)}".strip(", ")]
     return Group(
@@ -140,6 +156,23 @@ def _published(claim: Claim, fastest: float) -> Bar:
         text=seconds(claim.value),
         small=text.times(claim.value / fastest),
         look="published",
+    )
+
+
+def _expected(cell: Cell, said: Expected, fastest: float, whole: bool) -> Bar:
+    """Where the cell would be if its card did what others on record make one expect."""
+    time, speed = _time(cell, whole), cell.throughput.mean
+    assert time is not None and speed is not None
+    near, value, far = (time * speed / rate for rate in (said.high_90, said.value, said.low_90))
+    return Bar(
+        label=text.short_card(said.card),
+        note=cell.key.precision,
+        value=value / fastest,
+        low=near / fastest,
+        high=far / fastest,
+        text=seconds(value) if whole else f"{text.number(said.value)} {cell.trials[0].sample_unit}s/s",
+        small=text.times(value / fastest),
+        look="expected",
     )
 
 

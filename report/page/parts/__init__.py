@@ -6,7 +6,17 @@ from collections.abc import Callable
 from typing import Any
 
 from report.analysis import Analysis
-from report.page.parts import acceptance, costs, limits, pairs, published, ran, uncertainty, workloads
+from report.page.parts import (
+    acceptance,
+    costs,
+    expected,
+    limits,
+    pairs,
+    published,
+    ran,
+    uncertainty,
+    workloads,
+)
 from report.page.systems import Systems
 
 PARTS: tuple[tuple[str, Callable[[Analysis, Systems], Any]], ...] = (
@@ -15,6 +25,7 @@ PARTS: tuple[tuple[str, Callable[[Analysis, Systems], Any]], ...] = (
     ("workloads", workloads.view),
     ("limits", limits.view),
     ("costs", costs.view),
+    ("expected", expected.view),
     ("acceptance", acceptance.view),
     ("uncertainty", uncertainty.view),
     ("ran", ran.view),

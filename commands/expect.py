@@ -12,11 +12,11 @@ from report import text
 from report.analysis import Analysis
 from report.compare.cells import Cell
 from report.compare.key import same_but
-from report.expected.asked import Asked, asked_of, card_named
+from report.expected.asked import Asked, asked_of
 from report.expected.expected import Expected, Measured, kept
 from report.expected.figures import Row, task_of
 from report.expected.model import FEWEST_CARDS
-from report.expected.specs import load_specs
+from report.expected.specs import load_specs, named
 
 MOST_LINES = 3
 OWN = "gpudyno"
@@ -28,7 +28,7 @@ _work = same_but("precision", "batch_size", within=("length",))
 def expected_of(root: Path, analysis: Analysis, name: str) -> Asked:
     """What is expected of a card by its name, from the tables and the records."""
     cards = load_cards(root)
-    card = card_named(name, load_specs(root, cards))
+    card = named(name, load_specs(root, cards))
     rows = [row for _, row in _rows(root, analysis.cells)]
     model = kept(root, cards, state_folder(), [row for row in rows if row.card != card.name])
     measured = [Measured(task_of(row), row.value, row.software) for row in rows if row.card == card.name]

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
 import numpy as np
 
-from harness.errors import UserError
 from report.expected.expected import Expected, Measured, Model
 from report.expected.figures import Task
 from report.expected.refusal import Refusal
-from report.expected.specs import FILE, Specs, named, required
+from report.expected.specs import Specs
 
 NEIGHBOURS = 2
 
@@ -36,18 +35,6 @@ class Asked:
     """The works that would tell the most of the others, once measured on it."""
     factors: tuple[float, float] | None
     """The typical range of nine in ten now, and after these works."""
-
-
-def card_named(name: str, specs: Mapping[str, Specs]) -> Specs:
-    """The card of that name; raises UserError with the nearest names where no table has it."""
-    card = named(name, specs)
-    if isinstance(card, Specs):
-        return card
-    near = f"use {' or '.join(card.nearest)}, or " if card.nearest else ""
-    raise UserError(
-        f"'{name[:60]}' is no one card of the tables",
-        remedy=f"{near}give {FILE} a row with {', '.join(required())}, also fp16_tflops and tf32_tflops",
-    )
 
 
 def asked_of(model: Model, card: Specs, measured: Sequence[Measured] = ()) -> Asked:

@@ -172,6 +172,8 @@ def kept(root: Path, cards: Sequence[Card], folder: Path, more: Sequence[Row] = 
     if place.is_file():
         return _reread(json.loads(place.read_text(encoding="utf-8")), rows, specs)
     made = model_of(rows, specs)
+    for old in folder.glob("expected-*.json"):
+        old.unlink()
     write_whole(place, json.dumps(_to_keep(made)), replace=True)
     return made
 

@@ -10,13 +10,13 @@ import pytest
 from harness.errors import UserError
 from harness.record.published.cards import load_cards
 from report.expected import expected
-from report.expected.asked import asked_of, card_named
+from report.expected.asked import asked_of
 from report.expected.expected import Measured, model_of
 from report.expected.figures import Row, figures_of, read_tables, task_of
 from report.expected.model import FEWEST_CARDS, most_telling
 from report.expected.ranges import Situation, quantile
 from report.expected.refusal import Refusal
-from report.expected.specs import Specs, Unknown, load_specs, named
+from report.expected.specs import Specs, load_specs, named
 from tests.helpers import ROOT
 
 SCATTER = 0.05
@@ -210,9 +210,10 @@ def test_too_few_cards_give_no_range():
 def test_an_unknown_card_is_answered_by_the_nearest_names_and_the_columns_to_give():
     specs = load_specs(ROOT, load_cards(ROOT))
     assert named("rtx 4090", specs).name == "RTX 4090"
-    assert isinstance(named("RTX PRO 6000", specs), Unknown)
+    with pytest.raises(UserError, match="RTX PRO 6000 Blackwell WS or RTX PRO 6000 Blackwell Server"):
+        named("RTX PRO 6000", specs)
     with pytest.raises(UserError) as refused:
-        card_named("RTX 4091", specs)
+        named("RTX 4091", specs)
     assert "RTX 4090" in str(refused.value)
     assert "bandwidth_gbs" in str(refused.value)
 

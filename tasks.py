@@ -179,6 +179,7 @@ def run(
     help={
         "session": "the session that the page leads with (default: this machine's newest)",
         "bundle": "a bundle's file whose records to take in place of results/; may be given several times",
+        "expect": "a card, as 'RTX PRO 6000': what it should do by published figures, with the range",
         "pdf": "also print report/out/report.pdf, by an installed Chromium; page one is one sheet",
         "csv": "also write report/out/trials.csv, a row for each trial; docs/data.md has its columns",
         "png": "also write each chart as PNG, which report.md then shows: for mail, and comments on code",
@@ -189,6 +190,7 @@ def report(
     settings: Settings,
     session: str = "",
     bundle: list[str] | None = None,
+    expect: str = "",
     pdf: bool = False,
     csv: bool = False,
     png: bool = False,
@@ -197,7 +199,7 @@ def report(
     from commands import report as reporting
 
     bundles = tuple(map(Path, bundle or ()))
-    how = reporting.How(session=session or None, bundles=bundles, csv=csv, png=png, pdf=pdf)
+    how = reporting.How(session or None, bundles, expect or None, csv=csv, png=png, pdf=pdf)
     reporting.make(ROOT, settings.baseline, how)
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from commands import claims
+from commands import expect as expected
 from commands.offer import PURCHASE, intact
 from commands.terminal import Screen
 from harness.bundle import archive, bundle
@@ -148,6 +149,8 @@ class How:
 
     session: str | None = None
     bundles: tuple[Path, ...] = ()
+    expect: str | None = None
+    """A card's name."""
     csv: bool = False
     png: bool = False
     pdf: bool = False
@@ -157,10 +160,17 @@ def make(root: Path, baseline: str | None, how: How) -> None:
     """Writes the page, and says in a few lines what it holds, where it lies, and what to do next."""
     out = root / "report" / "out"
     analysis, written = report_on(
-        root, out, how.bundles, baseline=baseline, session=how.session, csv=how.csv, png=how.png
+        root,
+        out,
+        how.bundles,
+        baseline=baseline,
+        session=how.session,
+        expect=how.expect,
+        csv=how.csv,
+        png=how.png,
     )
     screen = Screen()
-    for line in found(analysis):
+    for line in (*found(analysis), *expected.lines(analysis.question.asked)):
         screen.say(line)
     screen.link("page:     ", written.html)
     if how.csv:
@@ -177,6 +187,7 @@ def report_on(
     *,
     baseline: str | None,
     session: str | None,
+    expect: str | None = None,
     csv: bool = False,
     png: bool = False,
 ) -> tuple[Analysis, WrittenPage]:
@@ -188,6 +199,8 @@ def report_on(
             question,
             ways=claims.ways(root, analysis),
             longer=_longer(analysis),
+            asked=expected.expected_of(root, analysis, expect) if expect else None,
+            should=expected.should(root, analysis),
             logs=_ends_of_logs(root, analysis),
         )
         analysis = replace(analysis, question=question)

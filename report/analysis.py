@@ -32,6 +32,8 @@ from report.compare.pairs import Expectation, expectations
 from report.compare.precisions import Gate, Parity, Speedup, early_gates, parities, speedups
 from report.compare.ranking import Work, standings, works
 from report.compare.spread import Fleet, UnitSpreads, fleets, unit_spreads
+from report.expected.asked import Asked
+from report.expected.expected import Expected
 from report.trials.account import Account, accounts
 from report.trials.key import LOADER_ALONE, grouped_by
 from report.trials.reading import cards_of, read, results_of
@@ -92,6 +94,10 @@ class Question:
     """By their ids, what would judge the claims that no record meets; the report itself knows no plans."""
     longer: str = ""
     """The line that a first look leads to; empty where the leading session was more than that."""
+    asked: Asked | None = None
+    """What is expected of a card that was named."""
+    should: Mapping[str, Expected] = field(default_factory=dict)
+    """By the path of a cell's first trial, what its card should do; where enough other cards did the same."""
     logs: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """By a failed trial's path, the end of its log: for this machine's own HTML, and for nothing that leaves
     it."""

@@ -324,7 +324,7 @@ def _reach(bar: Bar, most: float) -> float:
 
 def _is_firm(bar: Bar) -> bool:
     """Whether it was measured: its words are bold."""
-    return bar.look != "published"
+    return bar.look not in ("published", "expected")
 
 
 def _name_words(bar: Bar) -> list[Words]:

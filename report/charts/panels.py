@@ -100,7 +100,7 @@ class Lengths:
         most = max((max(bar.value, bar.capacity or 0.0) for bar in self.bars), default=0.0) or 1.0
         for place, bar in enumerate(self.bars):
             y = top + ROW * place
-            firm = bar.look != "published"
+            firm = bar.look not in ("published", "expected")
             room = width - width_of(bar.text, NOTE, True) - 8
             sheet.text(left, y + 12, cut(bar.label, room, NOTE), colour=INK if firm else SOFT)
             sheet.text(left + width, y + 12, bar.text, bold=firm, colour=INK, align="right")

@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
@@ -78,7 +79,7 @@ class Model:
         given = self._rows(card, [(one.task, one.software, one.task.log_speed(one.value)) for one in known])
         mean, joint = self.fit.predict(asked, given)
         situation = Situation(
-            software in set(self.fit.figures.software[self.fit.figures.task == key]),
+            (key, software) in self._software,
             min(len(known), MOST_WORKS),
         )
         reach = [quantile(self.scores[situation], level) * math.sqrt(joint[0, 0]) for level in LEVELS]
@@ -125,9 +126,13 @@ class Model:
         )
         return described(frame.astype({"log_speed": float, "scale": float}), {card.name: card})
 
-    @property
+    @cached_property
     def _scale(self) -> Mapping[str, float]:
         return dict(zip(self.fit.figures.task, self.fit.figures.scale, strict=True))
+
+    @cached_property
+    def _software(self) -> frozenset[tuple[str, str]]:
+        return frozenset(zip(self.fit.figures.task, self.fit.figures.software, strict=True))
 
 
 def answered(figures: pd.DataFrame, specs: Mapping[str, Specs]) -> dict[str, frozenset[str]]:
@@ -159,14 +164,16 @@ def _assembled(rows: Sequence[Row], specs: Mapping[str, Specs], fitted: Fit, of_
     return Model(specs, tasks, fitted, of_cards, ground(fitted.figures))
 
 
-def kept(root: Path, cards: Sequence[Card], folder: Path) -> Model:
-    """The model of the clone's tables; what took long is kept in a folder under the tables' hash."""
-    rows = [row for table in read_tables(root).values() for row in table]
+def kept(root: Path, cards: Sequence[Card], folder: Path, more: Sequence[Row] = ()) -> Model:
+    """The model of the clone's tables and of more rows; what took long is kept in a folder by their hash."""
+    rows = [*(row for table in read_tables(root).values() for row in table), *more]
     specs = load_specs(root, cards)
-    place = folder / f"expected-{METHOD}-{fingerprint(root)[:16]}.json"
+    place = folder / f"expected-{METHOD}-{fingerprint(rows, specs)[:16]}.json"
     if place.is_file():
         return _reread(json.loads(place.read_text(encoding="utf-8")), rows, specs)
     made = model_of(rows, specs)
+    for old in folder.glob("expected-*.json"):
+        old.unlink()
     write_whole(place, json.dumps(_to_keep(made)), replace=True)
     return made
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
@@ -15,14 +15,11 @@ from pydantic import Field, ValidationError
 
 from harness.errors import UserError
 from harness.record import Model, Precision, first_problem
-from report.expected.specs import FOLDER
+from report.expected.specs import FOLDER, Specs
 
 PUBLISHED = FOLDER / "published"
 
-RATES = frozenset(
-    {"images/s", "samples/s", "sequences/s", "tokens/s", "items/s", "mel items/s"}
-    | {"score (10 x samples/s x epochs)"}
-)
+RATES = frozenset({"images/s", "samples/s", "sequences/s", "tokens/s", "items/s", "mel items/s", "points"})
 TIMES = frozenset({"ms/step", "ms/image", "s", "min total"})
 
 
@@ -125,9 +122,9 @@ def figures_of(rows: Iterable[Row]) -> pd.DataFrame:
     )
 
 
-def fingerprint(root: Path) -> str:
-    """The hash of all tables: a fit is of one state of them."""
+def fingerprint(rows: Iterable[Row], specs: Mapping[str, Specs]) -> str:
+    """The hash of all that a fit is of."""
     digest = hashlib.sha256()
-    for path in sorted([*(root / FOLDER).rglob("*.csv"), root / "results" / "cards.toml"]):
-        digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+    for part in (*rows, *specs.values()):
+        digest.update(part.model_dump_json().encode())
     return digest.hexdigest()

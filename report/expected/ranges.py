@@ -83,6 +83,8 @@ def scores(
 
 def quantile(of_cards: Mapping[str, tuple[float, ...]], level: float) -> float:
     """What `level` of the scores of a new card stay below; infinite where there are too few cards for it."""
+    if not of_cards:
+        return float("inf")
     values = np.concatenate([np.asarray(scores) for scores in of_cards.values()])
     weights: Vector = np.concatenate([np.full(len(s), 1 / len(s)) for s in of_cards.values()])
     order = np.argsort(values)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import csv
 import difflib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -48,10 +47,8 @@ class Specs(Model):
 
     def peak_tflops(self, precision: Precision) -> float:
         """The peak in a label's own arithmetic; where the card has no such path, that of FP32."""
-        arithmetic = PRECISIONS[precision].arithmetic[-1]
-        if arithmetic == "tf32":
-            return self.tf32_tflops or self.fp32_tflops
-        return self.fp32_tflops if arithmetic == "fp32-ieee" else self.fp16_tflops or self.fp32_tflops
+        peaks = {"32": None, "tf32": self.tf32_tflops, "16": self.fp16_tflops}
+        return peaks[arithmetic(precision)] or self.fp32_tflops
 
     def features(self, precision: Precision) -> NDArray[np.float64]:
         """What the model knows of the card: logarithms of its specifications, and its year."""
@@ -65,14 +62,6 @@ class Specs(Model):
             ]
         )
         return np.append(logs, (self.year - EPOCH) / 4)
-
-
-@dataclass(frozen=True, slots=True)
-class Unknown:
-    """A card that no table has."""
-
-    name: str
-    nearest: tuple[str, ...]
 
 
 def load_specs(root: Path, cards: Sequence[Card]) -> dict[str, Specs]:
@@ -116,24 +105,22 @@ def _of(card: Card) -> Specs:
     )
 
 
-def named(name: str, specs: Mapping[str, Specs]) -> Specs | Unknown:
-    """The card of that name, or of the one name that has all its words; else the nearest names."""
+def named(name: str, specs: Mapping[str, Specs]) -> Specs:
+    """The card of that name, or the one that has all its words; raises UserError with the nearest names."""
     wanted = name.casefold().split()
     exact = [card for key, card in specs.items() if key.casefold().split() == wanted]
     fitting = exact or [card for key, card in specs.items() if set(wanted) <= set(key.casefold().split())]
     if len(fitting) == 1:
         return fitting[0]
-    near = difflib.get_close_matches(
-        name.casefold(), [key.casefold() for key in specs], NAMES_SHOWN, cutoff=0.5
+    keys = {key.casefold(): key for key in specs}
+    near = [keys[key] for key in difflib.get_close_matches(name.casefold(), keys, NAMES_SHOWN, cutoff=0.5)]
+    names = [card.name for card in fitting][:NAMES_SHOWN] or near
+    required = ", ".join(key for key, field in Specs.model_fields.items() if field.is_required())
+    near_words = f"use {' or '.join(names)}, or " if names else ""
+    raise UserError(
+        f"'{name[:60]}' is no one card of the tables",
+        remedy=f"{near_words}give {FILE} a row with {required}, also fp16_tflops and tf32_tflops",
     )
-    by_key = {key.casefold(): key for key in specs}
-    nearest = [card.name for card in fitting] or [by_key[key] for key in near]
-    return Unknown(name, tuple(nearest[:NAMES_SHOWN]))
-
-
-def required() -> tuple[str, ...]:
-    """The columns that a row of cards.csv has to fill."""
-    return tuple(key for key, field in Specs.model_fields.items() if field.is_required())
 
 
 Arithmetic = Literal["32", "tf32", "16"]

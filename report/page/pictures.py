@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from harness.record import Claim
 from report import text
@@ -11,6 +12,7 @@ from report.charts.bars import Bar, Bars, Group
 from report.charts.marks import KeyEntry, Look
 from report.compare.cells import Cell
 from report.compare.groups import ComparisonGroup
+from report.expected.expected import Expected
 from report.page.filters import UNKNOWN, seconds
 from report.page.names import apart, details, setting
 from report.page.systems import Systems
@@ -26,7 +28,7 @@ MOST_FAILED = 2
 """Failed trials of a group that have a bar."""
 SAID = ("data_mode", "batch_size")
 """What stands beside the bars below page one anyway."""
-_LOOKS: tuple[Look, ...] = ("own", "other", "unranked", "published", "failed")
+_LOOKS: tuple[Look, ...] = ("own", "other", "unranked", "published", "expected", "failed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +44,18 @@ class TimePicture:
     """Whether each bar is over the fastest of its work; else it is a time."""
 
 
-def time_picture(groups: Sequence[ComparisonGroup], systems: Systems) -> TimePicture | None:
-    """Page one's: the first works that there is room for; null where none has a figure."""
+def time_picture(
+    groups: Sequence[ComparisonGroup],
+    systems: Systems,
+    should: Mapping[str, Expected] = MappingProxyType({}),
+) -> TimePicture | None:
+    """Page one's: the first works that there is room for; null where none has a figure.
+
+    `should` has what is expected of cells, by the path of their first trial.
+    """
     timed = [group for group in groups if _cells(group)]
-    drawn = _with_room([_group(group, timed, systems, MOST_ON_PAGE_ONE) for group in timed], MOST_ON_PAGE_ONE)
+    made = [_group(group, timed, systems, MOST_ON_PAGE_ONE, should) for group in timed]
+    drawn = _with_room(made, MOST_ON_PAGE_ONE)
     if not drawn:
         return None
     bare = [
@@ -150,13 +160,21 @@ def _time(cell: Cell, whole: bool) -> float | None:
     return 1 / cell.throughput.mean if cell.throughput.mean else None
 
 
-def _group(group: ComparisonGroup, among: Sequence[ComparisonGroup], systems: Systems, most: int) -> Group:
+def _group(
+    group: ComparisonGroup,
+    among: Sequence[ComparisonGroup],
+    systems: Systems,
+    most: int,
+    should: Mapping[str, Expected] = MappingProxyType({}),
+) -> Group:
     whole, cells = _has_seconds(group), _cells(group)
     published = [claim for claim in group.published if claim.value] if whole else []
     times = [time for cell in cells if (time := _time(cell, whole))]
     fastest = min([*times, *(claim.value or 0.0 for claim in published)])
     bars = [_measured(cell, fastest, whole, systems) for cell in cells]
     bars += [_published(claim, fastest) for claim in published]
+    of_cells = [(cell, should.get(cell.trials[0].path)) for cell in cells]
+    bars += [_expected(cell, said, fastest, whole) for cell, said in of_cells if said]
     shown = nearest_bars(sorted(bars, key=lambda bar: bar.value or 0.0), most)
     failed = {(trial.machine, trial.key.precision): trial for trial in group.failed}
     ended = [_failed(trial, systems) for trial in [*failed.values()][:MOST_FAILED]]
@@ -222,6 +240,23 @@ def _published(claim: Claim, fastest: float) -> Bar:
     )
 
 
+def _expected(cell: Cell, said: Expected, fastest: float, whole: bool) -> Bar:
+    """Where the cell would be if its card did what others on record make one expect."""
+    time, speed = _time(cell, whole), cell.throughput.mean
+    assert time is not None and speed is not None
+    near, value, far = (time * speed / rate / fastest for rate in (said.high_90, said.value, said.low_90))
+    return Bar(
+        text.short_card(said.card),
+        "expected",
+        value,
+        near,
+        far,
+        text=seconds(value * fastest) if whole else f"{text.number(said.value)} {rate_unit(cell)}",
+        small=text.times(value),
+        note=cell.key.precision,
+    )
+
+
 def _failed(trial: TrialResult, systems: Systems) -> Bar:
     assert trial.failure is not None
     system = systems.of(trial)
@@ -237,5 +272,6 @@ def key_of(groups: Sequence[Group], systems: Systems) -> tuple[KeyEntry, ...]:
     for look, slot in sorted(used, key=lambda each: (_LOOKS.index(each[0]), each[1])):
         name = names.get(slot, "")
         words = {"unranked": f"{name}, not ranked", "published": "published, no range", "failed": "failed"}
+        words |= {"expected": "expected"}
         entries.append(KeyEntry(words.get(look, name), look, slot))
     return tuple(dict.fromkeys(entries))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from harness.record import FULL_PRECISION
 from report.analysis import Analysis
 from report.compare.cells import Cell, time_breakdown
 from report.compare.precisions import Speedup
+from report.expected.expected import Expected
 from report.page.names import work
 from report.page.pictures import TimePicture, time_picture
 from report.page.systems import Systems
@@ -29,6 +30,8 @@ class Row:
     cell: Cell
     waits: float | None
     gain: Quantity | None
+    expected: Quantity
+    """Of what the card should do by other cards' records; its range is of nine in ten cards."""
     needs: tuple[str, ...]
 
 
@@ -45,17 +48,18 @@ class Measured:
 def measured(analysis: Analysis, systems: Systems) -> Measured:
     """Of this machine's cells, the leading session's first."""
     cells = leading(analysis)
-    rows = [_row(cell, cells, analysis.speedups) for cell in cells[:MOST_ROWS]]
+    rows = [_row(cell, cells, analysis) for cell in cells[:MOST_ROWS]]
     with_value = {
         "peak": any(row.cell.figures["peak_bytes"].mean is not None for row in rows),
         "waits": any(row.waits is not None for row in rows),
         "gain": any(row.gain for row in rows),
+        "expected": any(row.expected.value is not None for row in rows),
         "needs": any(row.needs for row in rows),
     }
     works = {id(cell) for cell in cells}
     groups = [group for group in analysis.groups if any(id(entry.cell) in works for entry in group.entries)]
     return Measured(
-        time_picture(groups, systems),
+        time_picture(groups, systems, analysis.question.should),
         tuple(rows),
         max(0, len(cells) - MOST_ROWS),
         tuple(name for name, some in with_value.items() if some),
@@ -76,10 +80,24 @@ def gain_of(cell: Cell, gains: Sequence[Speedup]) -> Quantity | None:
     return quantity(strict[0].ratio) if strict else None
 
 
-def _row(cell: Cell, among: Sequence[Cell], gains: Sequence[Speedup]) -> Row:
+def _row(cell: Cell, among: Sequence[Cell], analysis: Analysis) -> Row:
     breakdown = time_breakdown(cell)
-    waits = breakdown.input_wait if breakdown else None
-    return Row(work(cell, among), cell, waits, gain_of(cell, gains), _needs(cell))
+    return Row(
+        name=work(cell, among),
+        cell=cell,
+        waits=breakdown.input_wait if breakdown else None,
+        gain=gain_of(cell, analysis.speedups),
+        expected=_expected(cell, analysis.question.should),
+        needs=_needs(cell),
+    )
+
+
+def _expected(cell: Cell, should: Mapping[str, Expected]) -> Quantity:
+    said, speed = should.get(cell.trials[0].path), cell.throughput.mean
+    if said is None or speed is None:
+        return Quantity(None, "ratio")
+    low, high = speed / said.high_90, speed / said.low_90
+    return Quantity(speed / said.value, "ratio", low, high, tied=low <= 1 <= high)
 
 
 def _needs(cell: Cell) -> tuple[str, ...]:

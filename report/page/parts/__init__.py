@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from report.analysis import Analysis
-from report.page.parts import costs, limits, pairs, published, ran, uncertainty, workloads
+from report.page.parts import costs, expected, limits, pairs, published, ran, uncertainty, workloads
 from report.page.systems import Systems
 
 PARTS: tuple[tuple[str, Callable[[Analysis, Systems], Any]], ...] = (
@@ -15,6 +15,7 @@ PARTS: tuple[tuple[str, Callable[[Analysis, Systems], Any]], ...] = (
     ("workloads", workloads.view),
     ("limits", limits.view),
     ("costs", costs.view),
+    ("expected", expected.view),
     ("acceptance", lambda analysis, systems: analysis.clause),
     ("uncertainty", uncertainty.view),
     ("ran", ran.view),

@@ -1,0 +1,266 @@
+"""Expected values on constructed tables whose truth is known, and what is refused or told apart."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from harness.errors import UserError
+from harness.record.published.cards import load_cards
+from report.expected import expected
+from report.expected.asked import asked_of
+from report.expected.expected import Measured, model_of
+from report.expected.figures import Row, figures_of, read_tables, task_of
+from report.expected.model import FEWEST_CARDS, most_telling
+from report.expected.ranges import Situation, quantile
+from report.expected.refusal import Refusal
+from report.expected.specs import Specs, load_specs, named
+from tests.helpers import ROOT
+
+SCATTER = 0.05
+"""Of the constructed figures about what the specifications give."""
+SITUATIONS = (Situation(True, 0), Situation(True, 3), Situation(False, 0), Situation(False, 3))
+
+
+def a_card(number, rng, **changes):
+    size = rng.uniform(1, 4)
+    fields = {
+        "name": f"Constructed {number}",
+        "vendor": "NVIDIA",
+        "architecture": ("Alpha", "Beta", "Gamma")[number % 3],
+        "year": 2018 + number % 5,
+        "form": "PCIe",
+        "fp32_tflops": 10 * size,
+        "fp16_tflops": 40 * size * rng.uniform(0.8, 1.2),
+        "bandwidth_gbs": 400 * size**0.8,
+        "memory_gb": float(rng.choice([16, 24, 48])),
+        "power_watts": 150 * size**0.5,
+    }
+    return Specs(**{**fields, **changes})
+
+
+def a_row(card, work, speed, unit="images/s", software="one", **changes):
+    fields = {
+        "source": "constructed",
+        "licence": "CC0-1.0",
+        "commit": "",
+        "path": "",
+        "program": "constructed",
+        "work": work,
+        "precision": "amp-fp16",
+        "batch_rule": "tuned",
+        "card": card.name,
+        "software": software,
+        "unit": unit,
+        "value": speed,
+    }
+    return Row(**{**fields, **changes})
+
+
+@pytest.fixture(scope="module")
+def constructed():
+    """Cards, and rows whose truth is 2 × peak^0.5 × bandwidth^0.4 by work, with scatter."""
+    rng = np.random.default_rng(7)
+    cards = [a_card(number, rng) for number in range(16)]
+    rows = []
+    for card in cards:
+        own = rng.normal(0, SCATTER)
+        for place in range(6):
+            software = ("one", "two")[int(card.name.split()[1]) % 4 > 1]
+            log = math.log(2 * card.fp16_tflops**0.5 * card.bandwidth_gbs**0.4) + place + own
+            rows.append(
+                a_row(card, f"work {place}", math.exp(log + rng.normal(0, SCATTER / 2)), software=software)
+            )
+    return {card.name: card for card in cards}, rows
+
+
+@pytest.fixture(scope="module")
+def looks(constructed):
+    """Each of eight cards left out: its rows with what was expected of them, without and with three works."""
+    specs, rows = constructed
+    found = []
+    for card in list(specs.values())[:8]:
+        own = [row for row in rows if row.card == card.name]
+        model = model_of([row for row in rows if row.card != card.name], specs, SITUATIONS)
+        measured = [Measured(task_of(row), row.value, f"constructed {row.software}") for row in own[:3]]
+        for row in own[3:]:
+            software = f"constructed {row.software}"
+            found.append(
+                (
+                    row.value,
+                    model.ask(card, task_of(row), software=software),
+                    model.ask(card, task_of(row), software=software, measured=measured),
+                )
+            )
+    return found
+
+
+def inside(value, said):
+    return said.low_90 <= value <= said.high_90
+
+
+def test_ranges_of_nine_in_ten_hold_about_nine_in_ten_figures_of_a_known_truth(looks):
+    from_paper = np.mean([inside(value, paper) for value, paper, _ in looks])
+    with_works = np.mean([inside(value, works) for value, _, works in looks])
+    assert 0.8 <= from_paper <= 1.0
+    assert 0.8 <= with_works <= 1.0
+
+
+def test_ranges_are_about_as_wide_as_the_truth_scatters(looks):
+    truth = math.exp(1.645 * SCATTER * math.sqrt(1.25))
+    assert truth * 0.95 <= np.median([paper.factor_90 for _, paper, _ in looks]) <= truth * 1.15
+
+
+def test_three_measured_works_narrow_the_range_and_lessen_the_error(looks):
+    assert all(works.factor_90 < paper.factor_90 for _, paper, works in looks)
+    paper, works = (np.median([abs(math.log(look[0] / look[at].value)) for look in looks]) for at in (1, 2))
+    assert works < paper
+    assert {look[2].stands_on for look in looks} == {"measured"}
+    assert {look[1].stands_on for look in looks} == {"specifications"}
+
+
+@pytest.fixture(scope="module")
+def model(constructed):
+    specs, rows = constructed
+    return model_of(rows, specs, SITUATIONS)
+
+
+def test_a_software_of_no_table_widens_the_range(model, constructed):
+    card = constructed[0]["Constructed 4"]
+    task = next(iter(model.tasks.values()))
+    known, new = (model.ask(card, task, software=name) for name in ("constructed one", None))
+    assert new.factor_90 > known.factor_90
+
+
+def test_a_range_of_eight_in_ten_lies_inside_that_of_nine(model, constructed):
+    one = model.ask(constructed[0]["Constructed 4"], next(iter(model.tasks.values())))
+    assert one.low_90 < one.low_80 < one.value < one.high_80 < one.high_90
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"vendor": "AMD"}, "vendor"),
+        ({"architecture": "Omega"}, "architecture"),
+        ({"year": 2030}, "year"),
+        ({"memory_gb": 8}, "memory"),
+        ({"bandwidth_gbs": 20000}, "specification"),
+    ],
+)
+def test_nothing_is_expected_where_the_model_was_not_calibrated(model, changes, reason):
+    card = a_card(0, np.random.default_rng(1), name="Constructed new", **changes)
+    said = model.ask(card, next(iter(model.tasks.values())))
+    assert isinstance(said, Refusal)
+    assert said.reason == reason
+
+
+def test_a_task_of_too_few_cards_has_no_expected_value(constructed):
+    specs, rows = constructed
+    few = [a_row(card, "rare", 5.0) for card in list(specs.values())[: FEWEST_CARDS - 1]]
+    model = model_of([*rows, *few], specs, SITUATIONS)
+    assert task_of(few[0]).key not in model.tasks
+    said = model.ask(specs["Constructed 0"], task_of(few[0]))
+    assert isinstance(said, Refusal)
+    assert said.reason == "task"
+
+
+def test_times_and_rates_give_the_same_expectation(constructed):
+    specs, rows = constructed
+    times = [row.model_copy(update={"unit": "ms/step", "value": 1000 / row.value}) for row in rows]
+    card = specs["Constructed 5"]
+    rate = model_of(rows, specs, SITUATIONS).ask(card, task_of(rows[0]))
+    time = model_of(times, specs, SITUATIONS).ask(card, task_of(times[0]))
+    assert time.value == pytest.approx(1000 / rate.value)
+    assert (time.low_90, time.high_90) == pytest.approx((1000 / rate.high_90, 1000 / rate.low_90))
+
+
+def test_a_fit_that_was_kept_says_the_same(constructed, tmp_path, monkeypatch):
+    specs, rows = constructed
+    monkeypatch.setattr(expected, "read_tables", lambda root: {"constructed": rows})
+    monkeypatch.setattr(expected, "load_specs", lambda root, cards: specs)
+    said = [
+        expected.kept(tmp_path, (), tmp_path / "state").ask(specs["Constructed 6"], task_of(rows[0]))
+        for _ in range(2)
+    ]
+    assert len(list((tmp_path / "state").iterdir())) == 1
+    assert said[1].value == pytest.approx(said[0].value)
+    assert said[1].factor_90 == pytest.approx(said[0].factor_90, rel=1e-3)
+
+
+def test_what_to_measure_would_narrow_the_rest(model, constructed):
+    asked = asked_of(model, a_card(1, np.random.default_rng(2), name="Constructed new"))
+    assert len(asked.rows) == 6
+    assert len(asked.to_measure) == 3
+    now, then = asked.factors
+    assert then < now
+
+
+def test_the_most_telling_work_goes_along_with_the_most_others():
+    joint = np.array([[1.0, 0.9, 0.9, 0.0], [0.9, 1.0, 0.8, 0.0], [0.9, 0.8, 1.0, 0.0], [0.0, 0.0, 0.0, 1.0]])
+    assert most_telling(joint, 2) == [0, 3]
+
+
+def test_too_few_cards_give_no_range():
+    assert quantile({f"card {n}": (1.0,) for n in range(8)}, 0.9) == math.inf
+    assert quantile({f"card {n}": (1.0,) for n in range(9)}, 0.9) == 1.0
+
+
+def test_an_unknown_card_is_answered_by_the_nearest_names_and_the_columns_to_give():
+    specs = load_specs(ROOT, load_cards(ROOT))
+    assert named("rtx 4090", specs).name == "RTX 4090"
+    with pytest.raises(UserError, match="RTX PRO 6000 Blackwell WS or RTX PRO 6000 Blackwell Server"):
+        named("RTX PRO 6000", specs)
+    with pytest.raises(UserError) as refused:
+        named("RTX 4091", specs)
+    assert "RTX 4090" in str(refused.value)
+    assert "bandwidth_gbs" in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [("unit", "furlongs"), ("value", "-3"), ("precision", "fp12"), ("batch", "many"), ("batch_rule", "")],
+)
+def test_a_table_with_a_wrong_field_is_refused_with_its_line(tmp_path, column, value):
+    folder = tmp_path / "results" / "tables" / "published"
+    folder.mkdir(parents=True)
+    row = a_row(a_card(1, np.random.default_rng(3)), "work", 3.0).model_dump(mode="json", exclude_none=True)
+    row = {**row, "batch": "", column: value}
+    (folder / "constructed.csv").write_text(
+        ",".join(row) + "\n" + ",".join(map(str, row.values())) + "\n", encoding="utf-8"
+    )
+    with pytest.raises(UserError, match="line 2"):
+        read_tables(tmp_path)
+
+
+def test_specifications_stand_in_one_place_and_of_every_published_card(tmp_path):
+    cards = load_cards(ROOT)
+    specs = load_specs(ROOT, cards)
+    rows = [row for table in read_tables(ROOT).values() for row in table]
+    assert {row.card for row in rows} <= set(specs)
+    folder = tmp_path / "results" / "tables"
+    folder.mkdir(parents=True)
+    text = (ROOT / "results/tables/cards.csv").read_text(encoding="utf-8")
+    twice = text.replace("GTX 1070,", "RTX 3090,", 1)
+    assert twice != text
+    (folder / "cards.csv").write_text(twice, encoding="utf-8")
+    with pytest.raises(UserError, match="RTX 3090"):
+        load_specs(tmp_path, cards)
+
+
+def test_precisions_and_fixed_batches_are_tasks_of_their_own():
+    card = a_card(1, np.random.default_rng(3))
+    rows = [
+        a_row(card, "work", 3.0, batch=batch, batch_rule=rule, precision=precision)
+        for precision, batch, rule in (
+            ("fp32-ieee", 8, "fixed"),
+            ("fp32-ieee", 16, "fixed"),
+            ("fp32-tf32", 8, "fixed"),
+            ("fp32-tf32", 8, "tuned"),
+            ("fp32-tf32", 16, "tuned"),
+        )
+    ]
+    figures = figures_of(rows)
+    assert len(figures) == 4
+    assert figures.rows.tolist().count(2) == 1

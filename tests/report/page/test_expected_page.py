@@ -1,0 +1,79 @@
+"""What is expected of a card stands beside what was measured: as a ratio, a pale bar, a part of its own."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from report.expected.asked import Asked, AskedRow
+from report.expected.expected import Expected
+from report.expected.figures import Task
+from report.expected.refusal import Refusal
+from report.page.build import page_of, write
+from report.page.one.measured import leading
+from tests.helpers.purposes import analysis_of
+
+TASK = Task("constructed", "work", "amp-fp16", 64, "samples/s")
+
+
+def an_expected(value, factor=1.2):
+    return Expected(
+        card="Constructed card",
+        task=TASK,
+        value=value,
+        low_80=value / 1.1,
+        high_80=value * 1.1,
+        low_90=value / factor,
+        high_90=value * factor,
+        factor_90=factor,
+        stands_on="specifications",
+        works=0,
+    )
+
+
+def page_with(share):
+    """The page of one machine that reached a share of what its card should do."""
+    analysis = analysis_of("one-machine")
+    cell = leading(analysis)[0]
+    should = {cell.trials[0].path: an_expected(cell.throughput.mean / share)}
+    return page_of(replace(analysis, question=replace(analysis.question, should=should)))
+
+
+@pytest.mark.parametrize(("share", "within"), [(0.97, True), (0.71, False), (1.3, False)])
+def test_a_work_stands_as_a_share_of_what_the_card_should_do_with_the_range(share, within):
+    row = page_with(share).one.view.rows[0].expected
+    assert row.value == pytest.approx(share)
+    assert (row.low, row.high) == pytest.approx((share / 1.2, share * 1.2))
+    assert row.tied is within
+
+
+def test_an_expected_bar_is_pale_and_changes_no_other(tmp_path):
+    def bars(page):
+        chart = page.one.view.picture.picture.chart
+        return [bar for group in chart.groups for bar in group.bars]
+
+    plain, marked = bars(page_of(analysis_of("one-machine"))), bars(page_with(0.5))
+    assert [bar.look for bar in marked].count("expected") == 1
+    assert [bar for bar in marked if bar.look != "expected"] == plain
+
+
+def test_without_other_cards_nothing_is_said():
+    assert "expected" not in page_of(analysis_of("one-machine")).one.view.columns
+
+
+def test_a_named_card_has_a_part_with_its_ranges_and_what_to_measure(tmp_path):
+    analysis = analysis_of("one-machine")
+    asked = Asked(
+        "Constructed card",
+        (AskedRow(an_expected(100.0), (("Other", 90.0),)),),
+        ((Refusal("memory", "8 GB", "16 GB"), 2),),
+        (TASK,),
+        (1.4, 1.2),
+    )
+    written = write(
+        replace(analysis, question=replace(analysis.question, asked=asked)), tmp_path, drawn=False
+    )
+    text = written.markdown.read_text(encoding="utf-8")
+    for figure in ("91 to 110", "83 to 120", "Other 90.0", "16 GB", "1.20"):
+        assert figure in text.replace("\N{NO-BREAK SPACE}", " ")

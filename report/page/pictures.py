@@ -271,7 +271,7 @@ def key_of(groups: Sequence[Group], systems: Systems) -> tuple[KeyEntry, ...]:
     entries = []
     for look, slot in sorted(used, key=lambda each: (_LOOKS.index(each[0]), each[1])):
         name = names.get(slot, "")
-        words = {"unranked": f"{name}, not ranked", "published": "published, no range", "failed": "failed"}
-        words |= {"expected": "expected"}
+        words = {"unranked": f"{name}, not ranked", "published": "published, no range"}
+        words |= {"expected": "expected", "failed": "failed"}
         entries.append(KeyEntry(words.get(look, name), look, slot))
     return tuple(dict.fromkeys(entries))

@@ -6,6 +6,8 @@ import sys
 import time
 from pathlib import Path
 
+MODELS = ("net", "clock")
+"""What plans call it for; it trains neither."""
 INPUT, OUTPUT = (Path(os.environ.get(name, "")) for name in ("GPUDYNO_IN", "GPUDYNO_OUT"))
 
 

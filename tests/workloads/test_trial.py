@@ -255,6 +255,7 @@ def test_a_change_in_a_shared_part_changes_the_hash_of_every_workload_that_impor
         "cifar_resnet44",
         "convnet",
         "custom",
+        "llm_step",
         "mnist_cnn",
     }
     assert changed_by("ranks") == of_ranks

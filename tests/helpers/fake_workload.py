@@ -6,7 +6,7 @@ import sys
 import time
 from pathlib import Path
 
-MODELS = ("net", "clock")
+MODELS = ("net", "folders", "clock", "eager", "compiled")
 """What plans call it for; it trains neither."""
 INPUT, OUTPUT = (Path(os.environ.get(name, "")) for name in ("GPUDYNO_IN", "GPUDYNO_OUT"))
 

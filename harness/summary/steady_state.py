@@ -122,8 +122,8 @@ def steady_state(step_us: Series, rule: SteadyStateRule = DEFAULT_RULE) -> Stead
     if not any(step_us.values()):
         return Steady(kind="unproven", first_step=0)
     steps_per_value = step_us.steps_per_value
-    relative, middle = _relative(step_us)
-    inliers = ~_outliers(relative, rule)[0]
+    relative, middle, outliers, _ = _set_apart(step_us, rule)
+    inliers = ~outliers
     places = numpy.flatnonzero(inliers)
     segments = _segments(relative[places], rule)
     window = _Window(relative, middle / 1e6, steps_per_value, relative[places], segments, rule)
@@ -142,16 +142,20 @@ def steady_state(step_us: Series, rule: SteadyStateRule = DEFAULT_RULE) -> Stead
 
 def stalled_seconds(step_us: Series, rule: SteadyStateRule = DEFAULT_RULE) -> Floats:
     """Of each value how much longer it took than those around it, seconds; 0 where it is no slow outlier."""
-    relative, median_us = _relative(step_us)
-    outliers, around = _outliers(relative, rule)
+    relative, median_us, outliers, around = _set_apart(step_us, rule)
     return numpy.where(outliers, numpy.maximum(relative - around, 0.0), 0.0) * median_us / 1e6
 
 
-def _relative(step_us: Series) -> tuple[Floats, float]:
-    """Step times over their median, which is given, too; over their mean where half of them are 0."""
+@lru_cache(maxsize=16)
+def _set_apart(step_us: Series, rule: SteadyStateRule) -> tuple[Floats, float, Flags, Floats]:
+    """Step times over their median, that median, which of them are outliers, and what lies around each.
+
+    Over their mean where half of them are 0.
+    """
     raw = numpy.asarray(step_us.values(), dtype=numpy.float64)
     middle = float(numpy.median(raw) or raw.mean())
-    return raw / middle, middle
+    relative = raw / middle
+    return relative, middle, *_outliers(relative, rule)
 
 
 def _outliers(values: Floats, rule: SteadyStateRule) -> tuple[Flags, Floats]:

@@ -139,6 +139,12 @@ _MEASUREMENT = {
     "program-left": _row(
         "warn", "trial", "program left processes", "{processes} processes lived on after it and were ended"
     ),
+    "sockets": _row(
+        "warn",
+        "machine",
+        "gradients over sockets",
+        "devices share gradients over sockets, which is slow between nodes: NCCL tells {transport}",
+    ),
     "input-bound": _row("warn", "trial", "waits for input", "{input_share:.0%} of the time waited for input"),
 }
 

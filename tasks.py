@@ -34,12 +34,10 @@ SETTINGS = {
     "label": "the machine's name in results/ (default: its devices)",
     "baseline": "what 1.00 is in the time-scaled charts: part of a card's name, a label or a precision",
 }
-
 CARD = 'a card of results/cards.toml that need not be here, as "RTX 4090" or "4x RTX 4090"'
 CLAIM = "what this published figure needs, by its id; may be given several times"
 CLAIMS = "'here': what as many figures need as can be judged here and fit the budget"
 RETRY = "also repeat trials that failed by themselves, such as out of memory"
-
 MACHINE = "device engine python"
 CHOOSING = f"plan image {MACHINE}"
 BUILDING = f"{CHOOSING} base wheelhouse"
@@ -150,6 +148,7 @@ def build(
         "retry": RETRY,
         "strict": "exit with 3 if a trial failed",
         "no_build": "refuse instead of building what is missing",
+        "challenge": "a buyer's text that each trial answers, which shows that it ran after that was known",
     },
     iterable=["claim"],
 )
@@ -161,17 +160,14 @@ def run(
     retry: bool = False,
     strict: bool = False,
     no_build: bool = False,
+    challenge: str = "",
 ) -> None:
     """Run what is missing of a plan, one fresh process a trial, and write a record for each."""
-    from commands import measure
+    from commands import claims as published
+    from commands.measure import How
 
-    how = measure.How(new_session=new_session, retry=retry, strict=strict, build=not no_build)
-    if claim or claims:
-        from commands import claims as published
-
-        published.run(ROOT, settings, published.asked_for(claim or [], claims), how)
-    else:
-        measure.run(ROOT, settings, how)
+    how = How(new_session, retry, strict, not no_build, challenge=challenge)
+    published.run_asked(ROOT, settings, claim or [], claims, how)
 
 
 @line.verb(
@@ -255,7 +251,9 @@ def quote(to: str = "purchase.toml", yes: bool = False) -> None:
         "with_prices": "also pack purchase.toml, with your prices and limits, and show them on its page",
         "verify": "check this bundle instead: every byte, record and figure of its page, from raw samples",
         "signers": "with --verify: OpenSSH's file of allowed signers",
+        "challenge": "with --verify: make the answers to this text again; by itself: print a new one",
     },
+    optional=["challenge"],
 )
 def bundle(
     settings: Settings,
@@ -266,14 +264,15 @@ def bundle(
     with_prices: bool = False,
     verify: str = "",
     signers: str = "",
+    challenge: str = "",
 ) -> None:
     """Pack records, locks, claims, plans and page into one archive with a clause, or check one."""
     from commands import offer
 
-    if verify:
-        offer.verify(Path(verify), Path(signers) if signers else None)
+    if verify or challenge:
+        offer.check(ROOT, verify, Path(signers) if signers else None, challenge)
         return
-    path, key = Path(out) if out else None, Path(sign) if sign else None
+    path, key = (Path(given) if given else None for given in (out, sign))
     offer.pack(ROOT, offer.Packing(path, session or None, settings.baseline, margin, key, with_prices))
 
 

@@ -259,6 +259,14 @@ def asked_for(ids: Sequence[str], where: str) -> tuple[str, ...]:
     return tuple(ids)
 
 
+def run_asked(root: Path, settings: Settings, ids: Sequence[str], where: str, how: measure.How) -> None:
+    """Runs what `--claim` and `--claims` ask for, or the whole plan where they ask for nothing."""
+    if ids or where:
+        run(root, settings, asked_for(ids, where), how)
+    else:
+        measure.run(root, settings, how)
+
+
 def run(root: Path, settings: Settings, ids: Sequence[str], how: measure.How) -> None:
     """Runs the trials that some claims need, each in the plan that takes the least time for it.
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from commands.plans import matrix
 from commands.terminal import PlanWatcher, Screen, circumstances
+from harness.bundle import challenge
 from harness.data import chest_xray, source_tree
 from harness.data.download import FetchProgress
 from harness.data.fetch import Resolved, default_folder, fetch
@@ -52,6 +53,8 @@ class How:
     dry_run: bool = False
     keep: Keep | None = None
     """Which of the plan's trials are wanted; all where it is null."""
+    challenge: str = ""
+    """A nonce that each trial answers after its measurement; empty for none."""
     at_most_seconds: float | None = None
     """After these no further trial starts; the settings' budget goes before."""
 
@@ -205,6 +208,8 @@ def run(root: Path, settings: Settings, how: How) -> Outcome | None:
 
     Raises GateError where --strict meets a failed trial, or where the plan is a selfcheck that does not pass.
     """
+    if how.challenge:
+        challenge.refuse_malformed(how.challenge)
     setup = run_setup.prepare(root, settings)
     if how.keep is not None:
         setup = narrowed(setup, how.keep)
@@ -267,8 +272,10 @@ def _run(setup: RunSetup, built: Built, resolved: dict[str, Resolved], how: How,
         )
     else:
         screen.say(f"going on with session {opened.id}")
+    job = run_setup.job(setup, built, resolved)
     job = replace(
-        run_setup.job(setup, built, resolved),
+        job,
+        setting=replace(job.setting, challenge=how.challenge),
         deadline=deadline,
         estimate=partial(trial_seconds, chosen.speeds, setup.machine.id),
     )

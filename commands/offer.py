@@ -13,9 +13,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from harness.bundle import archive, bundle
+from harness.bundle import archive, bundle, challenge
 from harness.bundle.bundle import Manifest, Opened
+from harness.engine.venv import VenvEngine
 from harness.errors import GateError, GpudynoError, UserError
+from harness.image.catalog import load_images
 from harness.machine import machine_id, state_folder
 from harness.run.setup import harness
 from report import text
@@ -165,8 +167,43 @@ def intact(path: Path) -> Iterator[Opened]:
         yield opened
 
 
-def verify(path: Path, signers: Path | None) -> None:
-    """Checks a bundle's bytes, records and figures; raises GateError where anything differs, naming it."""
+def check(root: Path, path: str, signers: Path | None, nonce: str | bool) -> None:
+    """Verifies a bundle, with the answers to a challenge; by itself a challenge without a text is made."""
+    if path and not isinstance(nonce, bool):
+        verify(Path(path), signers, root, nonce)
+    elif nonce is True and not path:
+        print(challenge.new())
+    else:
+        raise UserError(
+            "--challenge by itself makes a text, and with --verify FILE holds answers against one",
+            remedy="write `invoke bundle --verify FILE --challenge TEXT`",
+        )
+
+
+def _challenge_problems(root: Path, opened: Opened, nonce: str) -> list[str]:
+    """What of the answers came out otherwise here; prints how many are alike and what is not proven."""
+    challenge.refuse_malformed(nonce)
+    venv = VenvEngine(root)
+    interpreter = venv.built(load_images(root).image("cpu")).interpreter
+    assert interpreter is not None
+    records = [stored.record for stored in evidence_in(opened.folder).results.records]
+    found = challenge.answered(records, nonce, interpreter, root)
+    print(
+        f"  challenge '{nonce}': {text.count(found.alike, 'answer')} made again, alike; this code ran after"
+    )
+    print("    the text was known: how fast, and on which device, an answer does not show")
+    for workload, count in found.unproven.items():
+        print(f"    not proven: {text.count(count, 'trial')} of {text.clean(workload, 64)}")
+    if found.left:
+        print(f"    not made again, for want of time: {text.count(found.left, 'answer')}")
+    return [f"challenge: {problem}" for problem in found.differing]
+
+
+def verify(path: Path, signers: Path | None, root: Path = Path(), nonce: str = "") -> None:
+    """Checks a bundle's bytes, records and figures, and with a nonce its answers, in the clone's environment.
+
+    Raises GateError where anything differs, naming it.
+    """
     with _unpacked(path, signers) as opened:
         problems, by_method = list(opened.problems), ""
         print(f"{path.name}: {text.count(len(opened.names), 'file')}")
@@ -179,6 +216,8 @@ def verify(path: Path, signers: Path | None) -> None:
         if opened.manifest is not None:
             more, by_method = _figure_problems(opened, opened.manifest)
             problems += more
+        if nonce and not problems:
+            problems += _challenge_problems(root, opened, nonce)
         for problem in problems:
             print(f"  DIFFERS: {text.clean(problem, 500)}", file=sys.stderr)
         if problems:

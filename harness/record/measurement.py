@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import date
 from typing import Annotated, Any, Literal
 
@@ -250,6 +251,20 @@ class ProgramRun(Model):
     """Processes that lived on when it had ended, and were ended."""
 
 
+NONCE = re.compile(r"^[A-Za-z0-9_.:/-]{4,64}$")
+"""A challenge's text."""
+
+
+class Proof(Model):
+    """A trial's answer to a challenge: three steps in float64, of weights and batches that it decides."""
+
+    nonce: Annotated[str, Field(pattern=NONCE)]
+    unit: Annotated[str, Field(pattern=r"^[0-9a-f]{12,64}$")]
+    """The hash of the card's UUID; where there is none, the machine's id."""
+    losses: tuple[float, ...]
+    gradient_norms: tuple[float, ...]
+
+
 class Measurement(Model):
     """out/measurement.json. All step series are aligned: value i of each belongs to the same steps."""
 
@@ -315,4 +330,6 @@ class Measurement(Model):
     structure: dict[str, int] = {}
     """Counts that need no clock: parameters, trainable parameters, vocabulary, classes."""
     warm_caches: bool | None = None
+    proof: Annotated[Proof | None, Field(exclude_if=lambda proof: proof is None)] = None
+    """That this code ran once a nonce was known: not how fast, and not on which device."""
     notes: tuple[str, ...] = ()

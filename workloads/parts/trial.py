@@ -9,6 +9,7 @@ Standard library and Python 3.6 syntax only: the oldest frameworks run there.
 
 import contextlib
 import errno
+import importlib
 import json
 import math
 import os
@@ -47,6 +48,8 @@ FULL_CARD_WORDS = (
 )
 """What libraries say that get no workspace, and of other faults too: a card as full as this decides."""
 FULL_CARD_SHARE = 0.85
+PROVABLE = ("cifar_fastai", "convnet", "llm_step", "word_lm")
+"""Workloads of torch that answer a challenge, each with its own part of `parts/proof.py`."""
 
 
 class Failed(Exception):
@@ -76,11 +79,17 @@ class TrialProcess(object):
         in_folder = environ.get("GPUDYNO_IN", "/in")
         with open(os.path.join(in_folder, "trial.json"), encoding="utf-8") as file:
             given = json.load(file)
+        self.id = given["id"]
         self.seed = given["seed"]
         self.timeout_seconds = given["timeout_seconds"]
         self.asked = given["asked"]
         self.variant = self.asked["variant"]
         self.limit = self.variant.get("limit") or {}
+        self.challenge = None
+        challenge = os.path.join(in_folder, "challenge.json")
+        if os.path.exists(challenge):
+            with open(challenge, encoding="utf-8") as file:
+                self.challenge = json.load(file)
         # A file of the user's own comes beside the trial, under its last name.
         self.own_name = (self.asked.get("file") or {}).get("name")
         self.own_file = os.path.join(in_folder, os.path.basename(self.own_name)) if self.own_name else None
@@ -190,6 +199,7 @@ def main(run, workload_file):
             phases=trial.phases,
             warm_caches=trial.warm_caches,
         )
+        measurement.update(proof_of(trial, workload_file, measurement))
         trial.event("end")
         trial.succeed(measurement)
     except Exception as error:
@@ -197,6 +207,27 @@ def main(run, workload_file):
         with contextlib.suppress(OSError):
             traceback.print_exc()
         trial.end(*why(error))
+
+
+def proof_of(trial, workload_file, measurement):
+    """The answer to the trial's challenge, where it has one; what went wrong in it costs no measurement.
+
+    The unit is the hash of the card's UUID where the device tells one, else the machine's id.
+    """
+    beside_parts = os.path.dirname(os.path.abspath(workload_file)) == _workloads_folder()
+    if not trial.challenge or not beside_parts or trial.asked["workload"] not in PROVABLE:
+        return {}
+    try:
+        # By its name, for what a workload's hash covers must not depend on a challenge.
+        proof = importlib.import_module("parts.proof")
+        challenge = dict(trial.challenge, unit=measurement["device"].get("unit") or trial.challenge["unit"])
+        return {"proof": proof.answer(trial.asked, trial.id, challenge, trial.asked["device"])}
+    except Exception as error:
+        return {"notes": [*measurement.get("notes", ()), "the challenge was not answered: " + why(error)[1]]}
+
+
+def _workloads_folder():
+    return os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
 def why(error):
@@ -225,7 +256,7 @@ def why(error):
 def place_of(error):
     """The last line of a workload that it went through, as " at word_lm.py, line 12"; empty where none is."""
     own = os.path.abspath(__file__)
-    folder = os.path.dirname(os.path.dirname(own)) + os.sep
+    folder = _workloads_folder() + os.sep
     frames = [(each[0], each[1]) for each in traceback.extract_tb(error.__traceback__)]
     lines = [(path, line) for path, line in frames if path != own and path.startswith(folder)]
     return " at %s, line %d" % (lines[-1][0][len(folder) :], lines[-1][1]) if lines else ""

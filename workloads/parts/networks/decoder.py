@@ -97,7 +97,7 @@ class Attention(nn.Module):
 def _rotated(heads: torch.Tensor, base: float) -> torch.Tensor:
     """Pairs of features turned by their token's place (Su et al., 2021), halves of a head being pairs."""
     half = heads.shape[-1] // 2
-    each = torch.arange(half, device=heads.device, dtype=torch.float32)
+    each = torch.arange(half, device=heads.device, dtype=torch.promote_types(heads.dtype, torch.float32))
     angles = torch.arange(heads.shape[-2], device=heads.device)[:, None] * base ** (-each / half)
     turn, across = angles.cos().to(heads.dtype), angles.sin().to(heads.dtype)
     left, right = heads[..., :half], heads[..., half:]

@@ -192,11 +192,9 @@ def report(
     png: bool = False,
 ) -> None:
     """Make report/out/index.html and report.md from the records in results/, or in bundles."""
-    from commands import report as reporting
+    from commands.report import How, make
 
-    bundles = tuple(map(Path, bundle or ()))
-    how = reporting.How(session or None, bundles, expect or None, csv=csv, png=png, pdf=pdf)
-    reporting.make(ROOT, settings.baseline, how)
+    make(ROOT, settings.baseline, How(session or None, tuple(map(Path, bundle or ())), expect, csv, png, pdf))
 
 
 @line.verb(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from harness.record import PRECISIONS, LeftOut, Machine, PrecisionFound, Probe
@@ -70,6 +70,8 @@ class RanView:
     left_over: tuple[LeftRow, ...]
     notes: tuple[str, ...]
     """Of the leading session, as its plan gave them."""
+    challenges: tuple[tuple[str, int], ...]
+    """The nonces that trials answered, and how many did."""
     again: tuple[str, ...]
     folders: tuple[tuple[str, int], ...]
     """Where the records lie, and how many of each folder stand on the page."""
@@ -98,10 +100,17 @@ def view(analysis: Analysis, systems: Systems) -> RanView | None:
         planned=session.left_out if session else (),
         left_over=_left_over(analysis.left_over, analysis.groups),
         notes=session.notes if session else (),
+        challenges=tuple(Counter(_answered(trials)).items()),
         again=tuple(text.run_again(plan, image) for plan, image in asked),
         folders=tuple(Counter(trial.path.rpartition("/")[0] for trial in trials).items()),
         precisions=tuple((label, words[label]) for label in labels),
     )
+
+
+def _answered(trials: Iterable[TrialResult]) -> Iterator[str]:
+    for measured in (trial.record.measurement for trial in trials):
+        if measured and measured.proof:
+            yield measured.proof.nonce
 
 
 def _alike(

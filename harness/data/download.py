@@ -65,7 +65,7 @@ class Deadline:
             waited = f"did not arrive within {self.seconds:.0f} s" if self.seconds else "was not waited for"
             raise TooSlow(
                 f"'{label}' {waited}",
-                remedy="run `invoke build --only NAME`, which waits, or set GPUDYNO_DATA to a folder that has it",
+                remedy="take `invoke build --only NAME`, which waits, or a folder of yours by GPUDYNO_DATA",
             )
 
 

@@ -105,6 +105,12 @@ _MEASUREMENT = {
     "slowdown": _row(
         "warn", "trial", "steps became slower", "the steps became slower; steady from step {first_step} on"
     ),
+    "sockets": _row(
+        "warn",
+        "machine",
+        "gradients over sockets",
+        "devices share gradients over sockets, which is slow between nodes: NCCL tells {transport}",
+    ),
     "input-bound": _row("warn", "trial", "waits for input", "{input_share:.0%} of the time waited for input"),
 }
 

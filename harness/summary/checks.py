@@ -43,6 +43,8 @@ def measurement_findings(measurement: Measurement, steady: Steady, input_share: 
     yield from _data(measurement)
     yield from _clock(measurement)
     yield from _steady(measurement, steady)
+    if "NET/Socket" in (measurement.transport or ""):
+        yield finding("sockets", transport=str(measurement.transport))
     if input_share is not None and input_share > INPUT_WAIT_LIMIT:
         yield finding("input-bound", input_share=input_share)
 

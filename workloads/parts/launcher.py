@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import signal
 import statistics
 import threading
@@ -38,6 +39,9 @@ MEETING_SECONDS = 120.0
 SLOW = 1.1
 """Times the median of the other ranks' forward pass, from which a rank is called slow."""
 STEPS_TO_CALL_SLOW = 10
+NCCL_LOGS = "nccl-{}-{}.log"
+"""One of each process, by its host and its number."""
+_VIA = re.compile(r"NCCL INFO Channel .* via (P2P|SHM|COLLNET|NVLS|NET/[A-Za-z0-9 _-]{1,20})")
 
 
 @dataclass(frozen=True)
@@ -137,6 +141,14 @@ def collected(trial: TrialProcess, out: Path, count: int, parallel: str | None) 
     parts = [_read(folder_of(out, rank) / "measurement.json") for rank in range(count)]
     trial.phases[:] = [dict(trial.phases[0], name="launcher"), *parts[0]["phases"]]
     return joined(parts, parallel)
+
+
+def transport(out: Path) -> str:
+    """How devices reached each other, by NCCL's own logs of all ranks, such as "NET/IB, P2P"."""
+    logs = (
+        path.read_text(encoding="utf-8", errors="replace") for path in out.glob(NCCL_LOGS.format("*", "*"))
+    )
+    return ", ".join(sorted({way for log in logs for way in _VIA.findall(log)})) or "unknown"
 
 
 def joined(parts: list[dict[str, Any]], parallel: str | None) -> dict[str, Any]:

@@ -81,6 +81,9 @@ def launched(trial: TrialProcess, parallel: str | None, count: int) -> dict[str,
     own = Path(trial.out_folder).resolve()
     out = (own.parent if node else own) / "ranks"
     out.mkdir(exist_ok=True)
+    # Its log alone tells over what the devices reach each other; it writes there as they meet, and no more.
+    os.environ.setdefault("NCCL_DEBUG", "INFO")
+    os.environ.setdefault("NCCL_DEBUG_FILE", str(out / launcher.NCCL_LOGS.format("%h", "%p")))
     threads = launcher.threads_of(int(os.environ.get(ON_NODE, count // nodes)))
     os.environ.update({"GPUDYNO_OUT": str(out), MARK: str(count), "OMP_NUM_THREADS": threads})
     if nodes == 1:
@@ -98,7 +101,9 @@ def launched(trial: TrialProcess, parallel: str | None, count: int) -> dict[str,
         sys.exit(128 + error.sigval)
     if node:
         sys.exit(0)
-    return launcher.collected(trial, out, count, parallel)
+    whole = launcher.collected(trial, out, count, parallel)
+    over_nccl = whole["device"]["kind"] != "cpu" and parallel != "each"
+    return dict(whole, transport=launcher.transport(out)) if over_nccl else whole
 
 
 def _config(node: int, nodes: int, count: int) -> LaunchConfig:

@@ -241,6 +241,7 @@ def test_what_makes_a_trial_invalid_is_named(changed, name):
         ({"data": {"source": "generated"}}, "generated-data"),
         ({"data": {"distinct_batches": 3}}, "constant-batch"),
         ({"input_us": [22_000] * STEPS}, "input-bound"),
+        ({"transport": "NET/Socket, P2P"}, "sockets"),
     ],
 )
 def test_what_speaks_against_a_trial_without_spoiling_it_is_a_warning(changed, name):
@@ -256,6 +257,8 @@ def test_what_speaks_against_a_trial_without_spoiling_it_is_a_warning(changed, n
         {"epochs": [epoch(quality=None)], "protocol": COMPLETE},
         {"data": {"distinct_batches": 4}},
         {"input_us": [19_000] * STEPS},
+        {"transport": "NET/IB, P2P"},
+        {"transport": "unknown"},
     ],
 )
 def test_what_is_only_short_or_only_near_a_limit_is_no_cause(changed):

@@ -149,7 +149,7 @@ def _steps_of_a_block(step: Callable[[int], Any], device: torch.device, seconds:
 
 def trial_in(folder: Path) -> TrialProcess:
     """A trial without limits that reads and writes in one folder."""
-    asked = {"seed": 1, "timeout_seconds": 86400, "asked": {"variant": {"limit": {}}}}
+    asked = {"id": "loops", "seed": 1, "timeout_seconds": 86400, "asked": {"variant": {"limit": {}}}}
     (folder / "trial.json").write_text(json.dumps(asked), encoding="utf-8")
     return TrialProcess({"GPUDYNO_IN": str(folder), "GPUDYNO_OUT": str(folder)})
 

@@ -62,14 +62,16 @@ def check(folder: str) -> None:
 
 
 def check_nothing_else(folder: str) -> None:
-    """Raises Refused for a link, and for a file that SHA256SUMS does not list."""
-    with open(os.path.join(folder, SUMS)) as file:
-        listed = {line.rstrip("\n").split("  ", 1)[1] for line in file}
+    """Raises Refused for a link, a device or a pipe, and for a file that SHA256SUMS does not list."""
+    with open(os.path.join(folder, SUMS), errors="replace") as file:
+        listed = {line.rstrip("\n").partition("  ")[2] for line in file}
     for where, folders, files in os.walk(folder):
         for path in (os.path.join(where, name) for name in folders + files):
             name = os.path.relpath(path, folder)
             if os.path.islink(path):
                 raise Refused("the archive's '%s' is a link" % name, "do not use it")
+            if not (os.path.isdir(path) or os.path.isfile(path)):
+                raise Refused("the archive's '%s' is no plain file" % name, "do not use it")
             if not os.path.isdir(path) and name != SUMS and name not in listed:
                 raise Refused(
                     "the archive holds '%s', which %s does not list" % (name, SUMS), "do not use it"
@@ -94,8 +96,9 @@ def unpack(archive: str, folder: str) -> None:
         said(line, "the archive cannot be unpacked")
         if not os.path.isfile(os.path.join(staging, SUMS)):
             raise Refused("the archive has no %s" % SUMS, "make it with `invoke build --pack FILE`")
-        check(staging)
+        # First, for whoever reads a pipe waits for ever.
         check_nothing_else(staging)
+        check(staging)
         if os.path.isdir(folder):
             os.rmdir(folder)
         os.rename(staging, folder)

@@ -7,6 +7,7 @@ from pathlib import Path
 from random import Random
 
 from harness.data.check import _Stamps
+from harness.engine.base import JobId
 from harness.engine.slurm.scheduler import Slurm
 from harness.record import store
 from harness.run import ledger, session
@@ -39,11 +40,11 @@ def _scheduler(rng: Random, root: Path) -> None:
     slurm = Slurm({"PATH": f"{root}:/bin:/usr/bin"})
     asked: tuple[Callable[[], object], ...] = (
         slurm.version,
-        slurm.states,
-        lambda: slurm.send(root / "squeue.txt"),
-        lambda: slurm.accounted((12, 13)),
-        lambda: slurm.nodes("gpu"),
-        lambda: slurm.cancel((12,)),
+        lambda: slurm.states((None, "other")),
+        lambda: slurm.send(root / "squeue.txt", ("other",)),
+        lambda: slurm.accounted((JobId(12), JobId(13, "other"))),
+        lambda: slurm.nodes("gpu", ("other",)),
+        lambda: slurm.cancel((JobId(12),)),
         lambda: slurm.told((root / "squeue.txt").read_text(errors="replace")),
     )
     rng.choice(asked)()

@@ -16,7 +16,7 @@ from random import Random
 
 from harness.data.catalog import Download
 from harness.data.download import Deadline, download
-from harness.engine.base import Handle
+from harness.engine.base import Handle, JobId
 from harness.engine.build import BuildSettings
 from harness.engine.connection import Connection
 from harness.engine.docker import DockerEngine
@@ -169,11 +169,11 @@ def _scheduler(rng: Random, root: Path) -> None:
     slurm = Slurm({"PATH": f"{root}:/bin:/usr/bin"})
     asked: tuple[Callable[[], object], ...] = (
         slurm.version,
-        slurm.states,
-        lambda: slurm.send(root / "squeue"),
-        lambda: slurm.accounted((12, 13)),
-        lambda: slurm.nodes("gpu"),
-        lambda: slurm.cancel((12,)),
+        lambda: slurm.states((None, "other")),
+        lambda: slurm.send(root / "squeue", ("other",)),
+        lambda: slurm.accounted((JobId(12), JobId(13, "other"))),
+        lambda: slurm.nodes("gpu", ("other",)),
+        lambda: slurm.cancel((JobId(12),)),
     )
     for ask in rng.sample(asked, 3):
         with suppress(GpudynoError):

@@ -166,6 +166,16 @@ def test_an_archive_that_is_not_what_it_should_be_is_refused_in_one_sentence(tmp
     assert not (tmp_path / "site").exists()
 
 
+def test_a_pipe_in_an_archive_is_refused_before_anything_waits_for_it(tmp_path):
+    path = tar_of(tmp_path / "bad.tar", [(f"top/{SUMS}", sums(ONE))])
+    with tarfile.open(path, "a") as archive:
+        pipe = tarfile.TarInfo("top/a.txt")
+        pipe.type = tarfile.FIFOTYPE
+        archive.addfile(pipe)
+    code, words = said(path, tmp_path / "site")
+    assert (code, "'a.txt' is no plain file" in words) == (2, True), words
+
+
 def test_a_hash_that_was_given_finds_a_change_that_somebody_meant(archive, tmp_path):
     assert said(archive, tmp_path / "site", "--sha256", sha256_of(archive))[0] == 0
     forged = tar_of(tmp_path / "forged.tar", [("top/SHA256SUMS", sums(ONE)), ("top/a.txt", b"one")])

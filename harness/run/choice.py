@@ -10,7 +10,7 @@ from pathlib import Path
 
 from harness.data.fetch import Resolved
 from harness.errors import UserError
-from harness.plan import estimate, known_names, plan, selection
+from harness.plan import estimate, names, plan, selection
 from harness.plan.plan import Planned
 from harness.plan.selection import supported
 from harness.record import Gpu, LeftOut, Record, TrialSpec, store
@@ -142,7 +142,7 @@ def _have_files(setup: RunSetup, able: Sequence[Planned]) -> None:
                 remedy=f"name a file of {folder.relative_to(setup.root)}/",
             )
     for measure in setup.plan.measure:
-        for problem in known_names.problems(setup.root, measure):
+        for problem in names.unknown_to_workload(setup.root, measure):
             raise UserError(f"plan '{setup.plan.name}': {problem}", remedy="correct it in plans/")
 
 

@@ -19,7 +19,7 @@ from pydantic import ValidationError
 from harness.errors import MachineError, NoSpace, RecordError, UserError
 from harness.record import SCHEMA, Record, Session
 from harness.record.ledger import LEDGER_BYTES, Ledger, LedgerLine, parse_ledger
-from harness.record.lift import from_schema_1
+from harness.record.result import from_schema_1
 
 REJECTED = ".rejected.json"
 """A measurement that did not validate, as older releases kept it beside its failure."""

@@ -9,7 +9,7 @@ from string import Formatter
 
 import pytest
 
-from harness.record import Finding, finding, lift, store
+from harness.record import Finding, finding, result, store
 from harness.record.finding import fault, gravest, label, sentence
 from harness.record.finding_kinds import KINDS
 from tests.helpers import ROOT
@@ -82,7 +82,7 @@ def test_a_record_of_schema_1_keeps_each_name_and_its_clause_as_text():
     raw = json.loads(path.read_text(encoding="utf-8"))
     raw["summary"] |= {"causes": ["input-bound: 41% waited"], "notes": ["energy: it may be off"]}
     raw["warnings"] = ["image changed within the session: a → b", "telemetry: unread"]
-    lifted = lift.from_schema_1(raw)
+    lifted = result.from_schema_1(raw)
     waited, energy = lifted["summary"]["findings"]
     assert waited == {"name": "input-bound", "severity": "warn", "data": {"text": "41% waited"}}
     assert (energy["name"], energy["severity"]) == ("energy", "note")

@@ -9,9 +9,8 @@ from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 
-from harness.data import fetch, source_tree
+from harness.data import fetch
 from harness.data.download import FetchProgress
-from harness.data.source_tree import SourceTree
 from harness.doctor.surroundings import TRUST, untrusted
 from harness.engine.apptainer import ApptainerEngine
 from harness.engine.base import Built, Engine
@@ -34,7 +33,7 @@ from harness.machine.devices import card_notes
 from harness.plan import plan
 from harness.plan.plan import Plan, PlanContext
 from harness.record import DataSource, Harness, Machine
-from harness.record.published.program import Program
+from harness.run import source_tree
 from harness.run.data import data_folders, trial_data
 from harness.run.runner import Job
 from harness.run.setting import Setting
@@ -201,11 +200,11 @@ def resolve_data(
     Weights that cannot be had leave random ones, which the records say; data that cannot be had is
     generated where the plan allows it, else the error is raised. Without `fetching`, where it would be.
     """
-    kind = setup.selection.kind
+    kind, folders = setup.selection.kind, data_folders(setup.settings, setup.root)
     allowed = setup.plan.generated_data if allow_generated is None else allow_generated
     resolved = fetch.resolve(
         plan.datasets(setup.plan, kind),
-        folders=data_folders(setup.settings, setup.root),
+        folders=folders,
         allow_generated=allowed,
         deadline_seconds=setup.settings.data_seconds,
         progress=progress,
@@ -215,23 +214,17 @@ def resolve_data(
     generated = any(answer.source == "generated" for answer in resolved.values())
     resolved |= fetch.resolve(
         weights,
-        folders=data_folders(setup.settings, setup.root),
+        folders=folders,
         allow_generated=True,
         deadline_seconds=0.0 if generated else setup.settings.data_seconds,
         progress=progress,
         fetching=fetching,
     )
-    folders = data_folders(setup.settings, setup.root)
     needed = {measure.file for measure in setup.plan.measure if kind in measure.devices}
     for file, program in setup.plan.programs.items():
         if file in needed:
-            resolved[program.folder] = source_tree.resolve(source_of(program), folders)
+            resolved[program.folder] = source_tree.resolve(program, folders)
     return resolved
-
-
-def source_of(program: Program) -> SourceTree:
-    """Where a program's source comes from, and where it lies."""
-    return SourceTree(program.name, program.forge, program.commit, program.path, program.tree, program.folder)
 
 
 def trial_context(

@@ -18,14 +18,13 @@ from harness.image.catalog import load_images
 from harness.image.lock import lock_packages
 from harness.plan import plan
 from harness.record import Session, store
-from harness.record.events import Follower, segments
+from harness.record.events import Follower, objects, segments
 from harness.record.published.cards import load_cards
 from harness.record.published.claims import load_claims
 from harness.record.series import STEPS_KEPT_SINGLE, Series
 from harness.redact import Names, leaks
 from harness.run import session
 from harness.run.jobs import submission
-from harness.telemetry import reader
 from report.buying.purchase import load_purchase
 from tests.helpers import ROOT
 from tests.helpers import records_builder as build
@@ -132,7 +131,7 @@ def test_lines_without_end_in_events_telemetry_and_stamps_are_passed_over(tmp_pa
     lines.write_text(f'{{"segment": {deep}\n{endless}\n{{"event": "segment", "begin": 1, "end": 2}}\n')
     assert segments(lines) == ((1.0, 2.0),)
     assert Follower(lines).look().stage == "start"
-    assert [line["end"] for line in reader._lines(lines)] == [3, 2]
+    assert [line["end"] for line in objects(lines.read_bytes().splitlines())] == [3, 2]
     lines.write_text(deep)
     assert check._Stamps.read(lines)._entries == {}
 

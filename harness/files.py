@@ -1,4 +1,4 @@
-"""A machine's files under a root, so that a made-up tree can stand in for /proc and /sys; locks of files."""
+"""A machine's files under a root, so that a made-up tree can stand in for /proc and /sys; locks; commands."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import errno
 import fcntl
 import hashlib
 import os
+import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -69,6 +70,15 @@ class Files:
         """The last value of every `key<separator>value` line of a file."""
         pairs = (line.partition(separator) for line in (self.text(path) or "").splitlines())
         return {key.strip(): value.strip() for key, mark, value in pairs if mark}
+
+
+def printed(*command: str) -> str | None:
+    """What a command of this machine's printed; None where it is not here, fails, or does not end."""
+    try:
+        done = subprocess.run(command, capture_output=True, timeout=20, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout.decode(errors="replace") if done.returncode == 0 else None
 
 
 def unit_of(uuid: str | None) -> str | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from importlib.metadata import version
@@ -19,6 +18,7 @@ from harness.engine.container import DeviceRequest
 from harness.engine.docker import DockerEngine
 from harness.engine.local import identity
 from harness.errors import NoDevice
+from harness.files import printed
 from harness.image import packed
 from harness.image.catalog import Image, ImageFile, choose, load_images
 from harness.machine import (
@@ -176,13 +176,8 @@ def revision(root: Path) -> tuple[str | None, bool | None]:
         return unpacked.revision, unpacked.modified
 
     def git(*words: str) -> str | None:
-        try:
-            done = subprocess.run(
-                ["git", "-C", str(root), *words], capture_output=True, text=True, check=False
-            )
-        except OSError:
-            return None
-        return done.stdout.strip() if done.returncode == 0 else None
+        told = printed("git", "-C", str(root), *words)
+        return None if told is None else told.strip()
 
     changed = git("status", "--porcelain", "--untracked-files=no")
     return git("rev-parse", "HEAD"), None if changed is None else bool(changed)
@@ -192,7 +187,6 @@ def resolve_data(
     setup: RunSetup,
     progress: FetchProgress,
     *,
-    allow_generated: bool | None = None,
     fetching: bool = True,
 ) -> dict[str, fetch.Resolved]:
     """Where each data set and each weight file of the plan is, fetching what is missing.
@@ -201,11 +195,10 @@ def resolve_data(
     generated where the plan allows it, else the error is raised. Without `fetching`, where it would be.
     """
     kind, folders = setup.selection.kind, data_folders(setup.settings, setup.root)
-    allowed = setup.plan.generated_data if allow_generated is None else allow_generated
     resolved = fetch.resolve(
         plan.datasets(setup.plan, kind),
         folders=folders,
-        allow_generated=allowed,
+        allow_generated=setup.plan.generated_data,
         deadline_seconds=setup.settings.data_seconds,
         progress=progress,
         fetching=fetching,

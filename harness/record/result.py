@@ -199,6 +199,11 @@ class Session(Model):
     number: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
     """Of this machine's sessions, from 1; null where it was made before a ledger was kept."""
 
+    @property
+    def block_of(self) -> dict[str, int]:
+        """The block that the plan has each trial in, by the trial's id; empty for a session of one block."""
+        return dict(zip((trial.id for trial in self.trials), self.blocks, strict=False))
+
 
 def session_id(started_at: datetime, digits: str) -> str:
     """The UTC date and six hex digits."""

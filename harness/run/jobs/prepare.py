@@ -24,14 +24,13 @@ from harness.image.catalog import choose, load_images
 from harness.machine import VISIBILITY, Selection, local_names, look, passed_variables, recorded_variables
 from harness.plan import plan, selection
 from harness.plan.plan import Planned
-from harness.record import DeviceKind, Gpu, Machine, Session, TrialSpec, session_id, store
+from harness.record import Gpu, Machine, Session, TrialSpec, session_id, store
+from harness.record.machine import KINDS
 from harness.run import setup as run_setup
 from harness.run.choice import Chosen
 from harness.run.jobs.send import SubmitContext
 from harness.run.setup import RunSetup
 from harness.settings import Settings
-
-_VENDORS: Mapping[DeviceKind, str] = {"cuda": "NVIDIA", "rocm": "AMD"}
 
 
 def prepare(root: Path, settings: Settings, site: Site, environ: Mapping[str, str] = os.environ) -> RunSetup:
@@ -68,7 +67,7 @@ def _selection(site: Site) -> Selection:
         return Selection("cpu")
     count = site.nodes * (site.gpus_per_node or 1)
     card = {
-        "vendor": _VENDORS[site.device],
+        "vendor": next(vendor for vendor, kind in KINDS.items() if kind == site.device),
         "name": site.gpu_type or "unknown",
         "architecture": site.capability,
     }

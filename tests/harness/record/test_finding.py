@@ -11,7 +11,7 @@ import pytest
 
 from harness.record import Finding, finding, result, store
 from harness.record.finding import fault, gravest, label, sentence
-from harness.record.finding_kinds import KINDS
+from harness.record.finding_kinds import KINDS, data_of
 from tests.helpers import ROOT
 
 
@@ -37,7 +37,7 @@ def test_every_finding_that_the_code_makes_has_words_for_its_data():
     for place, name, data in made:
         assert name in KINDS, f"{place}: '{name}' is not in the table"
         if data is not None:
-            assert data in [template.keys for template in KINDS[name].sentences] or not data, (
+            assert data in [data_of(clause) for clause in KINDS[name].sentences] or not data, (
                 f"{place}: {data}"
             )
 
@@ -50,10 +50,10 @@ def test_every_name_of_the_table_is_made_somewhere():
 def test_a_row_has_a_short_label_and_sentences_that_differ_in_their_data(name: str):
     kind = KINDS[name]
     assert 1 <= len(kind.label.split()) <= 5 and len(kind.label) <= 40
-    keys = [template.keys for template in kind.sentences]
+    keys = [data_of(clause) for clause in kind.sentences]
     assert keys and len(set(keys)) == len(keys)
-    for template in kind.sentences:
-        numbers = {field: spec for _, field, spec, _ in Formatter().parse(template.text) if field}
+    for clause in kind.sentences:
+        numbers = {field: spec for _, field, spec, _ in Formatter().parse(clause) if field}
         data = {field: 3 if spec else "a" for field, spec in numbers.items()}
         assert sentence(finding(name, **data)) not in ("", kind.label)
 

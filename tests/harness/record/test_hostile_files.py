@@ -99,7 +99,7 @@ def test_a_folder_a_pipe_and_a_file_without_end_are_no_records_and_stop_no_reade
     assert [problem.partition(": ")[2][:20] for problem in found.problems] == [
         "is no file; remove i",
         "is no file; remove i",
-        "16777217 bytes, whic",
+        "16777217 bytes, wher",
     ]
 
 

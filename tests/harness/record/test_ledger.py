@@ -112,7 +112,7 @@ def test_a_ledger_that_is_too_large_or_no_file_is_a_problem_and_is_not_read(tmp_
     results = store.read_all(tmp_path)
     assert results.ledgers == ()
     large, no_file = results.problems
-    assert f"where a ledger has at most {LEDGER_BYTES}" in large
+    assert f"where {LEDGER_BYTES} are the most" in large
     assert "is no file" in no_file
 
 

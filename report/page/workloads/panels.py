@@ -42,12 +42,11 @@ def together(
     name: str,
 ) -> Picture | None:
     """All of one workload's that have something to show, in one picture of that name."""
-    published = analysis.evidence.claims.curves_for(groups[0].base.workload)
     drawn = [
         memory(cells, systems),
         gain(analysis.speedups, cells, systems),
         shares(cells, systems),
-        learning(groups, published, systems),
+        learning(groups, analysis.evidence.claims.curves_for(groups[0].base.workload), systems),
         devices(families, systems),
         batches(sweeps, systems),
     ]

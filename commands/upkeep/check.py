@@ -38,7 +38,8 @@ def product(root: Path) -> tuple[str, ...]:
 
 
 PROGRAMS = "workloads/programs/*.toml"
-CHECKED = ("plans/*.toml", "workloads/*.py", PROGRAMS, "results/claims/*.toml", "results/*/*/*.json")
+RECORDS = ("results/*/*/*.json", "results/ledger/*/*.jsonl")
+CHECKED = ("plans/*.toml", "workloads/*.py", PROGRAMS, "results/claims/*.toml", *RECORDS)
 """What is read below, each by a pattern of its own."""
 
 

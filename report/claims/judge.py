@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
 
-from harness.record import Claim, Seeds
+from harness.record import Claim, ClaimKind, Seeds
 from harness.record.published.cards import Card
 from report.claims.batches import judge_batches
 from report.claims.judged import (
@@ -33,6 +33,13 @@ from report.stats.one_sided import few_runs_bounded, figure_bound_holds
 
 __all__ = ["Judged", "judge"]
 
+FORMS: Mapping[ClaimKind, Callable[[Claim, Measured], Judged]] = {
+    "ratio": judge_pair,
+    "order": judge_pair,
+    "trend": judge_trend,
+}
+"""How a kind of claim is judged; those of one side are by `_judge_side`."""
+
 
 def judge(
     claims: Iterable[Claim],
@@ -58,11 +65,8 @@ def _judge(claim: Claim, measured: Measured) -> Judged:
     places = [cell for cell in measured.own if cell.key.workload == claim.workload]
     if not places:
         return not_compared(claim, Difference("workload", None, claim.workload))
-    if claim.kind == "trend":
-        return judge_trend(claim, measured)
-    if claim.over is not None:
-        return judge_pair(claim, measured)
-    return _judge_side(claim, places, measured)
+    judge_form = FORMS.get(claim.kind)
+    return judge_form(claim, measured) if judge_form else _judge_side(claim, places, measured)
 
 
 def _judge_side(claim: Claim, places: Sequence[Cell], measured: Measured) -> Judged:

@@ -184,7 +184,7 @@ def early_gates(trials: Iterable[TrialResult]) -> tuple[tuple[TrialResult, Gate]
     """A gate for each mixed-precision trial that has its fp32-ieee twin: same session, seed and workload."""
     measured = [trial for trial in trials if trial.summary is not None]
     references = [trial for trial in measured if trial.key.precision == REFERENCE]
-    mixed = [trial for trial in measured if not trial.key.precision.startswith("fp32-")]
+    mixed = [trial for trial in measured if trial.key.precision not in FULL_PRECISION]
     return tuple(
         (trial, _gate(twins[-1], trial)) for trial, twins in matched(mixed, references, _trial_place) if twins
     )
@@ -214,7 +214,7 @@ def parities(cells: Sequence[Cell]) -> tuple[Parity, ...]:
 
     The level holds for all verdicts of one workload together.
     """
-    mixed = [cell for cell in cells if not cell.key.precision.startswith("fp32-")]
+    mixed = [cell for cell in cells if cell.key.precision not in FULL_PRECISION]
     references = [cell for cell in cells if cell.key.precision == REFERENCE]
     pairs = [(of, at_same_batch(of, twins)) for of, twins in matched(mixed, references, _parity_place)]
     judged = Counter(_parity_place(of) for of, over in pairs if over and _enough(of, over))

@@ -63,8 +63,8 @@ def write(
 def page_of(analysis: Analysis) -> Page:
     """Page one, and each part below it that has something to say; chips lead to what is there."""
     systems = systems_of(analysis)
-    views = ((name, view(analysis, systems)) for name, view in PARTS)
-    parts = tuple(Part(name, view) for name, view in views if view is not None)
+    views = ((name, title, view(analysis, systems)) for name, title, view in PARTS)
+    parts = tuple(Part(name, title, view) for name, title, view in views if view is not None)
     there = {part.name for part in parts}
     one = page_one(analysis, systems)
     chips = (chip if chip.anchor in there else replace(chip, anchor="") for chip in one.chips)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from datetime import date
 from typing import Any
 
 from markupsafe import Markup
@@ -120,11 +119,6 @@ def figure(number: float | None, unit: str = "") -> str:
     return value(Quantity(number, unit))
 
 
-def count(number: int, noun: str, plural: str | None = None) -> str:
-    """'1 run', '3 runs'"""
-    return text.count(number, noun, plural)
-
-
 def listed(parts: Sequence[Any], word: str = "and") -> Any:
     """'a, b and c', of texts or of marked-up names."""
     items = list(parts)
@@ -137,11 +131,6 @@ def listed(parts: Sequence[Any], word: str = "and") -> Any:
     return f"{', '.join(map(str, items[:-1]))}{last}{items[-1]}"
 
 
-def day(moment: date) -> str:
-    """'31 January 2026'"""
-    return text.day(moment)
-
-
 def ordinal(number: int) -> str:
     """'1st', '2nd', '7th'"""
     ending = "th" if 10 <= number % 100 <= 20 else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
@@ -152,11 +141,6 @@ def capital(words: str) -> str:
     """Words at the beginning of a sentence; marks around them stay."""
     marked = re.sub(r"^((?:<[^>]*>)*)(\w)", lambda match: match[1] + match[2].upper(), str(words))
     return Markup(marked) if isinstance(words, Markup) else marked
-
-
-def clean(words: object, limit: int = 80) -> str:
-    """A string of a record or a user's file as one harmless line."""
-    return text.clean(words, limit)
 
 
 _NOTHING = "\N{WORD JOINER}"
@@ -175,11 +159,11 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
     "seconds": seconds,
     "flops": flops,
     "figure": figure,
-    "count": count,
+    "count": text.count,
     "listed": listed,
-    "day": day,
+    "day": text.day,
     "ordinal": ordinal,
-    "clean": clean,
+    "clean": text.clean,
     "quantity": quantity,
     "rate": rate,
     "rate_unit": rate_unit,

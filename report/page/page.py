@@ -43,9 +43,10 @@ class PageOne:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One part below page one: the name of its template and anchor, and what is in it."""
+    """One part below page one: the name of its template and anchor, its title, and what is in it."""
 
     name: str
+    title: str
     view: Any
 
 

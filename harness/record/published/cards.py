@@ -165,7 +165,7 @@ def peak_tflops(card: Card, label: Precision) -> float | None:
     field = PRECISIONS[label].peak
     if field is None:
         return None
-    whole: float | None = getattr(card.peaks, field)
+    whole: float | None = getattr(card.peaks, field, None)
     if field == "fp32" and card.peaks.fp32_matrix:
         whole = max(card.peaks.fp32, card.peaks.fp32_matrix)
     return whole / card.devices if whole else None

@@ -137,6 +137,11 @@ class Claim(Model):
     caveats: tuple[str, ...] = ()
 
     @property
+    def compares(self) -> bool:
+        """Whether it has a second side, which a trend's points have instead."""
+        return self.kind in ("ratio", "order")
+
+    @property
     def is_direction(self) -> bool:
         """Whether it says what is less or greater than what, and no value."""
         return self.kind in ("order", "trend")

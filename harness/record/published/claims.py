@@ -282,7 +282,7 @@ def _faults(claim: Claim, cards: Mapping[str, Card | None] | None) -> Iterator[t
 
 
 def _form_faults(claim: Claim) -> Iterator[tuple[str, str]]:
-    compares = claim.kind in ("ratio", "order")
+    compares = claim.compares
     if claim.kind != "trend" and compares != (claim.over is not None):
         yield "over", f"a claim of kind '{claim.kind}' {'needs a' if compares else 'has no'} second side"
     if claim.is_direction and (claim.relation == "equal" or claim.value is not None):

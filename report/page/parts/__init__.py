@@ -1,4 +1,4 @@
-"""The parts below page one, in their order: each a view of the Analysis, null where it has nothing to say."""
+"""The parts below page one, in their order: name, title, and view of the Analysis, null where empty."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from report.analysis import Analysis
 from report.page.parts import costs, expected, limits, pairs, published, ran, uncertainty, workloads
 from report.page.systems import Systems
 
-PARTS: tuple[tuple[str, Callable[[Analysis, Systems], Any]], ...] = (
-    ("pairs", pairs.view),
-    ("published", published.view),
-    ("workloads", workloads.view),
-    ("limits", limits.view),
-    ("costs", costs.view),
-    ("expected", expected.view),
-    ("acceptance", lambda analysis, systems: analysis.clause),
-    ("uncertainty", uncertainty.view),
-    ("ran", ran.view),
+PARTS: tuple[tuple[str, str, Callable[[Analysis, Systems], Any]], ...] = (
+    ("pairs", "Pair by pair", pairs.view),
+    ("published", "Published studies", published.view),
+    ("workloads", "Workloads", workloads.view),
+    ("limits", "What limits the speed", limits.view),
+    ("costs", "Costs", costs.view),
+    ("expected", "What to expect", expected.view),
+    ("acceptance", "Acceptance", lambda analysis, systems: analysis.clause),
+    ("uncertainty", "How sure", uncertainty.view),
+    ("ran", "What ran", ran.view),
 )

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from harness.record.vocabulary.workload import declared
 from report import text
 from report.analysis import Analysis
-from report.charts.panels import Panels
 from report.compare.batch_sweeps import BatchSweep, batch_sweeps
 from report.compare.cells import Cell, input_bound
 from report.compare.groups import ComparisonGroup, Entry, differences
@@ -127,7 +126,7 @@ def _workload(
         title=_own_words(cells, "title") or (own.title if own else text.clean(workload, 60)),
         about=_own_words(cells, "about") or (own.about if own else ""),
         timing=timing(groups, f"{anchor}-time", systems),
-        panels=_panels(groups, cells, families, sweeps, analysis, systems, f"{anchor}-more"),
+        panels=panels.together(groups, cells, families, sweeps, analysis, systems, f"{anchor}-more"),
         rows=tuple(
             (
                 work_name(group, entry.cell, groups),
@@ -157,28 +156,6 @@ def _own_words(cells: Sequence[Cell], field: str) -> str:
     said = {getattr(trial.record.measurement, field, None) for cell in cells for trial in cell.trials}
     words = said.pop() if len(said) == 1 else None
     return text.clean(words, 300) if words else ""
-
-
-def _panels(
-    groups: Sequence[ComparisonGroup],
-    cells: Sequence[Cell],
-    families: Sequence[Scaling],
-    sweeps: Sequence[BatchSweep],
-    analysis: Analysis,
-    systems: Systems,
-    name: str,
-) -> Picture | None:
-    published = analysis.evidence.claims.curves_for(groups[0].base.workload)
-    drawn = [
-        panels.memory(cells, systems),
-        panels.gain(analysis.speedups, cells, systems),
-        panels.shares(cells, systems),
-        panels.learning(groups, published, systems),
-        panels.devices(families, systems),
-        panels.batches(sweeps, systems),
-    ]
-    shown = tuple(panel for panel in drawn if panel is not None)
-    return Picture(name, Panels(shown), "; ".join(panel.title for panel in shown)) if shown else None
 
 
 def work_name(group: ComparisonGroup, cell: Cell, among: Iterable[ComparisonGroup]) -> str:

@@ -7,9 +7,10 @@ from collections.abc import Callable, Sequence
 from harness.record import FULL_PRECISION, PRECISION_ORDER, Epoch
 from harness.record import Curve as PublishedCurve
 from report import text
+from report.analysis import Analysis
 from report.charts.curves import Curves, Line, Points
 from report.charts.marks import Look
-from report.charts.panels import Length, Lengths, Panel, Shares
+from report.charts.panels import Length, Lengths, Panel, Panels, Shares
 from report.charts.style import Form
 from report.compare.batch_sweeps import BatchSweep
 from report.compare.cells import Cell, time_breakdown
@@ -18,6 +19,7 @@ from report.compare.precisions import Speedup, best_supported
 from report.compare.scaling import VIRTUAL, Scaling, ranks_of
 from report.page.names import setting
 from report.page.systems import Systems
+from report.page.values import Picture
 from report.trials.key import grouped_by
 
 MOST_ROWS, MOST_LINES = 6, 8
@@ -28,6 +30,28 @@ QUALITIES: dict[str, tuple[str, Form]] = {
     "perplexity": ("Perplexity", "number"),
     "loss": ("Loss", "number"),
 }
+
+
+def together(
+    groups: Sequence[ComparisonGroup],
+    cells: Sequence[Cell],
+    families: Sequence[Scaling],
+    sweeps: Sequence[BatchSweep],
+    analysis: Analysis,
+    systems: Systems,
+    name: str,
+) -> Picture | None:
+    """All of one workload's that have something to show, in one picture of that name."""
+    drawn = [
+        memory(cells, systems),
+        gain(analysis.speedups, cells, systems),
+        shares(cells, systems),
+        learning(groups, analysis.evidence.claims.curves_for(groups[0].base.workload), systems),
+        devices(families, systems),
+        batches(sweeps, systems),
+    ]
+    shown = tuple(panel for panel in drawn if panel is not None)
+    return Picture(name, Panels(shown), "; ".join(panel.title for panel in shown)) if shown else None
 
 
 def label(cell: Cell, systems: Systems, among: Sequence[Cell]) -> str:

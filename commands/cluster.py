@@ -11,7 +11,6 @@ from pathlib import Path
 
 from commands.measure import data_progress, environment_of, say_data, say_matrix
 from commands.terminal import Screen
-from harness.engine.base import Scheduler
 from harness.engine.site import Site, load_site
 from harness.engine.slurm.scheduler import Slurm
 from harness.errors import UserError
@@ -41,7 +40,7 @@ class How:
     dry_run: bool = False
 
 
-def submit(root: Path, settings: Settings, how: How, scheduler: Scheduler | None = None) -> None:
+def submit(root: Path, settings: Settings, how: How, scheduler: Slurm | None = None) -> None:
     """Sends what a plan lacks as jobs; what waits or runs already is not sent again."""
     scheduler = scheduler or Slurm()
     site = _site(root, how)
@@ -70,7 +69,7 @@ def _site(root: Path, how: How) -> Site:
     return site if how.nodes is None else site.model_copy(update={"nodes": how.nodes})
 
 
-def _show(setup: RunSetup, site: Site, scheduler: Scheduler, how: How, screen: Screen) -> None:
+def _show(setup: RunSetup, site: Site, scheduler: Slurm, how: How, screen: Screen) -> None:
     """Prints each batch script as it would be sent, and refuses what `submit` would."""
     _not_another_s(setup.root, setup, how)
     built = prepare.foreseen(setup)
@@ -88,7 +87,7 @@ def _show(setup: RunSetup, site: Site, scheduler: Scheduler, how: How, screen: S
             screen.say(f"\n{text}")
 
 
-def _nodes(scheduler: Scheduler, site: Site, how: How) -> Sequence[str | None]:
+def _nodes(scheduler: Slurm, site: Site, how: How) -> Sequence[str | None]:
     return scheduler.nodes(site.partition, scheduler.clusters(site.lines)) if how.each_node else (None,)
 
 
@@ -146,7 +145,7 @@ def _send(
     root: Path,
     context: send.SubmitContext,
     submission: Submission,
-    scheduler: Scheduler,
+    scheduler: Slurm,
     how: How,
     screen: Screen,
 ) -> None:
@@ -169,7 +168,7 @@ def _send(
 
 
 def _collected(
-    root: Path, submission: Submission, scheduler: Scheduler, screen: Screen, *, hand_only: bool = False
+    root: Path, submission: Submission, scheduler: Slurm, screen: Screen, *, hand_only: bool = False
 ) -> Collected:
     every = submission.site.ask_every_seconds
     silent = hand_only or not submission.batches
@@ -187,7 +186,7 @@ def follow(root: Path, plan: str | None, *, collect: bool, wait: bool, end: bool
         status(root)
 
 
-def status(root: Path, scheduler: Scheduler | None = None) -> None:
+def status(root: Path, scheduler: Slurm | None = None) -> None:
     """Prints how far each open submission is, and changes nothing."""
     scheduler = scheduler or Slurm()
     with Screen() as screen:
@@ -245,7 +244,7 @@ def _lines(submission: Submission, found: Sequence[Place]) -> Iterator[str]:
         yield f"  {job}: {told}{' on ' + ', '.join(nodes) if nodes else ''}"
 
 
-def collect_all(root: Path, *, wait: bool = False, scheduler: Scheduler | None = None) -> None:
+def collect_all(root: Path, *, wait: bool = False, scheduler: Slurm | None = None) -> None:
     """Writes the records of what has ended; with `wait`, until nothing is under way."""
     scheduler = scheduler or Slurm()
     with Screen() as screen, kept.alone(root):
@@ -275,7 +274,7 @@ def _say_collected(came: Collected, screen: Screen) -> None:
     screen.say(f"submission {came.submission.id}: {count(len(came.records), 'record')} written{left}{again}")
 
 
-def cancel(root: Path, plan: str | None, scheduler: Scheduler | None = None) -> None:
+def cancel(root: Path, plan: str | None, scheduler: Slurm | None = None) -> None:
     """Ends the jobs of an open submission; what ran of them is collected as cancelled."""
     scheduler = scheduler or Slurm()
     with Screen() as screen, kept.alone(root):

@@ -92,6 +92,16 @@ class Processes:
 
     name: EngineName
 
+    def command(self, spec: RunSpec) -> str:
+        """The trial as a person would type it."""
+        argv, inside = container.process(spec)
+        shown = [
+            f"{name}={shlex.quote(value)}"
+            for name, value in inside.items()
+            if name.startswith(("GPUDYNO", "PYTHONPATH"))
+        ]
+        return " ".join([*shown, shlex.join(argv)])
+
     def start(self, spec: RunSpec) -> Handle:
         """Starts the trial in a session of its own, its output in a log file."""
         argv, inside = container.process(spec)
@@ -203,15 +213,6 @@ class HereEngine(Processes):
         """It has none of its own."""
         return None
 
-    def _identity(self) -> dict[str, Any]:
-        description = identity(self.path)
-        if description is None:
-            raise NoEngine(
-                "engine 'here' works inside one of gpudyno's own images, and this is none",
-                remedy="leave --engine out",
-            )
-        return description
-
     def steps(self, image: Image) -> tuple[BuildStep, ...]:
         """Nothing is built: the image is around us."""
         return (BuildStep("the image around us", str(self.path)),)
@@ -226,7 +227,12 @@ class HereEngine(Processes):
 
     def built(self, image: Image) -> Built:
         """The image around us, if it is the image of that name; raises NoEngine."""
-        description = self._identity()
+        description = identity(self.path)
+        if description is None:
+            raise NoEngine(
+                "engine 'here' works inside one of gpudyno's own images, and this is none",
+                remedy="leave --engine out",
+            )
         if description.get("image") != image.name:
             raise NoEngine(
                 f"image '{image.name}' is needed, and this is inside '{description.get('image')}'",
@@ -242,23 +248,10 @@ class HereEngine(Processes):
         if python is None:
             raise NoEngine("no 'python' is on PATH in this image", remedy="start it with its own environment")
         environment = Environment(
-            image=image.name,
-            device=image.device,
+            **{**description, "device": image.device},
             engine=self.name,
             pinned=not reasons,
             unpinned_because=tuple(reasons),
-            tag=description.get("tag"),
-            base=description.get("base"),
-            base_digest=description.get("base_digest"),
-            base_digest_verified=bool(description.get("base_digest_verified")),
-            base_substituted=bool(description.get("base_substituted")),
-            lock_sha256=description.get("lock_sha256"),
-            build_arguments=description.get("build_arguments") or {},
             passed_variables=dict(self.passed),
         )
         return Built(environment, Path(python))
-
-    def command(self, spec: RunSpec) -> str:
-        """The trial as a person would type it."""
-        argv, _ = container.process(spec)
-        return shlex.join(argv)

@@ -8,9 +8,10 @@ import subprocess
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal, NamedTuple
 
-from harness.engine.base import JobId, SchedulerState, Standing, TaskState, Unread
 from harness.errors import NoEngine, UserError
+from harness.record import Model
 from harness.record.result import Reason
 
 _ANSWER_SECONDS = 60.0
@@ -65,6 +66,54 @@ _KEPT_VARIABLES = (
     "GPUDYNO_STATE",
     "XDG_STATE_HOME",
 )
+
+
+Standing = Literal["waiting", "running", "ended"]
+
+
+class JobId(NamedTuple):
+    """A job's number, which counts on its own cluster alone."""
+
+    number: int
+    cluster: str | None = None
+    """Null: that of the machine that sends."""
+
+    def __str__(self) -> str:
+        return f"{self.number} on cluster {self.cluster}" if self.cluster else str(self.number)
+
+
+class TaskState(Model):
+    """One job of a batch as its scheduler tells of it. A batch of one job has task 0."""
+
+    job: int
+    cluster: str | None = None
+    task: int
+    name: str
+    """The batch's."""
+    standing: Standing
+    word: str
+    """The scheduler's own, with its reason where it gives one."""
+    cause: Reason | None = None
+    """Why it ended; null where it ended by itself."""
+    restarts: int = 0
+    nodes: str = ""
+
+    @property
+    def id(self) -> JobId:
+        """The job's."""
+        return JobId(self.job, self.cluster)
+
+
+@dataclass(frozen=True, slots=True)
+class SchedulerState:
+    """Why a job ended, and in which words."""
+
+    cause: Reason
+    words: str
+
+
+class Unread(NoEngine):
+    """A job was sent, and which one it is cannot be read of the answer."""
 
 
 @dataclass(frozen=True, slots=True)

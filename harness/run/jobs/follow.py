@@ -12,8 +12,9 @@ from pathlib import Path
 
 from pydantic import AwareDatetime
 
-from harness.engine.base import Exit, JobId, Scheduler, SchedulerState, TaskState
+from harness.engine.base import Exit
 from harness.engine.local import LOG, log_tail
+from harness.engine.slurm.scheduler import JobId, SchedulerState, Slurm, TaskState
 from harness.errors import RecordError
 from harness.record import Model, store
 from harness.run.jobs import submission as kept
@@ -35,7 +36,7 @@ class Answer(Model):
 
 def ask(
     root: Path,
-    scheduler: Scheduler,
+    scheduler: Slurm,
     every_seconds: float,
     clusters: Collection[str | None] = (None,),
     *,
@@ -206,7 +207,7 @@ def ending(
     jobs: Path,
     attempt: Attempt,
     place: Place,
-    scheduler: Scheduler,
+    scheduler: Slurm,
     accounted: Mapping[tuple[JobId, int], SchedulerState],
 ) -> Exit:
     """How an attempt ended, by what its job wrote, what its scheduler wrote and tells, and its accounting."""

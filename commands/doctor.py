@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from commands import measure
 from harness.data import prepared
 from harness.data.catalog import DATASETS
-from harness.data.check import present
+from harness.data.check import check
 from harness.data.fetch import default_folder
 from harness.doctor import deep as paths
 from harness.doctor.findings import examine, lines
@@ -86,8 +86,11 @@ def data_needs(setup: RunSetup) -> tuple[DataNeed, ...]:
     needs = []
     for name in names:
         made_here = name in prepared.PREPARED
-        look = prepared.present if made_here else present
-        copies = [look(name, folder) for folder in (folders.own, folders.cache) if folder is not None]
+        copies = [
+            prepared.present(name, folder) if made_here else check(DATASETS[name], folder)
+            for folder in (folders.own, folders.cache)
+            if folder is not None
+        ]
         corrupt = next((copy for copy in copies if copy.state == "corrupt"), None)
         needs.append(
             DataNeed(

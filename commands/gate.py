@@ -17,6 +17,7 @@ from commands.terminal import circumstances
 from harness.bundle import validate
 from harness.bundle.validate import folder_problems
 from harness.errors import GateError, MachineError, UserError
+from harness.files import last_line
 from harness.record import store
 from harness.record.ledger import LEDGER_BYTES
 from report import text
@@ -151,9 +152,8 @@ def _git(root: Path, *words: str, given: bytes = b"") -> bytes:
     except FileNotFoundError:
         raise MachineError("git is not on the PATH", remedy="install git") from None
     if done.returncode:
-        last_line = done.stderr.decode(errors="replace").strip().splitlines()[-1:]
         raise UserError(
-            f"git {words[0]} says: {' '.join(last_line)}", remedy="name two commits that this clone holds"
+            f"git {words[0]} says: {last_line(done.stderr)}", remedy="name two commits that this clone holds"
         )
     return done.stdout
 

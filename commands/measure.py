@@ -14,6 +14,7 @@ from commands.plans import matrix
 from commands.terminal import PlanWatcher, Screen, circumstances
 from harness.bundle import challenge
 from harness.data import chest_xray
+from harness.data.check import dataset_named
 from harness.data.download import FetchProgress
 from harness.data.fetch import Resolved, default_folder, fetch
 from harness.engine.base import Built, Engine
@@ -73,7 +74,7 @@ def one_data_set(root: Path, name: str) -> None:
             source_tree.bring(program, None, folder)
             screen.say(f"{name}: complete in {folder / program.folder}")
             return
-        fetch(name, folder, progress=data_progress(screen))
+        fetch(dataset_named(name), folder, progress=data_progress(screen))
         screen.say(f"{name}: complete in {folder}")
 
 

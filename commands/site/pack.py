@@ -14,12 +14,13 @@ from harness.engine.base import Engine
 from harness.engine.choose import WHEELHOUSE
 from harness.engine.docker import DockerEngine
 from harness.errors import NotBuilt, UserError
+from harness.files import whole
 from harness.image import packed
 from harness.image.catalog import Image
 from harness.image.packed import Packed
 from harness.pack import contents, wheels
 from harness.pack.contents import Files, Group, group
-from harness.pack.write import beside, whole, write
+from harness.pack.write import beside, write
 from harness.plan import plan
 from harness.run import setup as run_setup
 from harness.run.data import data_folders

@@ -17,6 +17,7 @@ from harness.bundle.signature import Signed
 from harness.bundle.validate import folder_problems
 from harness.data.check import sha256_of
 from harness.errors import RecordError, UserError
+from harness.files import whole
 from harness.image.catalog import load_images
 from harness.plan import plan
 from harness.record import Harness, Model, Record, Session, store
@@ -168,13 +169,8 @@ def write(folder: Path, manifest: Manifest, out: Path, *, key: Path | None = Non
     if key is not None:
         signature.sign(folder / SUMS, key)
         first.append(SIGNATURE)
-    part = out.with_name(f".{out.name}.part")
-    try:
-        with part.open("wb") as file:
-            archive.pack([(name, folder / name) for name in (*first, *names)], file)
-        part.replace(out)
-    finally:
-        part.unlink(missing_ok=True)
+    with whole(out) as part, part.open("wb") as file:
+        archive.pack([(name, folder / name) for name in (*first, *names)], file)
 
 
 def names_in(folder: Path) -> list[str]:

@@ -18,6 +18,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from harness.errors import UserError
+from harness.files import last_line
 from harness.record import Record
 from harness.record.measurement import NONCE
 
@@ -119,9 +120,8 @@ def _made_again(records: Sequence[Record], interpreter: Path, root: Path) -> lis
         except subprocess.TimeoutExpired:
             pass
         except (OSError, subprocess.CalledProcessError) as error:
-            said = (getattr(error, "stderr", b"") or b"").decode(errors="replace").strip().splitlines()
             raise UserError(
-                f"the answers cannot be made here: {said[-1][:200] if said else error}",
+                f"the answers cannot be made here: {last_line(getattr(error, 'stderr', None) or str(error))}",
                 remedy="`invoke build --engine venv --device cpu` makes what they need",
             ) from None
         written = Path(folder) / "answers.jsonl"

@@ -54,24 +54,20 @@ def default_folder() -> Path:
 
 
 def fetch(
-    name: str, folder: Path, *, progress: FetchProgress = silent, deadline_seconds: float | None = None
+    dataset: Dataset, folder: Path, *, progress: FetchProgress = silent, deadline: Deadline | None = None
 ) -> Presence:
     """Makes the data set complete in `folder` and says so; does nothing where it is already.
 
     Raises NoNetwork when no mirror could give it (or not within the deadline), DataError when a mirror gave
     something else, NoSpace when the disk is full, and Busy while another gpudyno fetches into that folder.
     """
-    return fetch_dataset(dataset_named(name), folder, progress=progress, deadline=Deadline(deadline_seconds))
-
-
-def fetch_dataset(dataset: Dataset, folder: Path, *, progress: FetchProgress, deadline: Deadline) -> Presence:
-    """As `fetch`, for a data set that need not be in the table."""
     presence = check(dataset, folder)
     if presence.state == "complete":
         return presence
     with writable(folder), locked(folder):
-        _check_free_space(dataset, folder)
-        _install(dataset, folder, progress=progress, deadline=deadline)
+        unpacked = sum(member.size or 0 for member in dataset.members)
+        check_free_space(dataset.name, dataset.download_bytes + unpacked + _SPARE_BYTES, folder)
+        _install(dataset, folder, progress=progress, deadline=deadline or Deadline(None))
     return check(dataset, folder)
 
 
@@ -103,7 +99,7 @@ def resolve(
             if offline:
                 raise offline
             if fetching:
-                fetch_dataset(dataset, folders.cache, progress=progress, deadline=deadline)
+                fetch(dataset, folders.cache, progress=progress, deadline=deadline)
             resolved[dataset.name] = _real(dataset, folders.cache, "fetched, its hashes checked")
         except NoNetwork as problem:
             if not allow_generated:
@@ -142,11 +138,6 @@ def _at_hand(dataset: Dataset, folders: DataFolders) -> Resolved | None:
 
 def _real(dataset: Dataset, folder: Path, why: str) -> Resolved:
     return Resolved(dataset.name, "real", folder, dataset.subfolder, dataset.sha256, why)
-
-
-def _check_free_space(dataset: Dataset, folder: Path) -> None:
-    unpacked = sum(member.size or 0 for member in dataset.members)
-    check_free_space(dataset.name, dataset.download_bytes + unpacked + _SPARE_BYTES, folder)
 
 
 def _install(dataset: Dataset, folder: Path, *, progress: FetchProgress, deadline: Deadline) -> None:

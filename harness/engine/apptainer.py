@@ -24,7 +24,7 @@ from harness.engine.docker import chown_to_trial_user
 from harness.engine.local import Processes
 from harness.engines import EngineName
 from harness.errors import DataError, MachineError, NoDevice, NoEngine, NoSpace, NotBuilt
-from harness.files import printed
+from harness.files import last_line, printed, whole
 from harness.image import packed
 from harness.image.catalog import Image
 from harness.image.packed import SifNote
@@ -129,23 +129,19 @@ class ApptainerEngine(Processes):
         if shutil.which(self.program) is None:
             raise ABSENT
         image_id = packed.image_id(archive)
-        unfinished = sif.with_name(f".{sif.name}.part")
-        unfinished.unlink(missing_ok=True)
-        done = subprocess.run(
-            self._build_line(tag, unfinished), capture_output=True, text=True, errors="replace", check=False
-        )
-        if done.returncode != 0:
+        with whole(sif) as unfinished:
             unfinished.unlink(missing_ok=True)
-            lines = [line for line in (done.stderr + done.stdout).splitlines() if line.strip()]
-            why = lines[-1].strip()[:300] if lines else "it printed nothing"
-            kind = NoSpace if "no space left" in done.stderr.lower() else MachineError
-            raise kind(
-                f"{Path(self.program).name} could not make a SIF of '{archive.name}': {why}",
-                remedy="set APPTAINER_TMPDIR to a folder with room, or make the SIF elsewhere",
-            )
-        note = SifNote(tag=tag, image_id=image_id, sif_sha256=sha256_of(unfinished))
-        store.write_whole(sif.with_suffix(".json"), note.model_dump_json() + "\n", replace=True)
-        unfinished.rename(sif)
+            line = self._build_line(tag, unfinished)
+            done = subprocess.run(line, capture_output=True, text=True, errors="replace", check=False)
+            if done.returncode != 0:
+                why = last_line(done.stderr + done.stdout)
+                kind = NoSpace if "no space left" in done.stderr.lower() else MachineError
+                raise kind(
+                    f"{Path(self.program).name} could not make a SIF of '{archive.name}': {why}",
+                    remedy="set APPTAINER_TMPDIR to a folder with room, or make the SIF elsewhere",
+                )
+            note = SifNote(tag=tag, image_id=image_id, sif_sha256=sha256_of(unfinished))
+            store.write_whole(sif.with_suffix(".json"), note.model_dump_json() + "\n", replace=True)
 
     def expected(self, image: Image) -> Built:
         """The environment as `build` would make it."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import errno
-import os
 import tarfile
 import tempfile
 from collections.abc import Callable, Iterator
@@ -12,7 +10,8 @@ from pathlib import Path
 
 from harness.bundle import archive
 from harness.data.check import sha256_of
-from harness.errors import NoSpace, UserError
+from harness.errors import UserError
+from harness.files import whole
 from harness.pack import contents
 from harness.pack.contents import UNPACK, Files
 
@@ -25,7 +24,7 @@ def write(files: Files, top: str, out: Path, scratch: Path, wrote: Callable[[int
 
     Its order and times are fixed, so the same files make the same bytes. Each is read twice, in pieces: for
     its hash, and into the archive. `wrote` hears how many bytes each had. Raises UserError where one changed
-    meanwhile, and NoSpace.
+    meanwhile.
     """
     every = ((FIRST, UNPACK), *sorted(files))
     hashes = {name: sha256_of(path) for name, path in every}
@@ -40,26 +39,6 @@ def write(files: Files, top: str, out: Path, scratch: Path, wrote: Callable[[int
                 raise UserError(f"'{name}' changed while it was packed", remedy="pack once more")
             wrote(size)
     return sha256_of(out)
-
-
-@contextmanager
-def whole(out: Path) -> Iterator[Path]:
-    """A temporary name beside `out`, which becomes `out` when all is written; raises NoSpace."""
-    out.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = out.with_name(f".{out.name}.part")
-    try:
-        yield unfinished
-        with unfinished.open("rb") as file:
-            os.fsync(file.fileno())
-        unfinished.replace(out)
-    except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise NoSpace(
-                "the disk is full while packing", remedy="make room, or name another with --out"
-            ) from None
-        raise
-    finally:
-        unfinished.unlink(missing_ok=True)
 
 
 @contextmanager

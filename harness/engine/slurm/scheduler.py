@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from harness.errors import NoEngine, UserError
+from harness.files import last_line
 from harness.record import Model
 from harness.record.result import Reason
 
@@ -137,7 +138,7 @@ class Slurm:
         """The job's number and cluster; what sbatch refuses is the user's to mend."""
         code, told, error = self._run("sbatch", "--parsable", *_on(",".join(clusters)), str(script))
         if code != 0:
-            why = _last_line(error)
+            why = last_line(error)
             raise UserError(
                 f"sbatch refused '{script.name}': {why}", remedy="change the site profile, or the script"
             )
@@ -200,7 +201,7 @@ class Slurm:
         code, told, error = self._run(*words)
         if code != 0:
             raise NoEngine(
-                f"SLURM does not answer {words[0]}: {_last_line(error)}", remedy="try it again later"
+                f"SLURM does not answer {words[0]}: {last_line(error)}", remedy="try it again later"
             )
         return told
 
@@ -271,8 +272,3 @@ def _accounted(line: str, cluster: str | None) -> tuple[tuple[JobId, int], Sched
 
 def _number(text: str) -> int:
     return int(text) if _NUMBER.fullmatch(text) else 0
-
-
-def _last_line(text: str) -> str:
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return lines[-1][:200] if lines else "it printed nothing"

@@ -16,7 +16,7 @@ from harness.engine.slurm.scheduler import Slurm
 from harness.errors import UserError
 from harness.record import Record, Session
 from harness.run import batch_search, session
-from harness.run.choice import Chosen, choose
+from harness.run.choice import Chosen, choose, session_of
 from harness.run.jobs import prepare, send
 from harness.run.jobs import submission as kept
 from harness.run.jobs.collect import Collected, collect, records_of
@@ -103,7 +103,7 @@ def _not_another_s(root: Path, setup: RunSetup, how: How) -> None:
 
 def _new(setup: RunSetup, chosen: Chosen, site: Site, node: str | None, how: How) -> Submission:
     trials = prepare.of_each_card(chosen, site.gpus_per_node or 1) if node else None
-    whole = prepare.whole(setup, chosen, trials)
+    whole = session_of(setup, chosen, trials=trials)
     return Submission(whole=whole, site=site, node=node, owner=kept.user(), line=_line(setup, how))
 
 

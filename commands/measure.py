@@ -6,7 +6,6 @@ import re
 import shlex
 import time
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
@@ -28,7 +27,7 @@ from harness.record.published.program import Program
 from harness.record.store import read_all, session_records
 from harness.run import batch_search, ledger, session, source_tree
 from harness.run import setup as run_setup
-from harness.run.choice import Chosen, Keep, choose, narrowed, trial_seconds
+from harness.run.choice import Chosen, Keep, choose, narrowed, session_of, trial_seconds
 from harness.run.runner import Outcome
 from harness.run.runner import run as run_session
 from harness.run.session import run_lock
@@ -258,19 +257,8 @@ def _run(setup: RunSetup, built: Built, resolved: dict[str, Resolved], how: How,
     opened = None if how.new_session else _going_on(setup, chosen, screen, exactly=exactly)
     if opened is None:
         say_matrix(setup, chosen, screen)
-        opened = session.begin(
-            setup.root,
-            setup.plan,
-            setup.machine,
-            [item.trial for item in chosen.planned],
-            now=datetime.now(UTC),
-            order_seed=chosen.order_seed,
-            number=ledger.next_number(own_folder(state_folder()), setup.root, setup.machine.id),
-            budget_seconds=chosen.budget_seconds,
-            left_out=chosen.left_out,
-            notes=setup.notes,
-            blocks=(item.block for item in chosen.planned),
-        )
+        number = ledger.next_number(own_folder(state_folder()), setup.root, setup.machine.id)
+        opened = session.begin(setup.root, session_of(setup, chosen, number=number))
     else:
         screen.say(f"going on with session {opened.id}")
     job = run_setup.job(setup, built, resolved)

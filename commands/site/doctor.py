@@ -20,7 +20,7 @@ from harness.errors import MachineError, NoEngine, NotBuilt
 from harness.plan import estimate
 from harness.record import DEEP, TrialSpec
 from harness.run import session
-from harness.run.choice import choose
+from harness.run.choice import choose, session_of
 from harness.run.data import data_folders
 from harness.run.jobs import node, prepare, send
 from harness.run.jobs import submission as kept
@@ -75,7 +75,7 @@ def _submission(setup: RunSetup, site: Site) -> Submission:
 
     unknown = estimate.speeds((), setup.machine.id, {})
     chosen = choose(setup, keep=keep, speeds=unknown)
-    return Submission(whole=prepare.whole(setup, replace(chosen, left_out=())), site=site)
+    return Submission(whole=session_of(setup, replace(chosen, left_out=())), site=site)
 
 
 def _tried(setup: RunSetup, context: send.SubmitContext, scheduler: Slurm) -> Tried:

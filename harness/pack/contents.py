@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +14,7 @@ from harness.data.fetch import Resolved
 from harness.doctor.surroundings import TRUST, untrusted
 from harness.engine import site
 from harness.errors import UserError
+from harness.files import printed
 from harness.image.packed import Packed
 from harness.plan.plan import files
 from harness.settings import Settings
@@ -47,15 +47,14 @@ def project(root: Path, plan: str) -> Files:
 
     What git ignores stays here, but for the plan and the profile of the site.
     """
-    line = ["git", "-C", str(root), "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
-    listed = subprocess.run(line, capture_output=True, text=True, check=False)
-    if listed.returncode != 0:
+    listed = printed("git", "-C", str(root), "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+    if listed is None:
         if problem := untrusted(root):
             raise UserError(problem, remedy=TRUST)
         raise UserError("this is no clone of gpudyno's, which alone can be packed", remedy="pack in a clone")
     held = files(root).get(plan)
     own = {site.FILE, f"plans/{held.name}"} if held else {site.FILE}
-    names = {name for name in listed.stdout.split("\0") if name} | own
+    names = {name for name in listed.split("\0") if name} | own
     wanted = sorted(name for name in names if not (name.startswith((".", *_LEFT_OUT)) or "/." in name))
     return tuple((name, root / name) for name in wanted if (root / name).is_file())
 

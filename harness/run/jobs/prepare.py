@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import os
-import secrets
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 
 from harness.data.fetch import Resolved
@@ -24,7 +22,7 @@ from harness.image.catalog import choose, load_images
 from harness.machine import VISIBILITY, Selection, local_names, look, passed_variables, recorded_variables
 from harness.plan import plan, selection
 from harness.plan.plan import Planned
-from harness.record import Gpu, Machine, Session, TrialSpec, session_id, store
+from harness.record import Gpu, TrialSpec, store
 from harness.record.machine import KINDS
 from harness.run import setup as run_setup
 from harness.run.choice import Chosen
@@ -131,26 +129,6 @@ def of_each_card(chosen: Chosen, cards: int) -> tuple[TrialSpec, ...]:
 def _first_repeats(planned: Iterable[Planned]) -> list[Planned]:
     return sorted(
         (item for item in planned if item.trial.asked.variant.gpus == 1), key=lambda item: item.trial.repeat
-    )
-
-
-def whole(setup: RunSetup, chosen: Chosen, trials: Iterable[TrialSpec] | None = None) -> Session:
-    """The plan over all machines, as a submission keeps it."""
-    now = datetime.now(UTC)
-    machine: Machine = setup.machine
-    return Session(
-        session=1,
-        id=session_id(now, secrets.token_hex(3)),
-        plan=setup.plan.name,
-        plan_sha256=setup.plan.sha256,
-        machine=machine.id,
-        label=machine.label,
-        started_at=now,
-        order_seed=chosen.order_seed,
-        trials=tuple(item.trial for item in chosen.planned) if trials is None else tuple(trials),
-        left_out=chosen.left_out,
-        notes=setup.notes,
-        blocks=tuple(item.block for item in chosen.planned) if trials is None else (),
     )
 
 

@@ -194,7 +194,8 @@ def report(
     """Make report/out/index.html and report.md from the records in results/, or in bundles."""
     from commands.report import How, make
 
-    make(ROOT, settings.baseline, How(session or None, tuple(map(Path, bundle or ())), expect, csv, png, pdf))
+    bundles = tuple(map(Path, bundle or ()))
+    make(ROOT, How(session or None, settings.baseline, bundles, expect, csv, png, pdf))
 
 
 @line.verb(

@@ -13,6 +13,7 @@ from commands.measure import data_progress, environment_of, say_data, say_matrix
 from commands.terminal import Screen
 from harness.engine.site import Site, load_site
 from harness.engine.slurm.scheduler import Slurm
+from harness.engine.slurm.script import Batch
 from harness.errors import UserError
 from harness.record import Record, Session
 from harness.run import batch_search, session
@@ -45,18 +46,21 @@ def submit(root: Path, settings: Settings, how: How, scheduler: Slurm | None = N
     scheduler = scheduler or Slurm()
     site = _site(root, how)
     setup = prepare.prepare(root, settings, site)
-    # A printed list is read by programs: what is said beside it goes elsewhere.
     with Screen() as screen:
-        if how.dry_run:
-            _show(setup, site, scheduler, how, screen)
-            return
         _not_another_s(root, setup, how)
-        built, engine, noted = environment_of(root, settings, setup.image, setup.engine, screen)
-        setup = replace(setup, engine=engine, notes=(*setup.notes, *noted))
-        resolved = resolve_data(setup, data_progress(screen))
-        say_data(resolved, screen)
+        if how.dry_run:
+            built = prepare.foreseen(setup)
+        else:
+            built, engine, noted = environment_of(root, settings, setup.image, setup.engine, screen)
+            setup = replace(setup, engine=engine, notes=(*setup.notes, *noted))
+        resolved = resolve_data(setup, data_progress(screen), fetching=not how.dry_run)
         chosen = prepare.fitting(choose(setup, resolved), site)
         context = prepare.context(setup, site, built, resolved)
+        if how.dry_run:
+            for node in _nodes(scheduler, site, how):
+                _show(context, _opened(setup, chosen, site, node, how, screen), scheduler, how, screen)
+            return
+        say_data(resolved, screen)
         with kept.alone(root):
             for node in _nodes(scheduler, site, how):
                 submission = _opened(setup, chosen, site, node, how, screen)
@@ -69,22 +73,25 @@ def _site(root: Path, how: How) -> Site:
     return site if how.nodes is None else site.model_copy(update={"nodes": how.nodes})
 
 
-def _show(setup: RunSetup, site: Site, scheduler: Slurm, how: How, screen: Screen) -> None:
-    """Prints each batch script as it would be sent, and refuses what `submit` would."""
-    _not_another_s(setup.root, setup, how)
-    built = prepare.foreseen(setup)
-    resolved = resolve_data(setup, data_progress(screen), fetching=False)
-    chosen = prepare.fitting(choose(setup, resolved), site)
-    context = prepare.context(setup, site, built, resolved)
-    for node in _nodes(scheduler, site, how):
-        submission = _opened(setup, chosen, site, node, how, screen)
-        every = site.ask_every_seconds
-        answer = ask(setup.root, scheduler, every, submission.clusters, silent=not submission.batches)
-        in_flight = {place.trial for place in places(setup.root, submission, answer) if place.in_flight}
-        missing = session.missing(submission.whole, records_of(setup.root, submission), retry=how.retry)
-        unsent = [item for item in missing if item.trial.id not in in_flight]
-        for text in send.shown(context, submission, send.batches(context, submission, unsent)):
-            screen.say(f"\n{text}")
+def _show(
+    context: send.SubmitContext, submission: Submission, scheduler: Slurm, how: How, screen: Screen
+) -> None:
+    """Prints each batch script as it would be sent."""
+    root, every = context.setting.root, submission.site.ask_every_seconds
+    answer = ask(root, scheduler, every, submission.clusters, silent=not submission.batches)
+    in_flight = frozenset(place.trial for place in places(root, submission, answer) if place.in_flight)
+    for text in send.shown(context, submission, _unsent(context, submission, in_flight, how)):
+        screen.say(f"\n{text}")
+
+
+def _unsent(
+    context: send.SubmitContext, submission: Submission, in_flight: frozenset[str], how: How
+) -> Sequence[Batch]:
+    """What is missing and in no job, as batches."""
+    records = records_of(context.setting.root, submission)
+    missing = session.missing(submission.whole, records, retry=how.retry)
+    unsent = [item for item in missing if item.trial.id not in in_flight]
+    return send.batches(context, submission, unsent) if unsent else ()
 
 
 def _nodes(scheduler: Slurm, site: Site, how: How) -> Sequence[str | None]:
@@ -150,21 +157,16 @@ def _send(
     screen: Screen,
 ) -> None:
     came = _collected(root, submission, scheduler, screen, hand_only=how.listed)
-    records = records_of(root, came.submission)
-    missing = session.missing(came.submission.whole, records, retry=how.retry)
-    unsent = [item for item in missing if item.trial.id not in came.in_flight]
-    parts = send.batches(context, came.submission, unsent) if unsent else ()
+    parts = _unsent(context, came.submission, came.in_flight, how)
     if how.listed:
         _, lines = send.by_hand(context, came.submission, parts)
         for path, place in lines:
             screen.say(f"bash {shlex.quote(str(path))} {place}")
         return
     after = send.send(context, came.submission, parts, scheduler, screen.say)
-    under_way = len(came.in_flight)
+    under_way, unsent = len(came.in_flight), sum(len(part.trials) for part in parts)
     also = f", and {under_way} more wait or run" if under_way else ""
-    screen.say(
-        f"submission {after.id}: {count(len(unsent), 'trial')} sent{also} (`invoke jobs` follows them)"
-    )
+    screen.say(f"submission {after.id}: {count(unsent, 'trial')} sent{also} (`invoke jobs` follows them)")
 
 
 def _collected(

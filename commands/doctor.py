@@ -7,7 +7,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from commands import measure
-from harness.data import prepared
+from harness.data import chest_xray
 from harness.data.catalog import DATASETS
 from harness.data.check import check
 from harness.data.fetch import default_folder
@@ -34,8 +34,7 @@ from harness.record import DEEP
 from harness.record.store import session_records
 from harness.run import setup as run_setup
 from harness.run.choice import choose
-from harness.run.data import data_folders
-from harness.run.setup import RunSetup
+from harness.run.setup import RunSetup, data_folders
 from harness.settings import Settings
 
 DEEP_SECONDS = 600.0
@@ -85,9 +84,9 @@ def data_needs(setup: RunSetup) -> tuple[DataNeed, ...]:
     ]
     needs = []
     for name in names:
-        made_here = name in prepared.PREPARED
+        made_here = name == chest_xray.NAME
         copies = [
-            prepared.present(name, folder) if made_here else check(DATASETS[name], folder)
+            chest_xray.present(folder) if made_here else check(DATASETS[name], folder)
             for folder in (folders.own, folders.cache)
             if folder is not None
         ]
@@ -106,7 +105,7 @@ def data_needs(setup: RunSetup) -> tuple[DataNeed, ...]:
 
 def _hosts(needs: tuple[DataNeed, ...]) -> tuple[str, ...]:
     """The first host of each data set that is missing."""
-    fetched = [need.name for need in needs if not need.at_hand and need.name not in prepared.PREPARED]
+    fetched = [need.name for need in needs if not need.at_hand and need.name != chest_xray.NAME]
     first = [DATASETS[name].downloads[0].urls[0] for name in fetched]
     return tuple(dict.fromkeys(urlsplit(url).hostname or "" for url in first))
 

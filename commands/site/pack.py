@@ -19,11 +19,10 @@ from harness.image import packed
 from harness.image.catalog import Image
 from harness.image.packed import Packed
 from harness.pack import contents, wheels
-from harness.pack.contents import Files, Group, group
-from harness.pack.write import beside, write
+from harness.pack.contents import Files, Group, beside, group, write
 from harness.plan import plan
 from harness.run import setup as run_setup
-from harness.run.data import data_folders
+from harness.run.setup import data_folders
 from harness.settings import Settings
 from harness.units import size
 

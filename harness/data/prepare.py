@@ -22,7 +22,7 @@ from PIL import Image
 
 from harness.data import chest_xray
 from harness.data.check import sha256_of
-from harness.data.chest_xray import LABELS, NAME, TABLE, WHOLE, Entry, Part, Size
+from harness.data.chest_xray import IMAGES, LABELS, NAME, SUMS, TABLE, TABLE_FILE, WHOLE, Entry, Part, Size
 from harness.data.folder import check_free_space, locked, writable
 from harness.errors import DataError, UserError
 from harness.files import whole
@@ -30,7 +30,6 @@ from harness.files import whole
 PIXELS = 264
 AHEAD = 256
 """Images that are read before the first of them is written."""
-SUMS, TABLE_FILE, IMAGES = "SHA256SUMS", "table.csv", "images.npy"
 
 Watch = Callable[[int, int], None]
 """Told how many images are there, of how many."""

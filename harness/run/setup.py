@@ -17,7 +17,7 @@ from harness.engine.choose import choose as choose_engine
 from harness.engine.container import DeviceRequest
 from harness.engine.docker import DockerEngine
 from harness.engine.local import identity
-from harness.errors import NoDevice
+from harness.errors import DataError, NoDevice
 from harness.files import printed
 from harness.image import packed
 from harness.image.catalog import Image, ImageFile, choose, load_images
@@ -32,12 +32,14 @@ from harness.machine import (
 from harness.machine.devices import card_notes
 from harness.plan import plan
 from harness.plan.plan import Plan, PlanContext
-from harness.record import DataSource, Harness, Machine
+from harness.record import DataSource, Harness, Machine, TrialSpec
 from harness.run import source_tree
-from harness.run.data import data_folders, trial_data
 from harness.run.runner import Job
 from harness.run.setting import Setting
 from harness.settings import Settings
+
+DATA = "data"
+"""The clone's own data folder, where it has one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,6 +183,47 @@ def revision(root: Path) -> tuple[str | None, bool | None]:
 
     changed = git("status", "--porcelain", "--untracked-files=no")
     return git("rev-parse", "HEAD"), None if changed is None else bool(changed)
+
+
+def data_folders(settings: Settings, root: Path) -> fetch.DataFolders:
+    """The user's own data folder, else the clone's where it has one, and ours."""
+    own = Path(settings.data).expanduser().absolute() if settings.data else root / DATA
+    return fetch.DataFolders(own if settings.data or own.is_dir() else None, cache=fetch.default_folder())
+
+
+def trial_data(
+    run_plan: Plan, trial: TrialSpec, resolved: Mapping[str, fetch.Resolved], own: Path | None = None
+) -> tuple[tuple[str, Path], ...]:
+    """The folders under /data that one trial sees: its data, its weights or program, one of the user's own.
+
+    `own` is the user's data folder; raises DataError where it lacks what a measure names.
+    """
+    request = trial.asked
+    measures = [
+        measure
+        for measure in run_plan.measure
+        if (measure.workload, measure.protocol) == (request.workload, request.protocol)
+        and measure.file == (request.file.name if request.file else None)
+    ]
+    names = [measure.data for measure in measures if measure.data]
+    if request.weights == "pretrained":
+        names.append(f"weights-{request.variant.model}")
+    program = run_plan.programs.get(request.file.name) if request.file else None
+    if program is not None:
+        names.append(program.folder)
+    folders = {
+        answer.subfolder: answer.folder / answer.subfolder
+        for name in names
+        if (answer := resolved.get(name)) and answer.folder is not None and answer.subfolder is not None
+    }
+    for folder in (measure.folder for measure in measures if measure.folder):
+        if own is None or not (own / folder).is_dir():
+            raise DataError(
+                f"plan '{run_plan.name}' needs the folder '{folder}', and your data folder has none",
+                remedy="put it there, and name the data folder with GPUDYNO_DATA",
+            )
+        folders[folder] = own / folder
+    return tuple(sorted(folders.items()))
 
 
 def resolve_data(

@@ -10,12 +10,11 @@ from pathlib import Path
 
 from harness.data.fetch import Resolved
 from harness.engine import apptainer
-from harness.engine.apptainer import ApptainerEngine
+from harness.engine.apptainer import ApptainerEngine, SiteImage
 from harness.engine.base import Built, Engine
 from harness.engine.build import build_settings
 from harness.engine.choose import venv
 from harness.engine.site import Site
-from harness.engine.slurm.images import SiteImage
 from harness.engine.slurm.script import spread
 from harness.errors import NotBuilt, UserError
 from harness.image.catalog import choose, load_images

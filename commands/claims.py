@@ -118,8 +118,9 @@ def _planned(
     weights = dict.fromkeys(plan.pretrained_models(asked, device.kind), data == "real")
     context = PlanContext(device.kind, environment, None, sources, weights)
     planned = plan.trials(asked, context, seed=0)
-    card = _card(device) if device.kind != "cpu" else None
-    able, _ = supported(planned, device.kind, card, 1, cpu=cpu)
+    card = Gpu(index=0, vendor="NVIDIA", name=device.name, architecture=device.capability)
+    card_of_kind = card if device.kind != "cpu" else None
+    able, _ = supported(planned, device.kind, card_of_kind, 1, cpu=cpu)
     return tuple(selection.one_full_each(able))
 
 
@@ -157,10 +158,6 @@ def ways(root: Path, analysis: Analysis) -> dict[str, Way]:
                 if before is None or way.seconds < before.seconds:
                     found[one.claim.id] = way
     return found
-
-
-def _card(device: Device) -> Gpu:
-    return Gpu(index=0, vendor="NVIDIA", name=device.name, architecture=device.capability)
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,7 +44,8 @@ class How:
 def submit(root: Path, settings: Settings, how: How, scheduler: Slurm | None = None) -> None:
     """Sends what a plan lacks as jobs; what waits or runs already is not sent again."""
     scheduler = scheduler or Slurm()
-    site = _site(root, how)
+    site = load_site(root, how.site)
+    site = site if how.nodes is None else site.model_copy(update={"nodes": how.nodes})
     setup = prepare.prepare(root, settings, site)
     with Screen() as screen:
         _not_another_s(root, setup, how)
@@ -66,11 +67,6 @@ def submit(root: Path, settings: Settings, how: How, scheduler: Slurm | None = N
                 submission = _opened(setup, chosen, site, node, how, screen)
                 kept.begin(root, submission)
                 _send(root, context, submission, scheduler, how, screen)
-
-
-def _site(root: Path, how: How) -> Site:
-    site = load_site(root, how.site)
-    return site if how.nodes is None else site.model_copy(update={"nodes": how.nodes})
 
 
 def _show(

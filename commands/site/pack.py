@@ -19,7 +19,7 @@ from harness.image import packed
 from harness.image.catalog import Image
 from harness.image.packed import Packed
 from harness.pack import contents, wheels
-from harness.pack.contents import Files, Group, beside, group, write
+from harness.pack.contents import Files, beside, group, write
 from harness.plan import plan
 from harness.run import setup as run_setup
 from harness.run.setup import data_folders
@@ -98,7 +98,8 @@ def _write(wanted: Wanted, top: str, path: Path, screen: Screen) -> None:
 
         sha256 = write((*own, *project, *host, *environment, *data), top, path, scratch, wrote)
         screen.clear()
-    _say_groups(groups, screen)
+    for each in groups:
+        screen.say(f"  {each.title}: {each.files} files, {size(each.size_bytes)}")
     for name in about.lacking:
         screen.say(f"  left out: {name}, which could not be had")
     for program in plan.load(wanted.root, wanted.settings.plan).programs.values():
@@ -188,8 +189,3 @@ def _built_tag(engine: Engine, image: Image) -> str:
     if built.environment.tag is None:
         raise NotBuilt(f"image '{image.name}' has no tag", remedy=f"run `invoke build --image {image.name}`")
     return built.environment.tag
-
-
-def _say_groups(groups: tuple[Group, ...], screen: Screen) -> None:
-    for each in groups:
-        screen.say(f"  {each.title}: {each.files} files, {size(each.size_bytes)}")

@@ -58,17 +58,19 @@ def refuse_malformed(nonce: str) -> None:
 
 def answered(records: Sequence[Record], nonce: str, interpreter: Path, root: Path) -> Answered:
     """Makes the answers of all trials that measured something again, on this machine's processor."""
-    measured = [record for record in records if record.measurement is not None]
+    measured = [(record, record.measurement) for record in records if record.measurement is not None]
     unproven: dict[str, int] = {}
     differing, asked = [], []
-    for record in measured:
-        proof = record.measurement.proof if record.measurement else None
+    for record, measurement in measured:
+        proof = measurement.proof
+        # The card's UUID as a hash; where there is none, the machine's id.
+        unit = measurement.device.unit or record.machine.id
         if proof is None:
             workload = record.trial.asked.workload
             unproven[workload] = unproven.get(workload, 0) + 1
         elif proof.nonce != nonce:
             differing.append(f"{_name(record)}: answers to the challenge '{proof.nonce}'")
-        elif proof.unit != _unit(record):
+        elif proof.unit != unit:
             differing.append(f"{_name(record)}: its answer is that of another unit")
         else:
             asked.append(record)
@@ -79,12 +81,6 @@ def answered(records: Sequence[Record], nonce: str, interpreter: Path, root: Pat
         alike += not difference
         differing += [f"{_name(record)}: {difference}"] if difference else []
     return Answered(alike, tuple(differing), unproven, len(asked) - len(answers))
-
-
-def _unit(record: Record) -> str:
-    """The card's UUID as a hash; where there is none, the machine's id."""
-    assert record.measurement is not None
-    return record.measurement.device.unit or record.machine.id
 
 
 def _name(record: Record) -> str:

@@ -10,7 +10,7 @@ import re
 import shlex
 import shutil
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -190,7 +190,8 @@ class ApptainerEngine(Processes):
     def command(self, spec: RunSpec) -> str:
         """The trial as a person would type it."""
         words, variables = self._line(spec)
-        return " ".join([*_shown(variables), shlex.join(words)])
+        shown = (f"{name}={shlex.quote(value)}" for name, value in variables.items())
+        return " ".join([*shown, shlex.join(words)])
 
     def start(self, spec: RunSpec) -> Handle:
         """Starts the trial as a process of the user's, which has the container's as its children.
@@ -219,11 +220,6 @@ class ApptainerEngine(Processes):
         """Removes an ended attempt's temporary files."""
         for name in ("home", "tmp"):
             shutil.rmtree(work / name, ignore_errors=True)
-
-
-def _shown(variables: Mapping[str, str]) -> Iterator[str]:
-    for name, value in variables.items():
-        yield f"{name}={shlex.quote(value)}"
 
 
 def needed(environ: Mapping[str, str]) -> str:

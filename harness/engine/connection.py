@@ -116,7 +116,9 @@ def facts(
         buildkit=client is not None,
         buildx=client is not None and client.buildx,
         runtimes=tuple(sorted(info.get("Runtimes") or ())),
-        cdi=_honours_cdi(connection, info),
+        cdi=version_numbers(connection.version) >= PODMAN_GIVES_GPUS
+        if connection.kind == "podman"
+        else bool(info.get("CDISpecDirs")),
         cdi_devices=tuple(dict.fromkeys((*discovered, *specified))),
         cdi_lacks=cdi_lacks(files, info.get("CDISpecDirs") or CDI_FOLDERS),
         rootless=bool(info.get("Rootless") or security.get("rootless") or _has(options, "rootless")),
@@ -129,12 +131,6 @@ def facts(
 
 def _has(options: Iterable[str], name: str) -> bool:
     return any(f"name={name}" in option for option in options)
-
-
-def _honours_cdi(connection: Connection, info: Mapping[str, Any]) -> bool:
-    if connection.kind == "podman":
-        return version_numbers(connection.version) >= PODMAN_GIVES_GPUS
-    return bool(info.get("CDISpecDirs"))
 
 
 def _free_bytes(folder: str | None) -> int | None:

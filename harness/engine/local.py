@@ -44,15 +44,6 @@ def _temporary(work: Path) -> Path:
     return Path(tempfile.gettempdir()) / f"gpudyno-{short_hash(str(work.resolve()))}"
 
 
-def _view(folder: Path, spec: RunSpec) -> None:
-    """One data folder of links, as a container's mounts would show it."""
-    folder.mkdir(exist_ok=True)
-    for name, target in spec.folders.data:
-        link = folder / name
-        link.unlink(missing_ok=True)
-        link.symlink_to(target.resolve(), target_is_directory=True)
-
-
 def _alive(handle: Handle) -> psutil.Process | None:
     """The handle's process, if it still runs; a reused process id has another start time."""
     if handle.pid is None or handle.process_started is None:
@@ -109,9 +100,13 @@ class Processes:
         Path(inside["HOME"]).mkdir(parents=True, exist_ok=True)
         inside["TMPDIR"] = str(_temporary(work))
         _temporary(work).mkdir(mode=0o700, exist_ok=True)
-        # The clone's file system may have no links.
-        inside["GPUDYNO_DATA"] = str(_temporary(work) / "data")
-        _view(Path(inside["GPUDYNO_DATA"]), spec)
+        # A folder of links, as a container's mounts would show it; the clone's file system may have none.
+        data = _temporary(work) / "data"
+        data.mkdir(exist_ok=True)
+        for name, target in spec.folders.data:
+            (data / name).unlink(missing_ok=True)
+            (data / name).symlink_to(target.resolve(), target_is_directory=True)
+        inside["GPUDYNO_DATA"] = str(data)
         return self._begin(argv, inside, work)
 
     def _begin(self, argv: Sequence[str], environment: Mapping[str, str], work: Path) -> Handle:

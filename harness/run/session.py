@@ -145,7 +145,8 @@ def missing(session: Session, records: Iterable[Record], *, retry: bool = False)
     lacking = []
     for place, trial in enumerate(session.trials):
         last = last_of.get(trial.id)
-        if trial.id in spared or (last is not None and not _again(last, retry)):
+        failed = last is not None and last.failure is not None and (retry or last.failure.kind == "machinery")
+        if trial.id in spared or (last is not None and not failed):
             continue
         lacking.append(Missing(trial, place, last.attempt + 1 if last else 1))
     return tuple(lacking)
@@ -187,7 +188,3 @@ def sweep_key(trial: TrialSpec) -> str:
     """All that a trial is asked for but its batch size: equal in the trials of one batch-size sweep."""
     variant = trial.asked.variant.model_copy(update={"batch_size": 1})
     return trial.asked.model_copy(update={"variant": variant}).canonical()
-
-
-def _again(last: Record, retry: bool) -> bool:
-    return last.failure is not None and (retry or last.failure.kind == "machinery")

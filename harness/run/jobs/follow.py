@@ -108,7 +108,8 @@ def places(root: Path, submission: Submission, answer: Answer) -> tuple[Place, .
     jobs = kept.folder(root, submission.id)
     begun = kept.begun(jobs)
     owner = _owners(submission.batches, begun)
-    states = _by_place(answer.states)
+    # Of two jobs of one name the newer one counts.
+    states = {(one.name, one.task): one for one in sorted(answer.states, key=lambda one: one.job)}
     found = []
     for batch in submission.batches:
         for trial in batch.trials:
@@ -128,11 +129,6 @@ def _owners(batches: Iterable[Sent], begun: Mapping[str, Sequence[int]]) -> dict
         for trial, first in zip(batch.trials, batch.attempts, strict=True):
             owners |= {(trial, number): batch.name for number in begun.get(trial, ()) if number >= first}
     return owners
-
-
-def _by_place(states: Iterable[TaskState]) -> dict[tuple[str, int], TaskState]:
-    """By the batch's name and the task. Of two jobs of one name the newer one counts."""
-    return {(state.name, state.task): state for state in sorted(states, key=lambda state: state.job)}
 
 
 def _place(

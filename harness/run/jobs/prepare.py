@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,7 +20,6 @@ from harness.errors import NotBuilt, UserError
 from harness.image.catalog import choose, load_images
 from harness.machine import VISIBILITY, Selection, local_names, look, passed_variables, recorded_variables
 from harness.plan import plan, selection
-from harness.plan.plan import Planned
 from harness.record import Gpu, TrialSpec, store
 from harness.record.machine import KINDS
 from harness.run import setup as run_setup
@@ -115,19 +114,15 @@ def of_each_card(chosen: Chosen, cards: int) -> tuple[TrialSpec, ...]:
 
     Trial n of a variant, counted from 1 over all rounds, is that of card (n - 1) modulo the number of cards.
     """
-    first = {item.trial.asked.canonical(): item.trial for item in reversed(_first_repeats(chosen.planned))}
+    on_one = [item.trial for item in chosen.planned if item.trial.asked.variant.gpus == 1]
+    by_repeat = sorted(on_one, key=lambda trial: trial.repeat)
+    first = {trial.asked.canonical(): trial for trial in reversed(by_repeat)}
     rounds = Counter(item.trial.asked.canonical() for item in chosen.planned)
     return tuple(
         TrialSpec.of(trial.asked, number, seed=trial.seed + number - 1, timeout_seconds=trial.timeout_seconds)
         for number in range(1, cards * max(rounds.values(), default=0) + 1)
         for canonical, trial in first.items()
         if number <= cards * rounds[canonical]
-    )
-
-
-def _first_repeats(planned: Iterable[Planned]) -> list[Planned]:
-    return sorted(
-        (item for item in planned if item.trial.asked.variant.gpus == 1), key=lambda item: item.trial.repeat
     )
 
 

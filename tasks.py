@@ -130,10 +130,8 @@ def build(
     else:
         from commands import measure
 
-        if from_ or only == "chestxray":
-            measure.prepared_data(ROOT, only, from_)
-        elif only:
-            measure.one_data_set(ROOT, only)
+        if from_ or only:
+            measure.one_data_set(ROOT, only, from_)
         else:
             # A `run` in the same line fetches for itself.
             measure.build(ROOT, settings, with_data="run" not in sys.argv)

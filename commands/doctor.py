@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from itertools import chain
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -15,11 +16,11 @@ from harness.doctor import deep as paths
 from harness.doctor.findings import examine, lines
 from harness.doctor.surroundings import (
     DataNeed,
+    Disk,
     Estimate,
     Finding,
     Surroundings,
     card_access,
-    disk,
     reach,
     untrusted,
 )
@@ -28,6 +29,7 @@ from harness.engine.docker import DockerEngine
 from harness.engine.find import search
 from harness.engines import ENGINES
 from harness.errors import GpudynoError, MachineError, NoDevice, NotBuilt
+from harness.files import free_bytes
 from harness.machine import load, state_folder
 from harness.plan import plan
 from harness.record import DEEP
@@ -64,9 +66,9 @@ def diagnose(root: Path, settings: Settings) -> tuple[Finding, ...]:
         untrusted=untrusted(root),
         plan_problem=refusal,
         disks=(
-            disk("this clone", root),
-            disk("data", default_folder()),
-            disk("this user's state", state_folder()),
+            Disk("this clone", free_bytes(root)),
+            Disk("data", free_bytes(default_folder())),
+            Disk("this user's state", free_bytes(state_folder())),
         ),
         data=needs,
         answered=reach(_hosts(needs)),
@@ -78,12 +80,8 @@ def data_needs(setup: RunSetup) -> tuple[DataNeed, ...]:
     """Each data set and weight file of a plan, and whether it is at hand."""
     kind = setup.selection.kind
     folders = data_folders(setup.settings, setup.root)
-    names = [
-        *plan.datasets(setup.plan, kind),
-        *(f"weights-{model}" for model in plan.pretrained_models(setup.plan, kind)),
-    ]
     needs = []
-    for name in names:
+    for name in chain.from_iterable(run_setup.data_names(setup.plan, kind)):
         made_here = name == chest_xray.NAME
         copies = [
             chest_xray.present(folder) if made_here else check(DATASETS[name], folder)

@@ -6,9 +6,10 @@ import errno
 import fcntl
 import hashlib
 import os
+import shutil
 import subprocess
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TypeVar
@@ -94,6 +95,14 @@ def printed(*command: str) -> str | None:
     except (OSError, subprocess.TimeoutExpired):
         return None
     return done.stdout.decode(errors="replace") if done.returncode == 0 else None
+
+
+def free_bytes(path: Path) -> int | None:
+    """What is free where `path` lies, or will lie, at the nearest folder that this user may see."""
+    for folder in (path, *path.parents):
+        with suppress(OSError):
+            return shutil.disk_usage(folder).free
+    return None
 
 
 def last_line(said: str | bytes) -> str:

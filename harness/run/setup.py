@@ -32,7 +32,7 @@ from harness.machine import (
 from harness.machine.devices import card_notes
 from harness.plan import plan
 from harness.plan.plan import Plan, PlanContext
-from harness.record import DataSource, Harness, Machine, TrialSpec
+from harness.record import DataSource, DeviceKind, Harness, Machine, TrialSpec
 from harness.run import source_tree
 from harness.run.runner import Job
 from harness.run.setting import Setting
@@ -226,6 +226,42 @@ def trial_data(
     return tuple(sorted(folders.items()))
 
 
+def data_names(run_plan: Plan, kind: DeviceKind) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """A plan's data sets, and its pretrained weights."""
+    weights = tuple(f"weights-{model}" for model in plan.pretrained_models(run_plan, kind))
+    return tuple(plan.datasets(run_plan, kind)), weights
+
+
+def sets_and_weights(
+    run_plan: Plan,
+    kind: DeviceKind,
+    folders: fetch.DataFolders,
+    progress: FetchProgress,
+    *,
+    seconds: float | None,
+    fetching: bool = True,
+) -> dict[str, fetch.Resolved]:
+    """As resolve_data, of data sets and weights alone; weights are not waited for where data was not had."""
+    names, weights = data_names(run_plan, kind)
+    resolved = fetch.resolve(
+        names,
+        folders=folders,
+        allow_generated=run_plan.generated_data,
+        deadline_seconds=seconds,
+        progress=progress,
+        fetching=fetching,
+    )
+    lacking = seconds is not None and any(answer.source == "generated" for answer in resolved.values())
+    return resolved | fetch.resolve(
+        weights,
+        folders=folders,
+        allow_generated=True,
+        deadline_seconds=0.0 if lacking else seconds,
+        progress=progress,
+        fetching=fetching,
+    )
+
+
 def resolve_data(
     setup: RunSetup,
     progress: FetchProgress,
@@ -238,24 +274,8 @@ def resolve_data(
     generated where the plan allows it, else the error is raised. Without `fetching`, where it would be.
     """
     kind, folders = setup.selection.kind, data_folders(setup.settings, setup.root)
-    resolved = fetch.resolve(
-        plan.datasets(setup.plan, kind),
-        folders=folders,
-        allow_generated=setup.plan.generated_data,
-        deadline_seconds=setup.settings.data_seconds,
-        progress=progress,
-        fetching=fetching,
-    )
-    weights = [f"weights-{model}" for model in plan.pretrained_models(setup.plan, kind)]
-    generated = any(answer.source == "generated" for answer in resolved.values())
-    resolved |= fetch.resolve(
-        weights,
-        folders=folders,
-        allow_generated=True,
-        deadline_seconds=0.0 if generated else setup.settings.data_seconds,
-        progress=progress,
-        fetching=fetching,
-    )
+    seconds = setup.settings.data_seconds
+    resolved = sets_and_weights(setup.plan, kind, folders, progress, seconds=seconds, fetching=fetching)
     needed = {measure.file for measure in setup.plan.measure if kind in measure.devices}
     for file, program in setup.plan.programs.items():
         if file in needed:

@@ -130,10 +130,8 @@ def build(
     else:
         from commands import measure
 
-        if from_ or only == "chestxray":
-            measure.prepared_data(ROOT, only, from_)
-        elif only:
-            measure.one_data_set(ROOT, only)
+        if from_ or only:
+            measure.one_data_set(ROOT, only, from_)
         else:
             # A `run` in the same line fetches for itself.
             measure.build(ROOT, settings, with_data="run" not in sys.argv)
@@ -194,7 +192,8 @@ def report(
     """Make report/out/index.html and report.md from the records in results/, or in bundles."""
     from commands.report import How, make
 
-    make(ROOT, settings.baseline, How(session or None, tuple(map(Path, bundle or ())), expect, csv, png, pdf))
+    bundles = tuple(map(Path, bundle or ()))
+    make(ROOT, How(session or None, settings.baseline, bundles, expect, csv, png, pdf))
 
 
 @line.verb(

@@ -1,6 +1,6 @@
 """One process of benchmarks/overhead.py: our loop, the bare one, and the bare one again; needs PyTorch.
 
-    python -m benchmarks.loops MODEL ROUNDS BLOCK_SECONDS [--backwards]
+    python -m benchmarks.loops MODEL ROUNDS BLOCK_SECONDS [--backwards] [--host PYTHON]
 
 The workloads' folder has to be on the path.
 """
@@ -49,13 +49,14 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("rounds", type=int)
     parser.add_argument("block_seconds", type=float)
     parser.add_argument("--backwards", action="store_true")
+    parser.add_argument("--host", default=sys.executable, help="the interpreter with gpudyno, which samples")
     given = parser.parse_args(arguments)
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     step, samples, what = STEPS[given.model](device)
     steps = _steps_of_a_block(step, device, given.block_seconds)
     with tempfile.TemporaryDirectory() as folder:
         clock = Clock(trial_in(Path(folder)), device, steps_per_epoch=steps, epochs=1)
-        sampler = _sampler(Path(folder) / "telemetry.jsonl", device)
+        sampler = _sampler(given.host, Path(folder) / "telemetry.jsonl", device)
 
         def block(kind: str) -> float:
             sampler.send_signal(signal.SIGCONT if kind == "ours" else signal.SIGSTOP)
@@ -154,11 +155,11 @@ def trial_in(folder: Path) -> TrialProcess:
     return TrialProcess({"GPUDYNO_IN": str(folder), "GPUDYNO_OUT": str(folder)})
 
 
-def _sampler(out: Path, device: torch.device) -> subprocess.Popen[bytes]:
+def _sampler(python: str, out: Path, device: torch.device) -> subprocess.Popen[bytes]:
     """The telemetry as it runs beside a trial, once its first sample is there."""
     kind = "cpu" if device.type == "cpu" else "rocm" if torch.version.hip else "cuda"
     own = str(os.getpid())
-    argv = [sys.executable, "-m", "harness.telemetry.sampler", str(out), "--kind", kind]
+    argv = [python, "-m", "harness.telemetry.sampler", str(out), "--kind", kind]
     process = subprocess.Popen([*argv, "--pids", own, "--parent", own])
     for _ in range(100):
         if process.poll() is None and out.exists() and out.read_text(encoding="utf-8").count("\n") > 1:

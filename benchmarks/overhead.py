@@ -72,9 +72,9 @@ def main(arguments: Sequence[str]) -> int:
     given = parser.parse_args(arguments)
 
     def child(model: str, number: int, left: float) -> Measured | None:
-        order = ["--backwards"] if number % 2 else []
-        counts = [str(given.rounds), str(given.block_seconds)]
-        return run_module(given.python, "benchmarks.loops", [model, *counts, *order], left, KEEP_FREED_MEMORY)
+        words = [model, str(given.rounds), str(given.block_seconds), "--host", sys.executable]
+        words += ["--backwards"] if number % 2 else []
+        return run_module(given.python, "benchmarks.loops", words, left, KEEP_FREED_MEMORY)
 
     overheads = [
         processes(model, partial(child, model), given.processes, 60 * given.minutes, ALLOWED)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -15,7 +16,7 @@ from harness.plan import estimate, plan, selection
 from harness.plan.plan import Plan, PlanContext, Planned
 from harness.plan.selection import supported
 from harness.record import DEEP, Claim, Cpu, DataSource, DeviceKind, Gpu, TrialSpec
-from harness.record.published.cards import Card, load_cards
+from harness.record.published.cards import load_cards
 from harness.record.published.claims import ClaimSet, load_claims
 from harness.run import on_paper
 from harness.run import setup as run_setup
@@ -118,8 +119,9 @@ def _planned(
     weights = dict.fromkeys(plan.pretrained_models(asked, device.kind), data == "real")
     context = PlanContext(device.kind, environment, None, sources, weights)
     planned = plan.trials(asked, context, seed=0)
-    card = _card(device) if device.kind != "cpu" else None
-    able, _ = supported(planned, device.kind, card, 1, cpu=cpu)
+    card = Gpu(index=0, vendor="NVIDIA", name=device.name, architecture=device.capability)
+    card_of_kind = card if device.kind != "cpu" else None
+    able, _ = supported(planned, device.kind, card_of_kind, 1, cpu=cpu)
     return tuple(selection.one_full_each(able))
 
 
@@ -157,10 +159,6 @@ def ways(root: Path, analysis: Analysis) -> dict[str, Way]:
                 if before is None or way.seconds < before.seconds:
                     found[one.claim.id] = way
     return found
-
-
-def _card(device: Device) -> Gpu:
-    return Gpu(index=0, vendor="NVIDIA", name=device.name, architecture=device.capability)
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,24 +215,13 @@ def _offers(setup: RunSetup, claims: Sequence[Claim]) -> list[Offer]:
         for image in images if setup.settings.image is None else (None,):
             taken = setup.images.image(image) if image else setup.image
             if any(part.is_for(setup.selection.kind, taken.name) for part in asked.plan.measure):
-                offers.append(_offer(replace(asked, image=taken), claims, cards, speeds, image))
+                setup = replace(asked, image=taken)
+                # One of whose trials the device can do none judges nothing.
+                with suppress(UserError):
+                    planned = choose(setup, speeds=speeds).planned
+                    found = judgeable(claims, [item.trial for item in planned], device_of(setup), cards)
+                    offers.append(Offer(name, found, _seconds_each(planned, speeds), image))
     return offers
-
-
-def _offer(
-    setup: RunSetup,
-    claims: Sequence[Claim],
-    cards: Sequence[Card],
-    speeds: estimate.Speeds,
-    image: str | None,
-) -> Offer:
-    try:
-        chosen = choose(setup, speeds=speeds)
-    except UserError:
-        # The device can do nothing of this plan.
-        return Offer(setup.plan.name, (), {}, image)
-    found = judgeable(claims, [item.trial for item in chosen.planned], device_of(setup), cards)
-    return Offer(setup.plan.name, found, _seconds_each(chosen.planned, speeds), image)
 
 
 def _seconds_each(planned: Iterable[Planned], speeds: estimate.Speeds) -> dict[str, float]:

@@ -11,13 +11,13 @@ from pathlib import Path
 
 from commands.measure import data_progress, environment_of, say_data, say_matrix
 from commands.terminal import Screen
-from harness.engine.base import Scheduler
 from harness.engine.site import Site, load_site
 from harness.engine.slurm.scheduler import Slurm
+from harness.engine.slurm.script import Batch
 from harness.errors import UserError
 from harness.record import Record, Session
 from harness.run import batch_search, session
-from harness.run.choice import Chosen, choose
+from harness.run.choice import Chosen, choose, session_of
 from harness.run.jobs import prepare, send
 from harness.run.jobs import submission as kept
 from harness.run.jobs.collect import Collected, collect, records_of
@@ -41,23 +41,27 @@ class How:
     dry_run: bool = False
 
 
-def submit(root: Path, settings: Settings, how: How, scheduler: Scheduler | None = None) -> None:
+def submit(root: Path, settings: Settings, how: How, scheduler: Slurm | None = None) -> None:
     """Sends what a plan lacks as jobs; what waits or runs already is not sent again."""
     scheduler = scheduler or Slurm()
-    site = _site(root, how)
+    site = load_site(root, how.site)
+    site = site if how.nodes is None else site.model_copy(update={"nodes": how.nodes})
     setup = prepare.prepare(root, settings, site)
-    # A printed list is read by programs: what is said beside it goes elsewhere.
     with Screen() as screen:
-        if how.dry_run:
-            _show(setup, site, scheduler, how, screen)
-            return
         _not_another_s(root, setup, how)
-        built, engine, noted = environment_of(root, settings, setup.image, setup.engine, screen)
-        setup = replace(setup, engine=engine, notes=(*setup.notes, *noted))
-        resolved = resolve_data(setup, data_progress(screen))
-        say_data(resolved, screen)
+        if how.dry_run:
+            built = prepare.foreseen(setup)
+        else:
+            built, engine, noted = environment_of(root, settings, setup.image, setup.engine, screen)
+            setup = replace(setup, engine=engine, notes=(*setup.notes, *noted))
+        resolved = resolve_data(setup, data_progress(screen), fetching=not how.dry_run)
         chosen = prepare.fitting(choose(setup, resolved), site)
         context = prepare.context(setup, site, built, resolved)
+        if how.dry_run:
+            for node in _nodes(scheduler, site, how):
+                _show(context, _opened(setup, chosen, site, node, how, screen), scheduler, how, screen)
+            return
+        say_data(resolved, screen)
         with kept.alone(root):
             for node in _nodes(scheduler, site, how):
                 submission = _opened(setup, chosen, site, node, how, screen)
@@ -65,30 +69,28 @@ def submit(root: Path, settings: Settings, how: How, scheduler: Scheduler | None
                 _send(root, context, submission, scheduler, how, screen)
 
 
-def _site(root: Path, how: How) -> Site:
-    site = load_site(root, how.site)
-    return site if how.nodes is None else site.model_copy(update={"nodes": how.nodes})
+def _show(
+    context: send.SubmitContext, submission: Submission, scheduler: Slurm, how: How, screen: Screen
+) -> None:
+    """Prints each batch script as it would be sent."""
+    root, every = context.setting.root, submission.site.ask_every_seconds
+    answer = ask(root, scheduler, every, submission.clusters, silent=not submission.batches)
+    in_flight = frozenset(place.trial for place in places(root, submission, answer) if place.in_flight)
+    for text in send.shown(context, submission, _unsent(context, submission, in_flight, how)):
+        screen.say(f"\n{text}")
 
 
-def _show(setup: RunSetup, site: Site, scheduler: Scheduler, how: How, screen: Screen) -> None:
-    """Prints each batch script as it would be sent, and refuses what `submit` would."""
-    _not_another_s(setup.root, setup, how)
-    built = prepare.foreseen(setup)
-    resolved = resolve_data(setup, data_progress(screen), fetching=False)
-    chosen = prepare.fitting(choose(setup, resolved), site)
-    context = prepare.context(setup, site, built, resolved)
-    for node in _nodes(scheduler, site, how):
-        submission = _opened(setup, chosen, site, node, how, screen)
-        every = site.ask_every_seconds
-        answer = ask(setup.root, scheduler, every, submission.clusters, silent=not submission.batches)
-        in_flight = {place.trial for place in places(setup.root, submission, answer) if place.in_flight}
-        missing = session.missing(submission.whole, records_of(setup.root, submission), retry=how.retry)
-        unsent = [item for item in missing if item.trial.id not in in_flight]
-        for text in send.shown(context, submission, send.batches(context, submission, unsent)):
-            screen.say(f"\n{text}")
+def _unsent(
+    context: send.SubmitContext, submission: Submission, in_flight: frozenset[str], how: How
+) -> Sequence[Batch]:
+    """What is missing and in no job, as batches."""
+    records = records_of(context.setting.root, submission)
+    missing = session.missing(submission.whole, records, retry=how.retry)
+    unsent = [item for item in missing if item.trial.id not in in_flight]
+    return send.batches(context, submission, unsent) if unsent else ()
 
 
-def _nodes(scheduler: Scheduler, site: Site, how: How) -> Sequence[str | None]:
+def _nodes(scheduler: Slurm, site: Site, how: How) -> Sequence[str | None]:
     return scheduler.nodes(site.partition, scheduler.clusters(site.lines)) if how.each_node else (None,)
 
 
@@ -104,7 +106,7 @@ def _not_another_s(root: Path, setup: RunSetup, how: How) -> None:
 
 def _new(setup: RunSetup, chosen: Chosen, site: Site, node: str | None, how: How) -> Submission:
     trials = prepare.of_each_card(chosen, site.gpus_per_node or 1) if node else None
-    whole = prepare.whole(setup, chosen, trials)
+    whole = session_of(setup, chosen, trials=trials)
     return Submission(whole=whole, site=site, node=node, owner=kept.user(), line=_line(setup, how))
 
 
@@ -146,30 +148,25 @@ def _send(
     root: Path,
     context: send.SubmitContext,
     submission: Submission,
-    scheduler: Scheduler,
+    scheduler: Slurm,
     how: How,
     screen: Screen,
 ) -> None:
     came = _collected(root, submission, scheduler, screen, hand_only=how.listed)
-    records = records_of(root, came.submission)
-    missing = session.missing(came.submission.whole, records, retry=how.retry)
-    unsent = [item for item in missing if item.trial.id not in came.in_flight]
-    parts = send.batches(context, came.submission, unsent) if unsent else ()
+    parts = _unsent(context, came.submission, came.in_flight, how)
     if how.listed:
         _, lines = send.by_hand(context, came.submission, parts)
         for path, place in lines:
             screen.say(f"bash {shlex.quote(str(path))} {place}")
         return
     after = send.send(context, came.submission, parts, scheduler, screen.say)
-    under_way = len(came.in_flight)
+    under_way, unsent = len(came.in_flight), sum(len(part.trials) for part in parts)
     also = f", and {under_way} more wait or run" if under_way else ""
-    screen.say(
-        f"submission {after.id}: {count(len(unsent), 'trial')} sent{also} (`invoke jobs` follows them)"
-    )
+    screen.say(f"submission {after.id}: {count(unsent, 'trial')} sent{also} (`invoke jobs` follows them)")
 
 
 def _collected(
-    root: Path, submission: Submission, scheduler: Scheduler, screen: Screen, *, hand_only: bool = False
+    root: Path, submission: Submission, scheduler: Slurm, screen: Screen, *, hand_only: bool = False
 ) -> Collected:
     every = submission.site.ask_every_seconds
     silent = hand_only or not submission.batches
@@ -187,7 +184,7 @@ def follow(root: Path, plan: str | None, *, collect: bool, wait: bool, end: bool
         status(root)
 
 
-def status(root: Path, scheduler: Scheduler | None = None) -> None:
+def status(root: Path, scheduler: Slurm | None = None) -> None:
     """Prints how far each open submission is, and changes nothing."""
     scheduler = scheduler or Slurm()
     with Screen() as screen:
@@ -245,7 +242,7 @@ def _lines(submission: Submission, found: Sequence[Place]) -> Iterator[str]:
         yield f"  {job}: {told}{' on ' + ', '.join(nodes) if nodes else ''}"
 
 
-def collect_all(root: Path, *, wait: bool = False, scheduler: Scheduler | None = None) -> None:
+def collect_all(root: Path, *, wait: bool = False, scheduler: Slurm | None = None) -> None:
     """Writes the records of what has ended; with `wait`, until nothing is under way."""
     scheduler = scheduler or Slurm()
     with Screen() as screen, kept.alone(root):
@@ -275,7 +272,7 @@ def _say_collected(came: Collected, screen: Screen) -> None:
     screen.say(f"submission {came.submission.id}: {count(len(came.records), 'record')} written{left}{again}")
 
 
-def cancel(root: Path, plan: str | None, scheduler: Scheduler | None = None) -> None:
+def cancel(root: Path, plan: str | None, scheduler: Slurm | None = None) -> None:
     """Ends the jobs of an open submission; what ran of them is collected as cancelled."""
     scheduler = scheduler or Slurm()
     with Screen() as screen, kept.alone(root):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 from commands import gate
 from commands.terminal import circumstances
 from harness.bundle import archive
-from harness.errors import GateError, MachineError, UserError
+from harness.errors import GateError, UserError
 from harness.machine import machine_id, state_folder
 from harness.record import DEEP, Record, Session, store
 from harness.record.store import Stored
@@ -95,18 +95,14 @@ def problems(root: Path, session: Session) -> tuple[str, ...]:
 def _committed(root: Path, base: str, paths: Sequence[str]) -> str:
     """A commit of `base` and these files that no branch holds; the clone's own index stays as it is."""
     with TemporaryDirectory() as folder:
-        environment = {**os.environ, "GIT_INDEX_FILE": str(Path(folder) / "index")}
-
-        def git(*words: str) -> str:
-            command = ["git", "-C", str(root), "-c", "user.name=gpudyno", "-c", "user.email=none", *words]
-            done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-            if done.returncode:
-                raise MachineError(f"git {words[0]} says: {done.stderr.strip()}", remedy="correct that")
-            return done.stdout.strip()
-
-        git("read-tree", base)
-        git("update-index", "--add", "--", *paths)
-        return git("commit-tree", git("write-tree"), "-p", base, "-m", "Add records")
+        names = ("AUTHOR_NAME", "AUTHOR_EMAIL", "COMMITTER_NAME", "COMMITTER_EMAIL")
+        environ = {**os.environ, **{f"GIT_{name}": "gpudyno" for name in names}}
+        environ["GIT_INDEX_FILE"] = str(Path(folder) / "index")
+        gate.git(root, "read-tree", base, environ=environ)
+        gate.git(root, "update-index", "--add", "--", *paths, environ=environ)
+        tree = gate.git(root, "write-tree", environ=environ).decode().strip()
+        line = ("commit-tree", tree, "-p", base, "-m", "Add records")
+        return gate.git(root, *line, environ=environ).decode().strip()
 
 
 def prepare(root: Path, session: Session, records: Sequence[Stored], out: Path) -> Contribution:
@@ -204,8 +200,6 @@ def _cell(text: str) -> str:
 
 
 def _is_commit(root: Path, name: str) -> bool:
-    command = ["git", "-C", str(root), "rev-parse", "--verify", "-q", name]
-    try:
-        return subprocess.run(command, capture_output=True, check=False).returncode == 0
-    except FileNotFoundError:
-        raise MachineError("git is not on the PATH", remedy="install git") from None
+    with suppress(UserError):
+        return bool(gate.git(root, "rev-parse", "--verify", "-q", name))
+    return False

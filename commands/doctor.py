@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import os
+from itertools import chain
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from commands import measure
-from harness.data import prepared
+from harness.data import chest_xray
 from harness.data.catalog import DATASETS
-from harness.data.check import present
+from harness.data.check import check
 from harness.data.fetch import default_folder
 from harness.doctor import deep as paths
 from harness.doctor.findings import examine, lines
 from harness.doctor.surroundings import (
     DataNeed,
+    Disk,
     Estimate,
     Finding,
     Surroundings,
     card_access,
-    disk,
     reach,
     untrusted,
 )
@@ -28,14 +29,14 @@ from harness.engine.docker import DockerEngine
 from harness.engine.find import search
 from harness.engines import ENGINES
 from harness.errors import GpudynoError, MachineError, NoDevice, NotBuilt
+from harness.files import free_bytes
 from harness.machine import load, state_folder
 from harness.plan import plan
 from harness.record import DEEP
 from harness.record.store import session_records
 from harness.run import setup as run_setup
 from harness.run.choice import choose
-from harness.run.data import data_folders
-from harness.run.setup import RunSetup
+from harness.run.setup import RunSetup, data_folders
 from harness.settings import Settings
 
 DEEP_SECONDS = 600.0
@@ -65,9 +66,9 @@ def diagnose(root: Path, settings: Settings) -> tuple[Finding, ...]:
         untrusted=untrusted(root),
         plan_problem=refusal,
         disks=(
-            disk("this clone", root),
-            disk("data", default_folder()),
-            disk("this user's state", state_folder()),
+            Disk("this clone", free_bytes(root)),
+            Disk("data", free_bytes(default_folder())),
+            Disk("this user's state", free_bytes(state_folder())),
         ),
         data=needs,
         answered=reach(_hosts(needs)),
@@ -79,15 +80,14 @@ def data_needs(setup: RunSetup) -> tuple[DataNeed, ...]:
     """Each data set and weight file of a plan, and whether it is at hand."""
     kind = setup.selection.kind
     folders = data_folders(setup.settings, setup.root)
-    names = [
-        *plan.datasets(setup.plan, kind),
-        *(f"weights-{model}" for model in plan.pretrained_models(setup.plan, kind)),
-    ]
     needs = []
-    for name in names:
-        made_here = name in prepared.PREPARED
-        look = prepared.present if made_here else present
-        copies = [look(name, folder) for folder in (folders.own, folders.cache) if folder is not None]
+    for name in chain.from_iterable(run_setup.data_names(setup.plan, kind)):
+        made_here = name == chest_xray.NAME
+        copies = [
+            chest_xray.present(folder) if made_here else check(DATASETS[name], folder)
+            for folder in (folders.own, folders.cache)
+            if folder is not None
+        ]
         corrupt = next((copy for copy in copies if copy.state == "corrupt"), None)
         needs.append(
             DataNeed(
@@ -103,7 +103,7 @@ def data_needs(setup: RunSetup) -> tuple[DataNeed, ...]:
 
 def _hosts(needs: tuple[DataNeed, ...]) -> tuple[str, ...]:
     """The first host of each data set that is missing."""
-    fetched = [need.name for need in needs if not need.at_hand and need.name not in prepared.PREPARED]
+    fetched = [need.name for need in needs if not need.at_hand and need.name != chest_xray.NAME]
     first = [DATASETS[name].downloads[0].urls[0] for name in fetched]
     return tuple(dict.fromkeys(urlsplit(url).hostname or "" for url in first))
 

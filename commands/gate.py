@@ -17,6 +17,7 @@ from commands.terminal import circumstances
 from harness.bundle import validate
 from harness.bundle.validate import folder_problems
 from harness.errors import GateError, MachineError, UserError
+from harness.files import last_line
 from harness.record import store
 from harness.record.ledger import LEDGER_BYTES
 from report import text
@@ -70,7 +71,7 @@ def laid_out(root: Path, base: str, head: str, folder: Path) -> tuple[str, ...]:
     for change in diff:
         path = folder / change.path
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(_git(root, "cat-file", "blob", change.blob))
+        path.write_bytes(git(root, "cat-file", "blob", change.blob))
     return tuple(folder_problems(folder, root))
 
 
@@ -81,8 +82,8 @@ def _is_record(path: str) -> bool:
 
 def changes(root: Path, base: str, head: str) -> tuple[Change, ...]:
     """What differs between the commit that both have in common and `head`."""
-    fork = _git(root, "merge-base", _commit(root, base), _commit(root, head)).decode().strip()
-    raw = _git(root, "diff", "--raw", "--no-renames", "--no-abbrev", "-z", fork, _commit(root, head))
+    fork = git(root, "merge-base", _commit(root, base), _commit(root, head)).decode().strip()
+    raw = git(root, "diff", "--raw", "--no-renames", "--no-abbrev", "-z", fork, _commit(root, head))
     fields = raw.decode("utf-8", errors="replace").split("\0")
     diff = []
     for about, path in zip(fields[:-1:2], fields[1::2], strict=True):
@@ -103,7 +104,7 @@ def _sizes(root: Path, diff: Sequence[Change]) -> dict[str, int]:
     """The bytes of each plain file that is added, by git's own count."""
     added = [change for change in diff if change.letter == "A" and change.mode == _PLAIN_FILE]
     blobs = "".join(f"{change.blob}\n" for change in added).encode()
-    sizes = _git(root, "cat-file", "--batch-check=%(objectsize)", given=blobs).decode().splitlines()
+    sizes = git(root, "cat-file", "--batch-check=%(objectsize)", given=blobs).decode().splitlines()
     for change, size in zip(added, sizes, strict=True):
         if not size.isdigit():
             raise UserError(
@@ -123,7 +124,7 @@ def _too_large(diff: Sequence[Change], sizes: Mapping[str, int]) -> Iterator[str
 
 def _sessions_at(root: Path, commit: str) -> dict[str, str]:
     """The sessions of a commit by their id, each with its folder."""
-    names = _git(root, "ls-tree", "-r", "-z", "--name-only", _commit(root, commit), "--", "results")
+    names = git(root, "ls-tree", "-r", "-z", "--name-only", _commit(root, commit), "--", "results")
     paths = [PurePosixPath(name) for name in names.decode("utf-8", errors="replace").split("\0")]
     return {_id_of(path): path.parent.as_posix() for path in paths if path.name == "session.json"}
 
@@ -142,18 +143,20 @@ def _id_of(path: PurePosixPath) -> str:
 
 
 def _commit(root: Path, name: str) -> str:
-    return _git(root, "rev-parse", "--verify", "--end-of-options", f"{name}^{{commit}}").decode().strip()
+    return git(root, "rev-parse", "--verify", "--end-of-options", f"{name}^{{commit}}").decode().strip()
 
 
-def _git(root: Path, *words: str, given: bytes = b"") -> bytes:
+def git(root: Path, *words: str, given: bytes = b"", environ: Mapping[str, str] | None = None) -> bytes:
+    """What git answers; raises UserError with its last line where it refuses."""
     try:
-        done = subprocess.run(["git", "-C", str(root), *words], input=given, capture_output=True, check=False)
+        done = subprocess.run(
+            ["git", "-C", str(root), *words], input=given, env=environ, capture_output=True, check=False
+        )
     except FileNotFoundError:
         raise MachineError("git is not on the PATH", remedy="install git") from None
     if done.returncode:
-        last_line = done.stderr.decode(errors="replace").strip().splitlines()[-1:]
         raise UserError(
-            f"git {words[0]} says: {' '.join(last_line)}", remedy="name two commits that this clone holds"
+            f"git {words[0]} says: {last_line(done.stderr)}", remedy="name two commits that this clone holds"
         )
     return done.stdout
 

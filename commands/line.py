@@ -103,7 +103,8 @@ class Line:
 
         def decorate(body: Callable[..., None]) -> Any:
             own = list(inspect.signature(body).parameters.values())[bool(names) :]
-            asked = [_parameter(name) for name in names]
+            kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+            asked = [inspect.Parameter(name, kind, default="") for name in names]
             words = {name: self.settings[name] for name in names} | options.pop("help", {})
 
             @wraps(body)
@@ -114,7 +115,7 @@ class Line:
 
             # What stands on a line in any order; those without a default stay in front.
             parameters = sorted([*own, *asked], key=lambda one: one.default is not inspect.Parameter.empty)
-            context = inspect.Parameter("c", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+            context = inspect.Parameter("c", kind)
             guarded.__signature__ = inspect.Signature([context, *parameters])  # type: ignore[attr-defined]
             made = task(**options, help=words, auto_shortflags=False)(guarded)
             self.verbs[made.name] = _known(parameters, names, options.get("optional", ()))
@@ -129,10 +130,6 @@ class Line:
             return
         with _ending():
             core.unparsed[:] = placed(core.unparsed, self.verbs, self.retired)
-
-
-def _parameter(name: str, default: object = "") -> inspect.Parameter:
-    return inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=default)
 
 
 def _known(parameters: Sequence[inspect.Parameter], settings: Sequence[str], optional: Sequence[str]) -> Verb:
@@ -168,12 +165,13 @@ def parsed(
     before: list[str] = []
     line: list[Given] = []
     rest = list(words)
+    first_with = {option: verb for verb in reversed([*verbs.values()]) for option in verb.options}
     while rest:
         word = rest.pop(0)
         known = verbs[line[-1].verb] if line else None
         name, _, value = word.partition("=")
-        if known is not None and name in known.options | _of_others(verbs) and word.startswith("--"):
-            whose = known if name in known.options else _first_with(name, verbs)
+        if known is not None and name in first_with and word.startswith("--"):
+            whose = known if name in known.options else first_with[name]
             line[-1].options.append((name, value if "=" in word else _value(name, whose, rest, verbs)))
         elif known is not None and not word.startswith("-") and len(line[-1].words) < known.positionals:
             line[-1].words.append(word)
@@ -184,14 +182,6 @@ def parsed(
         else:
             (line[-1].words if line else before).append(word)
     return before, line
-
-
-def _of_others(verbs: Mapping[str, Verb]) -> frozenset[str]:
-    return frozenset[str]().union(*(verb.options for verb in verbs.values()))
-
-
-def _first_with(name: str, verbs: Mapping[str, Verb]) -> Verb:
-    return next(verb for verb in verbs.values() if name in verb.options)
 
 
 def _value(name: str, verb: Verb, rest: list[str], verbs: Mapping[str, Verb]) -> str | None:
@@ -237,12 +227,9 @@ def placed(words: Sequence[str], verbs: Mapping[str, Verb], retired: Mapping[str
             if name in verbs[given.verb].options
             for value in dict.fromkeys(values)
         ]
-        out += [given.verb, *(_written(name, value) for name, value in (*stays, *taken)), *given.words]
+        written = (name if value is None else f"{name}={value}" for name, value in (*stays, *taken))
+        out += [given.verb, *written, *given.words]
     return out
-
-
-def _written(name: str, value: str | None) -> str:
-    return name if value is None else f"{name}={value}"
 
 
 @contextmanager

@@ -6,7 +6,6 @@ import re
 import shlex
 import time
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from commands.plans import matrix
 from commands.terminal import PlanWatcher, Screen, circumstances
 from harness.bundle import challenge
 from harness.data import chest_xray
+from harness.data.check import dataset_named
 from harness.data.download import FetchProgress
 from harness.data.fetch import Resolved, default_folder, fetch
 from harness.engine.base import Built, Engine
@@ -27,7 +27,7 @@ from harness.record.published.program import Program
 from harness.record.store import read_all, session_records
 from harness.run import batch_search, ledger, session, source_tree
 from harness.run import setup as run_setup
-from harness.run.choice import Chosen, Keep, choose, narrowed, trial_seconds
+from harness.run.choice import Chosen, Keep, choose, narrowed, session_of, trial_seconds
 from harness.run.runner import Outcome
 from harness.run.runner import run as run_session
 from harness.run.session import run_lock
@@ -64,17 +64,27 @@ def say_matrix(setup: RunSetup, chosen: Chosen, screen: Screen) -> None:
         screen.say(line)
 
 
-def one_data_set(root: Path, name: str) -> None:
-    """Fetches one data set or a program's source; raises NoNetwork where it cannot be had."""
+def one_data_set(root: Path, name: str, source: str = "") -> None:
+    """Fetches one data set or a program's source, or makes it ready from `source`, a folder of the user's.
+
+    Raises NoNetwork where it cannot be had, UserError for a data set that is fetched, and given one.
+    """
+    folder = default_folder()
+    program = _program(root, name)
     with Screen() as screen:
-        folder = default_folder()
-        program = _program(root, name)
         if program is not None:
-            source_tree.bring(program, None, folder)
+            source_tree.bring(program, Path(source).expanduser() if source else None, folder)
             screen.say(f"{name}: complete in {folder / program.folder}")
-            return
-        fetch(name, folder, progress=data_progress(screen))
-        screen.say(f"{name}: complete in {folder}")
+        elif name == chest_xray.NAME:
+            _made_ready(name, source, screen)
+        elif source:
+            raise UserError(
+                f"'{name or 'data'}' is not made from a folder of yours",
+                remedy=f"take --only {chest_xray.NAME}",
+            )
+        else:
+            fetch(dataset_named(name), folder, progress=data_progress(screen))
+            screen.say(f"{name}: complete in {folder}")
 
 
 def _program(root: Path, name: str) -> Program | None:
@@ -84,21 +94,7 @@ def _program(root: Path, name: str) -> Program | None:
     return own_file.read_program((root / path).read_bytes(), path) if there else None
 
 
-def prepared_data(root: Path, name: str, source: str) -> None:
-    """Makes a data set or a program's source ready from a folder of the user's.
-
-    Raises UserError for a data set that is fetched.
-    """
-    program = _program(root, name)
-    if program is not None:
-        folder = default_folder()
-        source_tree.bring(program, Path(source).expanduser(), folder)
-        print(f"{name}: complete in {folder / program.folder}")
-        return
-    if name != chest_xray.NAME:
-        raise UserError(
-            f"'{name or 'data'}' is not made from a folder of yours", remedy=f"take --only {chest_xray.NAME}"
-        )
+def _made_ready(name: str, source: str, screen: Screen) -> None:
     if not source:
         raise UserError(
             "ChestX-ray14 is behind a form of its makers, so it cannot be fetched",
@@ -107,19 +103,18 @@ def prepared_data(root: Path, name: str, source: str) -> None:
     # Loads Pillow, which no other verb needs.
     from harness.data.prepare import prepare
 
-    with Screen() as screen:
-        done = prepare(
-            Path(source).expanduser(),
-            default_folder(),
-            expected=chest_xray.WHOLE,
-            watch=lambda there, of: screen.move(name, there, of, f"{there:,}/{of:,} images"),
-        )
-        for part, size in done.sizes.items():
-            screen.say(f"{part}: {size.patients:,} patients, {size.images:,} images")
-        screen.say(
-            f"{name}: complete in {done.folder}\n"
-            f"SHA-256 {done.sha256}, by Pillow {done.pillow}; its makers give no hash to check against"
-        )
+    done = prepare(
+        Path(source).expanduser(),
+        default_folder(),
+        expected=chest_xray.WHOLE,
+        watch=lambda there, of: screen.move(name, there, of, f"{there:,}/{of:,} images"),
+    )
+    for part, size in done.sizes.items():
+        screen.say(f"{part}: {size.patients:,} patients, {size.images:,} images")
+    screen.say(
+        f"{name}: complete in {done.folder}\n"
+        f"SHA-256 {done.sha256}, by Pillow {done.pillow}; its makers give no hash to check against"
+    )
 
 
 def say_data(resolved: dict[str, Resolved], screen: Screen) -> None:
@@ -257,19 +252,8 @@ def _run(setup: RunSetup, built: Built, resolved: dict[str, Resolved], how: How,
     opened = None if how.new_session else _going_on(setup, chosen, screen, exactly=exactly)
     if opened is None:
         say_matrix(setup, chosen, screen)
-        opened = session.begin(
-            setup.root,
-            setup.plan,
-            setup.machine,
-            [item.trial for item in chosen.planned],
-            now=datetime.now(UTC),
-            order_seed=chosen.order_seed,
-            number=ledger.next_number(own_folder(state_folder()), setup.root, setup.machine.id),
-            budget_seconds=chosen.budget_seconds,
-            left_out=chosen.left_out,
-            notes=setup.notes,
-            blocks=(item.block for item in chosen.planned),
-        )
+        number = ledger.next_number(own_folder(state_folder()), setup.root, setup.machine.id)
+        opened = session.begin(setup.root, session_of(setup, chosen, number=number))
     else:
         screen.say(f"going on with session {opened.id}")
     job = run_setup.job(setup, built, resolved)

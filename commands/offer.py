@@ -208,7 +208,9 @@ def verify(path: Path, signers: Path | None, root: Path = Path(), nonce: str = "
         problems, by_method = list(opened.problems), ""
         print(f"{path.name}: {text.count(len(opened.names), 'file')}")
         if opened.signed is not None:
-            print(f"  signature: good, {opened.signed.key}, {_whose(opened.signed.signer)}")
+            unknown = "whose it is, is not known (--signers FILE names allowed ones)"
+            whose = f"of {opened.signed.signer}" if opened.signed.signer else unknown
+            print(f"  signature: good, {opened.signed.key}, {whose}")
         elif (opened.folder / bundle.SIGNATURE).is_file() is False:
             print(
                 "  signature: none, so nobody answers for its samples; a run by someone else would show more"
@@ -227,10 +229,6 @@ def verify(path: Path, signers: Path | None, root: Path = Path(), nonce: str = "
             if by_method
             else "  every byte, record and figure is as it was packed"
         )
-
-
-def _whose(signer: str | None) -> str:
-    return f"of {signer}" if signer else "whose it is, is not known (--signers FILE names allowed ones)"
 
 
 def _figure_problems(opened: Opened, manifest: Manifest) -> tuple[list[str], str]:

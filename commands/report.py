@@ -159,6 +159,7 @@ class How:
     """The switches of `report`."""
 
     session: str | None = None
+    baseline: str | None = None
     bundles: tuple[Path, ...] = ()
     expect: str = ""
     """A card's name."""
@@ -167,19 +168,10 @@ class How:
     pdf: bool = False
 
 
-def make(root: Path, baseline: str | None, how: How) -> None:
+def make(root: Path, how: How) -> None:
     """Writes the page, and says in a few lines what it holds, where it lies, and what to do next."""
     out = root / "report" / "out"
-    analysis, written = report_on(
-        root,
-        out,
-        how.bundles,
-        baseline=baseline,
-        session=how.session,
-        expect=how.expect,
-        csv=how.csv,
-        png=how.png,
-    )
+    analysis, written = report_on(root, out, how)
     screen = Screen()
     for line in (*found(analysis), *expected_lines(analysis.question.asked)):
         screen.say(line)
@@ -191,36 +183,26 @@ def make(root: Path, baseline: str | None, how: How) -> None:
     screen.say(f"next:     {next_line(analysis)}")
 
 
-def report_on(
-    root: Path,
-    out: Path,
-    bundles: Sequence[Path] = (),
-    *,
-    baseline: str | None,
-    session: str | None,
-    expect: str = "",
-    csv: bool = False,
-    png: bool = False,
-) -> tuple[Analysis, WrittenPage]:
+def report_on(root: Path, out: Path, how: How) -> tuple[Analysis, WrittenPage]:
     """Writes the page of this clone's records, or of several bundles' with equal work side by side."""
-    question = Question(datetime.now(UTC), session, machine_id(state_folder()), baseline)
-    if not bundles:
+    question = Question(datetime.now(UTC), how.session, machine_id(state_folder()), how.baseline)
+    if not how.bundles:
         analysis = analyse(evidence_in(root), question)
         question = replace(
             question,
             ways=claims.ways(root, analysis),
             longer=_longer(analysis),
-            asked=expected_of(root, analysis, expect) if expect else None,
+            asked=expected_of(root, analysis, how.expect) if how.expect else None,
             should=should(root, analysis),
             logs=_ends_of_logs(root, analysis),
         )
         analysis = replace(analysis, question=question)
-        written = write(analysis, out, csv=csv, png=png)
+        written = write(analysis, out, csv=how.csv, png=how.png)
     else:
-        with merged(root, bundles) as (clone, lead):
-            question = replace(question, session=session or lead, machine=None)
+        with merged(root, how.bundles) as (clone, lead):
+            question = replace(question, session=how.session or lead, machine=None)
             analysis = analyse(evidence_in(clone), question)
-            written = write(analysis, out, csv=csv, png=png)
+            written = write(analysis, out, csv=how.csv, png=how.png)
     for warning in written.warnings:
         print(f"warning: {warning}", file=sys.stderr)
     return analysis, written

@@ -6,8 +6,10 @@ import errno
 import fcntl
 import hashlib
 import os
+import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TypeVar
@@ -72,6 +74,20 @@ class Files:
         return {key.strip(): value.strip() for key, mark, value in pairs if mark}
 
 
+@contextmanager
+def whole(path: Path) -> Iterator[Path]:
+    """A temporary name beside `path`, which becomes `path` once all is written; nothing is left otherwise."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = path.with_name(f".{path.name}.part")
+    try:
+        yield unfinished
+        with unfinished.open("rb") as file:
+            os.fsync(file.fileno())
+        unfinished.replace(path)
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
 def printed(*command: str) -> str | None:
     """What a command of this machine's printed; None where it is not here, fails, or does not end."""
     try:
@@ -79,6 +95,21 @@ def printed(*command: str) -> str | None:
     except (OSError, subprocess.TimeoutExpired):
         return None
     return done.stdout.decode(errors="replace") if done.returncode == 0 else None
+
+
+def free_bytes(path: Path) -> int | None:
+    """What is free where `path` lies, or will lie, at the nearest folder that this user may see."""
+    for folder in (path, *path.parents):
+        with suppress(OSError):
+            return shutil.disk_usage(folder).free
+    return None
+
+
+def last_line(said: str | bytes) -> str:
+    """What a command said last, at most 200 letters of it."""
+    text = said.decode(errors="replace") if isinstance(said, bytes) else said
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return lines[-1][:200] if lines else "it printed nothing"
 
 
 def unit_of(uuid: str | None) -> str | None:

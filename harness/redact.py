@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
-from functools import cache, partial
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
 from ipaddress import AddressValueError, IPv4Address, IPv6Address
 from typing import Any
 from urllib.parse import quote
@@ -45,41 +46,37 @@ _VERSION_BEFORE = re.compile(
 )
 
 
-def cut_addresses(text: str, *, versions: bool = False) -> str:
-    """Cuts IPv4, IPv6 and hardware addresses and names of inner networks; loopback and versions stay.
+def _addresses(text: str, *, versions: bool) -> bool:
+    """Addresses, and names of inner networks; loopback stays.
 
     `versions` says that four numbers outside the private ranges are no address here.
     """
-    text = _IPV6.sub(_ipv6, _MAC.sub("<address>", _EC2.sub("<host>", text)))
-    return _NAME.sub(_inside, _IPV4.sub(partial(_ipv4, versions), text))
+    return bool(
+        _EC2.search(text)
+        or _MAC.search(text)
+        or any(_is_ipv6(found) for found in _IPV6.findall(text))
+        or any(_is_ipv4(found, versions=versions) for found in _IPV4.finditer(text))
+        or any(_INSIDE.search(name) for name in _NAME.findall(text))
+    )
 
 
-def _inside(match: re.Match[str]) -> str:
-    return _INSIDE.sub("<host>", match.group())
-
-
-def _ipv4(versions: bool, match: re.Match[str]) -> str:
+def _is_ipv4(match: re.Match[str], *, versions: bool) -> bool:
     try:
         address = IPv4Address(match.group())
     except AddressValueError:
-        return match.group()
+        return False
+    if address.is_loopback or address.is_unspecified:
+        return False
     before = match.string[max(0, match.start() - 40) : match.start()]
-    harmless = address.is_loopback or address.is_unspecified
-    version = not address.is_private and (versions or _VERSION_BEFORE.search(before))
-    return match.group() if harmless or version else "<address>"
+    return address.is_private or not (versions or _VERSION_BEFORE.search(before))
 
 
-def _ipv6(match: re.Match[str]) -> str:
-    text = match.group()
+def _is_ipv6(text: str) -> bool:
     for candidate in (text, text.rstrip(":"), text.lstrip(":")):
-        try:
+        with suppress(ValueError):
             address = IPv6Address(candidate)
-        except (AddressValueError, ValueError):
-            continue
-        if address.is_loopback or address.is_unspecified:
-            return text
-        return text.replace(candidate, "<address>")
-    return text
+            return not (address.is_loopback or address.is_unspecified)
+    return False
 
 
 WITHHELD = "withheld"
@@ -99,7 +96,7 @@ NOBODY = frozenset((
     "intel", "torch", "pytorch", "train", "valid", "model", "image", "windows", "darwin", "real",
     "true", "false", "bench", "unit", "error", WITHHELD, *ENGINES,
 ))
-"""Names that identify nobody: defaults, and the words of records and of the replacements themselves."""
+"""Names that identify nobody: defaults, and the words of records."""
 
 _SYSTEM = (
     "/bin/", "/boot/", "/dev/", "/etc/", "/lib/", "/lib32/", "/lib64/", "/proc/", "/sbin/", "/sys/",
@@ -119,12 +116,7 @@ _PACKED = frozenset({"microseconds", "packed"})
 """Deflated numbers: the models refuse anything else there, and their letters spell paths by chance."""
 
 _URL = re.compile(r"(?<![A-Za-z0-9])([a-z][a-z0-9+.-]{1,15})://([^\s'\"`<>]+)", re.I)
-_TOKENS = "".join(
-    f"(?<!<{word}>)" for word in ("path", "repo", "data", "tmp", "url", "user", "host", "address")
-)
-_START = (
-    rf"(?:(?<![A-Za-z0-9_~/])(?<!(?<![\w.])\.)(?<!(?<![\w.])\.\.)(?<![A-Za-z]:(?=//)){_TOKENS}|(?<=-[ILB]))"
-)
+_START = r"(?:(?<![A-Za-z0-9_~/])(?<!(?<![\w.])\.)(?<!(?<![\w.])\.\.)(?<![A-Za-z]:(?=//))|(?<=-[ILB]))"
 _PART = r"(?:[^\s/'\"`,;:|()\[\]{}<>\\\0]|\\[ ()&'])+"
 _REST = rf"(?:/+(?:{_PART})?)*"
 _UNIX = re.compile(rf"{_START}/+{_PART}{_REST}")
@@ -134,12 +126,10 @@ _VERSION = re.compile(r"[\w.+!-]{1,64}")
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """What must not leave: this machine's names and numbers."""
+    """What must not leave: this machine's names."""
 
     users: tuple[str, ...] = ()
     hosts: tuple[str, ...] = ()
-    serials: tuple[str, ...] = ()
-    """Serial numbers, hardware addresses, UUIDs, the operating system's machine id."""
 
 
 def leaks(record_json: str, names: Names) -> tuple[str, ...]:
@@ -151,8 +141,7 @@ def leaks(record_json: str, names: Names) -> tuple[str, ...]:
     for field, value in _strings(json.loads(record_json, object_pairs_hook=_each_key_once), ""):
         if {"packages", "versions"} & set(field.split(".")) and _VERSION.fullmatch(value):
             continue
-        rules = _VALUE_RULES if field.rsplit(".", 1)[-1] in VERSIONED else _RULES
-        sentences += (f"'{field}' holds {what}" for what, found in rules if found(value, names))
+        sentences += (f"'{field}' holds {what}" for what in _found(field.rsplit(".", 1)[-1], value, names))
     return tuple(dict.fromkeys(sentences))
 
 
@@ -171,9 +160,21 @@ def kept(field: str, value: str, names: Names, *, closed: bool = False) -> str:
     even where a host is called the same.
     """
     value = "".join(char if unicodedata.category(char)[0] != "C" else " " for char in value)
-    known = replace(names, hosts=(), users=()) if closed else names
-    rules = _VALUE_RULES if field in VERSIONED else _RULES
-    return WITHHELD if any(found(value, known) for _, found in rules) else value[:200]
+    found = _found(field, value, Names() if closed else names)
+    return WITHHELD if any(True for _ in found) else value[:200]
+
+
+def _found(field: str, value: str, names: Names) -> Iterator[str]:
+    """What of a value points at a machine or a person, by its kind."""
+    held = {
+        "a URL": _urls(value),
+        "an e-mail address": _MAIL.search(value),
+        "a path": _paths(value),
+        "a serial number": _SERIAL.search(value) or _UUID.search(value),
+        "a network address": _addresses(value, versions=field in VERSIONED),
+        "a host or user name": _names(value, names),
+    }
+    yield from (kind for kind, found in held.items() if found)
 
 
 def _strings(value: Any, field: str) -> Iterator[tuple[str, str]]:
@@ -190,7 +191,7 @@ def _strings(value: Any, field: str) -> Iterator[tuple[str, str]]:
         yield field or "the whole", value
 
 
-def _urls(text: str, names: Names) -> bool:
+def _urls(text: str) -> bool:
     for scheme, rest in _URL.findall(text):
         place = rest.partition("/")[0].lower()
         public = any(place == host or place.endswith("." + host) for host in _PUBLIC)
@@ -201,7 +202,7 @@ def _urls(text: str, names: Names) -> bool:
     return False
 
 
-def _paths(text: str, names: Names) -> bool:
+def _paths(text: str) -> bool:
     if _WINDOWS.search(text):
         return True
     return any(len(path) > 2 and not _is_system(path) for path in _UNIX.findall(_URL.sub("", text)))
@@ -210,11 +211,6 @@ def _paths(text: str, names: Names) -> bool:
 def _is_system(path: str) -> bool:
     path += "/"
     return path.startswith(_SYSTEM_LOCAL) or (path.startswith(_SYSTEM) and not path.startswith(_NOT_SYSTEM))
-
-
-def _serials(text: str, names: Names) -> bool:
-    known = names.serials and _words(tuple(sorted(names.serials))).search(text)
-    return bool(known or _SERIAL.search(text) or _UUID.search(text))
 
 
 def _names(text: str, names: Names) -> bool:
@@ -234,18 +230,3 @@ def _words(names: tuple[str, ...]) -> re.Pattern[str]:
 
 def _forms(name: str) -> set[str]:
     return {name, json.dumps(name)[1:-1], quote(name), name.replace(" ", "\\ ")}
-
-
-Rule = Callable[[str, Names], bool]
-_RULES: tuple[tuple[str, Rule], ...] = (
-    ("a URL", _urls),
-    ("an e-mail address", lambda text, _: bool(_MAIL.search(text))),
-    ("a path", _paths),
-    ("a serial number", _serials),
-    ("a network address", lambda text, _: cut_addresses(text) != text),
-    ("a host or user name", _names),
-)
-_VALUE_RULES = (
-    *(rule for rule in _RULES if rule[0] != "a network address"),
-    ("a network address", lambda text, _: cut_addresses(text, versions=True) != text),
-)

@@ -8,7 +8,6 @@ from pathlib import Path
 from commands.doctor import BUILD_BYTES, data_needs, is_built
 from commands.plans import matrix
 from commands.terminal import Screen, name_of
-from harness.doctor.surroundings import DataNeed
 from harness.run import on_paper
 from harness.run import setup as run_setup
 from harness.run.choice import Chosen, choose
@@ -50,7 +49,10 @@ def _room(setup: RunSetup, *, anywhere: bool) -> list[str]:
     """What has to be fetched, and the disk for image and data; `anywhere` has nothing of it yet."""
     needs = [need for need in data_needs(setup) if anywhere or not need.at_hand]
     data = sum(need.download_bytes for need in needs)
-    fetched = ", ".join(map(_fetched, needs)) or "no data"
+    each = (
+        f"{need.name} ({size(need.download_bytes)})" if need.download_bytes else need.name for need in needs
+    )
+    fetched = ", ".join(each) or "no data"
     built = not anywhere and is_built(setup)
     image = 0 if built else BUILD_BYTES.get(setup.image.name, 0)
     made = "is built" if built else f"about {size(image)}" if image else "of unknown size"
@@ -59,10 +61,6 @@ def _room(setup: RunSetup, *, anywhere: bool) -> list[str]:
         *matrix.wrapped(f"to fetch: {fetched}", "  "),
         f"disk: image '{setup.image.name}' {made}, data {size(data)}{or_more} before it is unpacked",
     ]
-
-
-def _fetched(need: DataNeed) -> str:
-    return f"{need.name} ({size(need.download_bytes)})" if need.download_bytes else need.name
 
 
 def _say_commands(setup: RunSetup, chosen: Chosen, screen: Screen) -> None:

@@ -13,22 +13,21 @@ from pathlib import Path
 
 from harness.doctor.findings import lines
 from harness.doctor.site import Tried, judge
-from harness.engine.base import Built, Scheduler
+from harness.engine.base import Built
 from harness.engine.site import Site, load_site
 from harness.engine.slurm.scheduler import Slurm
 from harness.errors import MachineError, NoEngine, NotBuilt
 from harness.plan import estimate
 from harness.record import DEEP, TrialSpec
 from harness.run import session
-from harness.run.choice import choose
-from harness.run.data import data_folders
+from harness.run.choice import choose, session_of
 from harness.run.jobs import node, prepare, send
 from harness.run.jobs import submission as kept
 from harness.run.jobs.collect import collect, records_of
 from harness.run.jobs.follow import Answer, Place, ask, places
 from harness.run.jobs.never_started import NO_LOOK
 from harness.run.jobs.submission import JobSpec, Submission
-from harness.run.setup import RunSetup
+from harness.run.setup import RunSetup, data_folders
 from harness.settings import Settings
 
 PATH = "folders"
@@ -40,7 +39,7 @@ LOOK_SECONDS = 0.5
 JOB_LIMIT = "5m"
 
 
-def doctor(root: Path, settings: Settings, named: str | None, scheduler: Scheduler | None = None) -> None:
+def doctor(root: Path, settings: Settings, named: str | None, scheduler: Slurm | None = None) -> None:
     """Prints what a short job found of the site; raises MachineError where something stands in the way."""
     site = load_site(root, named).model_copy(update={"time_limit": JOB_LIMIT})
     setup = prepare.prepare(root, settings.model_copy(update={"plan": DEEP}), site)
@@ -75,10 +74,10 @@ def _submission(setup: RunSetup, site: Site) -> Submission:
 
     unknown = estimate.speeds((), setup.machine.id, {})
     chosen = choose(setup, keep=keep, speeds=unknown)
-    return Submission(whole=prepare.whole(setup, replace(chosen, left_out=())), site=site)
+    return Submission(whole=session_of(setup, replace(chosen, left_out=())), site=site)
 
 
-def _tried(setup: RunSetup, context: send.SubmitContext, scheduler: Scheduler) -> Tried:
+def _tried(setup: RunSetup, context: send.SubmitContext, scheduler: Slurm) -> Tried:
     submission = _submission(setup, context.site)
     kept.write(setup.root, submission)
     parts = send.batches(context, submission, session.missing(submission.whole, ()))
@@ -98,7 +97,7 @@ def _tried(setup: RunSetup, context: send.SubmitContext, scheduler: Scheduler) -
     return _come_back(setup.root, submission, scheduler, None if in_time else time.monotonic() - begun)
 
 
-def _answers(scheduler: Scheduler) -> bool:
+def _answers(scheduler: Slurm) -> bool:
     try:
         scheduler.version()
     except NoEngine:
@@ -133,7 +132,7 @@ def _wait(come: Callable[[], bool], seconds: float) -> bool:
     return came
 
 
-def _asked(root: Path, submission: Submission, scheduler: Scheduler) -> tuple[Answer, Place]:
+def _asked(root: Path, submission: Submission, scheduler: Slurm) -> tuple[Answer, Place]:
     by_hand = submission.batches[0].by_hand
     every = submission.site.ask_every_seconds
     answer = ask(root, scheduler, every, submission.clusters, silent=by_hand)
@@ -141,12 +140,12 @@ def _asked(root: Path, submission: Submission, scheduler: Scheduler) -> tuple[An
     return answer, place
 
 
-def _is_over(root: Path, submission: Submission, scheduler: Scheduler) -> bool:
+def _is_over(root: Path, submission: Submission, scheduler: Slurm) -> bool:
     _, place = _asked(root, submission, scheduler)
     return not place.in_flight or any(attempt.over for attempt in place.attempts)
 
 
-def _come_back(root: Path, submission: Submission, scheduler: Scheduler, ended_after: float | None) -> Tried:
+def _come_back(root: Path, submission: Submission, scheduler: Slurm, ended_after: float | None) -> Tried:
     """What is here of the job; `ended_after` are the seconds after which it was ended from here."""
     answer, place = _asked(root, submission, scheduler)
     collect(root, submission, scheduler, answer, lambda line: None)

@@ -8,21 +8,20 @@ from pathlib import Path
 
 from commands.measure import data_progress
 from commands.terminal import Screen
-from harness.data import fetch
 from harness.engine.apptainer import ApptainerEngine
 from harness.engine.base import Engine
-from harness.engine.choose import WHEELHOUSE
+from harness.engine.choose import WHEELHOUSE, own_wheels
 from harness.engine.docker import DockerEngine
 from harness.errors import NotBuilt, UserError
+from harness.files import whole
 from harness.image import packed
 from harness.image.catalog import Image
 from harness.image.packed import Packed
 from harness.pack import contents, wheels
-from harness.pack.contents import Files, Group, group
-from harness.pack.write import beside, whole, write
+from harness.pack.contents import Files, beside, group, write
 from harness.plan import plan
 from harness.run import setup as run_setup
-from harness.run.data import data_folders
+from harness.run.setup import data_folders
 from harness.settings import Settings
 from harness.units import size
 
@@ -36,20 +35,6 @@ class Wanted:
     image: Image
     engine: Engine
     pythons: tuple[str, ...]
-
-    @property
-    def names(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """The plan's data sets, and its pretrained weights."""
-        run_plan, kind = plan.load(self.root, self.settings.plan), self.image.device
-        weights = tuple(f"weights-{model}" for model in plan.pretrained_models(run_plan, kind))
-        return plan.datasets(run_plan, kind), weights
-
-    @property
-    def wheelhouse(self) -> Path | None:
-        """The user's own wheels, where there are any."""
-        own = self.settings.wheelhouse
-        folder = Path(own).absolute() if own else self.root / WHEELHOUSE
-        return folder if folder.is_dir() else None
 
 
 def pack(root: Path, settings: Settings, *, out: str, pythons: str) -> None:
@@ -68,7 +53,13 @@ def pack(root: Path, settings: Settings, *, out: str, pythons: str) -> None:
 
 def _write(wanted: Wanted, top: str, path: Path, screen: Screen) -> None:
     with beside(path) as scratch:
-        resolved = _resolved(wanted, screen)
+        resolved = run_setup.sets_and_weights(
+            plan.load(wanted.root, wanted.settings.plan),
+            wanted.image.device,
+            data_folders(wanted.settings, wanted.root),
+            data_progress(screen),
+            seconds=None,
+        )
         project = contents.project(wanted.root, wanted.settings.plan)
         host = _host_wheels(wanted, project, scratch, screen)
         title, environment, made = _environment(wanted, scratch, screen)
@@ -98,7 +89,8 @@ def _write(wanted: Wanted, top: str, path: Path, screen: Screen) -> None:
 
         sha256 = write((*own, *project, *host, *environment, *data), top, path, scratch, wrote)
         screen.clear()
-    _say_groups(groups, screen)
+    for each in groups:
+        screen.say(f"  {each.title}: {each.files} files, {size(each.size_bytes)}")
     for name in about.lacking:
         screen.say(f"  left out: {name}, which could not be had")
     for program in plan.load(wanted.root, wanted.settings.plan).programs.values():
@@ -108,20 +100,6 @@ def _write(wanted: Wanted, top: str, path: Path, screen: Screen) -> None:
         )
     screen.say(f"packed: {path} ({size(path.stat().st_size)})\nSHA-256: {sha256}")
     screen.say(f"there: tar -xOf {path.name} {top}/unpack.py > unpack.py && python3 unpack.py {path.name}")
-
-
-def _resolved(wanted: Wanted, screen: Screen) -> dict[str, fetch.Resolved]:
-    """All data and weights of the plan, fetched where they are not at hand, if they can be had."""
-    names, weights = wanted.names
-    folders = data_folders(wanted.settings, wanted.root)
-    may_lack = plan.load(wanted.root, wanted.settings.plan).generated_data
-    progress = data_progress(screen)
-    resolved = fetch.resolve(
-        names, folders=folders, allow_generated=may_lack, deadline_seconds=None, progress=progress
-    )
-    return resolved | fetch.resolve(
-        weights, folders=folders, allow_generated=True, deadline_seconds=None, progress=progress
-    )
 
 
 def _saying(screen: Screen) -> Callable[..., None]:
@@ -176,7 +154,7 @@ def _environment(wanted: Wanted, scratch: Path, screen: Screen) -> tuple[str, Fi
         folder,
         pythons=wheels.for_image(image, wanted.pythons),
         python=wheels.interpreter_with_pip(scratch),
-        wheelhouse=wanted.wheelhouse,
+        wheelhouse=own_wheels(wanted.root, wanted.settings),
         log=scratch / "pip.log",
         say=_saying(screen),
     )
@@ -188,8 +166,3 @@ def _built_tag(engine: Engine, image: Image) -> str:
     if built.environment.tag is None:
         raise NotBuilt(f"image '{image.name}' has no tag", remedy=f"run `invoke build --image {image.name}`")
     return built.environment.tag
-
-
-def _say_groups(groups: tuple[Group, ...], screen: Screen) -> None:
-    for each in groups:
-        screen.say(f"  {each.title}: {each.files} files, {size(each.size_bytes)}")

@@ -14,6 +14,7 @@ from harness.bundle.validate import record_problems
 from harness.engine.site import FILE as SITE_FILE
 from harness.engine.site import load_site
 from harness.errors import GateError, GpudynoError, UserError
+from harness.files import printed
 from harness.image.catalog import load_images
 from harness.plan import names, own_file, plan
 from harness.record import store
@@ -28,12 +29,8 @@ TOOLS = (("ruff", "format", "--check"), ("ruff", "check"))
 
 def product(root: Path) -> tuple[str, ...]:
     """The product's own Python files: what git has of its folders; the folders themselves outside of git."""
-    try:
-        command = ["git", "-C", str(root), "ls-files", "-z", "--", *PRODUCT]
-        listed = subprocess.run(command, capture_output=True, text=True, check=False).stdout.split("\0")
-    except OSError:
-        listed = []
-    found = [name for name in listed if name.endswith(".py") and (root / name).is_file()]
+    listed = printed("git", "-C", str(root), "ls-files", "-z", "--", *PRODUCT) or ""
+    found = [name for name in listed.split("\0") if name.endswith(".py") and (root / name).is_file()]
     return tuple(found) or tuple(name for name in PRODUCT if (root / name).exists())
 
 

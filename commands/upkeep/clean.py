@@ -35,7 +35,11 @@ def removable(root: Path, *, data: bool) -> list[Removable]:
     if data:
         folders.append(default_folder())
     on_disk = [
-        Removable(str(folder), _size_bytes(folder), partial(shutil.rmtree, folder))
+        Removable(
+            str(folder),
+            sum(path.lstat().st_size for path in folder.rglob("*") if not path.is_dir()),
+            partial(shutil.rmtree, folder),
+        )
         for folder in folders
         if folder.exists()
     ]
@@ -50,10 +54,6 @@ def _images(connection: Connection) -> Iterator[Removable]:
             tag = image.tags[0] if image.tags else image.short_id
             remove = partial(client.images.remove, str(image.id), force=True)
             yield Removable(f"image {tag} in {ENGINES[connection.kind].title}", image.attrs["Size"], remove)
-
-
-def _size_bytes(folder: Path) -> int:
-    return sum(path.lstat().st_size for path in folder.rglob("*") if not path.is_dir())
 
 
 def clean(root: Path, *, yes: bool, data: bool) -> None:

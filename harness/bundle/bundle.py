@@ -17,6 +17,7 @@ from harness.bundle.signature import Signed
 from harness.bundle.validate import folder_problems
 from harness.data.check import sha256_of
 from harness.errors import RecordError, UserError
+from harness.files import whole
 from harness.image.catalog import load_images
 from harness.plan import plan
 from harness.record import Harness, Model, Record, Session, store
@@ -168,13 +169,8 @@ def write(folder: Path, manifest: Manifest, out: Path, *, key: Path | None = Non
     if key is not None:
         signature.sign(folder / SUMS, key)
         first.append(SIGNATURE)
-    part = out.with_name(f".{out.name}.part")
-    try:
-        with part.open("wb") as file:
-            archive.pack([(name, folder / name) for name in (*first, *names)], file)
-        part.replace(out)
-    finally:
-        part.unlink(missing_ok=True)
+    with whole(out) as part, part.open("wb") as file:
+        archive.pack([(name, folder / name) for name in (*first, *names)], file)
 
 
 def names_in(folder: Path) -> list[str]:
@@ -195,13 +191,20 @@ def open_bundle(path: Path, folder: Path, *, signers: Path | None = None) -> Ope
     problems += [f"{name}: is no file of a bundle" for name in unpacked.names if not _OURS.fullmatch(name)]
     signed = None
     try:
-        signed = _signed(folder, signers)
+        if (folder / SIGNATURE).is_file():
+            signed = signature.check(folder / SUMS, folder / SIGNATURE, signers)
+        elif signers is not None:
+            raise UserError("there is no signature", remedy="ask for a signed bundle")
     except UserError as error:
         problems.append(f"{SIGNATURE}: {error.problem}")
     manifest = None
     try:
         manifest = Manifest.parse(_read(folder / MANIFEST), MANIFEST)
-        problems += _lock_problems(folder, manifest)
+        problems += [
+            f"{name}: is not the lock {sha256[:12]} that its records name"
+            for sha256, name in sorted(manifest.locks.items())
+            if name not in names_in(folder) or sha256_of(folder / name) != sha256
+        ]
         problems += _session_problems(folder, manifest)
         problems += _sources_problems(folder, manifest)
     except RecordError as error:
@@ -238,22 +241,6 @@ def _listed(text: bytes) -> Mapping[str, str] | None:
     except ValueError:
         return None
     return digests or None
-
-
-def _signed(folder: Path, signers: Path | None) -> Signed | None:
-    if not (folder / SIGNATURE).is_file():
-        if signers is not None:
-            raise UserError("there is no signature", remedy="ask for a signed bundle")
-        return None
-    return signature.check(folder / SUMS, folder / SIGNATURE, signers)
-
-
-def _lock_problems(folder: Path, manifest: Manifest) -> list[str]:
-    return [
-        f"{name}: is not the lock {sha256[:12]} that its records name"
-        for sha256, name in sorted(manifest.locks.items())
-        if name not in names_in(folder) or sha256_of(folder / name) != sha256
-    ]
 
 
 def _sources_problems(folder: Path, manifest: Manifest) -> Iterator[str]:

@@ -18,6 +18,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from harness.errors import UserError
+from harness.files import last_line
 from harness.record import Record
 from harness.record.measurement import NONCE
 
@@ -57,17 +58,19 @@ def refuse_malformed(nonce: str) -> None:
 
 def answered(records: Sequence[Record], nonce: str, interpreter: Path, root: Path) -> Answered:
     """Makes the answers of all trials that measured something again, on this machine's processor."""
-    measured = [record for record in records if record.measurement is not None]
+    measured = [(record, record.measurement) for record in records if record.measurement is not None]
     unproven: dict[str, int] = {}
     differing, asked = [], []
-    for record in measured:
-        proof = record.measurement.proof if record.measurement else None
+    for record, measurement in measured:
+        proof = measurement.proof
+        # The card's UUID as a hash; where there is none, the machine's id.
+        unit = measurement.device.unit or record.machine.id
         if proof is None:
             workload = record.trial.asked.workload
             unproven[workload] = unproven.get(workload, 0) + 1
         elif proof.nonce != nonce:
             differing.append(f"{_name(record)}: answers to the challenge '{proof.nonce}'")
-        elif proof.unit != _unit(record):
+        elif proof.unit != unit:
             differing.append(f"{_name(record)}: its answer is that of another unit")
         else:
             asked.append(record)
@@ -78,12 +81,6 @@ def answered(records: Sequence[Record], nonce: str, interpreter: Path, root: Pat
         alike += not difference
         differing += [f"{_name(record)}: {difference}"] if difference else []
     return Answered(alike, tuple(differing), unproven, len(asked) - len(answers))
-
-
-def _unit(record: Record) -> str:
-    """The card's UUID as a hash; where there is none, the machine's id."""
-    assert record.measurement is not None
-    return record.measurement.device.unit or record.machine.id
 
 
 def _name(record: Record) -> str:
@@ -119,9 +116,8 @@ def _made_again(records: Sequence[Record], interpreter: Path, root: Path) -> lis
         except subprocess.TimeoutExpired:
             pass
         except (OSError, subprocess.CalledProcessError) as error:
-            said = (getattr(error, "stderr", b"") or b"").decode(errors="replace").strip().splitlines()
             raise UserError(
-                f"the answers cannot be made here: {said[-1][:200] if said else error}",
+                f"the answers cannot be made here: {last_line(getattr(error, 'stderr', None) or str(error))}",
                 remedy="`invoke build --engine venv --device cpu` makes what they need",
             ) from None
         written = Path(folder) / "answers.jsonl"

@@ -9,6 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from harness.errors import MachineError, UserError
+from harness.files import last_line
 
 NAMESPACE = "gpudyno"
 
@@ -29,7 +30,8 @@ def sign(path: Path, key: Path) -> Path:
     done = _keygen("-Y", "sign", "-n", NAMESPACE, "-f", str(key), str(path))
     if done.returncode:
         raise UserError(
-            f"'{key}' does not sign ({_last_line(done)})", remedy="name a key that ssh-keygen can use"
+            f"'{key}' does not sign ({last_line(done.stderr or done.stdout)})",
+            remedy="name a key that ssh-keygen can use",
         )
     return path.with_name(path.name + ".sig")
 
@@ -41,7 +43,8 @@ def check(path: Path, signature: Path, signers: Path | None = None) -> Signed:
     key = re.search(r"\b[\w-]+ key SHA256:[A-Za-z0-9+/]{43}", good.stdout)
     if good.returncode or key is None:
         raise UserError(
-            f"'{signature.name}' is no good signature ({_last_line(good)})", remedy="do not trust it"
+            f"'{signature.name}' is no good signature ({last_line(good.stderr or good.stdout)})",
+            remedy="do not trust it",
         )
     if signers is None:
         return Signed(key[0])
@@ -68,8 +71,3 @@ def _keygen(*words: str, stdin: Path | None = None) -> subprocess.CompletedProce
                 )
             except FileNotFoundError:
                 raise MachineError("there is no ssh-keygen", remedy="install OpenSSH's client") from None
-
-
-def _last_line(done: subprocess.CompletedProcess[str]) -> str:
-    lines = (done.stderr or done.stdout).strip().splitlines()
-    return lines[-1].strip() if lines else "it says nothing"

@@ -7,7 +7,6 @@ computed from files with those archives' hashes. A size that no source gives is 
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
@@ -44,7 +43,6 @@ class Dataset:
     """A data set: its downloads together give all its members."""
 
     name: str
-    title: str
     terms: str
     members: tuple[Member, ...]
     downloads: tuple[Download, ...]
@@ -158,20 +156,12 @@ def _mnist_file(member: Member) -> Download:
     return Download(f"{name}.gz", "gzip", size, sha256, urls, {name: member.path})
 
 
-_MODELS = re.compile("resnet|densenet")
-
-
-def _written(found: re.Match[str]) -> str:
-    return {"resnet": "ResNet-", "densenet": "DenseNet-"}[found[0]]
-
-
 def _weights(model: str, size: int | None, sha256: str) -> Dataset:
     name = f"{model}-{sha256[:8]}.pth"
     member = Member(f"weights/{name}", size, sha256)
     url = f"https://download.pytorch.org/models/{name}"
     return Dataset(
         name=f"weights-{model}",
-        title=f"{_MODELS.sub(_written, model)}, ImageNet weights IMAGENET1K_V1 of torchvision",
         terms="torchvision is BSD-3-Clause; ImageNet, on which they were trained, is for research only",
         members=(member,),
         downloads=(Download(name, "plain", size, sha256, (url,), {name: member.path}),),
@@ -181,7 +171,6 @@ def _weights(model: str, size: int | None, sha256: str) -> Dataset:
 _ALL = (
     Dataset(
         name="cifar-100",
-        title="CIFAR-100, the Python version",
         terms=_CIFAR_TERMS,
         members=_CIFAR_100,
         downloads=(
@@ -197,7 +186,6 @@ _ALL = (
     ),
     Dataset(
         name="cifar-10",
-        title="CIFAR-10, the Python version",
         terms=_CIFAR_TERMS,
         members=_CIFAR_10,
         downloads=(
@@ -215,21 +203,18 @@ _ALL = (
     ),
     Dataset(
         name="mnist",
-        title="MNIST",
         terms="usually quoted as CC BY-SA 3.0; LeCun and Cortes hold the copyright",
         members=_MNIST,
         downloads=tuple(_mnist_file(member) for member in _MNIST),
     ),
     Dataset(
         name="wikitext-2",
-        title="WikiText-2, the word-level tokens",
         terms="CC BY-SA; text from Wikipedia, attribution needed",
         members=_WIKITEXT_2,
         downloads=tuple(_wikitext_file(member) for member in _WIKITEXT_2),
     ),
     Dataset(
         name="tiny-shakespeare",
-        title="Tiny Shakespeare, one text of a million characters",
         terms="Shakespeare's works are in the public domain; char-rnn, which has the text, is MIT",
         members=(_TINY_SHAKESPEARE,),
         downloads=(

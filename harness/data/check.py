@@ -6,7 +6,6 @@ import contextlib
 import hashlib
 import json
 import os
-import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +15,7 @@ import platformdirs
 
 from harness.data.catalog import DATASETS, Dataset, Member
 from harness.errors import UserError
+from harness.files import whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +41,8 @@ def dataset_named(name: str) -> Dataset:
     return DATASETS[name]
 
 
-def present(name: str, folder: Path) -> Presence:
-    """What `folder` has of it: complete (every hash agrees), missing (nothing of it), or corrupt."""
-    return check(dataset_named(name), folder)
-
-
 def check(dataset: Dataset, folder: Path) -> Presence:
-    """As `present`, for a data set that need not be in the table."""
+    """What `folder` has of it: complete (every hash agrees), missing (nothing of it), or corrupt."""
     absent = [member.path for member in dataset.members if not (folder / member.path).is_file()]
     if len(absent) == len(dataset.members):
         return Presence(dataset.name, "missing", folder)
@@ -123,9 +118,5 @@ class _Stamps:
         """Keeps what is new. A cache that cannot be written only costs time, so that is no error."""
         if not self._changed:
             return
-        with contextlib.suppress(OSError):
-            self._file.parent.mkdir(parents=True, exist_ok=True)
-            handle, temporary = tempfile.mkstemp(dir=self._file.parent, prefix=f".{self._file.name}-")
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                json.dump(self._entries, file)
-            Path(temporary).replace(self._file)
+        with contextlib.suppress(OSError), whole(self._file) as part:
+            part.write_text(json.dumps(self._entries), encoding="utf-8")

@@ -4,19 +4,27 @@ The table comes with the images (Wang et al., "ChestX-ray8", CVPR 2017; 112,120 
 patients). The study sorted the patients by their number, without shuffling, and took the first 0.7 to
 train on, the next 0.1 to validate, and the rest to test, so that no patient is in two parts. Of the
 findings "No Finding" is no label.
+
+Nothing may fetch it, so it is made ready from a folder of the user's (`prepare.py`). Its array is too large
+to be hashed before each session: what is looked at is that its sums are there, that its table is theirs, and
+that its array is there.
 """
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from harness.data.check import Presence, sha256_of
 from harness.errors import DataError
 
 NAME = "chestxray"
+SUMS, TABLE_FILE, IMAGES = "SHA256SUMS", "table.csv", "images.npy"
+"""What is made ready of it, below a folder of that name."""
+HOW = "unpack ChestX-ray14, then `invoke build --only chestxray --from FOLDER`"
 TABLE = "Data_Entry_2017.csv"
 LABELS = (
     *("Atelectasis", "Cardiomegaly", "Effusion", "Infiltration", "Mass", "Nodule", "Pneumonia"),
@@ -118,3 +126,28 @@ def check_sizes(split: Mapping[Part, tuple[Entry, ...]], expected: Mapping[Part,
                 f"{right.patients:,} with {right.images:,} belong",
                 remedy="take the whole table as it came",
             )
+
+
+def present(folder: Path) -> Presence:
+    """What a data folder has of it made ready."""
+    ours = folder / NAME
+    if not (ours / SUMS).is_file():
+        return Presence(NAME, "missing", folder)
+    sums = dict(_sums(ours))
+    for file in (TABLE_FILE, IMAGES):
+        if file not in sums or not (ours / file).is_file():
+            return Presence(NAME, "corrupt", folder, f"{NAME}/{file}", "it is not there")
+    if sha256_of(ours / TABLE_FILE) != sums[TABLE_FILE]:
+        return Presence(NAME, "corrupt", folder, f"{NAME}/{TABLE_FILE}", "it is not the one of its sums")
+    return Presence(NAME, "complete", folder)
+
+
+def files(folder: Path) -> tuple[str, ...]:
+    """All files of it, by their paths below the data folder."""
+    return (*(f"{NAME}/{path}" for path, _ in _sums(folder / NAME)), f"{NAME}/{SUMS}")
+
+
+def _sums(ours: Path) -> Iterator[tuple[str, str]]:
+    for line in (ours / SUMS).read_text(encoding="utf-8").splitlines():
+        digest, _, path = line.partition("  ")
+        yield path, digest

@@ -17,12 +17,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Literal
 
-from harness.data import prepared
+from harness.data import chest_xray
 from harness.data.catalog import Dataset, Download
-from harness.data.check import Presence, cache_folder, check, dataset_named, first_fault
+from harness.data.check import Presence, cache_folder, check, dataset_named, first_fault, sha256_of
 from harness.data.download import Deadline, FetchProgress, Offline, download, silent
 from harness.data.folder import check_free_space, locked, writable
-from harness.data.prepared import PREPARED
 from harness.errors import DataError, NoNetwork
 
 _SPARE_BYTES = 64 << 20
@@ -54,24 +53,20 @@ def default_folder() -> Path:
 
 
 def fetch(
-    name: str, folder: Path, *, progress: FetchProgress = silent, deadline_seconds: float | None = None
+    dataset: Dataset, folder: Path, *, progress: FetchProgress = silent, deadline: Deadline | None = None
 ) -> Presence:
     """Makes the data set complete in `folder` and says so; does nothing where it is already.
 
     Raises NoNetwork when no mirror could give it (or not within the deadline), DataError when a mirror gave
     something else, NoSpace when the disk is full, and Busy while another gpudyno fetches into that folder.
     """
-    return fetch_dataset(dataset_named(name), folder, progress=progress, deadline=Deadline(deadline_seconds))
-
-
-def fetch_dataset(dataset: Dataset, folder: Path, *, progress: FetchProgress, deadline: Deadline) -> Presence:
-    """As `fetch`, for a data set that need not be in the table."""
     presence = check(dataset, folder)
     if presence.state == "complete":
         return presence
     with writable(folder), locked(folder):
-        _check_free_space(dataset, folder)
-        _install(dataset, folder, progress=progress, deadline=deadline)
+        unpacked = sum(member.size or 0 for member in dataset.members)
+        check_free_space(dataset.name, dataset.download_bytes + unpacked + _SPARE_BYTES, folder)
+        _install(dataset, folder, progress=progress, deadline=deadline or Deadline(None))
     return check(dataset, folder)
 
 
@@ -92,9 +87,9 @@ def resolve(
     not what its hash says, and where a set that only its user can bring is not made ready. Without `fetching`
     each set that is missing is answered as it will lie when it was fetched.
     """
-    datasets = {name: dataset_named(name) for name in names if name not in PREPARED}
+    datasets = {name: dataset_named(name) for name in names if name != chest_xray.NAME}
     resolved = {name: _at_hand(dataset, folders) for name, dataset in datasets.items()}
-    resolved |= {name: _made_ready(name, folders) for name in names if name in PREPARED}
+    resolved |= {name: _made_ready(folders) for name in names if name == chest_xray.NAME}
     missing = [datasets[name] for name, place in resolved.items() if place is None]
     deadline = Deadline(deadline_seconds if allow_generated else None)
     offline: Offline | None = None
@@ -103,7 +98,7 @@ def resolve(
             if offline:
                 raise offline
             if fetching:
-                fetch_dataset(dataset, folders.cache, progress=progress, deadline=deadline)
+                fetch(dataset, folders.cache, progress=progress, deadline=deadline)
             resolved[dataset.name] = _real(dataset, folders.cache, "fetched, its hashes checked")
         except NoNetwork as problem:
             if not allow_generated:
@@ -113,16 +108,17 @@ def resolve(
     return {name: place for name, place in resolved.items() if place is not None}
 
 
-def _made_ready(name: str, folders: DataFolders) -> Resolved:
-    """Where a set lies that only its user can bring; nothing is generated in its place."""
-    for folder in (folders.own, folders.cache):
-        found = prepared.present(name, folder) if folder is not None else None
-        if folder is not None and found is not None and found.state == "complete":
-            sha256 = prepared.sha256(name, folder)
+def _made_ready(folders: DataFolders) -> Resolved:
+    """Where the set lies that only its user can bring; nothing is generated in its place."""
+    name = chest_xray.NAME
+    for folder in filter(None, (folders.own, folders.cache)):
+        found = chest_xray.present(folder)
+        if found.state == "complete":
+            sha256 = sha256_of(folder / name / chest_xray.SUMS)
             return Resolved(name, "real", folder, name, sha256, "made ready before, all its files there")
-        if found is not None and found.state == "corrupt":
-            raise DataError(f"'{found.file}' in '{folder}': {found.why}", remedy=prepared.HOW)
-    raise DataError(f"'{name}' is not made ready, and nothing can fetch it", remedy=prepared.HOW)
+        if found.state == "corrupt":
+            raise DataError(f"'{found.file}' in '{folder}': {found.why}", remedy=chest_xray.HOW)
+    raise DataError(f"'{name}' is not made ready, and nothing can fetch it", remedy=chest_xray.HOW)
 
 
 def _at_hand(dataset: Dataset, folders: DataFolders) -> Resolved | None:
@@ -142,11 +138,6 @@ def _at_hand(dataset: Dataset, folders: DataFolders) -> Resolved | None:
 
 def _real(dataset: Dataset, folder: Path, why: str) -> Resolved:
     return Resolved(dataset.name, "real", folder, dataset.subfolder, dataset.sha256, why)
-
-
-def _check_free_space(dataset: Dataset, folder: Path) -> None:
-    unpacked = sum(member.size or 0 for member in dataset.members)
-    check_free_space(dataset.name, dataset.download_bytes + unpacked + _SPARE_BYTES, folder)
 
 
 def _install(dataset: Dataset, folder: Path, *, progress: FetchProgress, deadline: Deadline) -> None:

@@ -22,14 +22,14 @@ from PIL import Image
 
 from harness.data import chest_xray
 from harness.data.check import sha256_of
-from harness.data.chest_xray import LABELS, NAME, TABLE, WHOLE, Entry, Part, Size
+from harness.data.chest_xray import IMAGES, LABELS, NAME, SUMS, TABLE, TABLE_FILE, WHOLE, Entry, Part, Size
 from harness.data.folder import check_free_space, locked, writable
 from harness.errors import DataError, UserError
+from harness.files import whole
 
 PIXELS = 264
 AHEAD = 256
 """Images that are read before the first of them is written."""
-SUMS, TABLE_FILE, IMAGES = "SHA256SUMS", "table.csv", "images.npy"
 
 Watch = Callable[[int, int], None]
 """Told how many images are there, of how many."""
@@ -64,9 +64,11 @@ def prepare(
         ours.mkdir(parents=True, exist_ok=True)
         check_free_space(NAME, len(paths) * PIXELS**2, folder)
         _write_images(paths, ours / IMAGES, watch)
-        _write(ours / TABLE_FILE, _table(split))
-        sums = (f"{sha256_of(ours / name)}  {name}\n" for name in (IMAGES, TABLE_FILE))
-        _write(ours / SUMS, "".join(sums))
+        with whole(ours / TABLE_FILE) as part:
+            part.write_text(_table(split), encoding="utf-8", newline="")
+        sums = [f"{sha256_of(ours / name)}  {name}\n" for name in (IMAGES, TABLE_FILE)]
+        with whole(ours / SUMS) as part:
+            part.write_text("".join(sums), encoding="utf-8", newline="")
         return Prepared(ours, chest_xray.sizes(split), sha256_of(ours / SUMS), PIL.__version__)
 
 
@@ -97,21 +99,17 @@ def _source(
 
 def _write_images(paths: Sequence[Path], target: Path, watch: Watch) -> None:
     """Writes the array under a temporary name, by threads: Pillow works outside of Python's lock."""
-    unfinished = target.with_suffix(".part")
-    array = np.lib.format.open_memmap(
-        unfinished, mode="w+", dtype=np.uint8, shape=(len(paths), PIXELS, PIXELS)
-    )
-    with ThreadPoolExecutor() as pool:
+    shape = (len(paths), PIXELS, PIXELS)
+    with whole(target) as unfinished, ThreadPoolExecutor() as pool:
+        array = np.lib.format.open_memmap(unfinished, mode="w+", dtype=np.uint8, shape=shape)
         try:
             for number, pixels in enumerate(_in_order(pool, paths)):
                 array[number] = pixels
                 watch(number + 1, len(paths))
         except BaseException:
             pool.shutdown(cancel_futures=True)
-            unfinished.unlink()
             raise
-    array.flush()
-    unfinished.replace(target)
+        array.flush()
 
 
 def _in_order(pool: ThreadPoolExecutor, paths: Sequence[Path]) -> Iterator[np.ndarray]:
@@ -139,12 +137,3 @@ def _table(split: Mapping[Part, tuple[Entry, ...]]) -> str:
     for part, entries in split.items():
         rows.writerows([entry.image, part, entry.patient, *entry.labels] for entry in entries)
     return text.getvalue()
-
-
-def _write(path: Path, text: str) -> None:
-    part = path.with_name(f"{path.name}.new")
-    with part.open("w", encoding="utf-8", newline="") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    part.replace(path)

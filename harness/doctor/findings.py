@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from harness.data.prepared import HOW, PREPARED
+from harness.data import chest_xray
 from harness.doctor import devices
 from harness.doctor.surroundings import TRUST, Disk, Estimate, Finding, Surroundings
 from harness.engines import ENGINES
@@ -111,7 +111,7 @@ def _data(around: Surroundings, estimate: Estimate | None) -> Iterator[Finding]:
             yield Finding("ok", f"data: {need.name} is at hand")
         else:
             fetched = f" ({size(need.download_bytes)})" if need.download_bytes else ""
-            how = HOW if need.name in PREPARED else f"`{build}` fetches it"
+            how = chest_xray.HOW if need.name == chest_xray.NAME else f"`{build}` fetches it"
             yield Finding("warn", f"data: {need.name}{fetched} is not at hand", how)
     reached = sum(around.answered.values())
     if reached:

@@ -111,7 +111,7 @@ def _start(tried: Tried) -> Iterator[Finding]:
     elif record.failure is not None:
         yield Finding(
             "problem",
-            f"offline start: {record.failure.reason} at {record.failure.stage}: {_of_failure(record)}",
+            f"offline start: {record.failure.reason} at {record.failure.stage}: {record.failure.message}",
             "`invoke build` where the nodes see it, or correct `runtime`, `image` and `modules`",
         )
     else:
@@ -121,11 +121,6 @@ def _start(tried: Tried) -> Iterator[Finding]:
 
 def _has_no_device(record: Record) -> bool:
     return record.failure is not None and record.failure.reason == "no-device"
-
-
-def _of_failure(record: Record) -> str:
-    assert record.failure is not None
-    return record.failure.message
 
 
 def _words(tried: Tried) -> str:

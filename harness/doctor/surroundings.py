@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import socket
 import subprocess
 import time
@@ -47,17 +46,6 @@ class CardAccess:
     """/dev/kfd and /dev/dri's render nodes."""
 
 
-def disk(what: str, path: Path) -> Disk:
-    """What is free where `path` lies, or will lie; null where the system does not say."""
-    folder = path.absolute()
-    while not folder.exists() and folder != folder.parent:
-        folder = folder.parent
-    try:
-        return Disk(what, shutil.disk_usage(folder).free)
-    except OSError:
-        return Disk(what, None)
-
-
 def card_access(refusal: str | None = None, files: Files | None = None) -> CardAccess:
     """What an engine refuses, and AMD's device files."""
     files = files or Files()
@@ -65,17 +53,10 @@ def card_access(refusal: str | None = None, files: Files | None = None) -> CardA
         "/dev/kfd",
         *(f"/dev/dri/{name}" for name in files.names("/dev/dri") if name.startswith("render")),
     ]
-    nodes = (_node(files, path) for path in paths)
-    return CardAccess(refusal, tuple(node for node in nodes if node is not None))
-
-
-def _node(files: Files, path: str) -> Node | None:
-    real = files.root / path.lstrip("/")
-    try:
-        group = real.stat().st_gid
-    except OSError:
-        return None
-    return Node(path, group, files.may_open(path))
+    groups = {path: (files.root / path.lstrip("/")).stat().st_gid for path in paths if files.exists(path)}
+    return CardAccess(
+        refusal, tuple(Node(path, group, files.may_open(path)) for path, group in groups.items())
+    )
 
 
 TRUST = 'git config --global --add safe.directory "$PWD"'

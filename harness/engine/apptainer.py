@@ -10,7 +10,7 @@ import re
 import shlex
 import shutil
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -24,7 +24,7 @@ from harness.engine.docker import chown_to_trial_user
 from harness.engine.local import Processes
 from harness.engines import EngineName
 from harness.errors import DataError, MachineError, NoDevice, NoEngine, NoSpace, NotBuilt
-from harness.files import printed
+from harness.files import last_line, printed, whole
 from harness.image import packed
 from harness.image.catalog import Image
 from harness.image.packed import SifNote
@@ -129,23 +129,19 @@ class ApptainerEngine(Processes):
         if shutil.which(self.program) is None:
             raise ABSENT
         image_id = packed.image_id(archive)
-        unfinished = sif.with_name(f".{sif.name}.part")
-        unfinished.unlink(missing_ok=True)
-        done = subprocess.run(
-            self._build_line(tag, unfinished), capture_output=True, text=True, errors="replace", check=False
-        )
-        if done.returncode != 0:
+        with whole(sif) as unfinished:
             unfinished.unlink(missing_ok=True)
-            lines = [line for line in (done.stderr + done.stdout).splitlines() if line.strip()]
-            why = lines[-1].strip()[:300] if lines else "it printed nothing"
-            kind = NoSpace if "no space left" in done.stderr.lower() else MachineError
-            raise kind(
-                f"{Path(self.program).name} could not make a SIF of '{archive.name}': {why}",
-                remedy="set APPTAINER_TMPDIR to a folder with room, or make the SIF elsewhere",
-            )
-        note = SifNote(tag=tag, image_id=image_id, sif_sha256=sha256_of(unfinished))
-        store.write_whole(sif.with_suffix(".json"), note.model_dump_json() + "\n", replace=True)
-        unfinished.rename(sif)
+            line = self._build_line(tag, unfinished)
+            done = subprocess.run(line, capture_output=True, text=True, errors="replace", check=False)
+            if done.returncode != 0:
+                why = last_line(done.stderr + done.stdout)
+                kind = NoSpace if "no space left" in done.stderr.lower() else MachineError
+                raise kind(
+                    f"{Path(self.program).name} could not make a SIF of '{archive.name}': {why}",
+                    remedy="set APPTAINER_TMPDIR to a folder with room, or make the SIF elsewhere",
+                )
+            note = SifNote(tag=tag, image_id=image_id, sif_sha256=sha256_of(unfinished))
+            store.write_whole(sif.with_suffix(".json"), note.model_dump_json() + "\n", replace=True)
 
     def expected(self, image: Image) -> Built:
         """The environment as `build` would make it."""
@@ -194,7 +190,8 @@ class ApptainerEngine(Processes):
     def command(self, spec: RunSpec) -> str:
         """The trial as a person would type it."""
         words, variables = self._line(spec)
-        return " ".join([*_shown(variables), shlex.join(words)])
+        shown = (f"{name}={shlex.quote(value)}" for name, value in variables.items())
+        return " ".join([*shown, shlex.join(words)])
 
     def start(self, spec: RunSpec) -> Handle:
         """Starts the trial as a process of the user's, which has the container's as its children.
@@ -225,14 +222,59 @@ class ApptainerEngine(Processes):
             shutil.rmtree(work / name, ignore_errors=True)
 
 
-def _shown(variables: Mapping[str, str]) -> Iterator[str]:
-    for name, value in variables.items():
-        yield f"{name}={shlex.quote(value)}"
-
-
 def needed(environ: Mapping[str, str]) -> str:
     """Apptainer's program; raises NoEngine with what to do."""
     program = client(environ)
     if program is None:
         raise ABSENT
     return program
+
+
+UNKNOWN = "the site's file of the image does not say which image it was made of"
+
+
+@dataclass(frozen=True, slots=True)
+class SiteImage(ApptainerEngine):
+    """One file that the site profile names, in place of the clone's own."""
+
+    file: Path = Path()
+
+    def at_hand(self, image: Image) -> bool:
+        """Whether the file is there."""
+        return self.file.is_file()
+
+    def steps(self, image: Image) -> tuple[BuildStep, ...]:
+        """Nothing is made: the site has it."""
+        return (BuildStep("the site's file of the image", str(self.file)),)
+
+    def build(self, image: Image, say: Say) -> Built:
+        """The file, as it is there; raises NotBuilt."""
+        return self.built(image)
+
+    def built(self, image: Image) -> Built:
+        """The file with its hash, which is read anew; raises NotBuilt where there is none."""
+        if not self.file.is_file():
+            raise NotBuilt(
+                f"the image '{self.file.name}' of the site profile is not there", remedy="see docs/running.md"
+            )
+        return self._of(image, sha256_of(self.file))
+
+    def expected(self, image: Image) -> Built:
+        """The same without its hash."""
+        return self._of(image, None)
+
+    def _of(self, image: Image, sha256: str | None) -> Built:
+        spec = self.settings.spec(image)
+        note = packed.note_of(self.file)
+        known = note is not None and note.tag == spec.tag and sha256 in (None, note.sif_sha256)
+        made = building.environment(
+            spec, self.name, None, note.image_id if note and known else spec.tag, self.passed
+        )
+        changes: dict[str, object] = {"sif_sha256": sha256}
+        if not known:
+            changes |= {
+                "pinned": False,
+                "unpinned_because": (*made.unpinned_because, UNKNOWN),
+                "image_id": None,
+            }
+        return Built(made.model_copy(update=changes), sif=self.file)

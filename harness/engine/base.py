@@ -1,20 +1,16 @@
-"""What an engine is, which starts, watches and stops trials, and what a cluster's scheduler is."""
+"""What an engine is, which starts, watches and stops trials."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, NamedTuple, Protocol
+from typing import Protocol
 
 from harness.engine.container import RunSpec
 from harness.engines import ContainerEngine, EngineName
-from harness.errors import NoEngine
 from harness.image.catalog import Image
 from harness.record import Environment, Model
 from harness.record.result import Reason
-
-Standing = Literal["waiting", "running", "ended"]
 
 
 class Handle(Model):
@@ -146,79 +142,3 @@ class EngineFacts:
     def wants_cdi(self) -> bool:
         """CUDA devices are requested by CDI: always in Podman, in Docker where no NVIDIA runtime is."""
         return self.cdi and (self.name == "podman" or "nvidia" not in self.runtimes)
-
-
-class JobId(NamedTuple):
-    """A job's number, which counts on its own cluster alone."""
-
-    number: int
-    cluster: str | None = None
-    """Null: that of the machine that sends."""
-
-    def __str__(self) -> str:
-        return f"{self.number} on cluster {self.cluster}" if self.cluster else str(self.number)
-
-
-class TaskState(Model):
-    """One job of a batch as its scheduler tells of it. A batch of one job has task 0."""
-
-    job: int
-    cluster: str | None = None
-    task: int
-    name: str
-    """The batch's."""
-    standing: Standing
-    word: str
-    """The scheduler's own, with its reason where it gives one."""
-    cause: Reason | None = None
-    """Why it ended; null where it ended by itself."""
-    restarts: int = 0
-    nodes: str = ""
-
-    @property
-    def id(self) -> JobId:
-        """The job's."""
-        return JobId(self.job, self.cluster)
-
-
-@dataclass(frozen=True, slots=True)
-class SchedulerState:
-    """Why a job ended, and in which words."""
-
-    cause: Reason
-    words: str
-
-
-class Unread(NoEngine):
-    """A job was sent, and which one it is cannot be read of the answer."""
-
-
-class Scheduler(Protocol):
-    """Raises NoEngine where it does not answer."""
-
-    def version(self) -> str | None:
-        """Its name and version."""
-
-    def clusters(self, lines: Sequence[str]) -> tuple[str, ...]:
-        """Where jobs with these options may go; empty for this machine's own cluster."""
-
-    def send(self, script: Path, clusters: Sequence[str]) -> JobId:
-        """Sends a batch script to one of the clusters, else to its own.
-
-        Raises UserError with what was refused, Unread for an answer in which no job can be read.
-        """
-
-    def states(self, clusters: Collection[str | None]) -> tuple[TaskState, ...]:
-        """All of this user's jobs that it still knows of, by one question to each cluster."""
-
-    def accounted(self, jobs: Collection[JobId]) -> dict[tuple[JobId, int], SchedulerState]:
-        """By job and task why it ended, of jobs that it forgot; empty where no accounting runs."""
-
-    def cancel(self, jobs: Collection[JobId]) -> None:
-        """Ends jobs that wait or run; says nothing of those that have ended."""
-
-    def nodes(self, partition: str | None, clusters: Sequence[str]) -> tuple[str, ...]:
-        """The nodes of a partition that take jobs."""
-
-    def told(self, log: str) -> SchedulerState | None:
-        """What the scheduler wrote into a job's own output about its end."""

@@ -91,26 +91,18 @@ def environment(
     passed: Mapping[str, str],
 ) -> Environment:
     """An image as records name it, when an engine runs it."""
-    base = build_spec.base.partition("@")[0]
+    known = build_spec.identity()
     if build_spec.base_substituted:
         # Where a substitute came from may name a company's own registry.
-        base = base.rpartition("/")[2]
-    reasons = (f"its base is {base}, not the pinned one",) if build_spec.base_substituted else ()
+        known["base"] = known["base"].rpartition("/")[2]
+    reasons = (f"its base is {known['base']}, not the pinned one",) if build_spec.base_substituted else ()
     return Environment(
-        image=build_spec.image,
-        device=build_spec.device,
+        **known,
         engine=engine,
         engine_version=version,
         pinned=not reasons,
         unpinned_because=reasons,
-        tag=build_spec.tag,
         image_id=image_id,
-        base=base,
-        base_digest=build_spec.base_digest,
-        base_digest_verified=build_spec.base_digest_verified,
-        base_substituted=build_spec.base_substituted,
-        lock_sha256=build_spec.lock_sha256,
-        build_arguments=build_spec.build_arguments,
         passed_variables=dict(passed),
     )
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import re
-import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -26,7 +24,7 @@ from harness.engine.access import (
 from harness.engine.base import EngineFacts
 from harness.engines import ContainerEngine
 from harness.errors import MachineError, NoDevice, NoEngine, NoSpace
-from harness.files import Files
+from harness.files import Files, free_bytes
 
 _SILENCE = (
     docker.errors.DockerException,
@@ -116,35 +114,21 @@ def facts(
         buildkit=client is not None,
         buildx=client is not None and client.buildx,
         runtimes=tuple(sorted(info.get("Runtimes") or ())),
-        cdi=_honours_cdi(connection, info),
+        cdi=version_numbers(connection.version) >= PODMAN_GIVES_GPUS
+        if connection.kind == "podman"
+        else bool(info.get("CDISpecDirs")),
         cdi_devices=tuple(dict.fromkeys((*discovered, *specified))),
         cdi_lacks=cdi_lacks(files, info.get("CDISpecDirs") or CDI_FOLDERS),
         rootless=bool(info.get("Rootless") or security.get("rootless") or _has(options, "rootless")),
         userns_remap=_has(options, "userns"),
         selinux=bool(security.get("selinuxEnabled") or _has(options, "selinux")),
-        data_root_free_bytes=_free_bytes(info.get("DockerRootDir")),
+        data_root_free_bytes=free_bytes(Path(root)) if (root := info.get("DockerRootDir")) else None,
         runtime=Path(str(runtime)).name if runtime else None,
     )
 
 
 def _has(options: Iterable[str], name: str) -> bool:
     return any(f"name={name}" in option for option in options)
-
-
-def _honours_cdi(connection: Connection, info: Mapping[str, Any]) -> bool:
-    if connection.kind == "podman":
-        return version_numbers(connection.version) >= PODMAN_GIVES_GPUS
-    return bool(info.get("CDISpecDirs"))
-
-
-def _free_bytes(folder: str | None) -> int | None:
-    """Free bytes where an engine keeps its images, read at the nearest folder that this user may see."""
-    if not folder:
-        return None
-    for path in (Path(folder), *Path(folder).parents):
-        with contextlib.suppress(OSError):
-            return shutil.disk_usage(path).free
-    return None
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,15 +44,6 @@ def _temporary(work: Path) -> Path:
     return Path(tempfile.gettempdir()) / f"gpudyno-{short_hash(str(work.resolve()))}"
 
 
-def _view(folder: Path, spec: RunSpec) -> None:
-    """One data folder of links, as a container's mounts would show it."""
-    folder.mkdir(exist_ok=True)
-    for name, target in spec.folders.data:
-        link = folder / name
-        link.unlink(missing_ok=True)
-        link.symlink_to(target.resolve(), target_is_directory=True)
-
-
 def _alive(handle: Handle) -> psutil.Process | None:
     """The handle's process, if it still runs; a reused process id has another start time."""
     if handle.pid is None or handle.process_started is None:
@@ -92,6 +83,16 @@ class Processes:
 
     name: EngineName
 
+    def command(self, spec: RunSpec) -> str:
+        """The trial as a person would type it."""
+        argv, inside = container.process(spec)
+        shown = [
+            f"{name}={shlex.quote(value)}"
+            for name, value in inside.items()
+            if name.startswith(("GPUDYNO", "PYTHONPATH"))
+        ]
+        return " ".join([*shown, shlex.join(argv)])
+
     def start(self, spec: RunSpec) -> Handle:
         """Starts the trial in a session of its own, its output in a log file."""
         argv, inside = container.process(spec)
@@ -99,9 +100,13 @@ class Processes:
         Path(inside["HOME"]).mkdir(parents=True, exist_ok=True)
         inside["TMPDIR"] = str(_temporary(work))
         _temporary(work).mkdir(mode=0o700, exist_ok=True)
-        # The clone's file system may have no links.
-        inside["GPUDYNO_DATA"] = str(_temporary(work) / "data")
-        _view(Path(inside["GPUDYNO_DATA"]), spec)
+        # A folder of links, as a container's mounts would show it; the clone's file system may have none.
+        data = _temporary(work) / "data"
+        data.mkdir(exist_ok=True)
+        for name, target in spec.folders.data:
+            (data / name).unlink(missing_ok=True)
+            (data / name).symlink_to(target.resolve(), target_is_directory=True)
+        inside["GPUDYNO_DATA"] = str(data)
         return self._begin(argv, inside, work)
 
     def _begin(self, argv: Sequence[str], environment: Mapping[str, str], work: Path) -> Handle:
@@ -203,15 +208,6 @@ class HereEngine(Processes):
         """It has none of its own."""
         return None
 
-    def _identity(self) -> dict[str, Any]:
-        description = identity(self.path)
-        if description is None:
-            raise NoEngine(
-                "engine 'here' works inside one of gpudyno's own images, and this is none",
-                remedy="leave --engine out",
-            )
-        return description
-
     def steps(self, image: Image) -> tuple[BuildStep, ...]:
         """Nothing is built: the image is around us."""
         return (BuildStep("the image around us", str(self.path)),)
@@ -226,7 +222,12 @@ class HereEngine(Processes):
 
     def built(self, image: Image) -> Built:
         """The image around us, if it is the image of that name; raises NoEngine."""
-        description = self._identity()
+        description = identity(self.path)
+        if description is None:
+            raise NoEngine(
+                "engine 'here' works inside one of gpudyno's own images, and this is none",
+                remedy="leave --engine out",
+            )
         if description.get("image") != image.name:
             raise NoEngine(
                 f"image '{image.name}' is needed, and this is inside '{description.get('image')}'",
@@ -242,23 +243,10 @@ class HereEngine(Processes):
         if python is None:
             raise NoEngine("no 'python' is on PATH in this image", remedy="start it with its own environment")
         environment = Environment(
-            image=image.name,
-            device=image.device,
+            **{**description, "device": image.device},
             engine=self.name,
             pinned=not reasons,
             unpinned_because=tuple(reasons),
-            tag=description.get("tag"),
-            base=description.get("base"),
-            base_digest=description.get("base_digest"),
-            base_digest_verified=bool(description.get("base_digest_verified")),
-            base_substituted=bool(description.get("base_substituted")),
-            lock_sha256=description.get("lock_sha256"),
-            build_arguments=description.get("build_arguments") or {},
             passed_variables=dict(self.passed),
         )
         return Built(environment, Path(python))
-
-    def command(self, spec: RunSpec) -> str:
-        """The trial as a person would type it."""
-        argv, _ = container.process(spec)
-        return shlex.join(argv)

@@ -15,10 +15,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from harness.engine import container
 from harness.engine.base import BuildStep, Built, Say
 from harness.engine.causes import install_cause
-from harness.engine.container import RunSpec
 from harness.engine.local import Processes
 from harness.engines import EngineName
 from harness.errors import NoEngine, NoSpace, NotBuilt
@@ -152,16 +150,6 @@ class VenvEngine(Processes):
                 step.label, step.alternatives, log, partial(say, total=packages), programs=folder / "bin"
             )
         (folder / STAMP).write_text(json.dumps({"image": image.name, "unpinned_because": reasons}))
-
-    def command(self, spec: RunSpec) -> str:
-        """The trial as a person would type it."""
-        argv, inside = container.process(spec)
-        shown = [
-            f"{name}={shlex.quote(value)}"
-            for name, value in inside.items()
-            if name.startswith(("GPUDYNO", "PYTHONPATH"))
-        ]
-        return " ".join([*shown, shlex.join(argv)])
 
 
 def _reasons(folder: Path) -> tuple[str, ...] | None:

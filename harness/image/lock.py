@@ -8,7 +8,7 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -107,14 +107,9 @@ def lock_header(image: Image) -> str:
     )
 
 
-def channel_text(packages: Sequence[ChannelPackage]) -> str:
-    """The channel's packages as a hashed requirement file."""
-    return "".join(
-        f"{package.name}=={package.version} \\\n"
-        + " \\\n".join(f"    --hash=sha256:{digest}" for digest in package.sha256)
-        + "\n"
-        for package in packages
-    )
+def hashed(pin: str, sha256: Iterable[str]) -> str:
+    """One version of a package as a hashed requirement file has it."""
+    return " \\\n".join((pin, *(f"    --hash=sha256:{digest}" for digest in sha256))) + "\n"
 
 
 def uv_program() -> str:
@@ -132,7 +127,7 @@ def _resolve_packages(image: Image, root: Path, run: Run, only: Sequence[str]) -
     header = lock_header(image)
     changed = []
     if image.channel:
-        channel = channel_text(image.channel.packages)
+        channel = "".join(hashed(f"{one.name}=={one.version}", one.sha256) for one in image.channel.packages)
         changed += _write(root, image.channel.lock, header + channel)
         resolved += channel
     blocks = _sorted_blocks(resolved)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from harness.errors import NoEngine, UserError
 from harness.image.catalog import Image
@@ -54,21 +54,11 @@ class BuildSpec:
     secrets: dict[str, Path] = field(default_factory=dict)
     network: str | None = None
 
-    def environment_json(self) -> str:
-        """/etc/gpudyno/environment.json: what the image knows of itself."""
-        return canonical_json(
-            {
-                "image": self.image,
-                "device": self.device,
-                "tag": self.tag,
-                "base": self.base.partition("@")[0],
-                "base_digest": self.base_digest,
-                "base_digest_verified": self.base_digest_verified,
-                "base_substituted": self.base_substituted,
-                "lock_sha256": self.lock_sha256,
-                "build_arguments": self.build_arguments,
-            }
-        )
+    def identity(self) -> dict[str, Any]:
+        """/etc/gpudyno/environment.json: what the image knows of itself, as records name it."""
+        names = ("image", "device", "tag", "base_digest", "base_digest_verified", "base_substituted")
+        own = {name: getattr(self, name) for name in (*names, "lock_sha256", "build_arguments")}
+        return {**own, "base": self.base.partition("@")[0]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,9 +134,9 @@ def spec(
 
 
 def docker_build_argv(
-    spec: BuildSpec, *, client: str = "docker", iidfile: Path, buildx: bool, target: str | None = None
+    spec: BuildSpec, *, client: str = "docker", iidfile: Path, buildx: bool
 ) -> tuple[str, ...]:
-    """The command that builds an image, or one stage of it, and writes its id to `iidfile`.
+    """The command that builds an image, and writes its id to `iidfile`.
 
     Without buildx a Docker client needs DOCKER_BUILDKIT=1 in its environment. Podman takes the same options.
     """
@@ -156,10 +146,9 @@ def docker_build_argv(
     command += ["--platform", spec.platform, "--file", str(spec.dockerfile), "--tag", spec.tag]
     command += ["--iidfile", str(iidfile)]
     command += ["--network", spec.network] if spec.network else []
-    command += ["--target", target] if target else []
     arguments = {
         "BASE": spec.base,
-        "ENVIRONMENT": spec.environment_json(),
+        "ENVIRONMENT": canonical_json(spec.identity()),
         **spec.addresses,
         **spec.build_arguments,
     }

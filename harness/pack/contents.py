@@ -1,20 +1,28 @@
-"""What goes into the archive for a site without internet, by its name in it."""
+"""The archive for a site without internet: what goes into it, by its name in it, and how it is written.
+
+A plain tar file whose first two members say how to unpack it and what it must hold.
+"""
 
 from __future__ import annotations
 
-import subprocess
-from collections.abc import Iterable, Mapping
+import tarfile
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import tomlkit
 
-from harness.data import prepared
+from harness.bundle import archive
+from harness.data import chest_xray
 from harness.data.catalog import DATASETS
+from harness.data.check import sha256_of
 from harness.data.fetch import Resolved
 from harness.doctor.surroundings import TRUST, untrusted
 from harness.engine import site
 from harness.errors import UserError
+from harness.files import printed, whole
 from harness.image.packed import Packed
 from harness.plan.plan import files
 from harness.settings import Settings
@@ -22,6 +30,7 @@ from harness.settings import Settings
 Files = tuple[tuple[str, Path], ...]
 """Files by their names below the archive's top folder."""
 
+SUMS = "SHA256SUMS"
 UNPACK = Path(__file__).with_name("unpack.py")
 SETTINGS = "gpudyno.toml"
 _LEFT_OUT = ("tests/", "benchmarks/", "results/2", "results/ledger/")
@@ -47,15 +56,14 @@ def project(root: Path, plan: str) -> Files:
 
     What git ignores stays here, but for the plan and the profile of the site.
     """
-    line = ["git", "-C", str(root), "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
-    listed = subprocess.run(line, capture_output=True, text=True, check=False)
-    if listed.returncode != 0:
+    listed = printed("git", "-C", str(root), "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+    if listed is None:
         if problem := untrusted(root):
             raise UserError(problem, remedy=TRUST)
         raise UserError("this is no clone of gpudyno's, which alone can be packed", remedy="pack in a clone")
     held = files(root).get(plan)
     own = {site.FILE, f"plans/{held.name}"} if held else {site.FILE}
-    names = {name for name in listed.stdout.split("\0") if name} | own
+    names = {name for name in listed.split("\0") if name} | own
     wanted = sorted(name for name in names if not (name.startswith((".", *_LEFT_OUT)) or "/." in name))
     return tuple((name, root / name) for name in wanted if (root / name).is_file())
 
@@ -71,8 +79,8 @@ def data(resolved: Mapping[str, Resolved]) -> Files:
 
 
 def _paths(name: str, folder: Path) -> tuple[str, ...]:
-    if name in prepared.PREPARED:
-        return prepared.files(name, folder)
+    if name == chest_xray.NAME:
+        return chest_xray.files(folder)
     return tuple(member.path for member in DATASETS[name].members)
 
 
@@ -102,6 +110,32 @@ def settings_text(settings: Settings, packed: Packed) -> str:
     return tomlkit.dumps(values)
 
 
-def sums(files: Iterable[tuple[str, str]]) -> str:
-    """SHA256SUMS of names and hashes, as `sha256sum --check` reads it."""
-    return "".join(f"{sha256}  {name}\n" for name, sha256 in sorted(files))
+def write(files: Files, top: str, out: Path, scratch: Path, wrote: Callable[[int], None]) -> str:
+    """Writes `out` under a temporary name and renames it; gives back its SHA-256.
+
+    Its order and times are fixed, so the same files make the same bytes. Each is read twice, in pieces: for
+    its hash, and into the archive. `wrote` hears how many bytes each had. Raises UserError where one changed
+    meanwhile.
+    """
+    every = ((UNPACK.name, UNPACK), *sorted(files))
+    hashes = {name: sha256_of(path) for name, path in every}
+    sums = scratch / SUMS
+    listed = (f"{sha256}  {name}\n" for name, sha256 in sorted(hashes.items()))
+    sums.write_text("".join(listed), encoding="utf-8")
+    first, *rest = every
+    with whole(out) as unfinished, tarfile.open(unfinished, "w", format=tarfile.PAX_FORMAT) as tar:
+        for name, path in (first, (SUMS, sums), *rest):
+            size = path.stat().st_size
+            archive.add(tar, top, name, path)
+            if path.stat().st_size != size:
+                raise UserError(f"'{name}' changed while it was packed", remedy="pack once more")
+            wrote(size)
+    return sha256_of(out)
+
+
+@contextmanager
+def beside(out: Path) -> Iterator[Path]:
+    """A folder on the same disk for what is fetched and saved on the way; it is gone afterwards."""
+    out.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=f".{out.name}-", dir=out.parent) as scratch:
+        yield Path(scratch)

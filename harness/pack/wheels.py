@@ -19,7 +19,7 @@ from harness.engine.base import Say
 from harness.engine.venv import first_that_works
 from harness.errors import MachineError, UserError
 from harness.image.catalog import Image
-from harness.image.lock import normal_name
+from harness.image.lock import hashed, normal_name
 from harness.image.spec import wheel_options, wheel_steps
 
 REQUIREMENTS = "requirements.txt"
@@ -122,10 +122,7 @@ def requirements(folder: Path) -> str:
         name, version = wheel.name.split("-")[:2]
         if normal_name(name) != "gpudyno":
             hashes.setdefault(f"{normal_name(name)}=={version}", []).append(sha256_of(wheel))
-    return "".join(
-        f"{pin} \\\n" + " \\\n".join(f"    --hash=sha256:{digest}" for digest in found) + "\n"
-        for pin, found in hashes.items()
-    )
+    return "".join(hashed(pin, found) for pin, found in hashes.items())
 
 
 def copied(parts: Iterable[tuple[str, Path]], folder: Path) -> Path:

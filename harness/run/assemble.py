@@ -95,7 +95,8 @@ def assemble(
     if measurement is not None:
         environment = _checked(started.environment, locked, measurement, over_base)
         record = _record(started, wall_seconds, environment, measurement=measurement)
-        return record.model_copy(update={"warnings": _after_the_end(exit)})
+        late = (finding("late-exit", exit_code=exit.code),) if exit.code else ()
+        return record.model_copy(update={"warnings": late})
     failure = _failure(started, exit, output, problem, timed_out)
     return _record(started, wall_seconds, started.environment, failure=failure)
 
@@ -109,13 +110,6 @@ def _read(path: Path) -> tuple[str | None, str]:
     if len(content) > MOST_BYTES:
         return "", f"{path.name} has more than {MOST_BYTES} bytes"
     return content.decode(errors="replace"), ""
-
-
-def _after_the_end(exit: Exit) -> tuple[Finding, ...]:
-    """What became of a process that had written its measurement."""
-    if exit.code in (None, 0):
-        return ()
-    return (finding("late-exit", exit_code=exit.code),)
 
 
 def _parsed(trial: TrialSpec, text: str) -> tuple[Measurement | None, str]:

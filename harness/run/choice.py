@@ -6,6 +6,7 @@ import math
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from harness.errors import UserError
 from harness.plan import estimate, names, plan, selection
 from harness.plan.plan import Planned
 from harness.plan.selection import supported
-from harness.record import Gpu, LeftOut, Record, TrialSpec, store
+from harness.record import Gpu, LeftOut, Record, Session, TrialSpec, session_id, store
 from harness.record.published.cards import find as find_card
 from harness.record.published.cards import load_cards, peak_tflops
 from harness.record.published.claims import load_claims, nearest
@@ -109,6 +110,33 @@ def choose(
     seconds = fitted.seconds + pause_seconds(planned, seconds_each)
     seconds += estimate.warm_up_seconds(planned, speeds)
     return Chosen(planned, ids, seed, (*left_out, *fitted.left_out), seconds, budget_seconds, speeds)
+
+
+def session_of(
+    setup: RunSetup,
+    chosen: Chosen,
+    *,
+    number: int | None = None,
+    trials: Iterable[TrialSpec] | None = None,
+) -> Session:
+    """The chosen trials as a session that begins now, its machine's `number`th; or `trials` in place."""
+    now = datetime.now(UTC)
+    return Session(
+        session=1,
+        id=session_id(now, secrets.token_hex(3)),
+        plan=setup.plan.name,
+        plan_sha256=setup.plan.sha256,
+        machine=setup.machine.id,
+        label=setup.machine.label,
+        started_at=now,
+        order_seed=chosen.order_seed,
+        budget_seconds=chosen.budget_seconds,
+        trials=tuple(item.trial for item in chosen.planned) if trials is None else tuple(trials),
+        left_out=chosen.left_out,
+        notes=setup.notes,
+        blocks=tuple(item.block for item in chosen.planned) if trials is None else (),
+        number=number,
+    )
 
 
 def _asked(settings: Settings) -> Iterator[tuple[Callable[[Planned], bool], str, str]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -12,8 +11,8 @@ from pathlib import Path
 
 from harness.errors import Busy, MachineError, RecordError
 from harness.files import hold
-from harness.plan.plan import NO_BLOCK, Plan
-from harness.record import LeftOut, Machine, Record, Session, TrialSpec, session_id, store
+from harness.plan.plan import NO_BLOCK
+from harness.record import LeftOut, Record, Session, TrialSpec, store
 from harness.run import ledger
 
 
@@ -112,41 +111,12 @@ def find_open(root: Path, plan: str) -> Session | None:
         return None
 
 
-def begin(
-    root: Path,
-    plan: Plan,
-    machine: Machine,
-    trials: Iterable[TrialSpec],
-    *,
-    now: datetime,
-    order_seed: int,
-    number: int,
-    budget_seconds: float | None = None,
-    left_out: Iterable[LeftOut] = (),
-    notes: Iterable[str] = (),
-    blocks: Iterable[int] = (),
-) -> Session:
-    """Opens a new session, the machine's `number`th: writes its session.json and begins its ledger."""
-    session = Session(
-        session=1,
-        id=session_id(now, secrets.token_hex(3)),
-        plan=plan.name,
-        plan_sha256=plan.sha256,
-        machine=machine.id,
-        label=machine.label,
-        started_at=now,
-        order_seed=order_seed,
-        budget_seconds=budget_seconds,
-        trials=tuple(trials),
-        left_out=tuple(left_out),
-        notes=tuple(notes),
-        blocks=tuple(blocks),
-        number=number,
-    )
+def begin(root: Path, session: Session) -> Session:
+    """Opens a new session: writes its session.json and begins its ledger."""
     path = store.write_session(root, session)
     ledger.begun(root, session)
     folder = path.parent.relative_to(store.results_folder(root)).as_posix()
-    store.write_whole(_pointer(root, plan.name), folder + "\n", replace=True)
+    store.write_whole(_pointer(root, session.plan), folder + "\n", replace=True)
     return session
 
 
@@ -175,7 +145,8 @@ def missing(session: Session, records: Iterable[Record], *, retry: bool = False)
     lacking = []
     for place, trial in enumerate(session.trials):
         last = last_of.get(trial.id)
-        if trial.id in spared or (last is not None and not _again(last, retry)):
+        failed = last is not None and last.failure is not None and (retry or last.failure.kind == "machinery")
+        if trial.id in spared or (last is not None and not failed):
             continue
         lacking.append(Missing(trial, place, last.attempt + 1 if last else 1))
     return tuple(lacking)
@@ -217,7 +188,3 @@ def sweep_key(trial: TrialSpec) -> str:
     """All that a trial is asked for but its batch size: equal in the trials of one batch-size sweep."""
     variant = trial.asked.variant.model_copy(update={"batch_size": 1})
     return trial.asked.model_copy(update={"variant": variant}).canonical()
-
-
-def _again(last: Record, retry: bool) -> bool:
-    return last.failure is not None and (retry or last.failure.kind == "machinery")

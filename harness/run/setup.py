@@ -17,7 +17,7 @@ from harness.engine.choose import choose as choose_engine
 from harness.engine.container import DeviceRequest
 from harness.engine.docker import DockerEngine
 from harness.engine.local import identity
-from harness.errors import NoDevice
+from harness.errors import DataError, NoDevice
 from harness.files import printed
 from harness.image import packed
 from harness.image.catalog import Image, ImageFile, choose, load_images
@@ -32,12 +32,14 @@ from harness.machine import (
 from harness.machine.devices import card_notes
 from harness.plan import plan
 from harness.plan.plan import Plan, PlanContext
-from harness.record import DataSource, Harness, Machine
+from harness.record import DataSource, DeviceKind, Harness, Machine, TrialSpec
 from harness.run import source_tree
-from harness.run.data import data_folders, trial_data
 from harness.run.runner import Job
 from harness.run.setting import Setting
 from harness.settings import Settings
+
+DATA = "data"
+"""The clone's own data folder, where it has one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +185,83 @@ def revision(root: Path) -> tuple[str | None, bool | None]:
     return git("rev-parse", "HEAD"), None if changed is None else bool(changed)
 
 
+def data_folders(settings: Settings, root: Path) -> fetch.DataFolders:
+    """The user's own data folder, else the clone's where it has one, and ours."""
+    own = Path(settings.data).expanduser().absolute() if settings.data else root / DATA
+    return fetch.DataFolders(own if settings.data or own.is_dir() else None, cache=fetch.default_folder())
+
+
+def trial_data(
+    run_plan: Plan, trial: TrialSpec, resolved: Mapping[str, fetch.Resolved], own: Path | None = None
+) -> tuple[tuple[str, Path], ...]:
+    """The folders under /data that one trial sees: its data, its weights or program, one of the user's own.
+
+    `own` is the user's data folder; raises DataError where it lacks what a measure names.
+    """
+    request = trial.asked
+    measures = [
+        measure
+        for measure in run_plan.measure
+        if (measure.workload, measure.protocol) == (request.workload, request.protocol)
+        and measure.file == (request.file.name if request.file else None)
+    ]
+    names = [measure.data for measure in measures if measure.data]
+    if request.weights == "pretrained":
+        names.append(f"weights-{request.variant.model}")
+    program = run_plan.programs.get(request.file.name) if request.file else None
+    if program is not None:
+        names.append(program.folder)
+    folders = {
+        answer.subfolder: answer.folder / answer.subfolder
+        for name in names
+        if (answer := resolved.get(name)) and answer.folder is not None and answer.subfolder is not None
+    }
+    for folder in (measure.folder for measure in measures if measure.folder):
+        if own is None or not (own / folder).is_dir():
+            raise DataError(
+                f"plan '{run_plan.name}' needs the folder '{folder}', and your data folder has none",
+                remedy="put it there, and name the data folder with GPUDYNO_DATA",
+            )
+        folders[folder] = own / folder
+    return tuple(sorted(folders.items()))
+
+
+def data_names(run_plan: Plan, kind: DeviceKind) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """A plan's data sets, and its pretrained weights."""
+    weights = tuple(f"weights-{model}" for model in plan.pretrained_models(run_plan, kind))
+    return tuple(plan.datasets(run_plan, kind)), weights
+
+
+def sets_and_weights(
+    run_plan: Plan,
+    kind: DeviceKind,
+    folders: fetch.DataFolders,
+    progress: FetchProgress,
+    *,
+    seconds: float | None,
+    fetching: bool = True,
+) -> dict[str, fetch.Resolved]:
+    """As resolve_data, of data sets and weights alone; weights are not waited for where data was not had."""
+    names, weights = data_names(run_plan, kind)
+    resolved = fetch.resolve(
+        names,
+        folders=folders,
+        allow_generated=run_plan.generated_data,
+        deadline_seconds=seconds,
+        progress=progress,
+        fetching=fetching,
+    )
+    lacking = seconds is not None and any(answer.source == "generated" for answer in resolved.values())
+    return resolved | fetch.resolve(
+        weights,
+        folders=folders,
+        allow_generated=True,
+        deadline_seconds=0.0 if lacking else seconds,
+        progress=progress,
+        fetching=fetching,
+    )
+
+
 def resolve_data(
     setup: RunSetup,
     progress: FetchProgress,
@@ -195,24 +274,8 @@ def resolve_data(
     generated where the plan allows it, else the error is raised. Without `fetching`, where it would be.
     """
     kind, folders = setup.selection.kind, data_folders(setup.settings, setup.root)
-    resolved = fetch.resolve(
-        plan.datasets(setup.plan, kind),
-        folders=folders,
-        allow_generated=setup.plan.generated_data,
-        deadline_seconds=setup.settings.data_seconds,
-        progress=progress,
-        fetching=fetching,
-    )
-    weights = [f"weights-{model}" for model in plan.pretrained_models(setup.plan, kind)]
-    generated = any(answer.source == "generated" for answer in resolved.values())
-    resolved |= fetch.resolve(
-        weights,
-        folders=folders,
-        allow_generated=True,
-        deadline_seconds=0.0 if generated else setup.settings.data_seconds,
-        progress=progress,
-        fetching=fetching,
-    )
+    seconds = setup.settings.data_seconds
+    resolved = sets_and_weights(setup.plan, kind, folders, progress, seconds=seconds, fetching=fetching)
     needed = {measure.file for measure in setup.plan.measure if kind in measure.devices}
     for file, program in setup.plan.programs.items():
         if file in needed:

@@ -15,6 +15,7 @@ from pathlib import Path
 from harness.data.fetch import DataFolders, Resolved
 from harness.data.folder import locked, writable
 from harness.errors import DataError, NoNetwork, UserError
+from harness.files import last_line
 from harness.record.published.program import Program
 
 _SUBMODULE = b"160000 "
@@ -95,10 +96,9 @@ def _fetch(program: Program, given: Path | None, repository: Path) -> None:
         fetched = _git(repository, "fetch", "--quiet", "--depth", "1", *more, place, program.commit)
     if _git(repository, "cat-file", "-e", f"{program.commit}^{{commit}}").returncode == 0:
         return
-    said = fetched.stderr.decode(errors="replace").strip().splitlines()
-    last = said[-1][:200] if said else "no such commit"
+    last = last_line(fetched.stderr or b"no such commit")
     where = "what you gave" if given is not None else program.forge
-    if fetched.returncode == 0 or any("not our ref" in line or "remote ref" in line for line in said):
+    if fetched.returncode == 0 or any(sign in fetched.stderr for sign in (b"not our ref", b"remote ref")):
         raise DataError(
             f"program '{program.name}': there is no commit {program.commit[:12]} in {where} ({last})",
             remedy="correct its commit",
@@ -130,8 +130,7 @@ def _export(program: Program, repository: Path, target: Path) -> None:
     for words in (("read-tree", tree), ("checkout-index", "--all")):
         done = _git(repository, f"--work-tree={target}", *words)
         if done.returncode:
-            last = done.stderr.decode(errors="replace").strip().rpartition("\n")[2][:200]
-            raise DataError(f"{named}: git does not write its files ({last})")
+            raise DataError(f"{named}: git does not write its files ({last_line(done.stderr)})")
     for file in target.rglob("*"):
         if problem := _not_held(file, target):
             raise DataError(f"{named}: '{file.relative_to(target)}' {problem}")

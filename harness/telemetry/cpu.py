@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
+
+import psutil
 
 from harness.files import Files
 from harness.probe.system import load_average
@@ -14,23 +17,24 @@ _SENSORS = ("coretemp", "k10temp", "zenpower", "cpu_thermal")
 
 
 class Processor:
-    """Reads below `root`, so that a made-up tree can stand in; what cannot be read is null."""
+    """Sensors and counters are read below `root`, so that a made-up tree can stand in; null is unknown."""
 
     def __init__(self, root: str = "/") -> None:
         self._root = Path(root)
         self._names = Files(self._root).names
         self.missing: dict[str, str] = {}
-        self._before = self._times()
         self._energy_before: dict[str, int] = {}
         self._joules = 0.0
+        psutil.cpu_percent()
 
     def sample(self) -> dict[str, Any]:
         """Utilisation is over the time since the last sample; energy is cumulative from the first."""
+        memory = psutil.virtual_memory()
         return {
-            "utilization_percent": self._utilization(),
-            "mhz": self._mhz(),
+            "utilization_percent": psutil.cpu_percent(),
+            "mhz": _mhz(),
             "temperature_c": self._temperature(),
-            "memory_used_bytes": self._memory_used(),
+            "memory_used_bytes": memory.total - memory.available,
             "load": load_average(),
             "energy_joules": self._energy(),
         }
@@ -49,44 +53,12 @@ class Processor:
         except ValueError:
             return None
 
-    def _times(self) -> tuple[int, int] | None:
-        words = (self._text("proc/stat") or "").split("\n")[0].split()
-        if words[:1] != ["cpu"] or len(words) < 9:
-            return None
-        # Guest time is already counted in user time.
-        numbers = [int(word) for word in words[1:9]]
-        return sum(numbers), numbers[3] + numbers[4]
-
-    def _utilization(self) -> float | None:
-        before, now = self._before, self._times()
-        self._before = now
-        if before is None or now is None or now[0] <= before[0]:
-            return None
-        busy = 1 - (now[1] - before[1]) / (now[0] - before[0])
-        return round(100 * min(max(busy, 0.0), 1.0), 1)
-
-    def _mhz(self) -> float | None:
-        cpus = [name for name in self._names("sys/devices/system/cpu/cpufreq") if name.startswith("policy")]
-        read = [self._number(f"sys/devices/system/cpu/cpufreq/{name}/scaling_cur_freq") for name in cpus]
-        mhz = [khz / 1000 for khz in read if khz]
-        if not mhz:
-            lines = (self._text("proc/cpuinfo") or "").split("\n")
-            mhz = [float(line.split(":")[1]) for line in lines if line.startswith("cpu MHz")]
-        return round(sum(mhz) / len(mhz), 1) if mhz else None
-
     def _temperature(self) -> float | None:
         for name in self._names(_HWMON):
             if self._text(f"{_HWMON}/{name}/name") in _SENSORS:
                 value = self._number(f"{_HWMON}/{name}/temp1_input")
                 return None if value is None else value / 1000
         return None
-
-    def _memory_used(self) -> int | None:
-        fields = dict(
-            line.split(":", 1) for line in (self._text("proc/meminfo") or "").split("\n") if ":" in line
-        )
-        total, free = fields.get("MemTotal"), fields.get("MemAvailable")
-        return (int(total.split()[0]) - int(free.split()[0])) * 1024 if total and free else None
 
     def _energy(self) -> float | None:
         packages = [name for name in self._names(_RAPL) if name.count(":") == 1 and "rapl" in name]
@@ -101,3 +73,10 @@ class Processor:
             self._joules += (value - before + (most or 0)) / 1e6
         self._energy_before = now
         return round(self._joules, 3)
+
+
+def _mhz() -> float | None:
+    with suppress(OSError, NotImplementedError):
+        clock = psutil.cpu_freq()
+        return round(clock.current, 1) if clock and clock.current else None
+    return None

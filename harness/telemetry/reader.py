@@ -42,17 +42,9 @@ _SCALES = {
     "memory_used_bytes": 2.0**20,
     "load": 0.01,
 }
-_CARD_TRACES = (
-    "sm_mhz",
-    "memory_mhz",
-    "temperature_c",
-    "memory_temperature_c",
-    "fan_percent",
-    "power_watts",
-    "utilization_percent",
-    "memory_used_bytes",
+_CARD_TRACES, _CPU_TRACES = (
+    tuple(name for name in model.model_fields if name in _SCALES) for model in (CardTelemetry, CpuTelemetry)
 )
-_CPU_TRACES = ("utilization_percent", "mhz", "temperature_c", "memory_used_bytes", "load")
 
 Sample = dict[str, Any]
 Segments = Sequence[tuple[float, float]]

@@ -5,8 +5,7 @@
 The first line says what is watched; each further line is one sample at `t` seconds after it; the last says
 why it ended and what could not be read. Counters (energy, time limited, memory errors) are cumulative, so
 that any window between two samples can be read. What a driver does not give is null, with the first reason.
-SIGTERM ends it; so does the end of the parent, the stop file, or the given time. Python 3.8 and newer;
-standard library, with nvidia-ml-py or amdsmi where the cards need it.
+SIGTERM ends it; so does the end of the parent, the stop file, or the given time.
 """
 
 from __future__ import annotations
@@ -17,9 +16,12 @@ import os
 import signal
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from types import FrameType
 from typing import IO, Any
+
+import psutil
 
 from harness.gpu import amd, nvidia, nvml
 from harness.telemetry.cpu import Processor
@@ -94,15 +96,9 @@ class Ours:
 
 
 def _line_of(pid: int) -> set[int]:
-    line: set[int] = set()
-    while pid > 0 and pid not in line:
-        line.add(pid)
-        try:
-            stat = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
-            pid = int(stat.rpartition(")")[2].split()[1])
-        except (OSError, ValueError, IndexError):
-            break
-    return line
+    with suppress(psutil.Error):
+        return {pid, *(parent.pid for parent in psutil.Process(pid).parents())}
+    return {pid}
 
 
 class Ending:
@@ -131,16 +127,9 @@ class Ending:
 
 
 def _lives(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        pass
-    try:
-        return ") Z " not in Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
-    except OSError:
-        return True
+    with suppress(psutil.Error):
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    return psutil.pid_exists(pid)
 
 
 def source(kind: str, marks: list[str] | None) -> Any:

@@ -7,8 +7,7 @@ from pathlib import Path
 from random import Random
 
 from harness.data.check import _Stamps
-from harness.engine.base import JobId
-from harness.engine.slurm.scheduler import Slurm
+from harness.engine.slurm.scheduler import JobId, Slurm
 from harness.record import store
 from harness.run import ledger, session
 from harness.run.jobs import submission

@@ -17,7 +17,7 @@ from harness.bundle.archive import TOP
 from harness.bundle.bundle import SUMS, open_bundle
 from harness.errors import UserError
 from harness.pack import unpack
-from harness.pack.write import beside, write
+from harness.pack.contents import beside, write
 from tests.campaign.attack import Attack, Broken
 from tests.campaign.mutation import STRINGS, changed_bytes, changed_json
 from tests.helpers import bundled

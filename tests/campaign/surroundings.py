@@ -16,11 +16,11 @@ from random import Random
 
 from harness.data.catalog import Download
 from harness.data.download import Deadline, download
-from harness.engine.base import Handle, JobId
+from harness.engine.base import Handle
 from harness.engine.build import BuildSettings
 from harness.engine.connection import Connection
 from harness.engine.docker import DockerEngine
-from harness.engine.slurm.scheduler import Slurm
+from harness.engine.slurm.scheduler import JobId, Slurm
 from harness.errors import GpudynoError
 from tests.campaign.attack import Attack, Broken
 from tests.campaign.mutation import STRINGS, changed_bytes, changed_json

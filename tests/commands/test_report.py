@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from commands.report import LONGER_ON_CPU, LONGER_ON_GPU, report_on
+from commands.report import LONGER_ON_CPU, LONGER_ON_GPU, How, report_on
 from harness.plan.plan import names
 from tests.helpers import ROOT
 
@@ -18,7 +18,7 @@ QUICK, DESK = "20261121-38cb4c", "20261121-8a1add"
 def test_a_first_look_names_the_line_whose_figures_may_be_ranked(
     session: str, leads_on: bool, tmp_path: Path
 ):
-    _, written = report_on(ROOT, tmp_path, baseline=None, session=session)
+    _, written = report_on(ROOT, tmp_path, How(session=session))
     text = written.markdown.read_text()
     assert (f"`{LONGER_ON_CPU}`" in text) == leads_on
     assert ("Runs long enough to be ranked" in text) == leads_on

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from commands.site import doctor as site_doctor
-from harness.engine.base import JobId, Scheduler, TaskState
+from harness.engine.slurm.scheduler import JobId, Slurm, TaskState
 from harness.errors import MachineError, NoEngine
 from harness.record import Load
 from harness.run.jobs import node
@@ -63,7 +63,7 @@ class Replayed(FakeScheduler):
 
 
 def told(
-    folder: Path, scheduler: Scheduler, capsys: pytest.CaptureFixture[str], *, site: str = "", **more: str
+    folder: Path, scheduler: Slurm, capsys: pytest.CaptureFixture[str], *, site: str = "", **more: str
 ) -> list[str]:
     """What the doctor prints of a clone whose profile has `site`; it fails where it names a problem."""
     bench = cluster.bench(folder / "clone", scheduler, site=site)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import shutil
 import sys
 from datetime import UTC, datetime
@@ -14,7 +15,7 @@ from harness.engine.venv import VenvEngine
 from harness.image.catalog import load_images
 from harness.machine import Selection
 from harness.plan import plan
-from harness.record import Cpu, Harness, Load, Machine, Session
+from harness.record import Cpu, Harness, Load, Machine, Session, session_id
 from harness.run import ledger, session
 from harness.run.runner import Job
 from harness.run.setting import Setting
@@ -68,7 +69,20 @@ def open_session(root: Path) -> Session:
     trials, blocks = zip(*((item.trial, item.block) for item in planned), strict=True)
     number = ledger.next_number(root / "state", root, MACHINE.id)
     now = datetime.now(UTC)
-    return session.begin(root, loaded, MACHINE, trials, now=now, order_seed=1, number=number, blocks=blocks)
+    new = Session(
+        session=1,
+        id=session_id(now, secrets.token_hex(3)),
+        plan=loaded.name,
+        plan_sha256=loaded.sha256,
+        machine=MACHINE.id,
+        label=MACHINE.label,
+        started_at=now,
+        order_seed=1,
+        trials=trials,
+        blocks=blocks,
+        number=number,
+    )
+    return session.begin(root, new)
 
 
 def bench(root: Path, **settings: Any) -> RunSetup:

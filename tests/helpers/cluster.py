@@ -8,7 +8,7 @@ from pathlib import Path
 
 from commands import cluster
 from commands.site import doctor
-from harness.engine.base import Scheduler
+from harness.engine.slurm.scheduler import Slurm
 from harness.record import Record, store
 from harness.run.jobs import submission as kept
 from harness.settings import Settings
@@ -37,7 +37,7 @@ class Bench:
     """One clone with the plan 'mine', sent to one scheduler."""
 
     root: Path
-    scheduler: Scheduler
+    scheduler: Slurm
 
     def submit(self, python: str = sys.executable, data: str | None = None, **how: object) -> None:
         """`invoke submit --plan mine`"""
@@ -86,9 +86,7 @@ class Bench:
         ]
 
 
-def bench(
-    folder: Path, scheduler: Scheduler, *, site: str = "", at_once: bool = True, **plan: object
-) -> Bench:
+def bench(folder: Path, scheduler: Slurm, *, site: str = "", at_once: bool = True, **plan: object) -> Bench:
     """A clone of stand-in trials; `site` is more of its profile. Without `at_once` jobs go one by one."""
     root = clone.make(folder, **plan)
     (root / "harness").symlink_to(ROOT / "harness")

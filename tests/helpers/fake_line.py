@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from commands import measure
-from commands.report import report_on
+from commands.report import How, report_on
 from harness.engine import access, container
 from harness.engine import choose as engine_choice
 from harness.engine.base import EngineFacts, Exit, Handle
@@ -241,7 +241,7 @@ def run_line(
         patch.setattr(measure, "datetime", clock)
         outcome = measure.run(root, Settings(plan=plan), measure.How())
         assert outcome is not None and outcome.complete
-        _, page = report_on(root, folder / "page", baseline=None, session=None)
+        _, page = report_on(root, folder / "page", How())
     return Ran(
         box=box,
         root=root,

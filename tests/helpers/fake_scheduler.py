@@ -9,8 +9,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from harness.engine.base import JobId, SchedulerState, TaskState, Unread
-from harness.engine.slurm.scheduler import Slurm
+from harness.engine.slurm.scheduler import JobId, SchedulerState, Slurm, TaskState, Unread
 from harness.errors import NoEngine
 from harness.run.jobs import node
 from tests.helpers.fake_workload import measurement

@@ -86,12 +86,12 @@ TARBALL = tarball()
 
 def toy(*urls, body=TARBALL, members=MEMBERS):
     item = Download("toy.tar.gz", "tar", len(body), sha256(body), urls, {path: path for path in CONTENT})
-    return Dataset("toy", "Toy", "none", members, (item,))
+    return Dataset("toy", "none", members, (item,))
 
 
 def fetch(dataset, folder, *, seconds=None, progress=data_download.silent):
     deadline = data_download.Deadline(seconds)
-    return data.fetch_dataset(dataset, folder, progress=progress, deadline=deadline)
+    return data.fetch(dataset, folder, progress=progress, deadline=deadline)
 
 
 def files_in(folder):

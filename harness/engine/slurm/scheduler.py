@@ -8,9 +8,11 @@ import subprocess
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal, NamedTuple
 
-from harness.engine.base import JobId, SchedulerState, Standing, TaskState, Unread
 from harness.errors import NoEngine, UserError
+from harness.files import last_line
+from harness.record import Model
 from harness.record.result import Reason
 
 _ANSWER_SECONDS = 60.0
@@ -67,6 +69,54 @@ _KEPT_VARIABLES = (
 )
 
 
+Standing = Literal["waiting", "running", "ended"]
+
+
+class JobId(NamedTuple):
+    """A job's number, which counts on its own cluster alone."""
+
+    number: int
+    cluster: str | None = None
+    """Null: that of the machine that sends."""
+
+    def __str__(self) -> str:
+        return f"{self.number} on cluster {self.cluster}" if self.cluster else str(self.number)
+
+
+class TaskState(Model):
+    """One job of a batch as its scheduler tells of it. A batch of one job has task 0."""
+
+    job: int
+    cluster: str | None = None
+    task: int
+    name: str
+    """The batch's."""
+    standing: Standing
+    word: str
+    """The scheduler's own, with its reason where it gives one."""
+    cause: Reason | None = None
+    """Why it ended; null where it ended by itself."""
+    restarts: int = 0
+    nodes: str = ""
+
+    @property
+    def id(self) -> JobId:
+        """The job's."""
+        return JobId(self.job, self.cluster)
+
+
+@dataclass(frozen=True, slots=True)
+class SchedulerState:
+    """Why a job ended, and in which words."""
+
+    cause: Reason
+    words: str
+
+
+class Unread(NoEngine):
+    """A job was sent, and which one it is cannot be read of the answer."""
+
+
 @dataclass(frozen=True, slots=True)
 class Slurm:
     """The SLURM whose commands are on PATH."""
@@ -88,7 +138,7 @@ class Slurm:
         """The job's number and cluster; what sbatch refuses is the user's to mend."""
         code, told, error = self._run("sbatch", "--parsable", *_on(",".join(clusters)), str(script))
         if code != 0:
-            why = _last_line(error)
+            why = last_line(error)
             raise UserError(
                 f"sbatch refused '{script.name}': {why}", remedy="change the site profile, or the script"
             )
@@ -151,7 +201,7 @@ class Slurm:
         code, told, error = self._run(*words)
         if code != 0:
             raise NoEngine(
-                f"SLURM does not answer {words[0]}: {_last_line(error)}", remedy="try it again later"
+                f"SLURM does not answer {words[0]}: {last_line(error)}", remedy="try it again later"
             )
         return told
 
@@ -222,8 +272,3 @@ def _accounted(line: str, cluster: str | None) -> tuple[tuple[JobId, int], Sched
 
 def _number(text: str) -> int:
     return int(text) if _NUMBER.fullmatch(text) else 0
-
-
-def _last_line(text: str) -> str:
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return lines[-1][:200] if lines else "it printed nothing"

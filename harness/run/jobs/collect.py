@@ -6,7 +6,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.engine.base import Exit, JobId, Scheduler, SchedulerState
+from harness.engine.base import Exit
+from harness.engine.slurm.scheduler import JobId, SchedulerState, Slurm
 from harness.errors import RecordError
 from harness.record import Record, Session, store
 from harness.record.ledger import parse_ledger
@@ -40,7 +41,7 @@ class Collected:
         return frozenset(place.trial for place in self.places if place.in_flight)
 
 
-def collect(root: Path, submission: Submission, scheduler: Scheduler, answer: Answer, say: Say) -> Collected:
+def collect(root: Path, submission: Submission, scheduler: Slurm, answer: Answer, say: Say) -> Collected:
     """Writes the records of all attempts that are over. It may be called again at any time."""
     jobs = kept.folder(root, submission.id)
     found = places(root, submission, answer)
@@ -67,7 +68,7 @@ def collect(root: Path, submission: Submission, scheduler: Scheduler, answer: An
 
 
 def _accounted(
-    scheduler: Scheduler, over: Sequence[tuple[Place, Attempt]], found: Sequence[Place]
+    scheduler: Slurm, over: Sequence[tuple[Place, Attempt]], found: Sequence[Place]
 ) -> Mapping[tuple[JobId, int], SchedulerState]:
     """What accounting knows of the jobs that their scheduler forgot and that told nothing themselves."""
     silent = [place for place, attempt in over if attempt.code is None]

@@ -12,8 +12,9 @@ from pathlib import Path
 
 from pydantic import AwareDatetime
 
-from harness.engine.base import Exit, JobId, Scheduler, SchedulerState, TaskState
+from harness.engine.base import Exit
 from harness.engine.local import LOG, log_tail
+from harness.engine.slurm.scheduler import JobId, SchedulerState, Slurm, TaskState
 from harness.errors import RecordError
 from harness.record import Model, store
 from harness.run.jobs import submission as kept
@@ -35,7 +36,7 @@ class Answer(Model):
 
 def ask(
     root: Path,
-    scheduler: Scheduler,
+    scheduler: Slurm,
     every_seconds: float,
     clusters: Collection[str | None] = (None,),
     *,
@@ -107,7 +108,8 @@ def places(root: Path, submission: Submission, answer: Answer) -> tuple[Place, .
     jobs = kept.folder(root, submission.id)
     begun = kept.begun(jobs)
     owner = _owners(submission.batches, begun)
-    states = _by_place(answer.states)
+    # Of two jobs of one name the newer one counts.
+    states = {(one.name, one.task): one for one in sorted(answer.states, key=lambda one: one.job)}
     found = []
     for batch in submission.batches:
         for trial in batch.trials:
@@ -127,11 +129,6 @@ def _owners(batches: Iterable[Sent], begun: Mapping[str, Sequence[int]]) -> dict
         for trial, first in zip(batch.trials, batch.attempts, strict=True):
             owners |= {(trial, number): batch.name for number in begun.get(trial, ()) if number >= first}
     return owners
-
-
-def _by_place(states: Iterable[TaskState]) -> dict[tuple[str, int], TaskState]:
-    """By the batch's name and the task. Of two jobs of one name the newer one counts."""
-    return {(state.name, state.task): state for state in sorted(states, key=lambda state: state.job)}
 
 
 def _place(
@@ -206,7 +203,7 @@ def ending(
     jobs: Path,
     attempt: Attempt,
     place: Place,
-    scheduler: Scheduler,
+    scheduler: Slurm,
     accounted: Mapping[tuple[JobId, int], SchedulerState],
 ) -> Exit:
     """How an attempt ended, by what its job wrote, what its scheduler wrote and tells, and its accounting."""

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from harness.engine.base import Exit, JobId, SchedulerState
+from harness.engine.base import Exit
+from harness.engine.slurm.scheduler import JobId, SchedulerState
 from harness.machine import look
 from harness.record import Load
 from harness.run.assemble import Started

@@ -117,23 +117,19 @@ def _devices(
 def own_session(jobs: Path, job: JobSpec, machine: Machine) -> OwnSession:
     """This machine's session of the submission; the first job that begins on it makes it."""
     path = jobs / "machines" / f"{machine.id}.json"
+    clone = jobs.parents[3]
     kept = own_folder(state_folder())
     with _one_at_a_time(kept):
         if not path.is_file():
             now = datetime.now(UTC)
             own = OwnSession(
                 id=session_id(now, secrets.token_hex(3)),
-                number=ledger.next_number(kept, _clone(jobs), machine.id),
+                number=ledger.next_number(kept, clone, machine.id),
                 machine=machine,
                 started_at=now,
             )
             keep(path, own.model_dump_json())
         return OwnSession.parse(path.read_bytes(), path.name)
-
-
-def _clone(jobs: Path) -> Path:
-    """The clone whose state folder holds the submission's."""
-    return jobs.parents[3]
 
 
 @contextmanager

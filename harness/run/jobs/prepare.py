@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 import os
-import secrets
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 
 from harness.data.fetch import Resolved
 from harness.engine import apptainer
-from harness.engine.apptainer import ApptainerEngine
+from harness.engine.apptainer import ApptainerEngine, SiteImage
 from harness.engine.base import Built, Engine
 from harness.engine.build import build_settings
 from harness.engine.choose import venv
 from harness.engine.site import Site
-from harness.engine.slurm.images import SiteImage
 from harness.engine.slurm.script import spread
 from harness.errors import NotBuilt, UserError
 from harness.image.catalog import choose, load_images
 from harness.machine import VISIBILITY, Selection, local_names, look, passed_variables, recorded_variables
 from harness.plan import plan, selection
-from harness.plan.plan import Planned
-from harness.record import Gpu, Machine, Session, TrialSpec, session_id, store
+from harness.record import Gpu, TrialSpec, store
 from harness.record.machine import KINDS
 from harness.run import setup as run_setup
 from harness.run.choice import Chosen
@@ -118,39 +114,15 @@ def of_each_card(chosen: Chosen, cards: int) -> tuple[TrialSpec, ...]:
 
     Trial n of a variant, counted from 1 over all rounds, is that of card (n - 1) modulo the number of cards.
     """
-    first = {item.trial.asked.canonical(): item.trial for item in reversed(_first_repeats(chosen.planned))}
+    on_one = [item.trial for item in chosen.planned if item.trial.asked.variant.gpus == 1]
+    by_repeat = sorted(on_one, key=lambda trial: trial.repeat)
+    first = {trial.asked.canonical(): trial for trial in reversed(by_repeat)}
     rounds = Counter(item.trial.asked.canonical() for item in chosen.planned)
     return tuple(
         TrialSpec.of(trial.asked, number, seed=trial.seed + number - 1, timeout_seconds=trial.timeout_seconds)
         for number in range(1, cards * max(rounds.values(), default=0) + 1)
         for canonical, trial in first.items()
         if number <= cards * rounds[canonical]
-    )
-
-
-def _first_repeats(planned: Iterable[Planned]) -> list[Planned]:
-    return sorted(
-        (item for item in planned if item.trial.asked.variant.gpus == 1), key=lambda item: item.trial.repeat
-    )
-
-
-def whole(setup: RunSetup, chosen: Chosen, trials: Iterable[TrialSpec] | None = None) -> Session:
-    """The plan over all machines, as a submission keeps it."""
-    now = datetime.now(UTC)
-    machine: Machine = setup.machine
-    return Session(
-        session=1,
-        id=session_id(now, secrets.token_hex(3)),
-        plan=setup.plan.name,
-        plan_sha256=setup.plan.sha256,
-        machine=machine.id,
-        label=machine.label,
-        started_at=now,
-        order_seed=chosen.order_seed,
-        trials=tuple(item.trial for item in chosen.planned) if trials is None else tuple(trials),
-        left_out=chosen.left_out,
-        notes=setup.notes,
-        blocks=tuple(item.block for item in chosen.planned) if trials is None else (),
     )
 
 

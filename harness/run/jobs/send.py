@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from harness.engine.base import JobId, Scheduler, Unread
 from harness.engine.container import DeviceRequest
 from harness.engine.site import Site
+from harness.engine.slurm.scheduler import JobId, Slurm, Unread
 from harness.engine.slurm.script import CACHE, ROOT, WORK, Batch, Spread, script, spread
 from harness.errors import NoEngine
 from harness.plan import own_file
@@ -159,9 +159,9 @@ def _is_sweep(trial: TrialSpec, submission: Submission) -> bool:
 
 
 def send(
-    context: SubmitContext, submission: Submission, parts: Sequence[Batch], scheduler: Scheduler, say: Say
+    context: SubmitContext, submission: Submission, parts: Sequence[Batch], scheduler: Slurm, say: Say
 ) -> Submission:
-    """Sends batches one after the other, each written down before; raises as Scheduler.send does."""
+    """Sends batches one after the other, each written down before; raises as Slurm.send does."""
     sent: list[tuple[Batch, str]] = []
     clusters = scheduler.clusters(context.site.lines)
     last = _last_job(context.setting.root, clusters)
@@ -210,7 +210,7 @@ def _last_job(root: Path, clusters: tuple[str, ...]) -> str | None:
     return str(max(live, key=lambda batch: batch.sent_at).job) if live else None
 
 
-def _sent(scheduler: Scheduler, path: Path, note: Sent, say: Say) -> JobId:
+def _sent(scheduler: Slurm, path: Path, note: Sent, say: Say) -> JobId:
     """The job that a script became; one whose number cannot be read is found by its name, now or later."""
     try:
         return scheduler.send(path, note.clusters)

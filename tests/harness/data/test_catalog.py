@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 
 from harness.data.catalog import DATASETS
-from harness.data.check import dataset_named, present
+from harness.data.check import check, dataset_named
 from harness.errors import UserError
 from tests.helpers import ROOT
 from tests.helpers.checks import require
 
 
-def test_an_unknown_data_set_is_refused_with_those_there_are(tmp_path):
+def test_an_unknown_data_set_is_refused_with_those_there_are():
     with pytest.raises(UserError, match="no data set is called 'imagenet'; take one of cifar-100, "):
-        present("imagenet", tmp_path)
+        dataset_named("imagenet")
 
 
 def test_the_table_and_the_workloads_agree_on_every_hash(monkeypatch):
@@ -67,5 +67,5 @@ def test_the_slow_host_of_cifar_is_asked_last():
 def test_the_real_data_is_accepted(name):
     folder = os.environ.get("GPUDYNO_TEST_DATA", "")
     require("data", bool(folder) and Path(folder).is_dir(), "GPUDYNO_TEST_DATA names no folder")
-    found = present(name, Path(folder))
+    found = check(dataset_named(name), Path(folder))
     assert (found.state, found.why) == ("complete", None)

@@ -187,13 +187,13 @@ def test_part_of_the_real_set_is_not_taken_for_the_whole():
 )
 def test_the_verb_says_what_it_needs(name: str, source: str, words: str):
     with pytest.raises(UserError, match=words):
-        measure.prepared_data(ROOT, name, source)
+        measure.one_data_set(ROOT, name, source)
 
 
 def test_the_verb_says_what_it_made(source: Path, tmp_path: Path, monkeypatch, capsys):
     monkeypatch.setenv("GPUDYNO_CACHE", str(tmp_path))
     monkeypatch.setattr(chest_xray, "WHOLE", IMAGES)
-    measure.prepared_data(ROOT, "chestxray", str(source))
+    measure.one_data_set(ROOT, "chestxray", str(source))
     said = capsys.readouterr().out
     assert "train: 7 patients, 14 images" in said
     assert "chestxray: complete in " in said

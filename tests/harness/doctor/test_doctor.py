@@ -18,11 +18,10 @@ from harness.doctor.surroundings import (
     Node,
     Surroundings,
     card_access,
-    disk,
     reach,
 )
 from harness.engine.base import EngineFacts
-from harness.files import Files
+from harness.files import Files, free_bytes
 from harness.gpu import nvidia
 from harness.machine import fingerprint, load, select
 from harness.record import Cpu, Gpu, Load, Machine
@@ -265,7 +264,7 @@ def test_device_files_are_read_from_the_system(tmp_path):
 
 
 def test_a_disk_is_measured_where_the_folder_will_lie(tmp_path):
-    free = disk("x", tmp_path / "not" / "yet").free_bytes
+    free = free_bytes(tmp_path / "not" / "yet")
     assert free == pytest.approx(shutil.disk_usage(tmp_path).free, abs=GIB)
 
 
@@ -283,7 +282,7 @@ def test_this_machine_is_examined_without_an_error(tmp_path, monkeypatch):
     machine = fingerprint()
     given = Surroundings(
         machine, select(machine, None), load(), None,
-        access=card_access(), disks=(disk("results", tmp_path),),
+        access=card_access(), disks=(Disk("results", free_bytes(tmp_path)),),
     )  # fmt: skip
     assert any(line.startswith("ok      device") for line in lines(examine(given)))
 

@@ -10,6 +10,7 @@ import pytest
 from harness.errors import PlanError, UserError
 from harness.image.catalog import load_images
 from harness.image.spec import BuildSpec, docker_build_argv, spec
+from harness.record import canonical_json
 from tests.helpers import ROOT
 from tests.helpers.checks import golden
 from tests.helpers.images import IMAGES, NAMES, change
@@ -124,7 +125,7 @@ def test_a_substituted_base_has_no_digest_and_says_so():
 
 def test_an_image_knows_its_own_lock_and_base():
     what = spec(IMAGES.image("cpu"), root=ROOT, revision=None)
-    known = what.environment_json()
+    known = canonical_json(what.identity())
     assert f'"lock_sha256":"{what.lock_sha256}"' in known
     assert f'"base":"debian:bookworm-slim","base_digest":"{IMAGES.image("cpu").base_digest}"' in known
     assert "https://" not in known

@@ -14,8 +14,7 @@ import pytest
 
 from harness.data.check import sha256_of
 from harness.errors import UserError
-from harness.pack.contents import UNPACK
-from harness.pack.write import SUMS, beside, write
+from harness.pack.contents import SUMS, UNPACK, beside, write
 from tests.helpers.checks import require
 
 TOP = "gpudyno-mine"

@@ -7,8 +7,7 @@ from dataclasses import replace
 
 from harness.data.download import silent
 from harness.run import runner
-from harness.run.data import trial_data
-from harness.run.setup import resolve_data
+from harness.run.setup import resolve_data, trial_data
 from harness.summary import contradictions
 from tests.helpers import ROOT, clone
 from tests.helpers.programs import TRAINS, clone_with, fields, repository

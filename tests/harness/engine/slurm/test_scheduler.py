@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.engine.base import JobId
-from harness.engine.base import SchedulerState as State
-from harness.engine.slurm.scheduler import Slurm
+from harness.engine.slurm.scheduler import JobId, Slurm
+from harness.engine.slurm.scheduler import SchedulerState as State
 from harness.errors import NoEngine, UserError
 
 

@@ -122,7 +122,7 @@ def _say_packed(out: Path, analysis: Analysis, manifest: Manifest, how: Packing,
     if analysis.clause is None:
         print("no acceptance clause: no work of the leading session has two valid runs")
     else:
-        print(render.clause(analysis.clause, f"invoke accept {out.name}"))
+        print(render.clause(analysis, f"invoke accept {out.name}"))
 
 
 def _account_lines(analysis: Analysis) -> Iterator[str]:

@@ -1,0 +1,28 @@
+"""What a delivered machine must reach, and how many of sound ones do not by their unit alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from report.analysis import Analysis
+from report.buying.clause import Clause
+from report.buying.shortfall import Shortfall, shortfalls
+from report.compare.spread import UnitSpread
+
+
+@dataclass(frozen=True, slots=True)
+class Acceptance:
+    """The clause, and how far units of the ordered card lie apart."""
+
+    rule: Clause
+    spread: UnitSpread
+    shortfalls: tuple[Shortfall, ...]
+
+
+def view(analysis: Analysis) -> Acceptance | None:
+    """Null where the leading session supports no clause."""
+    rule = analysis.clause
+    if rule is None:
+        return None
+    spread = analysis.spreads.of(rule.demands[0].card)
+    return Acceptance(rule, spread, shortfalls(spread, rule.margin))

@@ -249,6 +249,7 @@ def quote(to: str = "purchase.toml", yes: bool = False) -> None:
         "verify": "check this bundle instead: every byte, record and figure of its page, from raw samples",
         "signers": "with --verify: OpenSSH's file of allowed signers",
         "challenge": "with --verify: make the answers to this text again; by itself: print a new one",
+        "order": "a PDF to print, by Chromium: page one; then clause, hash, and --challenge or a new text",
     },
     optional=["challenge"],
 )
@@ -262,15 +263,15 @@ def bundle(
     verify: str = "",
     signers: str = "",
     challenge: str = "",
+    order: str = "",
 ) -> None:
     """Pack records, locks, claims, plans and page into one archive with a clause, or check one."""
     from commands import offer
 
-    if verify or challenge:
-        offer.check(ROOT, verify, Path(signers) if signers else None, challenge)
-        return
-    path, key = (Path(given) if given else None for given in (out, sign))
-    offer.pack(ROOT, offer.Packing(path, session or None, settings.baseline, margin, key, with_prices))
+    path, key, known, sheets = (Path(given) if given else None for given in (out, sign, signers, order))
+    how = offer.Packing(path, session or None, settings.baseline, margin, key, with_prices, sheets, challenge)
+    checks = verify or (challenge and not sheets)
+    offer.check(ROOT, verify, known, challenge, sheets) if checks else offer.pack(ROOT, how)
 
 
 @line.verb(

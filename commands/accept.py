@@ -43,7 +43,7 @@ def accept(root: Path, settings: Settings, path: Path, records: str | None) -> N
                 remedy=WHOLE_PLAN,
             )
         ordered = [trial.record for trial in order.own]
-        print(clause(order.clause, f"invoke accept {path.name}"))
+        print(clause(order, f"invoke accept {path.name}"))
         if records is None:
             records = _measured(root, settings, order, ordered[0], manifest.sessions)
         _answer(root, records, order, ordered)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,6 +16,7 @@ from typing import Any
 
 from harness.bundle import archive, bundle, challenge
 from harness.bundle.bundle import Manifest, Opened
+from harness.data.check import sha256_of
 from harness.engine.venv import VenvEngine
 from harness.errors import GateError, GpudynoError, UserError
 from harness.image.catalog import load_images
@@ -24,7 +26,9 @@ from report import text
 from report.analysis import METHODS, Analysis, Question, analyse, evidence_in
 from report.buying.clause import MARGIN
 from report.page import remake, render
-from report.page.build import write
+from report.page.build import order_of, write
+from report.page.parts import acceptance
+from report.page.pdf import write as write_pdf
 from report.trials.account import Account
 
 PURCHASE = "purchase.toml"
@@ -42,6 +46,10 @@ class Packing:
     key: Path | None = None
     with_prices: bool = False
     """Whether purchase.toml is packed, with the buyer's prices and limits, which the page then shows."""
+    sheets: Path | None = None
+    """Where to print the order as a PDF."""
+    challenge: str | bool = ""
+    """The text that is put into the order; a new one where none is given."""
 
 
 def pack(root: Path, how: Packing) -> Path:
@@ -85,7 +93,35 @@ def pack(root: Path, how: Packing) -> Path:
         out.parent.mkdir(parents=True, exist_ok=True)
         bundle.write(folder, manifest, out, key=how.key)
         _say_packed(out, analysis, manifest, how, prices=here.evidence.purchase is not None)
+    if how.sheets is not None:
+        print_order(out, how.sheets, how.challenge)
     return out
+
+
+def print_order(path: Path, target: Path, nonce: str | bool) -> None:
+    """Prints what an order quotes of a bundle: page one; below it clause, hash of the file and challenge.
+
+    Raises GateError for a bundle that is not as it was packed, UserError where it has no clause.
+    """
+    asked = nonce if isinstance(nonce, str) and nonce else challenge.new()
+    challenge.refuse_malformed(asked)
+    if target.suffix != ".pdf":
+        raise UserError(f"'{target}' is no name of a PDF", remedy="let it end in .pdf")
+    with intact(path) as opened, TemporaryDirectory() as folder:
+        assert opened.manifest is not None
+        analysis = analysis_of(opened, opened.manifest)
+        clause, session = acceptance.view(analysis), analysis.leading_session
+        if clause is None or session is None:
+            raise UserError(
+                f"'{path.name}' holds no work with two valid runs, so no clause for an order",
+                remedy="ask for a longer session",
+            )
+        order = acceptance.Order(clause, path.name, sha256_of(path), asked, session.plan)
+        page = Path(folder) / "order.html"
+        page.write_text(render.render(order_of(analysis, order)).html, encoding="utf-8")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        write_pdf(page, target, root=os.geteuid() == 0)
+    print(f"order: {target}, with the challenge '{asked}'")
 
 
 def _question(manifest: Manifest) -> Question:
@@ -122,7 +158,7 @@ def _say_packed(out: Path, analysis: Analysis, manifest: Manifest, how: Packing,
     if analysis.clause is None:
         print("no acceptance clause: no work of the leading session has two valid runs")
     else:
-        print(render.clause(analysis.clause, f"invoke accept {out.name}"))
+        print(render.clause(analysis, f"invoke accept {out.name}"))
 
 
 def _account_lines(analysis: Analysis) -> Iterator[str]:
@@ -167,9 +203,15 @@ def intact(path: Path) -> Iterator[Opened]:
         yield opened
 
 
-def check(root: Path, path: str, signers: Path | None, nonce: str | bool) -> None:
-    """Verifies a bundle, with the answers to a challenge; by itself a challenge without a text is made."""
-    if path and not isinstance(nonce, bool):
+def check(root: Path, path: str, signers: Path | None, nonce: str | bool, sheets: Path | None = None) -> None:
+    """Verifies a bundle, with the answers to a challenge; by itself a challenge without a text is made.
+
+    With `sheets` the challenge is that of the order, which is printed there.
+    """
+    if path and sheets is not None:
+        verify(Path(path), signers, root)
+        print_order(Path(path), sheets, nonce)
+    elif path and not isinstance(nonce, bool):
         verify(Path(path), signers, root, nonce)
     elif nonce is True and not path:
         print(challenge.new())

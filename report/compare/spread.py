@@ -49,7 +49,13 @@ class UnitSpread:
         """How it is known."""
         if self.measured:
             return f"measured on {self.units} units"
-        return f"standard deviation {cv_words(self.cv)} {'given' if self.given else 'assumed'}"
+        return f"standard deviation {self.brief}"
+
+    @property
+    def brief(self) -> str:
+        """The CV and where it is from."""
+        source = "measured" if self.measured else "given" if self.given else "assumed"
+        return f"{cv_words(self.cv)} {source}"
 
 
 def cv_words(cv: float) -> str:

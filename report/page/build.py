@@ -10,8 +10,9 @@ from report.analysis import Analysis, Question, analyse, evidence_in
 from report.page.one.page_one import page_one
 from report.page.page import Page, Part
 from report.page.parts import PARTS
+from report.page.parts.acceptance import Order
 from report.page.render import render
-from report.page.systems import systems_of
+from report.page.systems import Systems, systems_of
 from report.trials.table import write_csv
 
 
@@ -61,10 +62,20 @@ def write(
 
 
 def page_of(analysis: Analysis) -> Page:
-    """Page one, and each part below it that has something to say; chips lead to what is there."""
+    """Page one, and each part below it that has something to say."""
     systems = systems_of(analysis)
     views = ((name, title, view(analysis, systems)) for name, title, view in PARTS)
     parts = tuple(Part(name, title, view) for name, title, view in views if view is not None)
+    return _page(analysis, systems, parts)
+
+
+def order_of(analysis: Analysis, order: Order) -> Page:
+    """Page one, and on the sheet after it what is ordered by it."""
+    return _page(analysis, systems_of(analysis), (Part("order", "Order", order),))
+
+
+def _page(analysis: Analysis, systems: Systems, parts: tuple[Part, ...]) -> Page:
+    """With chips that lead to what is there."""
     there = {part.name for part in parts}
     one = page_one(analysis, systems)
     chips = (chip if chip.anchor in there else replace(chip, anchor="") for chip in one.chips)

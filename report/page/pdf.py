@@ -32,7 +32,7 @@ def browser(find: Callable[[str], str | None] = shutil.which) -> str:
             return path
     raise MachineError(
         f"a PDF needs Chromium, and none of {', '.join(BROWSERS)} is on the PATH",
-        remedy="install it (Debian: `apt install chromium`), or print report/out/index.html from any browser",
+        remedy="install it (Debian: `apt install chromium`), or print the page's index.html from any browser",
     )
 
 
@@ -60,5 +60,5 @@ def write(page: Path, target: Path, *, root: bool = False) -> Path:
 
 def _failed(why: str) -> GpudynoError:
     return GpudynoError(
-        f"Chromium printed no PDF ({why})", remedy="print report/out/index.html from any browser"
+        f"Chromium printed no PDF ({why})", remedy="print the page's index.html from any browser"
     )

@@ -14,13 +14,13 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from report import text
-from report.buying.clause import Clause
+from report.analysis import Analysis
 from report.charts.drawing import as_png, draw, undrawn
 from report.charts.style import DARK
 from report.page.filters import FILTERS, inert
 from report.page.names import setting
 from report.page.page import Page
-from report.page.parts import ran, workloads
+from report.page.parts import acceptance, ran, workloads
 from report.page.values import Picture
 
 SCRIPTS = ("page.js",)
@@ -121,12 +121,12 @@ def comment(page: Page | None, problems: Sequence[str] = ()) -> str:
     return written if len(written) <= MOST_CHARACTERS else f"{written[:MOST_CHARACTERS]}\n\n… cut here"
 
 
-def clause(rule: Clause, command: str) -> str:
+def clause(order: Analysis, command: str) -> str:
     """What a delivered machine must reach, as the terminal shows it: the page's own table and words.
 
     `command` is what answers on that machine.
     """
-    written = _markdown("clause.md", lambda *_: Markup(""), str, view=rule, command=command)
+    written = _markdown("clause.md", lambda *_: Markup(""), str, view=acceptance.view(order), command=command)
     return re.sub(r"\n{2,}", "\n", written).replace("**", "").strip()
 
 

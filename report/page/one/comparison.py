@@ -11,6 +11,7 @@ from harness.summary.bound import speedup_limit
 from report.analysis import Analysis
 from report.buying.costs import Costs
 from report.buying.purchase import Use
+from report.buying.shortfall import shortfalls
 from report.compare.cells import Cell, Ratio, TimeBreakdown, time_breakdown
 from report.compare.pairs import Benchmark, Expectation, SpeedRange
 from report.page.names import work
@@ -74,7 +75,7 @@ def comparison(analysis: Analysis, systems: Systems) -> Comparison:
     pair = systems.of(expectation.slow), systems.of(expectation.fast)
     works = expectation.benchmarks[:MOST_WORKS]
     facts = [
-        *_money(analysis.costs if analysis.evidence.purchase else None, pair),
+        *_money(analysis, pair),
         *_speed(analysis, expectation, works, pair),
         *_limits(analysis, works, pair),
     ]
@@ -136,7 +137,8 @@ def _inverse(ratio: Ratio) -> Ratio:
 # Money
 
 
-def _money(costs: Costs | None, pair: tuple[System, System]) -> Iterator[Fact]:
+def _money(analysis: Analysis, pair: tuple[System, System]) -> Iterator[Fact]:
+    costs = analysis.costs
     if costs is None or costs.answer is None or costs.inputs.purchase is None:
         return
     places = [_place_of(costs, system) for system in pair]
@@ -166,6 +168,15 @@ def _money(costs: Costs | None, pair: tuple[System, System]) -> Iterator[Fact]:
     ]
     if any(turning):
         yield Fact("money", "turning-price", tuple(turning))
+    yield _misses(analysis, pair)
+
+
+def _misses(analysis: Analysis, pair: tuple[System, System]) -> Fact:
+    """How many machines of an order miss their figure by their unit alone."""
+    margin, spreads = analysis.question.margin, [analysis.spreads.of(system.card) for system in pair]
+    units = [(spread, shortfalls(spread, margin)) for spread in spreads]
+    cells = tuple(Quantity(most.expected, "") for _, (*_, most) in units)
+    return Fact("money", "misses", cells, data={"margin": margin, "units": units})
 
 
 def _place_of(costs: Costs, system: System) -> int | None:

@@ -6,7 +6,17 @@ from collections.abc import Callable
 from typing import Any
 
 from report.analysis import Analysis
-from report.page.parts import costs, expected, limits, pairs, published, ran, uncertainty, workloads
+from report.page.parts import (
+    acceptance,
+    costs,
+    expected,
+    limits,
+    pairs,
+    published,
+    ran,
+    uncertainty,
+    workloads,
+)
 from report.page.systems import Systems
 
 PARTS: tuple[tuple[str, str, Callable[[Analysis, Systems], Any]], ...] = (
@@ -16,7 +26,7 @@ PARTS: tuple[tuple[str, str, Callable[[Analysis, Systems], Any]], ...] = (
     ("limits", "What limits the speed", limits.view),
     ("costs", "Costs", costs.view),
     ("expected", "What to expect", expected.view),
-    ("acceptance", "Acceptance", lambda analysis, systems: analysis.clause),
+    ("acceptance", "Acceptance", lambda analysis, systems: acceptance.view(analysis)),
     ("uncertainty", "How sure", uncertainty.view),
     ("ran", "What ran", ran.view),
 )

@@ -16,7 +16,7 @@ from harness.record.store import read_all
 from harness.run.runner import Outcome
 from harness.settings import Settings
 from report import text
-from report.analysis import Question, analyse, evidence_in
+from report.analysis import Analysis, Question, analyse, evidence_in
 from report.buying import clause
 from report.buying.clause import Clause, Demand
 from report.buying.delivery import judge, unanswered
@@ -28,10 +28,14 @@ from tests.helpers import records_builder as build
 DELIVERED = "20260310-dddddd"
 
 
-def cells_in(folder: Path, session: str) -> tuple[Cell, ...]:
-    """The cells of one session, from raw samples."""
+def analysis_of(folder: Path, session: str = bundled.LEAD) -> Analysis:
+    """What leads with one session, from raw samples."""
     question = Question(datetime(2026, 12, 1, tzinfo=UTC), session=session)
-    return analyse(evidence_in(folder, purchase=False), question).own_cells
+    return analyse(evidence_in(folder, purchase=False), question)
+
+
+def cells_in(folder: Path, session: str) -> tuple[Cell, ...]:
+    return analysis_of(folder, session).own_cells
 
 
 def clause_of(folder: Path, session: str = bundled.LEAD, **more: Any) -> Clause:
@@ -46,12 +50,14 @@ def demand(tmp_path) -> Demand:
 
 
 def test_the_clause_asks_for_the_ordered_mean_less_five_percent_by_as_many_runs(tmp_path):
-    found = clause_of(bundled.write(tmp_path, bundled.one_card()))
+    order = analysis_of(bundled.write(tmp_path, bundled.one_card()))
+    found = order.clause
+    assert found is not None
     (demand,) = found.demands
     assert (found.margin, demand.runs, demand.planned, found.disturbed) == (0.05, 3, 3, 0)
     assert demand.figure.low < demand.figure.estimate < demand.figure.high
     assert (found.unproven, found.few_blocks) == (True, True)
-    said = render.clause(found, "invoke accept mine.tar.gz")
+    said = render.clause(order, "invoke accept mine.tar.gz")
     assert "invoke accept mine.tar.gz" in said
     assert f" {text.rounded(demand.figure.estimate * 0.95, 3)}\N{NO-BREAK SPACE}" in said
 

@@ -88,6 +88,7 @@ def test_a_buyer_sees_money_speed_and_limits_of_both_offers():
         found["cost-shared"].cells[1].value / found["cost-shared"].cells[0].value
     )
     assert found["failed"].data == (7, 6)
+    assert [round(cell.value, 2) for cell in found["misses"].cells] == [7.25, 7.25]
 
 
 def test_less_money_and_more_speed_point_to_the_same_side():

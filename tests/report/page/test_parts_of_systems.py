@@ -16,10 +16,11 @@ from harness.record.published.claims import ClaimSet
 from harness.record.store import Results, Stored
 from report.analysis import Analysis, Evidence, Question, analyse, evidence_in
 from report.buying.purchase import Purchase, parse_purchase
+from report.buying.shortfall import shortfalls
 from report.compare.ranking import standings
 from report.page.build import page_of
 from report.page.filters import figure
-from report.page.parts import costs, limits, pairs, ran, uncertainty
+from report.page.parts import acceptance, costs, limits, pairs, ran, uncertainty
 from report.page.render import render
 from report.page.systems import systems_of
 from tests.helpers import bundled
@@ -176,6 +177,14 @@ def test_each_ordered_speed_is_accepted_from_95_percent_of_its_mean_on():
         least = figure(0.95 * demand.figure.estimate, f"{demand.unit}s/s")
         assert any(demand.what in line and least in line for line in page.splitlines())
     assert (found.clause.unproven, found.clause.few_blocks) == (False, True)
+
+
+@pytest.mark.parametrize(("units", "measured"), [(2, False), (5, True)])
+def test_the_units_on_record_say_how_many_sound_machines_miss_the_clause_from_three_on(units, measured):
+    found = acceptance.view(of(fleet(units, cards_per_machine=1)))
+    assert found is not None
+    assert (found.spread.measured, found.spread.units) == (measured, units)
+    assert found.shortfalls == shortfalls(found.spread, found.rule.margin)
 
 
 def test_doubts_stand_from_the_widest_on_and_invalid_runs_with_their_cause():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from harness.record import Machine, Record
@@ -32,19 +33,33 @@ _CARD = frozenset(
 """What makes another card, or the same one set otherwise; clocks of the moment and firmware do not."""
 
 
-def other_machine(ordered: Machine, delivered: Machine, *, device: str) -> tuple[str, ...]:
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One thing that is not as it was, with both values as they are shown."""
+
+    what: str
+    before: str
+    now: str
+
+
+def difference(field: str, before: Any, now: Any) -> Difference:
+    """Of a field of a machine."""
+    return Difference(_called(field), _shown(before, field), _shown(now, field))
+
+
+def other_machine(ordered: Machine, delivered: Machine, *, device: str) -> tuple[Difference, ...]:
     """Each field in which another machine was delivered; what either side does not know is no difference.
 
     `device` is what trials run on: on a `cpu`, cards do not count.
     """
     return tuple(
-        f"{_called(field)}: ordered {_shown(before, field)}, delivered {_shown(after, field)}"
+        difference(field, before, after)
         for field, before, after in differing_fields(ordered, delivered)
-        if _matters(field, device) and _differs(field, before, after)
+        if _matters(field, device) and differs(field, before, after)
     )
 
 
-def other_software(ordered: Record, delivered: Record) -> tuple[str, ...]:
+def other_software(ordered: Record, delivered: Record) -> tuple[Difference, ...]:
     """Each part of the software stack, and each variable passed into it, that is not as it was."""
     pairs: list[tuple[str, Any, Any]] = []
     before, after = ordered.environment, delivered.environment
@@ -54,15 +69,15 @@ def other_software(ordered: Record, delivered: Record) -> tuple[str, ...]:
         pairs += _both("", ordered.measurement.versions, delivered.measurement.versions)
     pairs += _both("the variable ", before.passed_variables, after.passed_variables)
     return tuple(
-        f"{name}: ordered {_shown(ordered_value)}, delivered {_shown(delivered_value)}"
+        Difference(name, _shown(ordered_value), _shown(delivered_value))
         for name, ordered_value, delivered_value in pairs
         if ordered_value != delivered_value
     )
 
 
-def not_as_ordered(ordered: Sequence[Record], delivered: Sequence[Record]) -> tuple[str, ...]:
+def not_as_ordered(ordered: Sequence[Record], delivered: Sequence[Record]) -> tuple[Difference, ...]:
     """Every field in which a delivered trial's machine or software is another, each once."""
-    first, seen = ordered[0], dict[str, None]()
+    first, seen = ordered[0], dict[Difference, None]()
     machines: dict[str, Machine] = {record.machine.canonical(): record.machine for record in delivered}
     for machine in machines.values():
         seen |= dict.fromkeys(other_machine(first.machine, machine, device=first.trial.asked.device))
@@ -98,7 +113,8 @@ def _matters(field: str, device: str) -> bool:
     return field in _HOST
 
 
-def _differs(field: str, ordered: Any, delivered: Any) -> bool:
+def differs(field: str, ordered: Any, delivered: Any) -> bool:
+    """Whether a field is another by more than what firmware, drivers and rounding change by themselves."""
     if ordered is None or delivered is None:
         return False
     if field.endswith("memory_bytes") or field == "memory_limit_bytes":

@@ -6,6 +6,7 @@ import csv
 import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import combinations
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -120,6 +121,35 @@ def figures_of(rows: Iterable[Row]) -> pd.DataFrame:
     return found.groupby(keys, sort=True, as_index=False).agg(
         log_speed=("log_speed", "median"), rows=("log_speed", "size")
     )
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseSpread:
+    """How far another release of the same software moved a card's figure, as a share: by more than this …"""
+
+    pairs: int
+    half: float
+    """… in one of two pairs,"""
+    tenth: float
+    """… and in one of ten."""
+
+
+def release_spread(rows: Iterable[Row]) -> ReleaseSpread | None:
+    """Over the pairs of figures of one task and card whose software differs in its numbers alone."""
+    listed = list(rows)
+    if not listed:
+        return None
+    figures = figures_of(listed)
+    figures["release"] = figures.software.str.replace(r"[\d.]+(?:dev\d*)?", "", regex=True)
+    apart = [
+        abs(one - other)
+        for _, alike in figures.groupby(["task", "card", "release"])
+        for one, other in combinations(alike.log_speed, 2)
+    ]
+    if not apart:
+        return None
+    half, tenth = (float(np.expm1(np.quantile(apart, level))) for level in (0.5, 0.9))
+    return ReleaseSpread(len(apart), half, tenth)
 
 
 def fingerprint(rows: Iterable[Row], specs: Mapping[str, Specs]) -> str:

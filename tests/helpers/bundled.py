@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import shutil
 from collections.abc import Sequence
+from datetime import timedelta
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -45,7 +46,7 @@ def session_of(records: Sequence[Record], plan_sha256: str) -> Session:
         plan_sha256=plan_sha256,
         machine=first.machine.id,
         label=first.machine.label,
-        started_at=build.STARTED,
+        started_at=first.started_at - timedelta(minutes=first.order),
         order_seed=1,
         trials=tuple({record.trial.id: record.trial for record in records}.values()),
     )

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Sequence
+import glob
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -61,8 +61,8 @@ def _measured(root: Path, settings: Settings, path: Path, ordered: Analysis, ord
     """
     session, first, here = ordered.leading_session, order.records[0], fingerprint()
     assert session is not None
-    known = _visits(analyse(_on_record(root, path), Question(datetime.now(UTC))))
-    accepted = life.was_accepted(order, known, life.units_here(here))
+    known = analyse(_on_record(root, path), Question(datetime.now(UTC))).trials
+    accepted = life.was_accepted(order, life.visits(known), here)
     if not accepted:
         _refuse_other(other_machine(first.machine, here, device=first.trial.asked.device))
     if plan.load(root, session.plan).sha256 != session.plan_sha256:
@@ -94,7 +94,7 @@ def _refuse_other(found: Sequence[Difference]) -> None:
 
 def _answer(root: Path, path: Path, session: str, order: Order) -> None:
     delivered = analyse(_on_record(root, path), Question(datetime.now(UTC), session=session))
-    since = life.life(order, _visits(delivered), session)
+    since = life.life(order, life.visits(delivered.trials), session)
     if since is not None:
         _answer_of(since, root, path, session)
         return
@@ -120,7 +120,9 @@ def _answer_of(since: Life, root: Path, path: Path, session: str) -> None:
     for line in disturbed(since.visits[-1].records):
         print(line)
     _keep(root, path, session, drawn)
-    _refuse_missed(since.answer, "NOT KEPT: {} of {} figures fell too far since the machine was accepted")
+    _refuse_missed(
+        since.results[-1], "NOT KEPT: {} of {} figures fell too far since the machine was accepted"
+    )
     print("KEPT")
 
 
@@ -132,52 +134,38 @@ def _refuse_missed(findings: Sequence[DemandResult], failed: str) -> None:
         raise UserError(f"{finding.demand.what}: {finding.why}, so there is no answer", remedy=WHOLE_PLAN)
 
 
-def _visits(analysis: Analysis) -> list[life.Visit]:
-    return life.visits(analysis.trials, analysis.cells)
-
-
-def _stem(path: Path) -> str:
-    return path.name.removesuffix(".tar.gz")
-
-
-def _kept_beside(path: Path) -> Iterator[Path]:
-    """The acceptance of an order's bundle and the sessions since, as an earlier answer left them there."""
-    name = re.compile(re.escape(_stem(path)) + r"-\d{8}-[0-9a-f]{6}\.tar\.gz")
-    return (one for one in sorted(path.absolute().parent.iterdir()) if name.fullmatch(one.name))
+def _beside(path: Path, session: str) -> Path:
+    """Where a session is kept: in the folder of the order's bundle."""
+    return path.absolute().with_name(f"{path.name.removesuffix('.tar.gz')}-{session}.tar.gz")
 
 
 def _on_record(root: Path, path: Path) -> Evidence:
-    """What this clone measured, and what is kept beside the order's bundle."""
-    found = evidence_in(root, purchase=False)
-    for kept in _kept_beside(path):
+    """What this clone measured, and the sessions that earlier answers kept beside the order's bundle."""
+    here = evidence_in(root, purchase=False)
+    found = here.results
+    pattern = _beside(Path(glob.escape(path.name)), "????????-??????").name
+    for kept in sorted(path.absolute().parent.glob(pattern)):
         with intact(kept) as opened:
             there = evidence_in(opened.folder, purchase=False).results
-        results = found.results
-        known = {session.id for session in results.sessions}
+        known = {session.id for session in found.sessions}
         records = (stored for stored in there.records if stored.record.session not in known)
         sessions = (session for session in there.sessions if session.id not in known)
-        more = replace(
-            results,
-            records=(*results.records, *records),
-            sessions=(*results.sessions, *sessions),
-        )
-        found = replace(found, results=more)
-    return found
+        found = replace(found, records=(*found.records, *records), sessions=(*found.sessions, *sessions))
+    return replace(here, results=found)
 
 
 def _keep(root: Path, path: Path, session: str, drawn: bytes = b"") -> None:
     """Packs a session beside the order's bundle, with the picture of all; what cannot be kept is told."""
-    kept = path.absolute().with_name(f"{_stem(path)}-{session}.tar.gz")
+    kept, picture = _beside(path, session), _beside(path, "life").with_suffix("").with_suffix(".svg")
     try:
         if not kept.exists():
             pack(root, Packing(out=kept, session=session, quiet=True))
-        print(f"\nKeep these files beside each other: {path.name}, {kept.name}")
+        print(f"\nKeep them beside each other: {path.name}, {kept.name}")
         if drawn:
-            picture = kept.with_name(f"{_stem(path)}-life.svg")
             picture.write_bytes(drawn)
             print(f"picture: {picture}")
     except (OSError, GpudynoError) as error:
-        print(f"\nNot kept beside {path.name}: {error}; `invoke bundle --session {session}` packs it")
+        print(f"\nNot kept beside {path.name} ({error}): `invoke bundle --session {session}` packs it")
 
 
 def _sentence(finding: DemandResult) -> str:

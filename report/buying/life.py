@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 from itertools import pairwise
 from statistics import fmean
 
@@ -14,68 +15,12 @@ from report.buying.changes import changes
 from report.buying.clause import KEPT, Clause, clause
 from report.buying.delivery import DemandResult, judge
 from report.buying.machine import Difference, not_as_ordered
-from report.compare.cells import Cell
+from report.compare.cells import Cell, cells_of
 from report.trials.key import grouped_by
 from report.trials.trial import TrialResult
 
 Units = frozenset[str]
 """The UUIDs of cards as hashes; of a processor, its machine's id."""
-
-
-@dataclass(frozen=True, slots=True)
-class Visit:
-    """One session on the machine's units."""
-
-    session: str
-    units: Units
-    trials: tuple[TrialResult, ...]
-    cells: tuple[Cell, ...]
-
-    @property
-    def started_at(self) -> datetime:
-        return self.trials[0].started_at
-
-    @property
-    def records(self) -> list[Record]:
-        return [trial.record for trial in self.trials]
-
-    def held_to(self, rule: Clause) -> tuple[DemandResult, ...]:
-        """What it reached of a clause."""
-        return judge(rule, self.cells, [trial for trial in self.trials if trial.failure is not None])
-
-
-@dataclass(frozen=True, slots=True)
-class StackWorth:
-    """How much another stack changed the figures of other units on record that had both, now ÷ then."""
-
-    units: int
-    low: float
-    mean: float
-    high: float
-
-
-@dataclass(frozen=True, slots=True)
-class Life:
-    """The acceptance and each session since: the last one is what is asked about."""
-
-    visits: tuple[Visit, ...]
-    results: tuple[tuple[DemandResult, ...], ...]
-    """Of each visit after the first, in the demands of the acceptance."""
-    rule: Clause
-    """The figures of the acceptance, and how much of each must be kept."""
-    events: tuple[tuple[Difference, ...], ...]
-    """What differs from each visit to the next."""
-    since: tuple[Difference, ...]
-    """What differs between the first and the last."""
-    other_release: bool
-    """Whether versions of the software differ between these."""
-    worth: StackWorth | None
-    """What another stack may be worth, where other units on record tell."""
-
-    @property
-    def answer(self) -> tuple[DemandResult, ...]:
-        """Of the last visit."""
-        return self.results[-1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,34 +32,64 @@ class Order:
     sessions: Sequence[str]
 
 
-def units_of(record: Record) -> Units:
-    """The units that a trial ran on."""
+@dataclass(frozen=True)
+class Visit:
+    """One session."""
+
+    session: str
+    trials: tuple[TrialResult, ...]
+
+    @property
+    def started_at(self) -> datetime:
+        return self.trials[0].started_at
+
+    @property
+    def records(self) -> list[Record]:
+        return [trial.record for trial in self.trials]
+
+    @cached_property
+    def cells(self) -> tuple[Cell, ...]:
+        return cells_of(self.trials)
+
+    @cached_property
+    def units(self) -> Units:
+        """Those that it ran on; empty where they are not known."""
+        return frozenset[str]().union(*map(_units, self.records))
+
+    def held_to(self, rule: Clause) -> tuple[DemandResult, ...]:
+        """What it reached of a clause."""
+        return judge(rule, self.cells, [trial for trial in self.trials if trial.failure is not None])
+
+
+@dataclass(frozen=True, slots=True)
+class Life:
+    """The acceptance and each session since: the last one is what is asked about."""
+
+    visits: tuple[Visit, ...]
+    rule: Clause
+    """The figures of the acceptance, and how much of each must be kept."""
+    results: tuple[tuple[DemandResult, ...], ...]
+    """Of each visit after the first."""
+    events: tuple[tuple[Difference, ...], ...]
+    """What differs from each visit to the next."""
+    since: tuple[Difference, ...]
+    """What differs between the first and the last."""
+    other_release: bool
+    """Whether versions of the software differ between these."""
+    worth: tuple[float, ...]
+    """Now ÷ then of other units on record that had both stacks, the slowest first."""
+
+
+def _units(record: Record) -> Units:
     if record.trial.asked.device == "cpu":
         return frozenset((record.machine.id,))
-    units = {card.unit for card in used_cards(record)}
-    units |= {record.measurement.device.unit} if record.measurement else set()
-    return frozenset(unit for unit in units if unit)
+    return frozenset(card.unit for card in used_cards(record) if card.unit)
 
 
-def units_here(machine: Machine) -> Units:
-    """Every unit that a machine has."""
-    return frozenset((machine.id, *(card.unit for card in machine.gpus if card.unit)))
-
-
-def visits(trials: Iterable[TrialResult], cells: Iterable[Cell]) -> list[Visit]:
+def visits(trials: Sequence[TrialResult]) -> list[Visit]:
     """Every session, in the order that one machine counts its own in; of several machines by their clocks."""
-    of_session = grouped_by(cells, lambda cell: cell.session)
-    sessions = grouped_by(trials, lambda trial: trial.session)
-    counted = len({trial.machine for own in sessions.values() for trial in own}) == 1
-    found = [
-        Visit(
-            name,
-            frozenset[str]().union(*(units_of(trial.record) for trial in own)),
-            tuple(own),
-            tuple(of_session.get(name, ())),
-        )
-        for name, own in sessions.items()
-    ]
+    counted = len({trial.machine for trial in trials}) == 1
+    found = [Visit(name, tuple(own)) for name, own in grouped_by(trials, lambda trial: trial.session).items()]
     return sorted(found, key=lambda visit: (visit.trials[0].turn if counted else 0, visit.started_at))
 
 
@@ -128,10 +103,10 @@ def accepted(order: Order, found: Iterable[Visit]) -> Visit | None:
     return None
 
 
-def was_accepted(order: Order, found: Sequence[Visit], here: Units) -> bool:
-    """Whether units that are `here` passed before."""
-    by_units = grouped_by((visit for visit in found if visit.units <= here), lambda visit: visit.units)
-    return any(accepted(order, own) for units, own in by_units.items() if units)
+def was_accepted(order: Order, found: Iterable[Visit], here: Machine) -> bool:
+    """Whether units that this machine has passed before."""
+    present = {here.id, *(card.unit for card in here.gpus)}
+    return accepted(order, (visit for visit in found if visit.units and visit.units <= present)) is not None
 
 
 def life(order: Order, found: Sequence[Visit], session: str) -> Life | None:
@@ -142,51 +117,38 @@ def life(order: Order, found: Sequence[Visit], session: str) -> Life | None:
     first = accepted(order, own[: names.index(session)]) if units else None
     if first is None:
         return None
-    rule = _must_be_kept(order.clause, first)
-    works = {demand.key for demand in rule.demands}
-    since = own[names.index(first.session) + 1 : names.index(session) + 1]
-    kept = (
-        first,
-        *(each for each in since[:-1] if works & {cell.key for cell in each.cells}),
-        since[-1],
-    )
+    works = {demand.key for demand in order.clause.demands}
+    rule = clause([cell for cell in first.cells if cell.key in works], margin=1 - KEPT)
+    assert rule is not None
+    *between, last = own[names.index(first.session) + 1 : names.index(session) + 1]
+    kept = (first, *(each for each in between if works & {cell.key for cell in each.cells}), last)
     stacks = [
         (then, now)
         for then in first.cells
-        for now in kept[-1].cells
+        for now in last.cells
         if then.key == now.key and then.stack != now.stack
     ]
     return Life(
         visits=kept,
-        results=tuple(visit.held_to(rule) for visit in kept[1:]),
         rule=rule,
+        results=tuple(visit.held_to(rule) for visit in kept[1:]),
         events=tuple(changes(one.records, other.records) for one, other in pairwise(kept)),
-        since=changes(first.records, kept[-1].records),
+        since=changes(first.records, last.records),
         other_release=any(then.stack.versions != now.stack.versions for then, now in stacks),
         worth=_worth(stacks, [visit for visit in found if visit.units and visit.units != units]),
     )
 
 
-def _must_be_kept(ordered: Clause, first: Visit) -> Clause:
-    """The figures of an acceptance, in the works of the order."""
-    own = clause(first.cells, margin=1 - KEPT)
-    assert own is not None
-    keys = {demand.key for demand in ordered.demands}
-    return replace(own, demands=tuple(demand for demand in own.demands if demand.key in keys))
-
-
-def _worth(stacks: Sequence[tuple[Cell, Cell]], others: Sequence[Visit]) -> StackWorth | None:
-    """By the newest figures of other units of the card with the very stacks of then and of now."""
+def _worth(stacks: Sequence[tuple[Cell, Cell]], others: Sequence[Visit]) -> tuple[float, ...]:
     ratios = []
     for own in grouped_by(others, lambda visit: visit.units).values():
-        cells = {(cell.key, cell.card, cell.stack): cell for visit in own for cell in visit.cells}
+        cells = [cell for visit in own for cell in visit.cells]
+        means = {(cell.key, cell.card, cell.stack): cell.throughput.mean for cell in cells}
         moved = [
-            after.throughput.mean / before.throughput.mean
+            after / before
             for then, now in stacks
-            if (before := cells.get((then.key, then.card, then.stack)))
-            and (after := cells.get((now.key, now.card, now.stack)))
-            and before.throughput.mean
-            and after.throughput.mean
+            if (before := means.get((then.key, then.card, then.stack)))
+            and (after := means.get((now.key, now.card, now.stack)))
         ]
         ratios += [fmean(moved)] if moved else []
-    return StackWorth(len(ratios), min(ratios), fmean(ratios), max(ratios)) if ratios else None
+    return tuple(sorted(ratios))

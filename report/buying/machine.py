@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from harness.record import Machine, Record
 from harness.record.machine import differing_fields
 from report import text
+from report.trials.key import stack_differences, stack_of
 
 MEMORY_TOLERANCE = 0.05
 """Firmware and drivers keep a part of memory that differs from machine to machine."""
@@ -61,18 +62,15 @@ def other_machine(ordered: Machine, delivered: Machine, *, device: str) -> tuple
 
 def other_software(ordered: Record, delivered: Record) -> tuple[Difference, ...]:
     """Each part of the software stack, and each variable passed into it, that is not as it was."""
-    pairs: list[tuple[str, Any, Any]] = []
-    before, after = ordered.environment, delivered.environment
-    for name in ("image", "device", "lock_sha256", "base_digest"):
-        pairs.append((name, getattr(before, name), getattr(after, name)))
-    if ordered.measurement and delivered.measurement:
-        pairs += _both("", ordered.measurement.versions, delivered.measurement.versions)
-    pairs += _both("the variable ", before.passed_variables, after.passed_variables)
-    return tuple(
-        Difference(name, _shown(ordered_value), _shown(delivered_value))
-        for name, ordered_value, delivered_value in pairs
-        if ordered_value != delivered_value
+    stacks = tuple(
+        replace(
+            stack_of(record),
+            driver=None,
+            variables=tuple(sorted(record.environment.passed_variables.items())),
+        )
+        for record in (ordered, delivered)
     )
+    return tuple(Difference(name, before, now) for name, (before, now) in stack_differences(stacks))
 
 
 def not_as_ordered(ordered: Sequence[Record], delivered: Sequence[Record]) -> tuple[Difference, ...]:
@@ -95,14 +93,6 @@ def disturbed(delivered: Sequence[Record]) -> tuple[str, ...]:
     if max(busy, default=0.0) < BUSY_CPUS:
         return ()
     return (f"The machine did other work before a trial began: up to {max(busy):.1f} processors' worth.",)
-
-
-def _both(
-    prefix: str, ordered: Mapping[str, str | None], delivered: Mapping[str, str | None]
-) -> list[tuple[str, Any, Any]]:
-    return [
-        (f"{prefix}{name}", ordered.get(name), delivered.get(name)) for name in sorted({*ordered, *delivered})
-    ]
 
 
 def _matters(field: str, device: str) -> bool:

@@ -24,6 +24,7 @@ from report.buying.life import Life, Order
 from report.buying.machine import Difference, disturbed, not_as_ordered, other_machine
 from report.expected.figures import read_tables, release_spread
 from report.page import render
+from report.trials.reading import read
 
 WHOLE_PLAN = "measure the whole plan, with `invoke accept` and the bundle alone"
 
@@ -61,7 +62,8 @@ def _measured(root: Path, settings: Settings, path: Path, ordered: Analysis, ord
     """
     session, first, here = ordered.leading_session, order.records[0], fingerprint()
     assert session is not None
-    known = analyse(_on_record(root, path), Question(datetime.now(UTC))).trials
+    evidence = _on_record(root, path)
+    known = read(evidence.results.records, evidence.cards, evidence.results.sessions)
     accepted = life.was_accepted(order, life.visits(known), here)
     if not accepted:
         _refuse_other(other_machine(first.machine, here, device=first.trial.asked.device))
@@ -113,16 +115,16 @@ def _answer(root: Path, path: Path, session: str, order: Order) -> None:
 
 
 def _answer_of(since: Life, root: Path, path: Path, session: str) -> None:
-    """What an accepted machine has kept; the session is kept beside the acceptance whatever it says."""
+    """What an accepted machine has kept; a session that answers is packed, whatever it says."""
     rows = (row for table in read_tables(root).values() for row in table)
     said, drawn = render.life(since, release_spread(rows) if since.other_release else None)
     print(f"\n{said}")
     for line in disturbed(since.visits[-1].records):
         print(line)
-    _keep(root, path, session, drawn)
-    _refuse_missed(
-        since.results[-1], "NOT KEPT: {} of {} figures fell too far since the machine was accepted"
-    )
+    results = since.results[-1]
+    if not delivery.unanswered(results):
+        _keep(root, path, session, drawn)
+    _refuse_missed(results, "NOT KEPT: {} of {} figures fell too far since the machine was accepted")
     print("KEPT")
 
 

@@ -21,7 +21,8 @@ def changes(before: Sequence[Record], now: Sequence[Record]) -> tuple[Difference
         if None not in (was, is_now) and (field.endswith(" driver") or differs(field, was, is_now))
     )
     on_one_machine = [record.model_copy(update={"machine": before[0].machine}) for record in now]
-    return (*settings, *not_as_ordered(before, on_one_machine), *_read(before, now))
+    found = (*settings, *not_as_ordered(before, on_one_machine), *_read(before, now))
+    return tuple(each for each in found if each.before != each.now)
 
 
 def _used(record: Record) -> Machine:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from commands import accept, offer
-from harness.errors import GateError
+from harness.errors import GateError, UserError
 from harness.record import Record, Trace, TraceStats
 from harness.record.store import read_all
 from harness.run.runner import Outcome
@@ -205,3 +205,11 @@ def test_an_accepted_machine_runs_a_session_of_its_own_whatever_driver_it_has(or
     monkeypatch.setattr(accept.measure, "run", measured)
     accept.accept(root, Settings(), order, None)
     assert asked == [True]
+
+
+def test_a_session_that_is_not_whole_answers_nothing_and_is_not_packed(order, capsys):
+    root = clone(order, ACCEPTED, session(SECOND)[:2])
+    accept.accept(root, Settings(), order, FIRST)
+    with pytest.raises(UserError, match="2 of 3 runs were measured, so there is no answer"):
+        accept.accept(root, Settings(), order, SECOND)
+    assert sorted(path.name for path in order.parent.glob("offer-*")) == [f"offer-{FIRST}.tar.gz"]

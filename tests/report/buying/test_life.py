@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -27,16 +27,8 @@ UNIT, OTHER_UNIT = "0123456789abcdef", "fedcba9876543210"
 FIRST, SECOND, THIRD = "20260310-dddddd", "20280312-eeeeee", "20300315-ffffff"
 
 
-def session(name: str, *, seconds: float = 0.0121, digits: str = "a", **gpu: Any) -> list[Record]:
-    """Three runs of the order's work on one card, on the day of the session."""
-    day = datetime.strptime(f"{name[:8]}+0000", "%Y%m%d%z")
-    found = []
-    for record in bundled.one_card(name, digits=digits, seconds=seconds):
-        card = record.machine.gpus[0].model_copy(update={"unit": UNIT, **gpu})
-        machine = record.machine.model_copy(update={"gpus": (card,)})
-        started = day + timedelta(minutes=record.order)
-        found.append(record.model_copy(update={"machine": machine, "started_at": started}))
-    return found
+def session(name: str, *, unit: str = UNIT, **more: Any) -> list[Record]:
+    return bundled.visit(name, unit=unit, **more)
 
 
 ACCEPTED = session(FIRST)

@@ -282,7 +282,7 @@ def bundle(
     },
 )
 def accept(settings: Settings, bundle: str, records: str = "") -> None:
-    """Say whether this machine is the one that was ordered, and as fast: pass, fail, or another machine."""
+    """Say whether this machine is the one that was ordered, and as fast; later, what it kept since then."""
     from commands import accept as accepting
 
     accepting.accept(ROOT, settings, Path(bundle), records or None)

@@ -14,6 +14,9 @@ from report.trials.key import Key
 MARGIN = 0.05
 """About half of the way, in logarithms, to a card that is 10 % too slow: the two errors are alike."""
 
+KEPT = 0.9
+"""The share of each figure of its acceptance that a machine must keep in later years."""
+
 
 @dataclass(frozen=True, slots=True)
 class Demand:
@@ -52,6 +55,11 @@ class Clause:
     demands: tuple[Demand, ...]
     disturbed: int
     """How many of the order's own runs their surroundings disturbed."""
+
+    @property
+    def kept(self) -> float:
+        """The share of what is accepted that must be kept in later years."""
+        return KEPT
 
     @property
     def unproven(self) -> bool:

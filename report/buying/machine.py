@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from harness.record import Machine, Record
 from harness.record.machine import differing_fields
 from report import text
+from report.trials.key import stack_differences, stack_of
 
 MEMORY_TOLERANCE = 0.05
 """Firmware and drivers keep a part of memory that differs from machine to machine."""
@@ -32,37 +34,48 @@ _CARD = frozenset(
 """What makes another card, or the same one set otherwise; clocks of the moment and firmware do not."""
 
 
-def other_machine(ordered: Machine, delivered: Machine, *, device: str) -> tuple[str, ...]:
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One thing that is not as it was, with both values as they are shown."""
+
+    what: str
+    before: str
+    now: str
+
+
+def difference(field: str, before: Any, now: Any) -> Difference:
+    """Of a field of a machine."""
+    return Difference(_called(field), _shown(before, field), _shown(now, field))
+
+
+def other_machine(ordered: Machine, delivered: Machine, *, device: str) -> tuple[Difference, ...]:
     """Each field in which another machine was delivered; what either side does not know is no difference.
 
     `device` is what trials run on: on a `cpu`, cards do not count.
     """
     return tuple(
-        f"{_called(field)}: ordered {_shown(before, field)}, delivered {_shown(after, field)}"
+        difference(field, before, after)
         for field, before, after in differing_fields(ordered, delivered)
-        if _matters(field, device) and _differs(field, before, after)
+        if _matters(field, device) and differs(field, before, after)
     )
 
 
-def other_software(ordered: Record, delivered: Record) -> tuple[str, ...]:
+def other_software(ordered: Record, delivered: Record) -> tuple[Difference, ...]:
     """Each part of the software stack, and each variable passed into it, that is not as it was."""
-    pairs: list[tuple[str, Any, Any]] = []
-    before, after = ordered.environment, delivered.environment
-    for name in ("image", "device", "lock_sha256", "base_digest"):
-        pairs.append((name, getattr(before, name), getattr(after, name)))
-    if ordered.measurement and delivered.measurement:
-        pairs += _both("", ordered.measurement.versions, delivered.measurement.versions)
-    pairs += _both("the variable ", before.passed_variables, after.passed_variables)
-    return tuple(
-        f"{name}: ordered {_shown(ordered_value)}, delivered {_shown(delivered_value)}"
-        for name, ordered_value, delivered_value in pairs
-        if ordered_value != delivered_value
+    stacks = tuple(
+        replace(
+            stack_of(record),
+            driver=None,
+            variables=tuple(sorted(record.environment.passed_variables.items())),
+        )
+        for record in (ordered, delivered)
     )
+    return tuple(Difference(name, before, now) for name, (before, now) in stack_differences(stacks))
 
 
-def not_as_ordered(ordered: Sequence[Record], delivered: Sequence[Record]) -> tuple[str, ...]:
+def not_as_ordered(ordered: Sequence[Record], delivered: Sequence[Record]) -> tuple[Difference, ...]:
     """Every field in which a delivered trial's machine or software is another, each once."""
-    first, seen = ordered[0], dict[str, None]()
+    first, seen = ordered[0], dict[Difference, None]()
     machines: dict[str, Machine] = {record.machine.canonical(): record.machine for record in delivered}
     for machine in machines.values():
         seen |= dict.fromkeys(other_machine(first.machine, machine, device=first.trial.asked.device))
@@ -82,14 +95,6 @@ def disturbed(delivered: Sequence[Record]) -> tuple[str, ...]:
     return (f"The machine did other work before a trial began: up to {max(busy):.1f} processors' worth.",)
 
 
-def _both(
-    prefix: str, ordered: Mapping[str, str | None], delivered: Mapping[str, str | None]
-) -> list[tuple[str, Any, Any]]:
-    return [
-        (f"{prefix}{name}", ordered.get(name), delivered.get(name)) for name in sorted({*ordered, *delivered})
-    ]
-
-
 def _matters(field: str, device: str) -> bool:
     if field == "gpus":
         return device != "cpu"
@@ -98,7 +103,8 @@ def _matters(field: str, device: str) -> bool:
     return field in _HOST
 
 
-def _differs(field: str, ordered: Any, delivered: Any) -> bool:
+def differs(field: str, ordered: Any, delivered: Any) -> bool:
+    """Whether a field is another by more than what firmware, drivers and rounding change by themselves."""
     if ordered is None or delivered is None:
         return False
     if field.endswith("memory_bytes") or field == "memory_limit_bytes":

@@ -15,9 +15,11 @@ from markupsafe import Markup
 
 from report import text
 from report.analysis import Analysis
+from report.buying.life import Life
 from report.charts.drawing import as_png, draw, undrawn
 from report.charts.style import DARK
 from report.page.filters import FILTERS, inert
+from report.page.life import picture
 from report.page.names import setting
 from report.page.page import Page
 from report.page.parts import acceptance, ran, workloads
@@ -128,6 +130,16 @@ def clause(order: Analysis, command: str) -> str:
     """
     written = _markdown("clause.md", lambda *_: Markup(""), str, view=acceptance.view(order), command=command)
     return re.sub(r"\n{2,}", "\n", written).replace("**", "").strip()
+
+
+def life(view: Life, released: tuple[int, float, float] | None) -> tuple[str, bytes]:
+    """What an accepted machine has kept, as the terminal shows it, and its picture as SVG.
+
+    `released` is what is published of other releases of a software.
+    """
+    drawings, shown = _Drawings(drawn=True, png=False, source=""), picture(view)
+    written = _markdown("life.md", drawings.on_page, str, view=view, released=released, picture=shown)
+    return written.strip(), drawings.files[f"{shown.name}.svg"]
 
 
 def _html(page: Page, drawings: _Drawings) -> str:

@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from random import Random
 
-from tests.campaign.archives import bundle
+from tests.campaign.archives import accepted, bundle
 from tests.campaign.attack import DOCUMENTED, MOST_SECONDS, Attack, Broken
 from tests.campaign.mutation import (
     MARK,
@@ -45,7 +45,9 @@ LINES: tuple[tuple[str, ...], ...] = (
     ("compare", X, "e09923"),
     ("compare", "cb7a72", "e09923", "--fail-below", X),
     ("bundle", "--verify", "offer.tar.gz"),
+    ("bundle", "--verify", "offer.tar.gz", "--challenge", X),
     ("accept", "offer.tar.gz", "--records", X, *CPU),
+    ("accept", "offer.tar.gz", "--records", "20280312-eeeeee", *CPU),
     ("report",),
     ("report", "--bundle", "offer.tar.gz"),
     ("report", "--baseline", X),
@@ -66,7 +68,7 @@ CHANGES: Mapping[str, Change] = {
     "plans/quick.toml": changed_toml,
     "gpudyno.toml": changed_toml,
     "purchase.toml": changed_toml,
-    "offer.tar.gz": changed_bytes,
+    "offer*.tar.gz": changed_bytes,
 }
 
 
@@ -86,6 +88,8 @@ def _template() -> Path:
     (root / "gpudyno.toml").write_bytes(SETTINGS)
     (root / "purchase.toml").write_bytes(PURCHASE)
     (root / "offer.tar.gz").write_bytes(bundle())
+    for session, content in accepted().items():
+        (root / f"offer-{session}.tar.gz").write_bytes(content)
     subprocess.run([sys.executable, "-m", "compileall", "-q", *PARTS[:4]], cwd=root, check=True)
     return root
 

@@ -13,7 +13,7 @@ from harness.data import prepared
 from harness.data.catalog import DATASETS
 from harness.data.fetch import Resolved
 from harness.doctor.surroundings import TRUST, untrusted
-from harness.engine import site
+from harness.engine.slurm import site
 from harness.errors import UserError
 from harness.image.packed import Packed
 from harness.plan.plan import files

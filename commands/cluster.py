@@ -11,9 +11,9 @@ from pathlib import Path
 
 from commands.measure import data_progress, environment_of, say_data, say_matrix
 from commands.terminal import Screen
-from harness.engine.site import Site, load_site
 from harness.engine.slurm.scheduler import Slurm
 from harness.engine.slurm.script import Batch
+from harness.engine.slurm.site import Site, load_site
 from harness.errors import UserError
 from harness.record import Record, Session
 from harness.run import batch_search, session

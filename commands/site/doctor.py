@@ -14,8 +14,8 @@ from pathlib import Path
 from harness.doctor.findings import lines
 from harness.doctor.site import Tried, judge
 from harness.engine.base import Built
-from harness.engine.site import Site, load_site
 from harness.engine.slurm.scheduler import Slurm
+from harness.engine.slurm.site import Site, load_site
 from harness.errors import MachineError, NoEngine, NotBuilt
 from harness.plan import estimate
 from harness.record import DEEP, TrialSpec

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from harness import settings
 from harness.bundle.validate import record_problems
-from harness.engine.site import FILE as SITE_FILE
-from harness.engine.site import load_site
+from harness.engine.slurm.site import FILE as SITE_FILE
+from harness.engine.slurm.site import load_site
 from harness.errors import GateError, GpudynoError, UserError
 from harness.files import printed
 from harness.image.catalog import load_images

@@ -20,7 +20,7 @@ from harness.data.catalog import DATASETS
 from harness.data.check import sha256_of
 from harness.data.fetch import Resolved
 from harness.doctor.surroundings import TRUST, untrusted
-from harness.engine import site
+from harness.engine.slurm import site
 from harness.errors import UserError
 from harness.files import printed, whole
 from harness.image.packed import Packed

@@ -11,7 +11,7 @@ from typing import Any
 
 from commands.quote import answered
 from harness import settings
-from harness.engine.site import load_site
+from harness.engine.slurm.site import load_site
 from harness.image.catalog import load_images
 from harness.image.lock import disagreements, lock_packages
 from harness.plan import plan

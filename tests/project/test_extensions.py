@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from harness.record import Flops
 from tests.helpers import ROOT, bundled
 from tests.helpers import records_builder as build
 from tests.helpers.workload_runner import PYTHON, need_torch
+from tests.project.test_project import MOST_MODULES
 
 PATCHES = Path(__file__).with_name("extensions")
 PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
@@ -184,6 +186,13 @@ def test_a_made_up_part_stands_in_both_formats_under_its_title(clone, of_records
     assert "## Made-up part\n" in of_records
     html = (clone / "report" / "out" / "index.html").read_text(encoding="utf-8")
     assert 'href="#longest"' in html and "The longest trial took" in html
+
+
+def test_no_folder_is_so_full_that_one_more_module_does_not_fit(clone):
+    modules = [path for folder in ("harness", "report") for path in (clone / folder).rglob("*.py")]
+    counts = Counter(path.parent for path in modules if path.name != "__init__.py")
+    assert len(counts) > 20
+    assert max(counts.values()) <= MOST_MODULES
 
 
 @pytest.mark.torch

@@ -14,7 +14,7 @@ from jinja2 import Environment, StrictUndefined, Template
 from harness.engine import container
 from harness.engine.apptainer import exec_line
 from harness.engine.container import RunSpec
-from harness.engine.site import SCRATCH, Site, one_line
+from harness.engine.slurm.site import SCRATCH, Site, one_line
 from harness.errors import UserError
 
 TEMPLATE = Path(__file__).with_name("job.sh")

@@ -14,8 +14,8 @@ from harness.engine.apptainer import ApptainerEngine, SiteImage
 from harness.engine.base import Built, Engine
 from harness.engine.build import build_settings
 from harness.engine.choose import venv
-from harness.engine.site import Site
 from harness.engine.slurm.script import spread
+from harness.engine.slurm.site import Site
 from harness.errors import NotBuilt, UserError
 from harness.image.catalog import choose, load_images
 from harness.machine import VISIBILITY, Selection, local_names, look, passed_variables, recorded_variables

@@ -9,9 +9,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from harness.engine.container import DeviceRequest
-from harness.engine.site import Site
 from harness.engine.slurm.scheduler import JobId, Slurm, Unread
 from harness.engine.slurm.script import CACHE, ROOT, WORK, Batch, Spread, script, spread
+from harness.engine.slurm.site import Site
 from harness.errors import NoEngine
 from harness.plan import own_file
 from harness.plan.estimate import warms_up

@@ -18,8 +18,8 @@ from pathlib import Path
 
 from pydantic import AwareDatetime
 
-from harness.engine.site import Site
 from harness.engine.slurm.scheduler import JobId
+from harness.engine.slurm.site import Site
 from harness.errors import Busy, RecordError
 from harness.files import hold
 from harness.record import Environment, Harness, Load, Machine, Model, Session, TrialSpec, store

@@ -12,7 +12,7 @@ import pytest
 
 from harness import settings
 from harness.data import check
-from harness.engine.site import load_site
+from harness.engine.slurm.site import load_site
 from harness.errors import PlanError, RecordError, UserError
 from harness.image.catalog import load_images
 from harness.image.lock import lock_packages

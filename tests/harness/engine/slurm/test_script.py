@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from harness.engine.container import DeviceRequest, RunSpec, TrialFolders
-from harness.engine.site import Site
 from harness.engine.slurm.script import CACHE, ROOT, WORK, Batch, Spread, script, spread
+from harness.engine.slurm.site import Site
 from harness.errors import UserError
 from harness.record import Limit, TrialRequest, TrialSpec, Variant
 from tests.helpers.checks import golden, golden_difference

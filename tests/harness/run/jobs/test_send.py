@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from harness.engine.site import Site
+from harness.engine.slurm.site import Site
 from harness.plan import plan
 from harness.record import Session
 from harness.run import session

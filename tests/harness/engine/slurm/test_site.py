@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness.engine.site import Site, load_site
+from harness.engine.slurm.site import Site, load_site
 from harness.errors import PlanError
 
 

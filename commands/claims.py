@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -10,6 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from commands import measure
+from commands.plans.matrix import wrapped
 from harness.errors import UserError
 from harness.image.catalog import ImageFile, load_images
 from harness.plan import estimate, plan, selection
@@ -27,8 +27,6 @@ from harness.units import duration, seconds_of
 from report import text
 from report.analysis import Analysis
 from report.claims.judgeable import Device, Judgeable, Way, judgeable, line_of
-
-WIDTH = 80
 
 UNRANKED = (DEEP, "selfcheck", "ceilings")
 """Plans that compare nothing with anything published."""
@@ -55,26 +53,15 @@ def lines(claim_set: ClaimSet) -> list[str]:
             study = claim_set.study(claim.study)
             if study and claim.study not in titled:
                 titled.add(claim.study)
-                out += _wrapped(f"“{study.title}”, {study.source}")
+                out += wrapped(f"“{study.title}”, {study.source}", "  ", "  ")
         out.append(f"  {claim.id}")
-        out += _wrapped(f"{claim.kind}: {_figure(claim)}", indent="    ")
+        out += wrapped(f"{claim.kind}: {_figure(claim)}", "    ", "    ")
         if claim.source != source:
             source = claim.source
-            out += _wrapped(f"from {source}", indent="    ")
+            out += wrapped(f"from {source}", "    ", "    ")
     claims, curves = len(claim_set.claims), len(claim_set.curves)
     epochs = sum(len(curve.epochs) for curve in claim_set.curves)
     return [*out, "", f"{claims} claims, {curves} curves of {epochs} epochs in all"]
-
-
-def _wrapped(text: str, indent: str = "  ") -> list[str]:
-    return textwrap.wrap(
-        text,
-        WIDTH,
-        initial_indent=indent,
-        subsequent_indent=indent,
-        break_on_hyphens=False,
-        break_long_words=False,
-    )
 
 
 def _figure(claim: Claim) -> str:
@@ -199,7 +186,7 @@ def here(root: Path, settings: Settings, card: str = "") -> None:
         print(f"`invoke run --plan {offer.line}`: {text.count(len(offer.found), 'claim')}, about {whole}")
         cheapest_first = sorted(offer.found, key=lambda one: (offer.seconds(one.trials), one.claim.id))
         each = (f"{one.claim.id} ({duration(offer.seconds(one.trials))})" for one in cheapest_first)
-        print("\n".join(_wrapped(", ".join(each))))
+        print("\n".join(wrapped(", ".join(each), "  ", "  ")))
         print()
     every = {one.claim.id for offer in offers for one in offer.found}
     print(f"judgeable here: {len(every)}; `invoke run --claim ID` runs what one needs")

@@ -8,7 +8,6 @@ import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -25,17 +24,6 @@ from report.text import clean, count
 TEXT = "PULL_REQUEST.md"
 BASES = ("origin/main", "main", "HEAD")
 """What a contribution is judged against: the first of these that the clone knows."""
-
-
-@dataclass(frozen=True, slots=True)
-class Contribution:
-    """What a pull request needs: its folder with the records and its text, and the lines that send it."""
-
-    folder: Path
-    files: tuple[str, ...]
-    bytes: int
-    text: Path
-    commands: tuple[str, ...]
 
 
 def publish(root: Path, session: str | None) -> None:
@@ -58,13 +46,21 @@ def publish(root: Path, session: str | None) -> None:
         print(problem, file=sys.stderr)
     if refused:
         raise GateError(count(len(refused), "problem"), remedy="correct what is listed above")
-    made = prepare(root, chosen, records, root / "report" / "out" / f"contribution-{chosen.id}")
-    files = count(len(made.files), "file")
-    print(f"\nThe gate lets it pass. {files}, {made.bytes / 1e6:.2f} MB, under CC0 1.0.")
-    print(f"The text of the pull request: {made.text}")
+    out, files = root / "report" / "out" / f"contribution-{chosen.id}", _paths(root, chosen)
+    for name in files:
+        archive.copy_into(out, name, root / name)
+    store.write_whole(out / TEXT, pull_request(chosen, records), replace=True)
+    size = sum((root / name).stat().st_size for name in files)
+    print(f"\nThe gate lets it pass. {count(len(files), 'file')}, {size / 1e6:.2f} MB, under CC0 1.0.")
+    print(f"The text of the pull request: {out / TEXT}")
     print("Nothing was sent. These lines send it:")
-    for command in made.commands:
-        print(f"  {command}")
+    place, ledger = (
+        path.as_posix() for path in (store.session_folder(Path(), chosen), store.ledger_path(Path(), chosen))
+    )
+    places = f"{place} {ledger}" if ledger in files else place
+    branch = f"record-{chosen.label}-{chosen.id}"
+    print(f"  git switch -c {branch} && git add {places} && git commit -m 'Add a record of {chosen.label}'")
+    print(f"  git push -u origin {branch}")
 
 
 def session_of(root: Path, session: str | None, machine: str) -> Session:
@@ -103,24 +99,6 @@ def _committed(root: Path, base: str, paths: Sequence[str]) -> str:
         tree = gate.git(root, "write-tree", environ=environ).decode().strip()
         line = ("commit-tree", tree, "-p", base, "-m", "Add records")
         return gate.git(root, *line, environ=environ).decode().strip()
-
-
-def prepare(root: Path, session: Session, records: Sequence[Stored], out: Path) -> Contribution:
-    """Copies the session's folder to `out` under its place in the repository, and writes the text."""
-    files = _paths(root, session)
-    for name in files:
-        archive.copy_into(out, name, root / name)
-    text = out / TEXT
-    store.write_whole(text, pull_request(session, records), replace=True)
-    place = store.session_folder(Path(), session).as_posix()
-    ledger = store.ledger_path(Path(), session).as_posix()
-    place += f" {ledger}" if ledger in files else ""
-    branch = f"record-{session.label}-{session.id}"
-    commands = (
-        f"git switch -c {branch} && git add {place} && git commit -m 'Add a record of {session.label}'",
-        f"git push -u origin {branch}",
-    )
-    return Contribution(out, files, sum((root / name).stat().st_size for name in files), text, commands)
 
 
 def _paths(root: Path, session: Session) -> tuple[str, ...]:

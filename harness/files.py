@@ -117,6 +117,19 @@ def unit_of(uuid: str | None) -> str | None:
     return hashlib.sha256(f"gpudyno:{uuid}".encode()).hexdigest()[:16] if uuid else None
 
 
+@contextmanager
+def alone(path: Path, remedy: str, busy: MachineError | None = None) -> Iterator[None]:
+    """Holds a lock as long as it lasts; raises `busy` where another process has it, else waits.
+
+    Raises MachineError with `remedy` where its file system has no locks.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a") as file:
+        if not hold(file, remedy, wait=busy is None) and busy is not None:
+            raise busy
+        yield
+
+
 def hold(file: IO[str], remedy: str, *, wait: bool = False) -> bool:
     """Locks an open file until it is closed; False where another process has it, unless to `wait` for that.
 

@@ -89,8 +89,7 @@ def _rows(members: Sequence[Planned]) -> list[str]:
     return shown
 
 
-def wrapped(text: str, indent: str) -> list[str]:
+def wrapped(text: str, indent: str, first: str = "") -> list[str]:
     """The text in lines of a terminal, those after the first indented."""
-    return textwrap.wrap(
-        text, WIDTH, subsequent_indent=indent, break_on_hyphens=False, break_long_words=False
-    )
+    lines = textwrap.TextWrapper(WIDTH, first, indent, break_on_hyphens=False, break_long_words=False)
+    return lines.wrap(text)

@@ -23,9 +23,8 @@ from harness.run import session
 from harness.run.choice import choose, session_of
 from harness.run.jobs import node, prepare, send
 from harness.run.jobs import submission as kept
-from harness.run.jobs.collect import collect, records_of
+from harness.run.jobs.collect import NO_LOOK, collect, records_of
 from harness.run.jobs.follow import Answer, Place, ask, places
-from harness.run.jobs.never_started import NO_LOOK
 from harness.run.jobs.submission import JobSpec, Submission
 from harness.run.setup import RunSetup, data_folders
 from harness.settings import Settings

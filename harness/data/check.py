@@ -9,13 +9,16 @@ import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import platformdirs
 
 from harness.data.catalog import DATASETS, Dataset, Member
 from harness.errors import UserError
 from harness.files import whole
+
+Stamps = dict[str, Any]
+"""Hashes already computed, by path: the file's size, times and inode as they were, and its hash."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,16 +51,21 @@ def check(dataset: Dataset, folder: Path) -> Presence:
         return Presence(dataset.name, "missing", folder)
     if absent:
         return Presence(dataset.name, "corrupt", folder, absent[0], "it is not there, though others are")
-    stamps = _Stamps.read(cache_folder() / "data-stamps.json")
+    file = cache_folder() / "data-stamps.json"
+    stamps = read_stamps(file)
+    before = dict(stamps)
     fault = first_fault(dataset.members, folder, stamps)
-    stamps.write()
+    if stamps != before:
+        # A cache that cannot be written only costs time.
+        with contextlib.suppress(OSError), whole(file) as part:
+            part.write_text(json.dumps(stamps), encoding="utf-8")
     if fault:
         return Presence(dataset.name, "corrupt", folder, *fault)
     return Presence(dataset.name, "complete", folder)
 
 
 def first_fault(
-    members: Iterable[Member], folder: Path, stamps: _Stamps | None = None
+    members: Iterable[Member], folder: Path, stamps: Stamps | None = None
 ) -> tuple[str, str] | None:
     """The first member whose size or hash is not the table's, and why; None where all agree."""
     for member in members:
@@ -67,12 +75,12 @@ def first_fault(
     return None
 
 
-def _fault(member: Member, path: Path, stamps: _Stamps | None) -> str | None:
+def _fault(member: Member, path: Path, stamps: Stamps | None) -> str | None:
     try:
         size = path.stat().st_size
         if member.size is not None and size != member.size:
             return f"it has {size:,} bytes where {member.size:,} belong"
-        sha256 = stamps.sha256(path) if stamps else sha256_of(path)
+        sha256 = sha256_of(path) if stamps is None else _stamped(path, stamps)
     except OSError as error:
         return f"it cannot be read ({error.strerror})"
     if not sha256.startswith(member.sha256):
@@ -86,37 +94,21 @@ def sha256_of(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-class _Stamps:
-    """Hashes already computed, each valid while size, both times and inode of its file are the same."""
+def _stamped(path: Path, stamps: Stamps) -> str:
+    """A file's hash, computed again unless its size, both times and inode are those of the stamp."""
+    stat = path.stat()
+    stamp = [stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino]
+    key = str(path.resolve())
+    entry = stamps.get(key)
+    if not isinstance(entry, list) or entry[:-1] != stamp:
+        entry = stamps[key] = [*stamp, sha256_of(path)]
+    return str(entry[-1])
 
-    def __init__(self, file: Path, entries: dict[str, list[int | str]]) -> None:
-        self._file = file
-        self._entries = entries
-        self._changed = False
 
-    @classmethod
-    def read(cls, file: Path) -> _Stamps:
-        try:
-            entries = json.loads(file.read_text(encoding="utf-8"))
-        except (OSError, ValueError, RecursionError):
-            entries = {}
-        return cls(file, entries if isinstance(entries, dict) else {})
-
-    def sha256(self, path: Path) -> str:
-        stat = path.stat()
-        stamp: list[int | str] = [stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino]
-        key = str(path.resolve())
-        entry = self._entries.get(key)
-        if isinstance(entry, list) and entry[:-1] == stamp:
-            return str(entry[-1])
-        sha256 = sha256_of(path)
-        self._entries[key] = [*stamp, sha256]
-        self._changed = True
-        return sha256
-
-    def write(self) -> None:
-        """Keeps what is new. A cache that cannot be written only costs time, so that is no error."""
-        if not self._changed:
-            return
-        with contextlib.suppress(OSError), whole(self._file) as part:
-            part.write_text(json.dumps(self._entries), encoding="utf-8")
+def read_stamps(file: Path) -> Stamps:
+    """The hashes already computed; none where the file cannot be read."""
+    try:
+        stamps = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return stamps if isinstance(stamps, dict) else {}

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from harness.errors import Busy, NoSpace, UserError
-from harness.files import hold
+from harness.files import alone
 
 ELSEWHERE = "free some space there, or set GPUDYNO_CACHE to a folder on another disk"
 
@@ -31,10 +31,8 @@ def writable(folder: Path) -> Iterator[None]:
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
     """Holds the folder for this process, and clears away what a killed one left half unpacked."""
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / ".lock").open("a") as lock:
-        if not hold(lock, "set GPUDYNO_CACHE to a folder on a disk of this machine"):
-            raise Busy("another gpudyno is fetching data", remedy="wait until it is done")
+    busy = Busy("another gpudyno is fetching data", remedy="wait until it is done")
+    with alone(folder / ".lock", "set GPUDYNO_CACHE to a folder on a disk of this machine", busy):
         for left in (*folder.glob(".new-*"), *folder.glob(".old-*")):
             shutil.rmtree(left, ignore_errors=True)
         yield

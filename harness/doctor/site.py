@@ -94,7 +94,8 @@ def _device(tried: Tried) -> Iterator[Finding]:
 
 def _start(tried: Tried) -> Iterator[Finding]:
     record, waited = tried.record, duration(tried.waited_seconds)
-    if not tried.began or (record is not None and (tried.absent or _has_no_device(record))):
+    reason = record.failure.reason if record is not None and record.failure is not None else ""
+    if not tried.began or (record is not None and (tried.absent or reason == "no-device")):
         yield Finding("warn", "offline start: not reached", FIRST)
     elif record is None and tried.held_up:
         yield Finding(
@@ -117,10 +118,6 @@ def _start(tried: Tried) -> Iterator[Finding]:
     else:
         took = duration(record.wall_seconds)
         yield Finding("ok", f"offline start: its environment took a step in {took}, with nothing fetched")
-
-
-def _has_no_device(record: Record) -> bool:
-    return record.failure is not None and record.failure.reason == "no-device"
 
 
 def _words(tried: Tried) -> str:

@@ -222,14 +222,6 @@ class ApptainerEngine(Processes):
             shutil.rmtree(work / name, ignore_errors=True)
 
 
-def needed(environ: Mapping[str, str]) -> str:
-    """Apptainer's program; raises NoEngine with what to do."""
-    program = client(environ)
-    if program is None:
-        raise ABSENT
-    return program
-
-
 UNKNOWN = "the site's file of the image does not say which image it was made of"
 
 

@@ -152,13 +152,12 @@ def gfx_name(version: int) -> str:
     return f"gfx{version // 10000}{version // 100 % 100:x}{version % 100:x}"
 
 
-def generation(speed: str | float | None) -> int | None:
-    """PCI Express generation of a link speed: "16.0 GT/s PCIe", or a number in GT/s or MT/s."""
+def generation(speed: str | None) -> int | None:
+    """PCI Express generation of a link speed, as "16.0 GT/s PCIe"."""
     try:
-        number = float(str(speed).split()[0])
+        number = float((speed or "").split()[0])
     except (ValueError, IndexError):
         return None
-    number = number / 1000 if number >= 1000 else number
     return next((count for most, count in _GENERATIONS if abs(number - most) < 0.1), None)
 
 

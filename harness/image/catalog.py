@@ -6,10 +6,10 @@ import re
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import Field, ValidationError, field_validator, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from harness.errors import NoDevice, PlanError, UserError
-from harness.record import DeviceKind, Model, first_problem, parse_toml
+from harness.record import DeviceKind, Model
 
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Digest = Annotated[str, Field(pattern=r"^sha256:[0-9a-f]{64}$")]
@@ -23,6 +23,12 @@ VariableValue = Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]+$")]
 
 MACHINES = {"x86_64": "amd64", "aarch64": "arm64"}
 """A platform's word for what a machine calls itself."""
+
+
+def _has_a_version(reference: str) -> str:
+    if reference.endswith(":latest"):
+        raise ValueError(f"'{reference}' names no version")
+    return reference
 
 
 class ChannelPackage(Model):
@@ -93,7 +99,7 @@ class Image(Model):
     program: Annotated[str, Field(pattern=r"^[A-Za-z0-9_/][A-Za-z0-9_./+-]{0,200}$")] = "python"
     """What starts a trial inside, given the path of its workload; an image may have its own."""
     dockerfile: InDocker
-    base: Reference
+    base: Annotated[Reference, AfterValidator(_has_a_version)]
     base_digest: Digest
     base_digest_verified: bool
     platform: str
@@ -113,13 +119,6 @@ class Image(Model):
     """What the framework's build holds code for: sm_75, gfx942. Empty means any."""
     architectures_verified: bool = False
     notes: tuple[str, ...] = ()
-
-    @field_validator("base")
-    @classmethod
-    def _base_has_a_version(cls, base: str) -> str:
-        if base.endswith(":latest"):
-            raise ValueError(f"'{base}' names no version")
-        return base
 
     def runs_on(self, architecture: str) -> bool:
         """Whether its platform is that of a machine, which names itself as `uname -m` does."""
@@ -172,14 +171,9 @@ class ImageFile(Model):
 def load_images(root: Path) -> ImageFile:
     """Reads docker/images.toml; raises PlanError with the file, the key and the reason."""
     path = root / "docker" / "images.toml"
-    try:
-        return ImageFile.model_validate(parse_toml(path.read_bytes()))
-    except FileNotFoundError:
-        raise PlanError("docker/images.toml is not there", remedy="run gpudyno from its clone") from None
-    except ValidationError as error:
-        raise PlanError(f"docker/images.toml: {first_problem(error)}", remedy="mend it") from None
-    except ValueError as error:
-        raise PlanError(f"docker/images.toml: {error}", remedy="mend it") from None
+    if not path.is_file():
+        raise PlanError("docker/images.toml is not there", remedy="run gpudyno from its clone")
+    return ImageFile.parse_toml(path.read_bytes(), "docker/images.toml", "correct it")
 
 
 def choose(

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote
 
-import requests
 import tomlkit
 
-from harness.errors import NoNetwork, UserError
-from harness.image.catalog import ChannelPackage, Image, load_images
+from harness.errors import UserError
+from harness.image.catalog import Image, load_images
 from harness.image.lock import (
     LockReport,
     Run,
@@ -22,20 +20,13 @@ from harness.image.lock import (
     normal_name,
     relock,
     run_quietly,
-    satisfies,
     uv_failed,
     uv_platform,
     uv_program,
 )
 
-Page = Callable[[str], str]
-
 _ASKED = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)==([0-9][A-Za-z0-9.!]*)")
-_WHEEL = re.compile(r'href="(?:[^"#]*/)?(?P<file>[^"#/]+\.whl)#sha256=(?P<sha256>[0-9a-f]{64})"')
 _HASH = re.compile(r"--hash=sha256:([0-9a-f]{64})")
-_SECONDS = 30
-_MOST_BYTES = 64 * 2**20
-"""Of a channel's page; a framework's has one or two million."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +40,7 @@ class Pin:
         return f"{self.name}=={self.version}"
 
 
-def repin(
-    root: Path, image: str, asked: Sequence[str], *, run: Run = run_quietly, page: Page | None = None
-) -> LockReport:
+def repin(root: Path, image: str, asked: Sequence[str], *, run: Run = run_quietly) -> LockReport:
     """Moves packages, as `torch==2.14.1`, in an image's requirements, channel and lock, and not the base.
 
     Raises UserError for a package that the lock does not have or a version that its channel does not,
@@ -65,7 +54,7 @@ def repin(
     before = {path: path.read_bytes() for path in files if path.is_file()}
     try:
         for pin in pins:
-            _pin_channel(chosen, root, pin, run, page or read_page)
+            _pin_channel(chosen, root, pin, run)
             _pin_requirement(folder / chosen.requirements, pin)
         return relock(load_images(root).image(image), root, run=run, only=[str(pin) for pin in pins])
     except BaseException:
@@ -99,15 +88,18 @@ def _pin_requirement(path: Path, pin: Pin) -> None:
     path.write_text("".join(map(pinned, lines)), encoding="utf-8")
 
 
-def _pin_channel(image: Image, root: Path, pin: Pin, run: Run, page: Page) -> None:
+def _pin_channel(image: Image, root: Path, pin: Pin, run: Run) -> None:
     """Writes a version and its hashes into images.toml, where a channel has the package."""
     packages = image.channel.packages if image.channel else ()
     for place, package in enumerate(packages):
         if normal_name(package.name) == pin.name and image.channel is not None:
-            whole, hashes = _wheels(page(f"{image.channel.address}/{pin.name}/"), image, package, pin.version)
-            if "+" not in whole:
+            # With the local part that the channel's package has.
+            _, plus, local = package.version.partition("+")
+            whole = f"{pin.version}{plus}{local}"
+            hashes = _hashes(image, f"{pin.name}=={whole}", run, "--index-url", image.channel.address)
+            if not local:
                 # Where the channel does not answer, the index's own build is installed: it is pinned too.
-                hashes += _of_the_index(image, pin, run)
+                hashes += _hashes(image, str(pin), run)
             path = root / "docker" / "images.toml"
             document: Any = tomlkit.parse(path.read_text(encoding="utf-8"))
             entry = document["images"][image.name]["channel"]["packages"][place]
@@ -119,62 +111,19 @@ def _pin_channel(image: Image, root: Path, pin: Pin, run: Run, page: Page) -> No
             path.write_text(tomlkit.dumps(document), encoding="utf-8")
 
 
-def _of_the_index(image: Image, pin: Pin, run: Run) -> tuple[str, ...]:
-    """The hashes that the package index has of a version, as uv tells them; none for one that it has not."""
+def _hashes(image: Image, pin: str, run: Run, *index: str) -> list[str]:
+    """The hashes that an index has of a version, as uv tells them; raises as uv_failed says.
+
+    uv is asked for each of the Pythons, since a wheel has to be there for it.
+    """
     with tempfile.TemporaryDirectory() as folder:
         asked, output = Path(folder) / "asked.in", Path(folder) / "lock.txt"
         asked.write_text(f"{pin}\n", encoding="utf-8")
-        command = [uv_program(), "pip", "compile", str(asked), "--python-version", image.python]
-        command += ["--python-platform", uv_platform(image.platform), "--no-deps", "--generate-hashes"]
-        command += ["--no-header", "--no-annotate", "--quiet", "--output-file", str(output)]
-        done = run(command)
-        if done.returncode:
-            raise uv_failed(image, image.python, done.stderr)
-        return tuple(_HASH.findall(output.read_text(encoding="utf-8")))
-
-
-def _wheels(text: str, image: Image, package: ChannelPackage, version: str) -> tuple[str, tuple[str, ...]]:
-    """The version with the local part that the channel's package has, and hashes for each of the Pythons."""
-    _, plus, local = package.version.partition("+")
-    whole = f"{version}{plus}{local}"
-    hashes: list[str] = []
-    for python in image.pythons:
-        of_python = list(_hashes(text, whole, python, image.platform))
-        if not of_python:
-            raise UserError(
-                f"the channel of '{image.name}' has no wheel of {package.name} {whole} with a SHA-256 for "
-                f"Python {python}",
-                remedy="choose a version that it has",
-            )
-        hashes += of_python
-    return whole, tuple(hashes)
-
-
-def _hashes(text: str, version: str, python: str, platform: str) -> Iterator[str]:
-    tags = (f"cp{python.replace('.', '')}", "py3")
-    for wheel in _WHEEL.finditer(text):
-        if _fits(unquote(wheel["file"]), version, tags, platform):
-            yield wheel["sha256"]
-
-
-def _fits(file: str, version: str, tags: tuple[str, ...], platform: str) -> bool:
-    parts = file.removesuffix(".whl").split("-")
-    if len(parts) < 5 or not satisfies(parts[1], version) or not set(parts[-3].split(".")) & set(tags):
-        return False
-    abi, built_for = parts[-2], parts[-1]
-    machine = {"linux/amd64": "x86_64", "linux/arm64": "aarch64"}[platform]
-    threads_free = abi.endswith("t") and abi.startswith("cp")
-    return not threads_free and (built_for == "any" or ("linux" in built_for and built_for.endswith(machine)))
-
-
-def read_page(address: str) -> str:
-    """A page of a channel; raises NoNetwork where it is not given."""
-    try:
-        with requests.get(address, timeout=_SECONDS, stream=True) as reply:
-            reply.raise_for_status()
-            content: bytes = reply.raw.read(_MOST_BYTES, decode_content=True)
-    except (requests.RequestException, OSError) as error:
-        raise NoNetwork(
-            f"the channel did not give '{address}' ({type(error).__name__})", remedy="connect and retry"
-        ) from None
-    return content.decode("utf-8", errors="replace")
+        for python in image.pythons:
+            command = [uv_program(), "pip", "compile", str(asked), "--python-version", python, *index]
+            command += ["--python-platform", uv_platform(image.platform), "--no-deps", "--generate-hashes"]
+            command += ["--only-binary", ":all:", "--no-header", "--no-annotate", "--quiet"]
+            done = run([*command, "--output-file", str(output)])
+            if done.returncode:
+                raise uv_failed(image, python, done.stderr)
+        return _HASH.findall(output.read_text(encoding="utf-8"))

@@ -148,7 +148,9 @@ def _image(images: ImageFile, selection: Selection, settings: Settings) -> tuple
 
     An interpreter of the user's brings its own framework, which may serve what no image of ours does.
     """
-    name = settings.image or _around_us(images, selection, settings)
+    around = images.images.get(str((identity() or {}).get("image")))
+    inside = settings.engine in ("auto", "here") and around is not None and selection.kind in around.devices
+    name = settings.image or (around.name if around is not None and inside else None)
     architectures = {card.architecture for card in selection.gpus if card.architecture}
     driver = next((card.driver for card in selection.gpus if card.driver), None)
     try:
@@ -159,13 +161,6 @@ def _image(images: ImageFile, selection: Selection, settings: Settings) -> tuple
             raise
         image = next(image for image in images.images.values() if image.device == selection.kind)
         return image, (f"image: {error.problem}; your interpreter's own framework is taken",)
-
-
-def _around_us(images: ImageFile, selection: Selection, settings: Settings) -> str | None:
-    """The name of the image that this process is in, where trials run in it and it is for such devices."""
-    around = images.images.get(str((identity() or {}).get("image")))
-    taken = settings.engine in ("auto", "here") and around is not None and selection.kind in around.devices
-    return around.name if around is not None and taken else None
 
 
 def revision(root: Path) -> tuple[str | None, bool | None]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from random import Random
 
-from harness.data.check import _Stamps
+from harness.data.check import read_stamps
 from harness.engine.slurm.scheduler import JobId, Slurm
 from harness.record import store
 from harness.run import ledger, session
@@ -60,7 +60,7 @@ def _kept(rng: Random, root: Path) -> None:
         (root / "sessions-begun", lambda: ledger.next_number(root, root, "0123456789ab")),
         (state / "open" / "mine.txt", lambda: session.find_open(root, "mine")),
         (submission.jobs_folder(root) / "open" / "mine.txt", lambda: submission.all_open(root)),
-        (root / "data-stamps.json", lambda: _Stamps.read(root / "data-stamps.json")),
+        (root / "data-stamps.json", lambda: read_stamps(root / "data-stamps.json")),
         (root / "run.lock", lambda: _locked(root)),
     )
     path, read = rng.choice(names)

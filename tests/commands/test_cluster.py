@@ -16,7 +16,7 @@ import pytest
 
 from harness.errors import Busy, NoEngine, UserError
 from harness.record import Load, store
-from harness.run.jobs import follow, never_started, node
+from harness.run.jobs import collect, follow, node
 from harness.run.jobs import submission as kept
 from tests.helpers import clone, cluster
 from tests.helpers.fake_scheduler import FakeScheduler
@@ -26,7 +26,7 @@ from tests.helpers.fake_scheduler import FakeScheduler
 def _a_machine_that_is_read_at_once(tmp_path, monkeypatch):
     """Looking at the real one takes a second, a thousand times over."""
     monkeypatch.setenv("GPUDYNO_STATE", str(tmp_path / "state"))
-    for module in (node, never_started):
+    for module in (node, collect):
         monkeypatch.setattr(module, "look", lambda label: (clone.MACHINE, {}))
     monkeypatch.setattr(node, "load", Load)
     monkeypatch.setattr(os, "fsync", lambda handle: None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -273,15 +274,6 @@ def _meeting(site: Site, placed: Spread) -> dict[str, str]:
 
 def _quoted(text: str) -> str:
     """A shell word, in which WORK and MEET are the job's own variables."""
-    parts = [text]
-    for token in _TOKENS:
-        parts = [piece for part in parts for piece in _parted(part, token)]
+    parts = re.split(f"({'|'.join(_TOKENS)})", text)
     shown = [f'"${part.strip("@")}"' if part in _TOKENS else shlex.quote(part) for part in parts if part]
     return "".join(shown) or "''"
-
-
-def _parted(text: str, token: str) -> list[str]:
-    pieces: list[str] = []
-    for piece in text.split(token):
-        pieces += [piece, token]
-    return pieces[:-1]

@@ -13,15 +13,14 @@ import os
 import secrets
 import socket
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
 import psutil
 
 from harness.errors import NoDevice
-from harness.files import hold
+from harness.files import alone
 from harness.machine import Selection, load, look, own_folder, select, state_folder
 from harness.plan import own_file
 from harness.record import Machine, Reported, TrialSpec, session_id, store
@@ -119,7 +118,7 @@ def own_session(jobs: Path, job: JobSpec, machine: Machine) -> OwnSession:
     path = jobs / "machines" / f"{machine.id}.json"
     clone = jobs.parents[3]
     kept = own_folder(state_folder())
-    with _one_at_a_time(kept):
+    with alone(kept / "jobs.lock", "set GPUDYNO_STATE to a folder on a disk of this node"):
         if not path.is_file():
             now = datetime.now(UTC)
             own = OwnSession(
@@ -130,15 +129,6 @@ def own_session(jobs: Path, job: JobSpec, machine: Machine) -> OwnSession:
             )
             keep(path, own.model_dump_json())
         return OwnSession.parse(path.read_bytes(), path.name)
-
-
-@contextmanager
-def _one_at_a_time(kept: Path) -> Iterator[None]:
-    """Jobs that begin together on one machine."""
-    kept.mkdir(parents=True, exist_ok=True)
-    with (kept / "jobs.lock").open("a") as file:
-        hold(file, "set GPUDYNO_STATE to a folder on a disk of this node", wait=True)
-        yield
 
 
 def _meeting_point(interface: str | None) -> str:

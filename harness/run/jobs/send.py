@@ -169,14 +169,7 @@ def send(
         before = last if _waits(part, context.site) else None
         batch = replace(part, dependency=dependency(part, submission, sent, before))
         path = write(context, submission, batch)
-        note = Sent(
-            name=batch.name,
-            trials=batch.trials,
-            attempts=batch.attempts,
-            node=batch.node,
-            clusters=clusters,
-            sent_at=datetime.now(UTC),
-        )
+        note = _note(batch).model_copy(update={"clusters": clusters})
         submission = _with(context.setting.root, submission, note)
         job = _sent(scheduler, path, note, say)
         known = {"job": job.number, "clusters": (job.cluster,) if job.cluster else note.clusters}
@@ -185,6 +178,11 @@ def send(
         sent.append((batch, last))
         say(f"job {job}: {batch.title}")
     return submission
+
+
+def _note(batch: Batch) -> Sent:
+    known = {name: getattr(batch, name) for name in ("name", "trials", "attempts", "node")}
+    return Sent(**known, sent_at=datetime.now(UTC))
 
 
 def shown(context: SubmitContext, submission: Submission, parts: Sequence[Batch]) -> Iterator[str]:
@@ -255,13 +253,7 @@ def by_hand(
     lines: list[tuple[Path, int]] = []
     for batch in in_order(parts, submission):
         path = write(context, submission, batch)
-        note = Sent(
-            name=batch.name,
-            trials=batch.trials,
-            attempts=batch.attempts,
-            sent_at=datetime.now(UTC),
-            by_hand=True,
-        )
+        note = _note(batch).model_copy(update={"by_hand": True})
         submission = _with(context.setting.root, submission, note)
         lines += [(path, place) for place in range(len(batch.trials))]
     return submission, tuple(lines)

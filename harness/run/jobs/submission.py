@@ -11,17 +11,16 @@ from __future__ import annotations
 
 import os
 import pwd
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from pathlib import Path
 
 from pydantic import AwareDatetime
 
+from harness import files
 from harness.engine.slurm.scheduler import JobId
 from harness.engine.slurm.site import Site
 from harness.errors import Busy, RecordError
-from harness.files import hold
 from harness.record import Environment, Harness, Load, Machine, Model, Session, TrialSpec, store
 from harness.record.machine import Declared
 from harness.record.result import SessionId
@@ -223,11 +222,8 @@ def close(root: Path, submission: Submission) -> None:
             path.unlink()
 
 
-@contextmanager
-def alone(root: Path) -> Iterator[None]:
+def alone(root: Path) -> AbstractContextManager[None]:
     """One line at a time sends, collects or cancels in a clone: raises Busy for a second one."""
-    jobs_folder(root).mkdir(parents=True, exist_ok=True)
-    with (jobs_folder(root) / "lock").open("a") as file:
-        if not hold(file, "put the clone on a file system with locks (Lustre: mount it with -o flock)"):
-            raise Busy("another shell sends or collects jobs in this clone", remedy="wait for it to end")
-        yield
+    remedy = "put the clone on a file system with locks (Lustre: mount it with -o flock)"
+    busy = Busy("another shell sends or collects jobs in this clone", remedy="wait for it to end")
+    return files.alone(jobs_folder(root) / "lock", remedy, busy)

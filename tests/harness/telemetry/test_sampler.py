@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 
-from harness.telemetry import cpu, sampler
+from harness.telemetry import sampler
 from harness.telemetry.reader import read
 
 PROGRAM = (sys.executable, "-m", sampler.__name__)
@@ -20,7 +20,7 @@ def test_the_processor_s_package_energy_is_cumulative_over_a_wrap(tmp_path):
     package.mkdir(parents=True)
     (package / "max_energy_range_uj").write_text("1000000")
     read_joules = []
-    processor = cpu.Processor(str(tmp_path))
+    processor = sampler.Processor(str(tmp_path))
     for microjoules in (900_000, 950_000, 100_000):
         (package / "energy_uj").write_text(str(microjoules))
         read_joules.append(processor.sample()["energy_joules"])

@@ -12,10 +12,11 @@ from commands import measure
 from commands.plans.matrix import wrapped
 from harness.errors import UserError
 from harness.image.catalog import ImageFile, load_images
+from harness.machine import Selection
 from harness.plan import estimate, plan, selection
 from harness.plan.plan import Plan, PlanContext, Planned
 from harness.plan.selection import supported
-from harness.record import DEEP, Claim, Cpu, DataSource, DeviceKind, Gpu, TrialSpec
+from harness.record import DEEP, Claim, Cpu, DataSource, DeviceKind, Gpu, Machine, TrialSpec
 from harness.record.published.cards import load_cards
 from harness.record.published.claims import ClaimSet, load_claims
 from harness.run import on_paper
@@ -115,24 +116,28 @@ def _planned(
 def ways(root: Path, analysis: Analysis) -> dict[str, Way]:
     """What would judge the claims that no record of the leading session's device meets: by the quickest plan.
 
-    Told from records and plans alone, with all data at hand. A plan that cannot be read is no way.
+    Where nothing was measured, by the device that this machine would take. Told from records and plans alone,
+    with all data at hand. A plan that cannot be read is no way.
     """
     first = next((trial for trial in analysis.own if trial.record.measurement), None)
     if first is None:
-        return {}
-    device = Device(
-        first.environment.device, first.device_name, first.device_capability, first.device_memory_bytes
-    )
+        machine, selection = run_setup.devices(Settings(), refuse=False)
+        device = device_of(machine, selection)
+    else:
+        machine = first.record.machine
+        device = Device(
+            first.environment.device, first.device_name, first.device_capability, first.device_memory_bytes
+        )
     unmet = [result.claim for result in analysis.verdicts if not result.compared]
     records = [stored.record for stored in analysis.evidence.results.records]
-    speeds = estimate.speeds(records, first.machine, {})
+    speeds = estimate.speeds(records, machine.id, {})
     found: dict[str, Way] = {}
     images = load_images(root)
     for name in shipped(root):
         try:
             asked = plan.load(root, name)
             each = {
-                image: _planned(asked, device, image=image, cpu=first.record.machine.cpu)
+                image: _planned(asked, device, image=image, cpu=machine.cpu)
                 for image in images_of(asked, device.kind, images)
             }
         except UserError:
@@ -206,7 +211,12 @@ def _offers(setup: RunSetup, claims: Sequence[Claim]) -> list[Offer]:
                 # One of whose trials the device can do none judges nothing.
                 with suppress(UserError):
                     planned = choose(setup, speeds=speeds).planned
-                    found = judgeable(claims, [item.trial for item in planned], device_of(setup), cards)
+                    found = judgeable(
+                        claims,
+                        [item.trial for item in planned],
+                        device_of(setup.machine, setup.selection),
+                        cards,
+                    )
                     offers.append(Offer(name, found, _seconds_each(planned, speeds), image))
     return offers
 
@@ -215,12 +225,12 @@ def _seconds_each(planned: Iterable[Planned], speeds: estimate.Speeds) -> dict[s
     return {item.trial.id: estimate.seconds(item, speeds) for item in planned}
 
 
-def device_of(setup: RunSetup) -> Device:
+def device_of(machine: Machine, selection: Selection) -> Device:
     """This machine's first device of the kind that is taken."""
-    kind: DeviceKind = setup.selection.kind
-    if not setup.selection.gpus:
-        return Device(kind, setup.machine.cpu.model or "a CPU")
-    card = setup.selection.gpus[0]
+    kind: DeviceKind = selection.kind
+    if not selection.gpus:
+        return Device(kind, machine.cpu.model or "a CPU")
+    card = selection.gpus[0]
     return Device(kind, card.name, (card.architecture or "").removeprefix("sm_") or None, card.memory_bytes)
 
 
@@ -276,7 +286,7 @@ def run(root: Path, settings: Settings, ids: Sequence[str], how: measure.How) ->
 
 
 def _needed(trials: Sequence[TrialSpec], claims: Sequence[Claim], setup: RunSetup) -> frozenset[str]:
-    found = judgeable(claims, trials, device_of(setup), load_cards(setup.root))
+    found = judgeable(claims, trials, device_of(setup.machine, setup.selection), load_cards(setup.root))
     return frozenset[str]().union(*(one.trials for one in found))
 
 

@@ -58,7 +58,7 @@ def laid_out(root: Path, base: str, head: str, folder: Path) -> tuple[str, ...]:
     Nothing is written where one path is no record's place. Raises UserError as `problems` does.
     """
     diff = changes(root, base, head)
-    sizes, sessions = _sizes(root, diff), _sessions_at(root, base)
+    sizes, sessions = _sizes(root, diff), sessions_at(root, base)
     refused = [f"{change.path}: {why}" for change in diff if (why := _refusal(change))]
     refused += _taken(diff, sessions)
     refused += _too_large(diff, sizes)
@@ -122,7 +122,7 @@ def _too_large(diff: Sequence[Change], sizes: Mapping[str, int]) -> Iterator[str
             yield f"{change.path}: {size} bytes, where a file has at most {most_bytes}"
 
 
-def _sessions_at(root: Path, commit: str) -> dict[str, str]:
+def sessions_at(root: Path, commit: str) -> dict[str, str]:
     """The sessions of a commit by their id, each with its folder."""
     names = git(root, "ls-tree", "-r", "-z", "--name-only", _commit(root, commit), "--", "results")
     paths = [PurePosixPath(name) for name in names.decode("utf-8", errors="replace").split("\0")]

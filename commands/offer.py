@@ -16,6 +16,7 @@ from typing import Any
 
 from harness.bundle import archive, bundle, challenge
 from harness.bundle.bundle import Manifest, Opened
+from harness.bundle.validate import simulated
 from harness.data.check import sha256_of
 from harness.engine.venv import VenvEngine
 from harness.errors import GateError, GpudynoError, UserError
@@ -70,7 +71,7 @@ def pack(root: Path, how: Packing) -> Path:
         if not how.with_prices:
             (folder / PURCHASE).unlink(missing_ok=True)
         packed = evidence_in(folder)
-        for problem in packed.results.problems:
+        for problem in (*packed.results.problems, *simulated(packed.results)):
             raise UserError(f"a record cannot be packed: {problem}", remedy="fetch it again or remove it")
         offered = [offer.date for offer in packed.purchase.offer] if packed.purchase else []
         manifest = Manifest(

@@ -12,14 +12,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from commands import claims
+from commands import claims, gate
 from commands.offer import PURCHASE, intact
 from commands.terminal import Screen
 from harness.bundle import archive, bundle
 from harness.bundle.bundle import Opened
 from harness.bundle.validate import session_problems
 from harness.engine.local import LOG, log_tail
-from harness.errors import GateError, UserError
+from harness.errors import GateError, MachineError, UserError
 from harness.machine import machine_id, state_folder
 from harness.record import Record, differences, store
 from harness.record.published.cards import find, load_cards
@@ -187,6 +187,7 @@ def report_on(root: Path, out: Path, how: How) -> tuple[Analysis, WrittenPage]:
     """Writes the page of this clone's records, or of several bundles' with equal work side by side."""
     question = Question(datetime.now(UTC), how.session, machine_id(state_folder()), how.baseline)
     if not how.bundles:
+        question = replace(question, committed=_committed(root))
         analysis = analyse(evidence_in(root), question)
         question = replace(
             question,
@@ -206,6 +207,13 @@ def report_on(root: Path, out: Path, how: How) -> tuple[Analysis, WrittenPage]:
     for warning in written.warnings:
         print(f"warning: {warning}", file=sys.stderr)
     return analysis, written
+
+
+def _committed(root: Path) -> frozenset[str]:
+    """The sessions that the clone came with; none where it is no clone of git's."""
+    with suppress(UserError, MachineError):
+        return frozenset(gate.sessions_at(root, "HEAD"))
+    return frozenset()
 
 
 def found(analysis: Analysis) -> list[str]:

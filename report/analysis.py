@@ -80,9 +80,9 @@ class Question:
     """What is asked of the evidence.
 
     The analysis leads with `session`, else with the newest one of `machine` (a Session's machine). Where that
-    has none, it leads with one that trains and is mostly proven, else with any. `baseline`
-    (part of a card's name, a label or a precision) fixes what 1.00 is, `margin` how far below its figures a
-    delivered machine may be.
+    has none, it leads with one that is not `committed`, of these or of all with one that trains and is mostly
+    proven, else with any. `baseline` (part of a card's name, a label or a precision) fixes what 1.00 is,
+    `margin` how far below its figures a delivered machine may be.
     """
 
     now: datetime
@@ -90,6 +90,8 @@ class Question:
     machine: str | None = None
     baseline: str | None = None
     margin: float = MARGIN
+    committed: frozenset[str] = frozenset()
+    """Sessions that came with the clone, of whatever machine."""
     ways: Mapping[str, Way] = field(default_factory=dict)
     """By their ids, what would judge the claims that no record meets; the report itself knows no plans."""
     longer: str = ""
@@ -114,10 +116,12 @@ class Analysis:
     trials: tuple[TrialResult, ...]
     """Every trial that trains; those of plan `deep` only where one of its sessions leads."""
     lead: str | None
+    came_with_clone: bool
+    """Whether another machine's session leads, since the clone came with it and nothing was measured here."""
     cells: tuple[Cell, ...]
     """Of all sessions."""
     own_cells: tuple[Cell, ...]
-    """Of the leading session."""
+    """Of the leading session; none where that came with the clone."""
     groups: tuple[ComparisonGroup, ...]
     left_over: tuple[Cell, ...]
     """Cells that no group took in."""
@@ -141,7 +145,9 @@ class Analysis:
 
     @cached_property
     def own(self) -> tuple[TrialResult, ...]:
-        """The leading session's trials."""
+        """The leading session's trials; none where that came with the clone."""
+        if self.came_with_clone:
+            return ()
         return tuple(trial for trial in self.trials if trial.session == self.lead)
 
     @cached_property
@@ -214,11 +220,13 @@ def analyse(evidence: Evidence, question: Question) -> Analysis:
     """
     on_record = read(evidence.results.records, evidence.cards, evidence.results.sessions)
     trials = tuple(trial for trial in on_record if not trial.is_ceiling)
-    lead = _lead(on_record, evidence.results.sessions, question)
+    own_sessions = _of_machine(evidence, question)
+    lead = _lead(on_record, own_sessions, question)
     if not any(trial.session == lead and trial.record.plan == DEEP for trial in trials):
         trials = tuple(trial for trial in trials if trial.record.plan != DEEP)
     cells = cells_of(trials)
-    own_cells = tuple(cell for cell in cells if cell.session == lead)
+    came_with_clone = question.session is None and lead in question.committed - own_sessions
+    own_cells = tuple(cell for cell in cells if cell.session == lead and not came_with_clone)
     usable = without_sweeps(cells, lead)
     failed = [trial for trial in trials if trial.session == lead and trial.failure is not None]
     groups = with_published(
@@ -243,6 +251,7 @@ def analyse(evidence: Evidence, question: Question) -> Analysis:
         on_record=on_record,
         trials=trials,
         lead=lead,
+        came_with_clone=came_with_clone,
         cells=cells,
         own_cells=own_cells,
         groups=groups,
@@ -280,7 +289,13 @@ def _place(trial: TrialResult) -> tuple[str, str, str]:
     return trial.machine, trial.machine_label, trial.device_model
 
 
-def _lead(every: Sequence[TrialResult], sessions: Sequence[Session], question: Question) -> str | None:
+def _of_machine(evidence: Evidence, question: Question) -> frozenset[str]:
+    """The sessions of the machine that asks."""
+    sessions = evidence.results.sessions
+    return frozenset(session.id for session in sessions if session.machine == question.machine)
+
+
+def _lead(every: Sequence[TrialResult], of_machine: frozenset[str], question: Question) -> str | None:
     """The session to lead with: a self-check or plan `deep` only where nothing else is.
 
     It is its machine's newest. Of several machines, among which nothing is newest, that with the most trials.
@@ -294,12 +309,12 @@ def _lead(every: Sequence[TrialResult], sessions: Sequence[Session], question: Q
                 remedy="name a session in results/",
             )
         return question.session
-    of_machine = {session.id for session in sessions if session.machine == question.machine}
     trials = [trial for trial in every if not trial.is_ceiling]
     measured = [trial for trial in trials if trial.record.plan not in NO_WORK] or trials
     candidates = [trial for trial in measured if trial.session in of_machine]
     if question.machine is not None and not candidates:
-        candidates = _of_proven_sessions(measured)
+        candidates = [trial for trial in measured if trial.session not in question.committed] or measured
+        candidates = _of_proven_sessions(candidates) or candidates
     candidates = candidates or measured
     if not candidates:
         return None
@@ -324,12 +339,12 @@ def _subject_of(analysis: Analysis) -> Subject:
     `nothing` has no record of its own, `failed` no figure; of a `first-look` fewer than half of the leading
     session's figures may be ranked.
     """
+    if _priced(analysis):
+        return "costs"
     if not analysis.own:
         return "nothing"
     if not analysis.groups:
         return "failed"
-    if _priced(analysis):
-        return "costs"
     own = [cell for cell in analysis.measured_here if cell.session == analysis.lead]
     own = own or analysis.measured_here
     if sum(cell.ranked for cell in own) * 2 < len(own):

@@ -50,6 +50,7 @@ def folder_problems(root: Path, clone: Path | None = None) -> Iterator[str]:
     yield from _other_files(root, results)
     yield from _ledger_problems(root, results)
     yield from session_problems(root)
+    yield from simulated(results)
     sessions = {session.id: session for session in results.sessions}
     for stored in results.records:
         session = sessions.get(stored.record.session)
@@ -62,7 +63,6 @@ def folder_problems(root: Path, clone: Path | None = None) -> Iterator[str]:
         found = (
             *contradictions.within(stored.record),
             *contradictions.of_another_place(stored.record),
-            *_simulated(stored.record),
             *locks.unlike(stored.record),
         )
         yield from (f"{stored.path}: {sentence}" for sentence in found)
@@ -151,9 +151,11 @@ def session_problems(root: Path) -> Iterator[str]:
         seen.setdefault(session.id, where)
 
 
-def _simulated(record: Record) -> Iterator[str]:
-    if record.measurement is not None and record.measurement.device.simulated:
-        yield "its device is simulated, so nothing in it was measured"
+def simulated(results: Results) -> Iterator[str]:
+    """The records of devices that were not there, which go nowhere."""
+    for stored in results.records:
+        if stored.record.simulated:
+            yield f"{stored.path}: its device is simulated, so nothing in it was measured"
 
 
 def _misplaced(path: str, record: Record, session: Session) -> str:

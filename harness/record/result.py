@@ -170,6 +170,11 @@ class Record(Model):
             raise ValueError(f"status {self.status!r} does not fit what the record holds")
         return self
 
+    @property
+    def simulated(self) -> bool:
+        """Whether a stand-in answered for the device, so that nothing was measured."""
+        return self.measurement is not None and self.measurement.device.simulated
+
 
 class LeftOut(Model):
     """Trials that a budget or a machine left out, and why."""

@@ -9,6 +9,7 @@ import pytest
 
 from commands.report import LONGER_ON_CPU, LONGER_ON_GPU, How, report_on
 from harness.plan.plan import names
+from report.page.build import page_of
 from tests.helpers import ROOT
 
 QUICK, DESK = "20261121-38cb4c", "20261121-8a1add"
@@ -22,6 +23,21 @@ def test_a_first_look_names_the_line_whose_figures_may_be_ranked(
     text = written.markdown.read_text()
     assert (f"`{LONGER_ON_CPU}`" in text) == leads_on
     assert ("Runs long enough to be ranked" in text) == leads_on
+
+
+def test_the_first_page_of_a_clone_shows_published_studies_and_the_records_that_came_with_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("GPUDYNO_STATE", str(tmp_path / "state"))
+    analysis, written = report_on(ROOT, tmp_path / "out", baseline=None, session=None)
+    assert (analysis.subject, analysis.own, analysis.clause) == ("nothing", (), None)
+    assert analysis.question.ways, "some claims can be judged on a CPU"
+    page = page_of(analysis)
+    views = {part.name: part.view for part in page.parts}
+    assert len(views["published"].studies) > 1 and views["workloads"].workloads
+    assert not page.systems.own and page.systems.all
+    assert [chip.name for chip in page.one.chips] == ["no-records", "published-once"]
+    assert {"lead.svg", "workload-1-time.svg"} <= {path.name for path in written.charts}
 
 
 @pytest.mark.parametrize("line", [LONGER_ON_CPU, LONGER_ON_GPU])

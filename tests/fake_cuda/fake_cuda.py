@@ -1,8 +1,8 @@
 """A fake CUDA over the CPU build of torch: device "cuda" is the CPU, events are clocks, memory is made up.
 
 So each workload's branch for a GPU runs to a whole measurement without one. Its figures mean nothing, and it
-cannot show kernels, cuDNN, NCCL, torch.compile, or that anything runs beside the host. FAKE_CUDA_CARDS says
-how many cards there are.
+cannot show kernels, cuDNN, NCCL, torch.compile, or that anything runs beside the host. Its cards are those
+that CUDA_VISIBLE_DEVICES names.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 from typing import Any
 
-CARDS = int(os.environ.get("FAKE_CUDA_CARDS", "1"))
+CARDS = os.environ.get("CUDA_VISIBLE_DEVICES", "0").split(",")
 CAPABILITY = (9, 0)
 MEMORY_BYTES = 80 * 2**30
 RECURRENT = ("lstm", "gru")
@@ -59,8 +59,8 @@ class Cards:
         if not isinstance(device, int):
             index = torch.device(device).index
             device = self.current if index is None else index
-        if device >= CARDS:
-            raise RuntimeError(f"CUDA error: invalid device ordinal ({device} of {CARDS})")
+        if device >= len(CARDS):
+            raise RuntimeError(f"CUDA error: invalid device ordinal ({device} of {len(CARDS)})")
         return device
 
     def choose(self, device: Any) -> None:
@@ -74,7 +74,7 @@ class Cards:
             total_memory=MEMORY_BYTES,
             multi_processor_count=1,
             warp_size=32,
-            uuid=f"{self.number(device):08d}-1111-2222-3333-444444444444",
+            uuid=CARDS[self.number(device)].removeprefix("GPU-"),
             simulated=True,
         )
 
@@ -91,7 +91,7 @@ def install(torch: Any) -> None:
         "is_initialized": lambda: True,
         "init": nothing,
         "_lazy_init": nothing,
-        "device_count": lambda: CARDS,
+        "device_count": lambda: len(CARDS),
         "current_device": lambda: cards.current,
         "set_device": cards.choose,
         "get_device_name": lambda device=None: cards.properties(device).name,
@@ -117,7 +117,7 @@ def install(torch: Any) -> None:
     torch.cuda.random.get_rng_state = torch.cuda.get_rng_state
     torch.cuda.random.set_rng_state = torch.cuda.set_rng_state
     torch.cuda.nccl.version = lambda: (2, 0, 0)
-    torch.version.cuda = "0.0 (fake)"
+    torch.version.cuda = "0.0"
     _autocast_and_scaler(torch)
     _several_cards(torch)
     # It stays for the whole process: whatever names a device passes through it.

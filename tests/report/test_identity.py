@@ -13,7 +13,7 @@ from harness.record import Session
 from harness.record.published.claims import ClaimSet
 from harness.record.store import Results
 from harness.summary import contradictions
-from report.analysis import Evidence, Question, analyse
+from report.analysis import Analysis, Evidence, Question, analyse
 from report.trials.reading import results_of
 from tests.helpers.cases import CASES
 
@@ -59,6 +59,23 @@ def test_sessions_from_before_they_were_counted_come_first_and_by_date(root: Pat
     assert led_by(replace(results, sessions=uncounted)) == sessions[-1].id
     one_counted = (sessions[0], *uncounted[1:])
     assert led_by(replace(results, sessions=one_counted)) == sessions[0].id
+
+
+def test_what_was_brought_goes_before_what_came_with_the_clone_and_that_is_nobody_s_own_here(root: Path):
+    results = results_of(root)
+    ids = [session.id for session in numbered(results)]
+    now = max(stored.record.started_at for stored in results.records)
+
+    def asked(committed: list[str], machine: str) -> Analysis:
+        question = Question(now, machine=machine, committed=frozenset(committed))
+        return analyse(Evidence(results, ClaimSet(), ()), question)
+
+    brought = asked(ids[1:], "f" * 12)
+    assert brought.lead == ids[0] and brought.own and brought.subject != "nothing"
+    for machine, measured in (("f" * 12, False), (results.sessions[0].machine, True)):
+        found = asked(ids, machine)
+        assert found.groups and bool(found.own) == bool(found.own_cells) == measured
+        assert (found.subject == "nothing") != measured
 
 
 def test_a_session_dated_before_the_one_before_it_is_named(root: Path):

@@ -31,7 +31,7 @@ pytestmark = pytest.mark.torch
 @pytest.fixture(autouse=True)
 def _torch_is_here(monkeypatch: pytest.MonkeyPatch):
     need_torch()
-    monkeypatch.setenv("FAKE_CUDA_CARDS", "2")
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1")
 
 
 def on_fake(folder: Path, asked: TrialSpec, **more: str) -> Ended:

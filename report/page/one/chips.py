@@ -67,11 +67,8 @@ def confidence(cells: Sequence[Cell]) -> Chip:
 def trials_of(analysis: Analysis, cells: Sequence[Cell]) -> list[TrialResult]:
     """Those that page one counts: of the leading session, and of those of the cells that it is about."""
     sessions = {(cell.machine, cell.session) for cell in cells}
-    return [
-        trial
-        for trial in analysis.trials
-        if trial.session == analysis.lead or (trial.machine, trial.session) in sessions
-    ]
+    beside = (trial for trial in analysis.trials if trial.session != analysis.lead)
+    return [*analysis.own, *(trial for trial in beside if (trial.machine, trial.session) in sessions)]
 
 
 def invalid_of(trials: Sequence[TrialResult]) -> list[TrialResult]:

@@ -64,7 +64,9 @@ def _assembled(
         template=template,
         view=view,
         next_first=next_first,
-        constructed=any(trial.device_name.startswith(CONSTRUCTED) for trial in analysis.shown),
+        constructed=any(
+            trial.device_name.startswith(CONSTRUCTED) or trial.record.simulated for trial in analysis.shown
+        ),
     )
 
 

@@ -108,7 +108,7 @@ def view(analysis: Analysis, systems: Systems) -> PublishedView | None:
         counts=totals,
         rows=claim_rows(analysis),
         studies=tuple(drawn),
-        other_terms=_other_terms(figure for figure in everything if not figure.measured),
+        other_terms=None if alone else _other_terms(figure for figure in everything if not figure.measured),
         command=RUN_THEM if totals.ways else "",
         differs=_nearest_differences(analysis),
     )

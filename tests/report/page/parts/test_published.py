@@ -13,6 +13,7 @@ from report.analysis import Analysis, Question, analyse, evidence_in
 from report.charts.bars import Bars
 from report.claims.studies import MOST_BARS
 from report.page.build import page_of
+from report.page.one.published import published_studies
 from report.page.parts import uncertainty
 from report.page.parts.published import BARS_ALONE, MOST_ALONE, PublishedView, view
 from report.page.published.verdicts import ClaimRow, claim_rows
@@ -122,6 +123,17 @@ def test_without_records_the_studies_stand_alone_in_a_bounded_number_of_pictures
     for chart in drawn:
         bars = [bar for group in chart.groups for bar in group.bars]
         assert len(bars) <= BARS_ALONE and {bar.look for bar in bars} == {"published"}
+
+
+def test_the_readme_s_second_picture_has_every_bar_that_such_a_page_begins_with(alone: Analysis):
+    study = published_studies(alone, systems_of(alone)).drawn
+    assert study is not None and study.name == "Bhutani 2019" and isinstance(study.picture.chart, Bars)
+    assert "docs/bhutani-2019.svg" in (ROOT / "README.md").read_text(encoding="utf-8")
+    shown = (ROOT / "docs" / "bhutani-2019.svg").read_text(encoding="utf-8").replace("\xa0", " ")
+    for group in study.picture.chart.groups:
+        assert f">{group.label}<" in shown
+        for bar in group.bars:
+            assert bar.text.replace("\xa0", " ") in shown and f">{bar.small}<" in shown
 
 
 def test_what_this_machine_did_on_other_terms_is_counted_and_in_no_picture():

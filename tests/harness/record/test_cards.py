@@ -108,7 +108,7 @@ def test_16_bit_peaks_are_units_times_rate_times_clock(cards):
         reached = card.units * card.fma16_per_unit_clock * 2 * card.boost_mhz / 1e6
         assert card.peaks.fp16 == pytest.approx(reached, rel=0.015), card.name
         checked += 1
-    assert checked == 28
+    assert checked >= 28
 
 
 def test_peaks_are_dense_and_of_the_labels_own_arithmetic(cards):

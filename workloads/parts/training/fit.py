@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence, Sized
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Any, Protocol
@@ -130,9 +130,7 @@ def fit(
     operations: dict[str, Any] = {}
     if first is not None:
         operations = _operations(setting, model, first, passes, loop, other_operations)
-        # What an own step compiles by itself is compiled below, without the hooks that count types.
-        eager = torch.compiler.set_stance("force_eager") if own_step else nullcontext()
-        with trial.phase("first_step"), eager:
+        with trial.phase("first_step"), _eager() if own_step else nullcontext():
             output_types = _rehearsed(setting, model, model, passes, first)
     whole = spread(model, setting)
     optimisers = optimiser(model)
@@ -362,18 +360,24 @@ def _rehearsed(
     return counts or {}
 
 
+def _eager() -> AbstractContextManager[None]:
+    """What a file takes through torch.compile is not compiled yet: counters and hooks would be in it."""
+    return torch.compiler.set_stance("force_eager")  # type: ignore[no-any-return]
+
+
 def _operations(
     setting: Setting, model: nn.Module, batch: Batch, passes: Passes, loop: Loop, others: int
 ) -> dict[str, Any]:
     inputs, targets = (half.to("meta") for half in batch)
     try:
-        return of_batch(
-            model,
-            lambda twin: passes(twin, inputs, targets),
-            samples_of(targets, loop),
-            value_bytes(setting.label),
-            others,
-        )
+        with _eager():
+            return of_batch(
+                model,
+                lambda twin: passes(twin, inputs, targets),
+                samples_of(targets, loop),
+                value_bytes(setting.label),
+                others,
+            )
     except Exception as error:
         # A model may do what tensors without content cannot; it is measured all the same.
         reason = str(error).partition("\n")[0]

@@ -26,7 +26,7 @@ from torch import nn
 
 from parts import launcher
 from parts.inputs import datasets
-from parts.training.batches import InOrder, Shuffled
+from parts.training.batches import InOrder, Shuffled, image_tensors
 from parts.training.fit import Loop, Quality, accuracy, fit
 from parts.training.setting import SHARING, Setting, over_processes
 
@@ -123,8 +123,8 @@ def train(setting: Setting) -> dict[str, Any]:
     with trial.phase("data"):
         images = datasets.cifar_10(trial.data_folder, trial.asked["data"])
         items = options["train_images"]
-        pixels, labels = tensors(images.train, items, setting.home)
-        valid_pixels, valid_labels = tensors(images.test, None, setting.home)
+        (pixels, labels), valid = image_tensors(images, setting.home)
+        pixels, labels = pixels[:items], labels[:items]
         prepare = Pixels(pixels, setting.home)
         batches = Shuffled(
             pixels,
@@ -138,7 +138,7 @@ def train(setting: Setting) -> dict[str, Any]:
         setting,
         resnet44(options["batchnorm_momentum"]),
         batches,
-        InOrder(valid_pixels, valid_labels, VALID_BATCH_SIZE, prepare.plain),
+        InOrder(*valid, VALID_BATCH_SIZE, prepare.plain),
         nn.functional.cross_entropy,
         lambda model: adam(model, options["lr"] * setting.ranks),
         Loop(EPOCHS, "image"),
@@ -147,19 +147,11 @@ def train(setting: Setting) -> dict[str, Any]:
             "name": images.name,
             "sha256": images.sha256,
             "train_items": len(labels),
-            "valid_items": len(valid_labels),
+            "valid_items": len(valid[1]),
         },
         structure={"classes": 10},
     )
     return dict(measured, title=TITLE, about=ABOUT)
-
-
-def tensors(
-    images: datasets.Images, items: int | None, device: torch.device
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """The first items of a split: uint8 pixels as (items, 3, 32, 32), and labels."""
-    pixels = torch.frombuffer(bytearray(images.pixels), dtype=torch.uint8).view(-1, 3, 32, 32)
-    return pixels[:items].to(device), torch.tensor(images.labels)[:items].to(device)
 
 
 def adam(model: nn.Module, rate: float) -> torch.optim.Adam:

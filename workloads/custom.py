@@ -10,11 +10,8 @@ from parts.trial import TrialProcess, main  # isort: skip  (its clock starts wit
 from functools import partial
 from typing import Any
 
-import torch
-from torch import nn
-
 from parts import launcher
-from parts.training.fit import fit
+from parts.training.fit import fit, passes_of
 from parts.training.own_file import (
     OwnFile,
     checked_data,
@@ -34,18 +31,8 @@ def run(trial: TrialProcess) -> dict[str, Any]:
 
 def train(file: OwnFile, setting: Setting) -> dict[str, Any]:
     """The training of this process and what it measured."""
-    module, trial = file.module, setting.trial
-    loop, quality, schedule = file.loop, file.quality, file.function("schedule")
-
-    def optimiser(model: nn.Module) -> torch.optim.Optimizer:
-        given = module.optimiser(model, setting)
-        if not isinstance(given, torch.optim.Optimizer):
-            found = type(given).__name__
-            raise file.failed(
-                f"optimiser gives {found} where a torch.optim one is needed", file.line("optimiser")
-            )
-        return given
-
+    trial, loop, quality = setting.trial, file.loop, file.quality
+    own_step = file.train_step(setting)
     with told_with_its_line(file):
         trial.stage("data")
         with trial.phase("data"):
@@ -53,17 +40,18 @@ def train(file: OwnFile, setting: Setting) -> dict[str, Any]:
         trial.stage("setup")
         model = checked_model(file, setting)
         if file.constant("DETERMINISTIC"):
-            hold_to_determinism(file, setting, model, batches)
+            hold_to_determinism(file, setting, model, batches, passes_of(file.loss, own_step))
         measured = fit(
             setting,
             model,
             batches,
             valid,
             file.loss,
-            optimiser,
+            lambda model: file.optimiser(model, setting),
             loop,
+            own_step=own_step,
             quality=quality,
-            schedule=(lambda given: schedule(given, setting)) if schedule else None,
+            schedule=lambda given: file.schedules(given, setting),
             data={"name": "own", **setting.data_read},
         )
     titles = {"title": file.constant("TITLE"), "about": file.constant("ABOUT")}

@@ -134,7 +134,7 @@ def train(setting: Setting) -> dict[str, Any]:
         nn.functional.cross_entropy,
         lambda model: torch.optim.Adadelta(model.parameters(), lr=RATE),
         Loop(EPOCHS, "image", warmed=False, waits=True),
-        schedule=lambda optimiser: torch.optim.lr_scheduler.StepLR(optimiser, 1, gamma=RATE_AFTER_EPOCH),
+        schedule=lambda given: [torch.optim.lr_scheduler.StepLR(given, 1, gamma=RATE_AFTER_EPOCH)],
         data={
             "name": images.name,
             "sha256": images.sha256,

@@ -168,23 +168,31 @@ print(json.dumps(told))
 """
 
 
-def test_a_mistake_is_told_in_one_sentence_with_the_file_and_its_line(tmp_path):
-    folders, lines = [], []
-    for number, (right, wrong, blamed, _) in enumerate(MISTAKES):
-        assert OWN.count(right) == 1, right
-        text = OWN.replace(right, wrong).replace("import torch\n", "import itertools, torch\n", 1)
-        text = text.replace("EPOCHS", "CLOCK = itertools.count(1)\nEPOCHS", 1)
+def failures(tmp_path: Path, texts: list[str]) -> list[tuple[str, str]]:
+    """Reason and message of each file's failure."""
+    folders = []
+    for number, text in enumerate(texts):
         folder = tmp_path / str(number)
         asked = own_trial(folder, text)
         (folder / "in" / "trial.json").write_text(asked.canonical(), encoding="utf-8")
         (folder / "out").mkdir()
-        begins = [line.startswith(blamed) for line in text.split("\n")]
-        lines.append(begins.index(True) + 1 if blamed else None)
         folders.append(str(folder))
     done = ran("-c", RUN_ALL, WORKLOADS, *folders)
     assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def test_a_mistake_is_told_in_one_sentence_with_the_file_and_its_line(tmp_path):
+    texts, lines = [], []
+    for right, wrong, blamed, _ in MISTAKES:
+        assert OWN.count(right) == 1, right
+        text = OWN.replace(right, wrong).replace("import torch\n", "import itertools, torch\n", 1)
+        text = text.replace("EPOCHS", "CLOCK = itertools.count(1)\nEPOCHS", 1)
+        begins = [line.startswith(blamed) for line in text.split("\n")]
+        lines.append(begins.index(True) + 1 if blamed else None)
+        texts.append(text)
     for (_, _, _, words), line, (reason, message) in zip(
-        MISTAKES, lines, json.loads(done.stdout.splitlines()[-1]), strict=True
+        MISTAKES, lines, failures(tmp_path, texts), strict=True
     ):
         where = "examples/line.py" if line is None else f"examples/line.py, line {line}: "
         assert message.startswith(where), message

@@ -43,25 +43,25 @@ def of_step(
     model: nn.Module, shape: tuple[int, ...], loss: Callable[[Any], torch.Tensor], value_bytes: int
 ) -> dict[str, Any]:
     """One sample's training step on inputs of `shape`, samples first; `loss` makes a scalar of the output."""
-    return of_batch(model, torch.zeros(shape, device="meta"), loss, shape[0], value_bytes)
+    inputs = torch.zeros(shape, device="meta")
+    return of_batch(model, lambda twin: loss(twin(inputs)).backward(), shape[0], value_bytes)
 
 
 def of_batch(
     model: nn.Module,
-    inputs: torch.Tensor,
-    loss: Callable[[Any], torch.Tensor],
+    passes: Callable[[nn.Module], object],
     samples: int,
     value_bytes: int,
     other_operations: int = 0,
 ) -> dict[str, Any]:
-    """One sample's training step on a batch of so many; only the shape and type of `inputs` are looked at.
+    """One sample's training step on a batch of so many; `passes` goes forward and backward on `meta`.
 
     `other_operations` are those of a step that no layer's size tells, such as attention's.
     """
     twin = _without_content(model)
     by_sizes = _Sizes(twin)
     with FlopCounterMode(display=False) as counter, Traffic() as traffic:
-        loss(twin(inputs.to("meta"))).backward()
+        passes(twin)
     by_sizes.remove()
     total = by_sizes.total + other_operations
     return _agreed(counter.get_total_flops(), total, samples, traffic.values, value_bytes)

@@ -10,7 +10,7 @@ they still carry the loss scale; in `fp16_optimizer` the fp32 gradients are, aft
 """
 
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -38,14 +38,36 @@ None where the clipping did not compute it.
 SgdFactory = Callable[[list[nn.Parameter]], torch.optim.SGD]
 
 
+class Together:
+    """Several optimisers as one: where a gradient of one of them overflows, none steps."""
+
+    def __init__(self, optimisers: Sequence[torch.optim.Optimizer]) -> None:
+        self.optimisers = optimisers
+
+    @property
+    def param_groups(self) -> list[dict[str, Any]]:
+        """Of all of them."""
+        return [group for optimiser in self.optimisers for group in optimiser.param_groups]
+
+    def zero_grad(self) -> None:
+        """No gradient is left."""
+        for optimiser in self.optimisers:
+            optimiser.zero_grad()
+
+    def step(self) -> None:
+        """Each of them steps."""
+        for optimiser in self.optimisers:
+            optimiser.step()
+
+
 class Update:
     """One optimiser's step under a precision label; fp16 has torch's dynamic loss scale.
 
     Nothing waits for the device but what torch's GradScaler reads; the scales stay there until they are read.
     """
 
-    def __init__(self, label: str, optimiser: torch.optim.Optimizer, device: torch.device) -> None:
-        self.optimiser = optimiser
+    def __init__(self, label: str, optimiser: torch.optim.Optimizer | Together, device: torch.device) -> None:
+        self.optimiser, self.device = optimiser, device
         self.scaler = torch.amp.GradScaler(device.type, enabled=PRECISIONS[label].scaled)
         self.method = "torch.autocast" if PRECISIONS[label].autocast else "none"
         self._log: ScaleLog | None = None
@@ -63,6 +85,12 @@ class Update:
     def backward(self, loss: torch.Tensor) -> None:
         """Gradients of the loss, added to those that are there."""
         self.scaler.scale(loss).backward()
+
+    def clip(self, largest_norm: float) -> torch.Tensor:
+        """Scales all gradients down to a norm of so much where it is larger; gives the norm that they had."""
+        self.scaler.unscale_(self.optimiser)
+        weights = [weight for group in self.optimiser.param_groups for weight in group["params"]]
+        return nn.utils.clip_grad_norm_(weights, largest_norm)
 
     def step(self) -> None:
         """The step where the gradients are finite."""

@@ -6,12 +6,23 @@ from collections.abc import Callable, Iterator
 
 import torch
 
+from parts.inputs.datasets import Images, ImageSet
 from parts.launcher import Place
 
 Batch = tuple[torch.Tensor, torch.Tensor]
 Prepare = Callable[[torch.Tensor], torch.Tensor]
 
 ALONE = Place()
+
+
+def image_tensors(images: ImageSet, home: torch.device) -> tuple[Batch, Batch]:
+    """Pixels as uint8 (items, channels, height, width) and labels, to train with and to validate with."""
+
+    def tensors(split: Images) -> Batch:
+        pixels = torch.frombuffer(bytearray(split.pixels), dtype=torch.uint8).view(-1, *images.shape)
+        return pixels.to(home), torch.tensor(split.labels).to(home)
+
+    return tensors(images.train), tensors(images.test)
 
 
 def _as_they_are(inputs: torch.Tensor) -> torch.Tensor:

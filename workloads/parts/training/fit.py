@@ -7,9 +7,10 @@ A workload that keeps to it is its model, its batches and its loss. A step is ti
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sized
+from collections.abc import Callable, Iterator, Sequence, Sized
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, Protocol
 
 import torch
@@ -19,12 +20,22 @@ from torch.optim.lr_scheduler import LRScheduler
 from parts.device import facts, software
 from parts.numerics import precision
 from parts.numerics.flops import of_batch, value_bytes
-from parts.numerics.update import Update
+from parts.numerics.update import Together, Update
 from parts.ranks import End
 from parts.timing import kernels
 from parts.timing.clock import Clock, few_elements, stopwatch
 from parts.training.batches import Batch
-from parts.training.parallel import ForwardTimer, Loss, Step, beneath, entries, same_buffers, spread
+from parts.training.given_update import GivenUpdate
+from parts.training.parallel import (
+    ForwardTimer,
+    Loss,
+    Step,
+    TrainStep,
+    beneath,
+    entries,
+    same_buffers,
+    spread,
+)
 from parts.training.setting import Setting
 from parts.trial import Failed
 
@@ -42,6 +53,8 @@ class Quality:
     name: str
     """"accuracy", "perplexity" or "loss"."""
     of: Callable[[Any, torch.Tensor], torch.Tensor] | None = None
+    at_once: bool = False
+    """Whether `of` is given all batches of a validation together."""
 
 
 def accuracy(output: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
@@ -59,6 +72,26 @@ class Loop:
     """Whether a step that leaves no trace comes before the window."""
     waits: bool = False
     """Whether copies block and each step ends by reading its loss."""
+    schedule: str = "epoch"
+    """After what the rates move: "epoch" or "step"."""
+
+
+Optimisers = torch.optim.Optimizer | Sequence[torch.optim.Optimizer]
+Passes = Callable[[nn.Module, torch.Tensor, torch.Tensor], torch.Tensor]
+"""Forward and backward through a batch, without an update; gives the loss."""
+
+
+def passes_of(loss: Loss, own: TrainStep | None) -> Passes:
+    """Those of a step."""
+
+    def passes(model: nn.Module, inputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+        if own is not None:
+            return own(model, (inputs, targets), GivenUpdate(None))
+        value = loss(model(inputs), targets)
+        value.backward()
+        return value
+
+    return passes
 
 
 def fit(
@@ -67,20 +100,21 @@ def fit(
     train: Batches,
     valid: Batches | None,
     loss: Loss,
-    optimiser: Callable[[nn.Module], torch.optim.Optimizer],
+    optimiser: Callable[[nn.Module], Optimisers],
     loop: Loop,
     *,
+    own_step: TrainStep | None = None,
     quality: Quality | None = None,
-    schedule: Callable[[torch.optim.Optimizer], LRScheduler] | None = None,
+    schedule: Callable[[Any], Sequence[LRScheduler]] = lambda optimisers: (),
     data: dict[str, Any] | None = None,
     structure: dict[str, int] | None = None,
     other_operations: int = 0,
 ) -> dict[str, Any]:
     """Trains as far as protocol and limit let it go; gives the measurement's own part.
 
-    `model` lies on no device yet, a batch of `train` holds `setting.samples`, and `schedule` steps after each
-    epoch. `data` and `structure` are what the workload knows of them, and `other_operations` those of a step
-    that no layer's size tells. Raises Failed for what does not go on.
+    `model` lies on no device yet, a batch of `train` holds `setting.samples`, and `schedule` is given what
+    `optimiser` gave. `data` and `structure` are what the workload knows of them, and `other_operations` those
+    of a step that no layer's size tells. Raises Failed for what does not go on.
     """
     trial, device = setting.trial, setting.device
     trial.stage("setup")
@@ -90,20 +124,25 @@ def fit(
     if setting.place.rank:
         # Alike up to here, so that the models are; from here on each rank drops and augments by itself.
         torch.manual_seed(setting.seed + setting.place.rank)
+    passes = passes_of(loss, own_step)
     first = _first_batch(setting, train) if loop.warmed else None
     output_types: dict[str, int] = {}
     operations: dict[str, Any] = {}
     if first is not None:
-        operations = _operations(setting, model, first, loss, loop, other_operations)
-        with trial.phase("first_step"):
-            output_types = _rehearsed(setting, model, model, loss, first)
+        operations = _operations(setting, model, first, passes, loop, other_operations)
+        with trial.phase("first_step"), _eager() if own_step else nullcontext():
+            output_types = _rehearsed(setting, model, model, passes, first)
     whole = spread(model, setting)
-    update = Update(setting.label, optimiser(model), device)
-    step = Step(whole, loss, update, setting)
-    if whole is not model and first is not None:
-        with trial.phase("compile" if setting.compiled else "spread"):
-            output_types = _rehearsed(setting, model, whole, loss, first) or output_types
-    rates = schedule(update.optimiser) if schedule else None
+    optimisers = optimiser(model)
+    one = isinstance(optimisers, torch.optim.Optimizer)
+    update = Update(setting.label, optimisers if one else Together(optimisers), device)
+    step = Step(whole, loss, update, setting, own_step)
+    if (own_step or whole is not model) and first is not None:
+        compiles = setting.compiled or own_step is not None
+        with trial.phase("compile" if compiles else "spread"):
+            seen = _rehearsed(setting, model, whole, passes, first, hooked=not compiles)
+            output_types = seen or output_types
+    rates = {"epoch": (), "step": (), loop.schedule: schedule(optimisers)}
 
     clock = Clock(trial, device, steps_per_epoch=_steps(setting, train), epochs=loop.epochs)
     timer = ForwardTimer(device)
@@ -114,8 +153,8 @@ def fit(
     trial.stage("collect")
     if first is None:
         first = _first_batch(setting, train)
-        output_types = _rehearsed(setting, model, model, loss, first)
-        operations = _operations(setting, model, first, loss, loop, other_operations)
+        output_types = _rehearsed(setting, model, model, passes, first)
+        operations = _operations(setting, model, first, passes, loop, other_operations)
     # Of several devices one's kernels would say nothing, and a rank must not train without the others.
     alone = setting.devices == 1 and not setting.shares_gradients
     protocol = {
@@ -173,22 +212,25 @@ class Validation:
         if setting.shares_gradients:
             same_buffers(self.model)
         self.model.eval()
+        self.seen: list[Batch] = []
         with stopwatch(setting.device) as taken:
             sums = torch.zeros(3, dtype=torch.float64, device=setting.device)
             mine = islice(self.valid or (), setting.place.rank, batches, setting.place.count)
             last, taken_here = None, 0
             for inputs, targets in mine:
-                sums += self._of_batch(inputs.to(setting.device), targets.to(setting.device))
+                sums += self._of_batch(inputs.to(setting.device), targets.to(setting.device), self.seen)
                 last, taken_here = (inputs, targets), taken_here + 1
             if setting.splits_model and taken_here < -(-batches // setting.place.count):
                 # The others need this rank's part of the model once more; what it makes of it is not counted.
                 inputs, targets = last or next(iter(self.valid or ()))
-                self._of_batch(inputs.to(setting.device), targets.to(setting.device))
+                self._of_batch(inputs.to(setting.device), targets.to(setting.device), [])
             if setting.shares_gradients:
                 distributed.all_reduce(sums)
             loss, score, samples = sums.tolist()
+            loss, score = loss / samples, score / samples
+            if self.quality is not None and self.quality.at_once:
+                score = self._at_once(self.quality.of)
         self.model.train()
-        loss, score = loss / samples, score / samples
         if self.quality is not None and self.quality.of is None:
             score = math.exp(min(loss, 700.0)) if self.quality.name == "perplexity" else loss
         if self.quality is not None and not math.isfinite(score):
@@ -196,11 +238,24 @@ class Validation:
         found = {"valid_seconds": taken[0], "valid_batches": batches, "valid_loss": loss}
         return dict(found, quality=score) if self.quality else found
 
-    def _of_batch(self, inputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+    def _at_once(self, metric: Any) -> float:
+        """The metric of all batches, and of all ranks'."""
+        every = [self.seen]
+        if self.setting.shares_gradients:
+            every = [[] for _ in range(self.setting.place.count)]
+            distributed.all_gather_object(every, self.seen)
+        outputs, targets = (torch.cat(halves) for halves in zip(*chain(*every), strict=True))
+        return float(metric(outputs, targets))
+
+    def _of_batch(self, inputs: torch.Tensor, targets: torch.Tensor, seen: list[Batch]) -> torch.Tensor:
         with precision.autocast(self.setting.label, self.setting.device):
             output = self.by_itself(inputs)
             loss = self.loss(output, targets)
-        score = self.quality.of(output, targets) if self.quality and self.quality.of else loss
+        score = loss
+        if self.quality and self.quality.at_once:
+            seen.append((output.cpu(), targets.cpu()))
+        elif self.quality and self.quality.of:
+            score = self.quality.of(output, targets)
         count = torch.ones((), device=loss.device) * len(targets)
         return torch.stack([loss.double() * count, score.double() * count, count.double()])
 
@@ -218,7 +273,7 @@ def _train(
     timer: ForwardTimer,
     train: Batches,
     validation: Validation,
-    rates: LRScheduler | None,
+    rates: dict[str, Sequence[LRScheduler]],
 ) -> list[dict[str, Any]]:
     """Epochs until the protocol or the trial's limit ends; one record each."""
     over: Callable[[], object] = clock.over
@@ -241,6 +296,8 @@ def _train(
             loss = step(inputs, targets)
             if loop.waits:
                 loss.item()
+            for rate in rates["step"]:
+                rate.step()
             clock.step(loss, samples_of(targets, loop))
             ended = bool(over())
             if ended:
@@ -252,8 +309,8 @@ def _train(
             # Ranks must agree, and each has a clock of its own.
             alone = not setting.shares_gradients
             epoch.update(validation(clock.valid_batches(validation.limit) if alone else validation.limit))
-        if rates:
-            rates.step()
+        for rate in rates["epoch"]:
+            rate.step()
         epochs.append(epoch)
         setting.trial.event("epoch", **epoch)
     return epochs
@@ -291,31 +348,36 @@ def _steps(setting: Setting, train: Batches) -> int:
 
 
 def _rehearsed(
-    setting: Setting, model: nn.Module, whole: nn.Module, loss: Loss, batch: Batch
+    setting: Setting, model: nn.Module, whole: nn.Module, passes: Passes, batch: Batch, *, hooked: bool = True
 ) -> dict[str, int]:
     """A step without an update that leaves no trace; how often each type came out of a layer that works.
 
     A compiled model has no hooks: with them it would be another one, to be compiled again.
     """
-    rehearsal = precision.untraced if setting.compiled and whole is not model else precision.rehearsal
+    rehearsal = precision.rehearsal if hooked else precision.untraced
     with rehearsal(model, setting.device) as counts, precision.autocast(setting.label, setting.device):
-        loss(whole(batch[0]), batch[1]).backward()
+        passes(whole, *batch)
     return counts or {}
 
 
+def _eager() -> AbstractContextManager[None]:
+    """What a file takes through torch.compile is not compiled yet: counters and hooks would be in it."""
+    return torch.compiler.set_stance("force_eager")  # type: ignore[no-any-return]
+
+
 def _operations(
-    setting: Setting, model: nn.Module, batch: Batch, loss: Loss, loop: Loop, others: int
+    setting: Setting, model: nn.Module, batch: Batch, passes: Passes, loop: Loop, others: int
 ) -> dict[str, Any]:
-    targets = batch[1].to("meta")
+    inputs, targets = (half.to("meta") for half in batch)
     try:
-        return of_batch(
-            model,
-            batch[0],
-            lambda output: loss(output, targets),
-            samples_of(targets, loop),
-            value_bytes(setting.label),
-            others,
-        )
+        with _eager():
+            return of_batch(
+                model,
+                lambda twin: passes(twin, inputs, targets),
+                samples_of(targets, loop),
+                value_bytes(setting.label),
+                others,
+            )
     except Exception as error:
         # A model may do what tensors without content cannot; it is measured all the same.
         reason = str(error).partition("\n")[0]

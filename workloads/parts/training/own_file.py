@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import importlib.util
+import inspect
 import os
 import sys
 import traceback
@@ -16,14 +17,28 @@ from typing import Any
 
 import torch
 from torch import nn
+from torch.optim.lr_scheduler import LRScheduler
 
 from parts.device import seed_everything
 from parts.numerics import precision
-from parts.training.fit import Batches, Loop, Quality, accuracy
+from parts.training.batches import Batch
+from parts.training.fit import Batches, Loop, Optimisers, Passes, Quality, accuracy
+from parts.training.given_update import GivenUpdate
+from parts.training.parallel import TrainStep
 from parts.training.setting import Setting
 from parts.trial import Failed, TrialProcess, why
 
 NEEDED = ("model", "data", "loss", "optimiser")
+HOOKS = {
+    "model": ("setting",),
+    "data": ("setting",),
+    "loss": ("output", "targets"),
+    "optimiser": ("model", "setting"),
+    "metric": ("output", "targets"),
+    "schedule": ("optimiser", "setting"),
+    "train_step": ("setting", "model", "batch", "update"),
+}
+"""The functions of a file, and what each is given in this order."""
 CONSTANTS: dict[str, tuple[type, Any]] = {
     "TITLE": (str, None),
     "ABOUT": (str, None),
@@ -32,10 +47,16 @@ CONSTANTS: dict[str, tuple[type, Any]] = {
     "METRIC": (str, "loss"),
     "OPTIONS": (dict, {}),
     "DETERMINISTIC": (bool, False),
+    "METRIC_OVER": (str, "batch"),
+    "SCHEDULE": (str, "epoch"),
 }
 """Each with its type and what it is where the file does not say; None says that it must."""
-METRICS = ("accuracy", "perplexity", "loss")
-UNITS = ("image", "token", "sample")
+CHOICES = {
+    "SAMPLE": ("image", "token", "sample"),
+    "METRIC": ("accuracy", "perplexity", "loss"),
+    "METRIC_OVER": ("batch", "epoch"),
+    "SCHEDULE": ("epoch", "step"),
+}
 
 
 @dataclass(frozen=True)
@@ -52,12 +73,24 @@ class OwnFile:
         value = getattr(self.module, name, default)
         if type(value) is not kind:
             raise self.failed(f"{name} is {value!r} where a {kind.__name__} is needed", self.line(name))
+        if name in CHOICES and value not in CHOICES[name]:
+            choices = ", ".join(CHOICES[name])
+            raise self.failed(f"{name} is '{value}'; it is one of {choices}", self.line(name))
         return value
 
     def function(self, name: str) -> Callable[..., Any] | None:
-        """A function of the file, where it has it."""
+        """A function of the file, where it has it; raises Failed where it cannot be called as it will be."""
         value = getattr(self.module, name, None)
-        return value if callable(value) else None
+        if value is None:
+            return None
+        given = f"{name}({', '.join(HOOKS[name])})"
+        try:
+            # A function in C may tell no signature, which is a ValueError.
+            with contextlib.suppress(ValueError):
+                inspect.signature(value).bind(*HOOKS[name])
+        except TypeError:
+            raise self.failed(f"{name} is called as {given}: define it so", self.line(name)) from None
+        return value  # type: ignore[no-any-return]
 
     def line(self, name: str) -> int | None:
         """Where the file defines a function or a constant."""
@@ -79,26 +112,67 @@ class OwnFile:
     def loop(self) -> Loop:
         """How long it trains, and what its samples are."""
         unit, epochs = self.constant("SAMPLE"), self.constant("EPOCHS")
-        if unit not in UNITS:
-            raise self.failed(f"SAMPLE is '{unit}'; it is one of {', '.join(UNITS)}", self.line("SAMPLE"))
         if epochs < 1:
             raise self.failed(f"EPOCHS is {epochs}; it is 1 at least", self.line("EPOCHS"))
-        return Loop(epochs, unit)
+        return Loop(epochs, unit, schedule=self.constant("SCHEDULE"))
 
     @property
     def quality(self) -> Quality:
         """Its metric: a function of the file where it has one, and else what the name says."""
         name = self.constant("METRIC")
-        if name not in METRICS:
-            raise self.failed(f"METRIC is '{name}'; it is one of {', '.join(METRICS)}", self.line("METRIC"))
-        return Quality(name, self.function("metric") or (accuracy if name == "accuracy" else None))
+        of = self.function("metric") or (accuracy if name == "accuracy" else None)
+        return Quality(name, of, at_once=of is not None and self.constant("METRIC_OVER") == "epoch")
 
     def loss(self, output: Any, targets: torch.Tensor) -> torch.Tensor:
         """The file's loss; raises Failed where it is no single number."""
-        value = self.module.loss(output, targets)
+        return self._number("loss", self.module.loss(output, targets))
+
+    def train_step(self, setting: Setting) -> TrainStep | None:
+        """The file's, held to what a step is; None where it has none."""
+        function = self.function("train_step")
+        if function is None:
+            return None
+        line = self.line("train_step")
+        if setting.virtual_ranks > 1:
+            message = "a train_step and the option 'virtual_ranks' do not go together: leave one out"
+            raise self.failed(message, line, "unsupported")
+
+        def held(model: nn.Module, batch: Batch, update: GivenUpdate) -> torch.Tensor:
+            loss = self._number("train_step", function(setting, model, batch, update))
+            if not update.backwards:
+                raise self.failed("train_step never calls update.backward(loss)", line)
+            if update.steps != 1:
+                times = f"train_step calls update.step() {update.steps} times"
+                raise self.failed(
+                    f"{times}: it is one update of one batch, taken apart where it is large", line
+                )
+            return loss
+
+        return held
+
+    def optimiser(self, model: nn.Module, setting: Setting) -> Optimisers:
+        """What its `optimiser` gives, one or several; raises Failed where that is none."""
+        given: Optimisers = self.module.optimiser(model, setting)
+        self._all_of("optimiser", given, torch.optim.Optimizer)
+        return given
+
+    def schedules(self, optimisers: Any, setting: Setting) -> list[LRScheduler]:
+        """What its `schedule` gives, where it has one; raises Failed where that is none."""
+        schedule = self.function("schedule")
+        return self._all_of("schedule", schedule(optimisers, setting), LRScheduler) if schedule else []
+
+    def _all_of(self, name: str, given: Any, kind: type[Any]) -> list[Any]:
+        every = list(given) if isinstance(given, (list, tuple)) else [given]
+        wrong = [type(each).__name__ for each in every if not isinstance(each, kind)]
+        if wrong or not every:
+            needed = f"a torch {kind.__name__}, or a list of them, is needed"
+            raise self.failed(f"{name} gives {(wrong or ['none'])[0]} where {needed}", self.line(name))
+        return every
+
+    def _number(self, name: str, value: Any) -> torch.Tensor:
         if not isinstance(value, torch.Tensor) or value.dim():
             shape = tuple(value.shape) if isinstance(value, torch.Tensor) else type(value).__name__
-            raise self.failed(f"loss gives {shape} where a tensor of one number is needed", self.line("loss"))
+            raise self.failed(f"{name} gives {shape} where a tensor of one number is needed", self.line(name))
         return value
 
 
@@ -114,6 +188,8 @@ def load(trial: TrialProcess) -> OwnFile:
     file = OwnFile(str(trial.own_name), trial.own_file, module)
     with told_with_its_line(file):
         spec.loader.exec_module(module)
+    for name in HOOKS:
+        file.function(name)
     missing = [name for name in NEEDED if file.function(name) is None]
     missing += [
         name for name, (_, default) in CONSTANTS.items() if default is None and not hasattr(module, name)
@@ -139,7 +215,8 @@ def told_with_its_line(file: OwnFile) -> Iterator[None]:
     except Failed as error:
         if error.reason != "not-finite":
             raise
-        raised_by = "metric" if "validation" in str(error) and file.function("metric") else "loss"
+        hook = "metric" if "validation" in str(error) else "train_step"
+        raised_by = hook if file.function(hook) else "loss"
         raise file.failed(f"{error} (by '{raised_by}')", file.line(raised_by), error.reason) from error
     except Exception as error:
         lines = [
@@ -182,7 +259,9 @@ def checked_data(file: OwnFile, setting: Setting) -> tuple[Batches, Batches | No
     return given
 
 
-def hold_to_determinism(file: OwnFile, setting: Setting, model: nn.Module, train: Batches) -> None:
+def hold_to_determinism(
+    file: OwnFile, setting: Setting, model: nn.Module, train: Batches, through: Passes
+) -> None:
     """Two passes over one batch from one seed must agree to the bit; raises Failed where they do not.
 
     torch is told to refuse operations that may differ, so those of a GPU are found in the window too.
@@ -197,11 +276,11 @@ def hold_to_determinism(file: OwnFile, setting: Setting, model: nn.Module, train
         seed_everything(setting.seed)
         with precision.untraced(model, setting.device):
             with precision.autocast(setting.label, setting.device):
-                loss = file.loss(model(inputs), targets)
-            loss.backward()
+                loss = through(model, inputs, targets)
             gradients = [weight.grad.clone() for weight in model.parameters() if weight.grad is not None]
             passes.append([loss.detach().clone(), *gradients])
-    if not all(torch.equal(one, other) for one, other in zip(*passes, strict=True)):
+    # A loss that is no number is told of at its step.
+    if not all(torch.equal(one.nan_to_num(), other.nan_to_num()) for one, other in zip(*passes, strict=True)):
         losses = " and ".join(f"{float(tensors[0]):.9g}" for tensors in passes)
         message = (
             f"it says DETERMINISTIC, and two passes over one batch from one seed differ (losses {losses})"

@@ -40,6 +40,7 @@ class Side(Model):
     data_mode: DataMode | None = None
     layout: Literal["contiguous", "channels_last"] | None = None
     image_size: Annotated[int, Field(ge=1)] | None = None
+    sequence_length: Annotated[int, Field(ge=1)] | None = None
     options: dict[str, Option] = {}
 
 
@@ -99,6 +100,7 @@ class Claim(Model):
         "device_utilization",
         "device_memory_share",
         "best_accuracy",
+        "best_loss",
         "early_fall",
         "epochs_to_target",
         "seconds_to_target",

@@ -113,7 +113,7 @@ def test_derived_ratios_are_the_quotients_of_the_figures_they_come_from(publishe
             )
         assert claim.value == pytest.approx(over / of, abs=claim.half_digit * 1.01), claim.id
         checked += 1
-    assert checked == 9 + 8 + 5 + 20 + 6 + 11
+    assert checked == 9 + 8 + 5 + 20 + 6 + 11 + 12
 
 
 def test_the_posts_own_ratios_are_kept_beside_the_notebooks_that_contradict_them(published):

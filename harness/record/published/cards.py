@@ -113,8 +113,9 @@ def find(name: str, cards: Sequence[Card]) -> Card | None:
 
 
 def family(published: str, known: Collection[str]) -> tuple[str, ...]:
-    """The cards that a name may mean which is no card's whole one: 'A100' may be any of four."""
-    return () if published in known else tuple(name for name in known if name.startswith(f"{published} "))
+    """The cards that a name without form or memory may mean: 'A100' may be any of four."""
+    whole = re.compile(rf"{re.escape(published)} (SXM|PCIe|\d+GB)")
+    return () if published in known else tuple(name for name in known if whole.match(name))
 
 
 def other_memory(one_bytes: float, other_bytes: float) -> bool:

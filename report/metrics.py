@@ -64,7 +64,7 @@ TABLE = (
     Metric("step_seconds", "duration", "step_seconds", ("step_seconds",), "seconds", steady=True),
     Metric("quality", "quality", "last_validated.quality", ("accuracy", "perplexity")),
     # The best of all validations, for a target that was reached or was not.
-    Metric("best_quality", "quality", "best_quality", ("best_accuracy",)),
+    Metric("best_quality", "quality", "best_quality", ("best_accuracy", "best_loss")),
     Metric(
         "early_fall",
         "quality",

@@ -37,7 +37,8 @@ MARGIN_SECONDS = 15.0
 """Of a trial's time, what is kept for its end."""
 PROGRESS_SECONDS = 1.0
 FACTS = (
-    "import json, sys; sys.path.insert(0, sys.argv[1]); from parts import device; "
+    "import json, sys, torch; sys.path.insert(0, sys.argv[1]); from parts import device; "
+    "torch.version.hip = getattr(torch.version, 'hip', None); "  # torch 1.0 has none
     "chosen = device.choose(sys.argv[2], 1); "
     "print(json.dumps([device.facts(sys.argv[2], chosen), device.software()]))"
 )
@@ -148,6 +149,8 @@ def _prepare(trial: TrialProcess, program: dict, names: dict, copy: str, own: di
         target = os.path.join(copy, given["at"])
         os.makedirs(os.path.dirname(target), exist_ok=True)
         if trial.asked["data"] == "generated":
+            if not given["generated_letters"]:
+                raise Failed("bad-data", f"nothing stands in for '{given['data']}': it has to be fetched")
             _generate(target, given["generated_letters"], trial.seed)
         else:
             os.symlink(os.path.join(trial.data_folder, given["file"]), target)

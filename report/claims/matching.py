@@ -47,6 +47,7 @@ def asked_by(claim: Claim, side: Side) -> PartialKey:
         "batch_size": side.batch_size,
         "data_mode": side.data_mode,
         "image_size": side.image_size or published_image_size(claim),
+        "sequence_length": side.sequence_length,
         "layout": side.layout,
         "epochs": claim.epochs if claim.metric == "protocol_seconds" else None,
     }

@@ -106,8 +106,10 @@ def asked(file: OwnFile, data: str = "synthetic", **told: Any) -> TrialSpec:
     return TrialSpec.of(request, 1, seed=spec.seed, timeout_seconds=spec.timeout_seconds)
 
 
-def ran(folder: Path, table: dict[str, Any], source: Path, **told: Any) -> Ended:
-    """A trial of the program whose files lie in `source`, by this very interpreter."""
+def ran(
+    folder: Path, table: dict[str, Any], source: Path, by: dict[str, Any] | None = None, **told: Any
+) -> Ended:
+    """A trial of the program whose files lie in `source`, by this interpreter unless `by` says another."""
     root, file = clone_with(folder, table)
     (folder / "in").mkdir(exist_ok=True)
     (folder / "in" / "program.json").write_text(own_file.content(root, file))
@@ -118,6 +120,6 @@ def ran(folder: Path, table: dict[str, Any], source: Path, **told: Any) -> Ended
     (folder / "tmp").mkdir(exist_ok=True)
     os.environ["TMPDIR"] = str(folder / "tmp")
     try:
-        return run(folder, asked(file, **told), python=sys.executable, data=str(data))
+        return run(folder, asked(file, **told), data=str(data), **(by or {"python": sys.executable}))
     finally:
         del os.environ["TMPDIR"]

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from harness.record import Measurement, TrialSpec
+from tests.helpers.programs import fields, ran, repository
 from tests.helpers.workload_runner import (
     DATA,
     PYTHON_ERA,
@@ -86,6 +87,14 @@ def test_the_resnet_has_the_study_s_head_and_split_and_fastai_s_own_smoothed_los
     assert epoch.smoothed_train_loss == pytest.approx(average / (1 - 0.98**10), rel=1e-4)
     assert len(found.gradient_norms) == 10 and all(norm > 0 for _, norm in found.gradient_norms)
     assert found.data.distinct_batches == 10
+
+
+def test_a_program_runs_on_it_by_the_same_workload_as_everywhere(tmp_path):
+    there = repository(tmp_path / "repository")
+    by = {"python": PYTHON_ERA, "script": WORKLOADS / "frameworks" / "era2019" / "program.py"}
+    found = ran(tmp_path, fields(there), there / "code", by=by).measured
+    assert (found.workload, found.window.steps, found.test_quality) == ("program", 12, 0.75)
+    assert (found.versions["torch"], found.device.kind) == ("1.0.0", "cpu")
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ A card that the table does not have is unknown, and nothing is guessed for it.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Literal
@@ -107,6 +107,12 @@ def load_cards(root: Path) -> tuple[Card, ...]:
 def find(name: str, cards: Sequence[Card]) -> Card | None:
     """The card of that device name, or null; the name of a MIG slice or a laptop part matches nothing."""
     return next((card for card in cards if _pattern(card.name_regex).fullmatch(name.strip())), None)
+
+
+def family(published: str, known: Collection[str]) -> tuple[str, ...]:
+    """The cards that a name without form or memory may mean: 'A100' may be any of four."""
+    whole = re.compile(rf"{re.escape(published)} (SXM|PCIe|\d+GB)")
+    return () if published in known else tuple(name for name in known if whole.match(name))
 
 
 def other_memory(one_bytes: float, other_bytes: float) -> bool:

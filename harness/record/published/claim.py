@@ -25,7 +25,7 @@ Durations = Literal[
     "protocol_seconds", "epoch_seconds", "step_seconds", "inference_seconds", "seconds_to_target"
 ]
 Items = Literal["train_items", "valid_items", "test_items", "data_items"]
-Losses = Literal["valid_loss", "train_loss", "smoothed_train_loss"]
+Losses = Literal["valid_loss", "train_loss", "smoothed_train_loss", "best_loss"]
 Perplexities = Literal["perplexity", "test_perplexity"]
 Shares = Literal["accuracy", "best_accuracy", "early_fall"]
 Percents = Literal["device_utilization", "device_memory_share"]
@@ -66,6 +66,7 @@ class Side(Model):
     data_mode: DataMode | None = None
     layout: Literal["contiguous", "channels_last"] | None = None
     image_size: Annotated[int, Field(ge=1)] | None = None
+    sequence_length: Annotated[int, Field(ge=1)] | None = None
     options: dict[str, Option] = {}
 
 

@@ -20,7 +20,7 @@ from pydantic import ValidationError
 from harness.errors import UserError
 from harness.record import Claim, Curve, DeviceKind, Model, Side, Study, parse_toml
 from harness.record.published.cards import FILE as CARDS
-from harness.record.published.cards import Card, find, in_class, load_cards, plain_name, sold_with
+from harness.record.published.cards import Card, family, find, in_class, load_cards, plain_name, sold_with
 from harness.record.published.claim import UNITS, ClaimTable, written_out
 from harness.record.published.problems import Problem, TomlLines, causes, of_validation, told
 
@@ -277,7 +277,7 @@ def _faults(claim: Claim, cards: Mapping[str, Card | None] | None) -> Iterator[t
     if not claim.source.strip():
         yield "source", "is empty"
     for card in sorted({side.card for side in sides(claim) if side.card}):
-        if cards is not None and card not in cards:
+        if cards is not None and card not in cards and not family(card, cards):
             yield "of.card", f"'{card}' is neither in {CARDS} nor in [cards]{nearest(card, cards)}"
 
 
@@ -338,9 +338,12 @@ def speaks_of(
 def same_card(published: str, name: str, cards: Sequence[Card], memory_bytes: int | None = None) -> bool:
     """Whether a device is the card or processor that a publication names, its maker aside.
 
-    A name that was sold with two memories means the first of them, unless the device's is not known.
+    A name that was sold with two memories means the first of them, unless the device's is not known. One that
+    says neither form nor memory means any card of it.
     """
     if not sold_with(published, memory_bytes):
         return False
     card = find(name, cards)
-    return published == card.name if card else plain_name(published) == plain_name(name)
+    if card is None:
+        return plain_name(published) == plain_name(name)
+    return card.name in (published, *family(published, [each.name for each in cards]))

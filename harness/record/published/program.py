@@ -52,8 +52,9 @@ class Reading(Model):
     """In place of lines, a JSON or CSV file that it leaves."""
     fields: dict[Figure, str] = {}
     """Which key of that file is which figure."""
-    seconds_are: Literal["step", "mean", "mean-so-far", "so-far"] = "mean"
-    """The last step's, the mean of the steps since the row before or since the first, or all since then."""
+    seconds_are: Literal["step", "mean", "mean-so-far", "so-far", "run"] = "mean"
+    """The last step's, the mean of the steps since the row before or since the first, or all since then; or
+    those of a whole training, which is then the step: what else lies between two rows is not in it."""
     first_step: Annotated[int, Field(ge=0, le=1)] = 1
     """The number that it gives to its first step."""
     skip: Annotated[int, Field(ge=0, le=1000)] = 0

@@ -113,7 +113,7 @@ def test_derived_ratios_are_the_quotients_of_the_figures_they_come_from(publishe
             )
         assert claim.value == pytest.approx(over / of, abs=claim.half_digit * 1.01), claim.id
         checked += 1
-    assert checked == 9 + 8 + 5 + 20 + 6 + 11
+    assert checked == 9 + 8 + 5 + 20 + 6 + 11 + 12
 
 
 def test_the_posts_own_ratios_are_kept_beside_the_notebooks_that_contradict_them(published):
@@ -333,6 +333,12 @@ def test_why_a_claim_is_made_for_a_class_stands_among_its_caveats(published):
         ("T4", "Tesla T4", True),
         ("T4", "NVIDIA T400", False),
         ("GTX 1080 Ti", "NVIDIA GeForce GTX 1080", False),
+        ("A100", "NVIDIA A100-PCIE-40GB", True),
+        ("A100 SXM4", "NVIDIA A100-SXM4-80GB", True),
+        ("A100 SXM4", "NVIDIA A100-PCIE-40GB", False),
+        ("RTX 2080", "NVIDIA GeForce RTX 2080 Ti", False),
+        ("RTX A6000", "NVIDIA RTX A6000", True),
+        ("A10", "NVIDIA A100-PCIE-40GB", False),
     ],
 )
 def test_a_published_card_is_known_by_its_device_name(cards, published_name, device, same):

@@ -108,7 +108,8 @@ def _values(reader: Reader, samples_per_step: int) -> list:
         steps = 1 if own is not None and reading["seconds_are"] == "step" else between
         ours = at - before_at if None not in (at, before_at) and not evaluated else None
         seconds = ours if own is None else _told(reading["seconds_are"], own, earlier or 0.0, done, between)
-        witness = ours * steps / (seconds * between) if ours and own and seconds else None
+        timed = bool(ours and own and seconds) and reading["seconds_are"] != "run"
+        witness = ours * steps / (seconds * between) if timed else None
         begin_end = (before_at, at) if ours else None
         found.append(Value(says, steps, seconds, of_run, begin_end, witness, evaluated))
         before, before_at, done_before = says, at, done
@@ -128,6 +129,7 @@ def _told(are: str, own: float, earlier: float, done: int, between: int) -> floa
         "mean": own * between,
         "mean-so-far": own * done - earlier * (done - between),
         "so-far": own - earlier,
+        "run": own,
     }
     return means[are]
 

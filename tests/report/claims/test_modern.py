@@ -1,0 +1,147 @@
+"""The figures of today's work and of seeds' own programs: each can be judged. All records are constructed."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+import pytest
+
+from harness.plan import own_file
+from harness.record.published.claims import load_claims, sides
+from report.claims.judge import judge
+from report.compare import cells as stats
+from report.compare import groups
+from report.trials.key import Value
+from tests.helpers import ROOT
+from tests.helpers import records_builder as build
+from tests.helpers.claims_builder import CARDS, SESSION
+from tests.helpers.trial_tables import trials_of
+
+SOURCES = (
+    "KellerJordan/cifar10-airbench@f1c599c",
+    "karpathy/nanoGPT@3adf61e",
+    "huggingface/pytorch-image-models@aa4b585",
+    "stas00/ml-engineering@744d01e",
+    "pytorch/torchtune@bd2a0fc",
+    "odissei-benchmarks/torchtune-gpu-benchmark@3a62560",
+    "pytorch/torchtitan@b5bcd76",
+    "leolui2004/tensorcore@b98a4ac",
+    "NVIDIA/apex@28bdc04",
+)
+CLAIMS = [
+    claim
+    for claim in load_claims(ROOT).claims
+    if claim.workload in ("program", "llm_step") and claim.source.startswith("github:")
+]
+PROGRAMS = {
+    program.name: program
+    for path in sorted((ROOT / "workloads" / "programs").glob("*.toml"))
+    for program in [own_file.read_program(path.read_bytes(), path.name)]
+}
+DRIVERS_NAMES = {
+    "A100": "NVIDIA A100-PCIE-40GB",
+    "A100 SXM4": "NVIDIA A100-SXM4-80GB",
+    "B200 SXM": "NVIDIA B200",
+    "H100": "NVIDIA H100 80GB HBM3",
+    "T4": "Tesla T4",
+}
+"""What a driver calls a board that a publication may have meant."""
+
+
+def records_of(claim, side, order, seconds):
+    """Three constructed runs of what the side names, on its card and stack."""
+    card = DRIVERS_NAMES.get(side.card or "", f"NVIDIA {side.card or 'A100-SXM4-80GB'}")
+    kind = {
+        "workload": claim.workload,
+        "protocol": claim.protocol,
+        "model": side.model,
+        "image_size": side.image_size,
+        "sequence_length": side.sequence_length,
+        "quality": "loss" if claim.metric == "best_loss" else "perplexity",
+        "unit": claim.unit.removesuffix("s/s") if claim.unit.endswith("s/s") else "token",
+        "steps_per_epoch": 1 if claim.metric == "protocol_seconds" else 100,
+        "epochs": claim.epochs or 1,
+        "valid_batches": 0,
+    }
+    on = build.machine(card, label="modern")
+    driver = re.search(r"driver ([\d.]+)", claim.stack or "")
+    gpus = tuple(gpu.model_copy(update={"driver": driver[1]}) for gpu in on.gpus) if driver else on.gpus
+    found = build.series_of(
+        kind,
+        side.precision or "pure-bf16",
+        seconds,
+        on=on.model_copy(update={"gpus": gpus}),
+        card=card,
+        session=SESSION,
+        first_order=order,
+        spread=0.002,
+        batch_size=side.batch_size or 1,
+        gpus=side.gpus,
+        options=side.options,
+    )
+    versions = {"python": "3.11.7", "torch": "2.13.0", "cuda": "13.0"}
+    names = {"PyTorch": "torch", "CUDA": "cuda"}
+    for name, version in re.findall(r"(PyTorch|CUDA) ([\d.]+)", claim.stack or ""):
+        versions[names[name]] = version
+    changes = {"versions": versions, "test_quality": claim.value}
+    if claim.card_class:
+        changes["device"] = found[0].measurement.device.model_copy(update={"capability": "8.0"})
+    return [
+        each.model_copy(update={"measurement": each.measurement.model_copy(update=changes)}) for each in found
+    ]
+
+
+def judged(claim, times=1.0):
+    """The claim's verdict where its figure was met, or `times` that."""
+    seconds = claim.value if claim.unit == "s" else (claim.of.batch_size or 1) / claim.value
+    if claim.kind == "ratio":
+        other = claim.value if claim.metric == "step_seconds" else 1 / claim.value
+        records = [*records_of(claim, claim.of, 0, 1.0), *records_of(claim, claim.over, 10, times * other)]
+    else:
+        records = records_of(claim, claim.of, 0, times * seconds)
+    cells = stats.cells_of(trials_of(records))
+    (found,) = judge([claim], groups.comparison_groups(cells, SESSION, baseline=None), CARDS)
+    return found
+
+
+def test_the_figures_are_of_nine_sources():
+    found = Counter(
+        source for claim in CLAIMS for source in SOURCES if claim.source.startswith(f"github:{source}, ")
+    )
+    assert [found[source] for source in SOURCES] == [8, 2, 32, 4, 4, 18, 3, 5, 3]
+    assert found.total() == len(CLAIMS)
+
+
+@pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.id)
+def test_a_record_of_an_equal_key_judges_the_figure(claim):
+    found = judged(claim)
+    differences: list[tuple[str, Value, Value]] = [
+        (each.field, each.here, each.wanted) for each in found.differences
+    ]
+    assert not differences
+    assert found.verdict.word != "not comparable"
+    if claim.metric in ("step_seconds", "throughput"):
+        assert found.verdict.word in ("reproduced", "holds here", "inconclusive")
+        assert found.measured == pytest.approx(claim.value, rel=0.01)
+        assert judged(claim, times=2.0).verdict.word in ("not reproduced", "does not hold here")
+
+
+def test_a_figure_on_a_program_names_one_that_is_here_and_options_that_it_has():
+    for claim in CLAIMS:
+        if claim.workload == "program":
+            program = PROGRAMS[claim.protocol.removesuffix("/1")]
+            for side in sides(claim):
+                assert set(side.options) <= set(program.options), claim.id
+                assert side.precision == "program", claim.id
+
+
+def test_what_contradicts_itself_says_so_beside_each_of_its_figures():
+    assert {
+        claim.study for claim in CLAIMS if any("Contradictory" in caveat for caveat in claim.caveats)
+    } == {"torchtune"}
+    assert all(
+        any("Contradictory" in caveat for caveat in claim.caveats)
+        for claim in CLAIMS
+        if claim.study == "torchtune"
+    )

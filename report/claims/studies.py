@@ -9,7 +9,7 @@ stands in no row. Cards, precisions and software stacks may differ within a row.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from harness.record import Claim
@@ -108,11 +108,25 @@ def study_figures(
     `own` are this machine's cells, of equal ones the one to draw first; `beside` those of others. Rows are in
     the order of the publication, and have all that stands on their terms: `fitted` makes room.
     """
-    drawn = [claim for claim in claims if _is_drawn(claim)]
+    drawn = _once([claim for claim in claims if _is_drawn(claim)], {cell.key.protocol for cell in own})
     figures = grouped_by(drawn, lambda claim: (claim.study, claim.metric, claim.unit))
     return tuple(
         _figure(study, metric, members, own, beside) for (study, metric, _), members in figures.items()
     )
+
+
+def _once(claims: Sequence[Claim], measured: Collection[str]) -> list[Claim]:
+    """Without a program's figures that a protocol of ours is held against too, unless the program was run."""
+
+    def figure(claim: Claim) -> tuple[str, str, float | None]:
+        return claim.study, claim.metric, claim.value
+
+    told = {figure(claim) for claim in claims if claim.of.precision != "program"}
+    return [
+        claim
+        for claim in claims
+        if claim.of.precision != "program" or claim.protocol in measured or figure(claim) not in told
+    ]
 
 
 def fitted(figure: StudyFigure, most: int = MOST_BARS) -> StudyFigure:

@@ -138,7 +138,7 @@ def _refuse_missed(findings: Sequence[DemandResult], failed: str) -> None:
 
 def _beside(path: Path, session: str) -> Path:
     """Where a session is kept: in the folder of the order's bundle."""
-    return path.absolute().with_name(f"{path.name.removesuffix('.tar.gz')}-{session}.tar.gz")
+    return path.resolve().with_name(f"{path.name.removesuffix('.tar.gz')}-{session}.tar.gz")
 
 
 def _on_record(root: Path, path: Path) -> Evidence:
@@ -146,7 +146,7 @@ def _on_record(root: Path, path: Path) -> Evidence:
     here = evidence_in(root, purchase=False)
     found = here.results
     pattern = _beside(Path(glob.escape(path.name)), "????????-??????").name
-    for kept in sorted(path.absolute().parent.glob(pattern)):
+    for kept in sorted(path.resolve().parent.glob(pattern)):
         with intact(kept) as opened:
             there = evidence_in(opened.folder, purchase=False).results
         known = {session.id for session in found.sessions}
@@ -158,12 +158,13 @@ def _on_record(root: Path, path: Path) -> Evidence:
 
 def _keep(root: Path, path: Path, session: str, drawn: bytes = b"") -> None:
     """Packs a session beside the order's bundle, with the picture of all; what cannot be kept is told."""
-    kept, picture = _beside(path, session), _beside(path, "life").with_suffix("").with_suffix(".svg")
+    kept = _beside(path, session)
     try:
         if not kept.exists():
             pack(root, Packing(out=kept, session=session, quiet=True))
         print(f"\nKeep them beside each other: {path.name}, {kept.name}")
         if drawn:
+            picture = kept.with_suffix("").with_suffix(".svg")
             picture.write_bytes(drawn)
             print(f"picture: {picture}")
     except (OSError, GpudynoError) as error:

@@ -60,7 +60,7 @@ def _laid_out() -> Mapping[str, bytes]:
             for folder in (ROOT / "results").glob(f"*/{pattern}"):
                 there = root / folder.relative_to(ROOT)
                 shutil.copytree(folder, there)
-                _ledger(root, Session.parse((there / "session.json").read_bytes(), "session.json"))
+                ledger(root, Session.parse((there / "session.json").read_bytes(), "session.json"))
         for stored in store.read_all(root).records:
             (root / stored.path).write_text(store.dump(judged(stored.record)), encoding="utf-8")
         shutil.copy(ROOT / "results" / "cards.toml", root / "results")
@@ -77,7 +77,7 @@ def lay_out(root: Path) -> list[Path]:
     return sorted((root / "results").glob("*/*/*.json"))
 
 
-def _ledger(root: Path, session: Session) -> None:
+def ledger(root: Path, session: Session) -> None:
     """As the run of a session would have written it."""
     at = session.started_at
     begin = LedgerBegin(

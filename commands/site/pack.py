@@ -8,12 +8,12 @@ from pathlib import Path
 
 from commands.measure import data_progress
 from commands.terminal import Screen
-from harness.data import fetch
+from harness.data import fetch, source_tree
 from harness.engine.apptainer import ApptainerEngine
 from harness.engine.base import Engine
 from harness.engine.choose import WHEELHOUSE
 from harness.engine.docker import DockerEngine
-from harness.errors import NotBuilt, UserError
+from harness.errors import NoNetwork, NotBuilt, UserError
 from harness.image import packed
 from harness.image.catalog import Image
 from harness.image.packed import Packed
@@ -72,7 +72,8 @@ def _write(wanted: Wanted, top: str, path: Path, screen: Screen) -> None:
         project = contents.project(wanted.root, wanted.settings.plan)
         host = _host_wheels(wanted, project, scratch, screen)
         title, environment, made = _environment(wanted, scratch, screen)
-        data = contents.data(resolved)
+        programs, lacking = _programs(wanted, scratch)
+        data = (*contents.data(resolved), *programs)
         revision, modified = run_setup.revision(wanted.root)
         about = made.model_copy(
             update={"revision": revision, "modified": modified, "lacking": contents.lacking(resolved)}
@@ -86,7 +87,7 @@ def _write(wanted: Wanted, top: str, path: Path, screen: Screen) -> None:
             group("gpudyno and the plan", (*own, *project)),
             group("packages of gpudyno's own", host),
             group(title, environment),
-            group("data and weights", data),
+            group("data, weights and programs", data),
         )
         total = sum(each.size_bytes for each in groups)
         done = 0
@@ -101,10 +102,10 @@ def _write(wanted: Wanted, top: str, path: Path, screen: Screen) -> None:
     _say_groups(groups, screen)
     for name in about.lacking:
         screen.say(f"  left out: {name}, which could not be had")
-    for program in plan.load(wanted.root, wanted.settings.plan).programs.values():
+    for name in lacking:
         screen.say(
-            f"  left out: the source of '{program.name}'; there, from a repository or a git bundle: "
-            f"invoke build --only {program.name} --from FOLDER"
+            f"  left out: the source of '{name}'; there, from a repository or a git bundle: "
+            f"invoke build --only {name} --from FOLDER"
         )
     screen.say(f"packed: {path} ({size(path.stat().st_size)})\nSHA-256: {sha256}")
     screen.say(f"there: tar -xOf {path.name} {top}/unpack.py > unpack.py && python3 unpack.py {path.name}")
@@ -122,6 +123,23 @@ def _resolved(wanted: Wanted, screen: Screen) -> dict[str, fetch.Resolved]:
     return resolved | fetch.resolve(
         weights, folders=folders, allow_generated=True, deadline_seconds=None, progress=progress
     )
+
+
+def _programs(wanted: Wanted, scratch: Path) -> tuple[Files, tuple[str, ...]]:
+    """The sources of the plan's programs, and the names of those that cannot be had."""
+    folders, folder = data_folders(wanted.settings, wanted.root), scratch / "programs"
+    folder.mkdir()
+    lacking = []
+    for program in plan.load(wanted.root, wanted.settings.plan).programs.values():
+        source = run_setup.source_of(program)
+        try:
+            found = source_tree.resolve(source, folders)
+        except NoNetwork:
+            lacking.append(program.name)
+        else:
+            assert found.folder is not None
+            source_tree.packed(source, found.folder, folder)
+    return contents.in_folder("data", folder), tuple(lacking)
 
 
 def _saying(screen: Screen) -> Callable[..., None]:

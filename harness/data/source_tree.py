@@ -9,8 +9,10 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import tarfile
 import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -52,6 +54,10 @@ def resolve(source: SourceTree, folders: DataFolders) -> Resolved:
     for folder in (folders.own, folders.cache):
         if folder is not None and (folder / source.subfolder).is_dir():
             return _found(source, folder, "fetched before; each trial checks its tree")
+    for folder in (folders.own, folders.cache):
+        if folder is not None and (folder / f"{source.subfolder}.tar").is_file():
+            _unpack(source, folder / f"{source.subfolder}.tar", folders.cache)
+            return _found(source, folders.cache, "unpacked; each trial checks its tree")
     bring(source, None, folders.cache)
     return _found(source, folders.cache, "fetched, its tree checked")
 
@@ -64,14 +70,47 @@ def bring(source: SourceTree, given: Path | None, folder: Path) -> None:
     """Takes the source from a repository's folder or a bundle of the user's, or from its forge."""
     if given is not None and not given.exists():
         raise UserError(f"there is no '{given}'", remedy="name a repository's folder, or a git bundle")
+    with _made(source, folder) as new:
+        _fetch(source, given, new / "repository")
+        _export(source, new / "repository", new / source.subfolder)
+
+
+def packed(source: SourceTree, folder: Path, into: Path) -> Path:
+    """The source that lies in a data folder as one tar file, which `resolve` finds in another."""
+
+    def of_nobody(member: tarfile.TarInfo) -> tarfile.TarInfo:
+        member.uid = member.gid = member.mtime = 0
+        member.uname = member.gname = ""
+        return member
+
+    out = into / f"{source.subfolder}.tar"
+    with tarfile.open(out, "w", format=tarfile.PAX_FORMAT) as tar:
+        tar.add(folder / source.subfolder, source.subfolder, filter=of_nobody)
+    return out
+
+
+def _unpack(source: SourceTree, archive: Path, folder: Path) -> None:
+    with _made(source, folder) as new:
+        try:
+            with tarfile.open(archive) as tar:
+                tar.extractall(new, filter="data")
+        except (tarfile.TarError, EOFError, ValueError) as error:
+            problem = f"'{archive.name}' cannot be unpacked ({type(error).__name__})"
+            raise DataError(problem, remedy="copy it again") from None
+        if not (new / source.subfolder).is_dir():
+            raise DataError(f"'{archive.name}' does not hold '{source.subfolder}'", remedy="copy it again")
+
+
+@contextmanager
+def _made(source: SourceTree, folder: Path) -> Iterator[Path]:
+    """A place in a data folder for what becomes the source there, if nothing goes wrong."""
     with writable(folder), locked(folder):
         new = Path(tempfile.mkdtemp(prefix=".new-", dir=folder))
         try:
-            _fetch(source, given, new / "repository")
-            _export(source, new / "repository", new / "source")
+            yield new
             final = folder / source.subfolder
             shutil.rmtree(final, ignore_errors=True)
-            (new / "source").rename(final)
+            (new / source.subfolder).rename(final)
         finally:
             shutil.rmtree(new, ignore_errors=True)
 

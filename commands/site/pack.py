@@ -12,7 +12,7 @@ from harness.engine.apptainer import ApptainerEngine
 from harness.engine.base import Engine
 from harness.engine.choose import WHEELHOUSE, own_wheels
 from harness.engine.docker import DockerEngine
-from harness.errors import NotBuilt, UserError
+from harness.errors import NoNetwork, NotBuilt, UserError
 from harness.files import whole
 from harness.image import packed
 from harness.image.catalog import Image
@@ -21,6 +21,7 @@ from harness.pack import contents, wheels
 from harness.pack.contents import Files, beside, group, write
 from harness.plan import plan
 from harness.run import setup as run_setup
+from harness.run import source_tree
 from harness.run.setup import data_folders
 from harness.settings import Settings
 from harness.units import size
@@ -63,7 +64,8 @@ def _write(wanted: Wanted, top: str, path: Path, screen: Screen) -> None:
         project = contents.project(wanted.root, wanted.settings.plan)
         host = _host_wheels(wanted, project, scratch, screen)
         title, environment, made = _environment(wanted, scratch, screen)
-        data = contents.data(resolved)
+        programs, lacking = _programs(wanted, scratch)
+        data = (*contents.data(resolved), *programs)
         revision, modified = run_setup.revision(wanted.root)
         about = made.model_copy(
             update={"revision": revision, "modified": modified, "lacking": contents.lacking(resolved)}
@@ -77,7 +79,7 @@ def _write(wanted: Wanted, top: str, path: Path, screen: Screen) -> None:
             group("gpudyno and the plan", (*own, *project)),
             group("packages of gpudyno's own", host),
             group(title, environment),
-            group("data and weights", data),
+            group("data, weights and programs", data),
         )
         total = sum(each.size_bytes for each in groups)
         done = 0
@@ -93,13 +95,29 @@ def _write(wanted: Wanted, top: str, path: Path, screen: Screen) -> None:
         screen.say(f"  {each.title}: {each.files} files, {size(each.size_bytes)}")
     for name in about.lacking:
         screen.say(f"  left out: {name}, which could not be had")
-    for program in plan.load(wanted.root, wanted.settings.plan).programs.values():
+    for name in lacking:
         screen.say(
-            f"  left out: the source of '{program.name}'; there, from a repository or a git bundle: "
-            f"invoke build --only {program.name} --from FOLDER"
+            f"  left out: the source of '{name}'; there, from a repository or a git bundle: "
+            f"invoke build --only {name} --from FOLDER"
         )
     screen.say(f"packed: {path} ({size(path.stat().st_size)})\nSHA-256: {sha256}")
     screen.say(f"there: tar -xOf {path.name} {top}/unpack.py > unpack.py && python3 unpack.py {path.name}")
+
+
+def _programs(wanted: Wanted, scratch: Path) -> tuple[Files, tuple[str, ...]]:
+    """The sources of the plan's programs, and the names of those that cannot be had."""
+    folders, folder = data_folders(wanted.settings, wanted.root), scratch / "programs"
+    folder.mkdir()
+    lacking = []
+    for program in plan.load(wanted.root, wanted.settings.plan).programs.values():
+        try:
+            found = source_tree.resolve(program, folders)
+        except NoNetwork:
+            lacking.append(program.name)
+        else:
+            assert found.folder is not None
+            source_tree.packed(program, found.folder, folder)
+    return contents.in_folder("data", folder), tuple(lacking)
 
 
 def _saying(screen: Screen) -> Callable[..., None]:

@@ -94,6 +94,7 @@ def test_a_value_with_an_evaluation_in_it_is_left_out_and_its_quality_is_an_epoc
         ("mean-so-far", 1, ["8 5", "16 6", "24 6"], [40, 56, 48], 8),
         ("so-far", 1, ["1 5", "2 11", "3 18"], [5, 6, 7], 1),
         ("mean", 1, ["10 5", "20 7", "10 6", "20 8", "27 9"], [50, 70, 60, 80], 10),
+        ("run", 1, ["1 5", "2 11", "3 18"], [5, 11, 18], 1),
     ],
 )
 def test_a_time_is_of_the_steps_that_the_program_means(are, first_step, lines, expected, together):
@@ -105,6 +106,15 @@ def test_a_time_is_of_the_steps_that_the_program_means(are, first_step, lines, e
     assert found.steps_together == together
     assert len(found.step_us) == len(expected) * together
     assert [value / 1000 for value in Series.of(found.step_us, together).values()] == expected
+
+
+@pytest.mark.parametrize(("are", "witness"), [("step", 2.0), ("run", None)])
+def test_our_clock_is_no_witness_of_trainings_between_which_other_things_happen(are, witness):
+    pattern = r"^(?P<step>\d+) (?P<seconds>[\d.]+)"
+    reader = reading.Reader({"lines": pattern, "seconds_are": are, "first_step": 1, "skip": 0})
+    for number in range(1, 8):
+        reader.hear(f"{number} 0.5", float(number))
+    assert reading.figures(reader, 1).witness == witness
 
 
 def test_lines_without_a_time_are_timed_by_our_clock_and_what_is_skipped_is_not_in_the_window():
@@ -265,6 +275,15 @@ def test_the_input_lies_in_the_copy_and_what_prepares_it_runs_before(tmp_path):
     measured = run_of(tmp_path, source, **told, asked={"data": "generated"}).measured
     assert (measured.data.name, measured.data.source) == ("tiny-shakespeare", "generated")
     assert measured.data.sha256 is None
+
+
+def test_data_that_nothing_stands_in_for_has_to_be_there(tmp_path):
+    told = {"input": {"data": "mnist", "file": "x", "at": "in/x"}, "data": "real"}
+    failed = run_of(tmp_path, **told, asked={"data": "generated"}).failed
+    assert (failed.reason, failed.message) == (
+        "bad-data",
+        "nothing stands in for 'mnist': it has to be fetched",
+    )
 
 
 def test_what_prepares_and_fails_ends_the_trial(tmp_path):

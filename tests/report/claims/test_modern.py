@@ -7,12 +7,16 @@ from collections import Counter
 
 import pytest
 
-from harness.plan import own_file
+from harness.plan import own_file, plan
+from harness.plan.plan import PlanContext
 from harness.record.published.claims import load_claims, sides
 from report.claims.judge import judge
+from report.claims.judgeable import Device, judgeable
+from report.claims.matching import asked_by
 from report.compare import cells as stats
 from report.compare import groups
-from report.trials.key import Value
+from report.compare.key import PartialKey
+from report.trials.key import Value, key_of_asked
 from tests.helpers import ROOT
 from tests.helpers import records_builder as build
 from tests.helpers.claims_builder import CARDS, SESSION
@@ -137,11 +141,37 @@ def test_a_figure_on_a_program_names_one_that_is_here_and_options_that_it_has():
 
 
 def test_what_contradicts_itself_says_so_beside_each_of_its_figures():
-    assert {
-        claim.study for claim in CLAIMS if any("Contradictory" in caveat for caveat in claim.caveats)
-    } == {"torchtune"}
-    assert all(
-        any("Contradictory" in caveat for caveat in claim.caveats)
-        for claim in CLAIMS
-        if claim.study == "torchtune"
-    )
+    contradictory = [claim.study for claim in CLAIMS if any("Contradictory" in one for one in claim.caveats)]
+    assert contradictory == ["torchtune"] * 4
+
+
+@pytest.mark.parametrize(
+    ("card", "judged_there"),
+    [
+        ("NVIDIA A100-SXM4-80GB", {"airbench": 2, "nanogpt": 1, "odissei": 3, "timm": 4}),
+        ("NVIDIA GeForce RTX 4090", {"airbench": 2, "nanogpt": 1, "timm": 4, "torchtune": 2}),
+    ],
+)
+def test_plan_modern_holds_what_a_card_can_be_judged_by_on_whatever_stack(card, judged_there):
+    asked = plan.load(ROOT, "modern")
+    sources = dict.fromkeys(plan.datasets(asked, "cuda"), "real")
+    trials = [one.trial for one in plan.trials(asked, PlanContext("cuda", "cuda", None, sources, {}), 1)]
+    found = judgeable(CLAIMS, trials, Device("cuda", card, "8.0"), CARDS)
+    assert Counter(one.claim.study for one in found) == judged_there
+
+
+def test_plan_modern_holds_a_side_of_each_figure_on_one_card_that_it_has_a_program_for():
+    """What is left out is of two or more cards, or more of the same table."""
+    asked = plan.load(ROOT, "modern")
+    sources = dict.fromkeys(plan.datasets(asked, "cuda"), "real")
+    trials = [one.trial for one in plan.trials(asked, PlanContext("cuda", "cuda", None, sources, {}), 1)]
+    keys = [PartialKey.of(key_of_asked(trial.asked)) for trial in trials]
+    held = [c for c in CLAIMS if any(not asked_by(c, c.of).differences(key) for key in keys)]
+    assert Counter(claim.study for claim in held) == {
+        "airbench": 7,
+        "nanogpt": 2,
+        "timm": 12,
+        "ml-engineering": 4,
+        "torchtune": 4,
+        "odissei": 6,
+    }

@@ -89,7 +89,7 @@ def plan(
     if claim or claims:
         from commands import claims as published
 
-        published.run(ROOT, settings, published.asked_for(claim or [], claims), measure.How(dry_run=True))
+        published.run_asked(ROOT, settings, claim or [], claims, measure.How(dry_run=True))
     else:
         from commands.plans import show
 
@@ -341,9 +341,15 @@ def jobs(collect: bool = False, wait: bool = False, cancel: bool = False, plan: 
 )
 def lock(image: str, package: list[str] | None = None) -> None:
     """Resolve an image's versions and its base's digest again: the only way that either changes."""
-    from commands.upkeep import lock as locking
+    from harness.image import lock as locking
+    from harness.image import repin
+    from harness.image.catalog import load_images
 
-    locking.lock(ROOT, image, package)
+    chosen = load_images(ROOT).image(image)
+    report = repin.repin(ROOT, image, package) if package else locking.relock(chosen, ROOT)
+    print("\n".join(report.changed) or f"{image}: nothing changed")
+    for clause in report.unreachable:
+        print(f"not reached: {clause}", file=sys.stderr)
 
 
 @line.verb(

@@ -107,9 +107,10 @@ def _planned(
     weights = dict.fromkeys(plan.pretrained_models(asked, device.kind), data == "real")
     context = PlanContext(device.kind, environment, None, sources, weights)
     planned = plan.trials(asked, context, seed=0)
-    card = Gpu(index=0, vendor="NVIDIA", name=device.name, architecture=device.capability)
-    card_of_kind = card if device.kind != "cpu" else None
-    able, _ = supported(planned, device.kind, card_of_kind, 1, cpu=cpu)
+    card = None
+    if device.kind != "cpu":
+        card = Gpu(index=0, vendor="NVIDIA", name=device.name, architecture=device.capability)
+    able, _ = supported(planned, device.kind, card, 1, cpu=cpu)
     return tuple(selection.one_full_each(able))
 
 
@@ -207,16 +208,12 @@ def _offers(setup: RunSetup, claims: Sequence[Claim]) -> list[Offer]:
         for image in images if setup.settings.image is None else (None,):
             taken = setup.images.image(image) if image else setup.image
             if any(part.is_for(setup.selection.kind, taken.name) for part in asked.plan.measure):
-                setup = replace(asked, image=taken)
+                in_image = replace(asked, image=taken)
                 # One of whose trials the device can do none judges nothing.
                 with suppress(UserError):
-                    planned = choose(setup, speeds=speeds).planned
-                    found = judgeable(
-                        claims,
-                        [item.trial for item in planned],
-                        device_of(setup.machine, setup.selection),
-                        cards,
-                    )
+                    planned = choose(in_image, speeds=speeds).planned
+                    device = device_of(in_image.machine, in_image.selection)
+                    found = judgeable(claims, [item.trial for item in planned], device, cards)
                     offers.append(Offer(name, found, _seconds_each(planned, speeds), image))
     return offers
 
@@ -234,19 +231,17 @@ def device_of(machine: Machine, selection: Selection) -> Device:
     return Device(kind, card.name, (card.architecture or "").removeprefix("sm_") or None, card.memory_bytes)
 
 
-def asked_for(ids: Sequence[str], where: str) -> tuple[str, ...]:
-    """The ids of `--claim`, or none for all that can be judged; raises UserError for another `where`."""
+def run_asked(root: Path, settings: Settings, ids: Sequence[str], where: str, how: measure.How) -> None:
+    """Runs what `--claim` and `--claims` ask for, or the whole plan where they ask for nothing.
+
+    Raises UserError for another `where` than 'here', which stands for all that can be judged.
+    """
     if where not in ("", "here"):
         raise UserError(f"'--claims {where}' is not known", remedy="write `--claims here`, or `--claim ID`")
     if where and ids:
         raise UserError("--claims here stands for all of them", remedy="leave out --claim, or --claims")
-    return tuple(ids)
-
-
-def run_asked(root: Path, settings: Settings, ids: Sequence[str], where: str, how: measure.How) -> None:
-    """Runs what `--claim` and `--claims` ask for, or the whole plan where they ask for nothing."""
     if ids or where:
-        run(root, settings, asked_for(ids, where), how)
+        run(root, settings, ids, how)
     else:
         measure.run(root, settings, how)
 

@@ -104,12 +104,6 @@ def _not_another_s(root: Path, setup: RunSetup, how: How) -> None:
         )
 
 
-def _new(setup: RunSetup, chosen: Chosen, site: Site, node: str | None, how: How) -> Submission:
-    trials = prepare.of_each_card(chosen, site.gpus_per_node or 1) if node else None
-    whole = session_of(setup, chosen, trials=trials)
-    return Submission(whole=whole, site=site, node=node, owner=kept.user(), line=_line(setup, how))
-
-
 def _line(setup: RunSetup, how: How) -> str:
     """What sends the rest of a submission."""
     own = ("plan", "image", "python", "label")
@@ -126,16 +120,18 @@ def _opened(
     key = (setup.plan.name, node)
     alike = [each for each in kept.all_open(setup.root) if (each.whole.plan, each.node) == key and each.mine]
     opened = alike[-1] if alike and not how.new_session else None
-    if opened is not None and _still_asked(opened.whole, setup, chosen, node):
+    if opened is not None and _still_asked(opened.whole, setup, chosen):
         screen.say(f"going on with submission {opened.id}")
         return opened.model_copy(update={"site": site, "line": _line(setup, how)})
     if opened is not None:
         screen.say(f"submission {opened.id} asked for another plan, lock or data: a new one begins")
     say_matrix(setup, chosen, screen)
-    return _new(setup, chosen, site, node, how)
+    trials = prepare.of_each_card(chosen, site.gpus_per_node or 1) if node else None
+    whole = session_of(setup, chosen, trials=trials)
+    return Submission(whole=whole, site=site, node=node, owner=kept.user(), line=_line(setup, how))
 
 
-def _still_asked(whole: Session, setup: RunSetup, chosen: Chosen, node: str | None) -> bool:
+def _still_asked(whole: Session, setup: RunSetup, chosen: Chosen) -> bool:
     planned = [item.trial for item in chosen.planned]
     wanted = {trial.asked.canonical() for trial in planned}
     return whole.plan_sha256 == setup.plan.sha256 and all(

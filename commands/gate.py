@@ -59,9 +59,8 @@ def laid_out(root: Path, base: str, head: str, folder: Path) -> tuple[str, ...]:
     """
     diff = changes(root, base, head)
     sizes, sessions = _sizes(root, diff), sessions_at(root, base)
-    refused = [f"{change.path}: {why}" for change in diff if (why := _refusal(change))]
+    refused = [f"{one.path}: {why}" for one in diff if (why := _refusal(one, sizes.get(one.path, 0)))]
     refused += _taken(diff, sessions)
-    refused += _too_large(diff, sizes)
     if len(diff) > MOST_FILES:
         refused.append(f"results: {len(diff)} files, where one contribution has at most {MOST_FILES}")
     if refused:
@@ -92,12 +91,15 @@ def changes(root: Path, base: str, head: str) -> tuple[Change, ...]:
     return tuple(diff)
 
 
-def _refusal(change: Change) -> str:
+def _refusal(change: Change, size: int) -> str:
     if not _PLACE.fullmatch(change.path):
         return "is no record's place; a contribution of records changes nothing else"
     if change.letter != "A":
         return "is there already; a record is never changed or removed"
-    return "" if change.mode == _PLAIN_FILE else "is not a plain file"
+    if change.mode != _PLAIN_FILE:
+        return "is not a plain file"
+    most_bytes = LEDGER_BYTES if change.path.endswith(".jsonl") else validate.RECORD_BYTES
+    return f"{size} bytes, where a file has at most {most_bytes}" if size > most_bytes else ""
 
 
 def _sizes(root: Path, diff: Sequence[Change]) -> dict[str, int]:
@@ -112,14 +114,6 @@ def _sizes(root: Path, diff: Sequence[Change]) -> dict[str, int]:
                 remedy="commit the file, or fetch the whole commit",
             )
     return {change.path: int(size) for change, size in zip(added, sizes, strict=True)}
-
-
-def _too_large(diff: Sequence[Change], sizes: Mapping[str, int]) -> Iterator[str]:
-    for change in diff:
-        size = sizes.get(change.path, 0)
-        most_bytes = LEDGER_BYTES if change.path.endswith(".jsonl") else validate.RECORD_BYTES
-        if size > most_bytes:
-            yield f"{change.path}: {size} bytes, where a file has at most {most_bytes}"
 
 
 def sessions_at(root: Path, commit: str) -> dict[str, str]:
@@ -181,9 +175,9 @@ def judge(root: Path, base: str, head: str, comment: Path | None) -> None:
         raise GateError(text.count(len(refused), "problem"), remedy="correct what is listed above")
     for line in happened:
         print(text.clean(line, 200))
-    for account in analysis.accounts if analysis is not None else ():
-        if account.machine in machines:
-            print("\n".join(account_lines(account)))
+    accounts = analysis.accounts if analysis is not None else ()
+    for line in account_lines(account for account in accounts if account.machine in machines):
+        print(line)
     print("They agree with themselves and their session; only measuring again shows that they were measured.")
     print("the records are good")
 

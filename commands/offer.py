@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -150,7 +150,7 @@ def _say_packed(out: Path, analysis: Analysis, manifest: Manifest, how: Packing,
         f"  {text.count(len(results.records), 'record')} of {text.count(len(results.sessions), 'session')}, "
         f"{text.count(len(manifest.locks), 'lock')}"
     )
-    for line in _account_lines(analysis):
+    for line in account_lines(analysis.accounts):
         print(f"  {line}")
     for note in manifest.notes:
         print(f"  not in it: {note}")
@@ -165,27 +165,22 @@ def _say_packed(out: Path, analysis: Analysis, manifest: Manifest, how: Packing,
         print(render.clause(analysis, f"invoke accept {out.name}"))
 
 
-def _account_lines(analysis: Analysis) -> Iterator[str]:
-    """How much of what each machine started stands in a bundle, and what is known of the rest."""
-    for account in analysis.accounts:
-        yield from account_lines(account)
-
-
-def account_lines(account: Account) -> Iterator[str]:
-    """How many trials a machine started, what became of each, and what of it is missing here."""
-    fates = ", ".join(f"{number:,} {fate}" for fate, number in account.fates)
-    yield f"{text.clean(account.label)}: {text.count(account.started, 'trial')} started: {fates}"
-    missing = {
-        "session that is not here": account.absent_sessions,
-        "session whose ledger is not here": account.lost_ledgers,
-        "record that stands in no ledger": account.unentered,
-        "planned trial that left no trace": account.without_trace,
-    }
-    yield from (f"  {number:,} × {what}" for what, number in missing.items() if number)
-    yield from (
-        f"  the plan '{text.clean(plan, 64)}' changed {text.count(times, 'time')} between its sessions"
-        for plan, times in account.plan_changes
-    )
+def account_lines(accounts: Iterable[Account]) -> Iterator[str]:
+    """How many trials each machine started, what became of each, and what of it is missing here."""
+    for account in accounts:
+        fates = ", ".join(f"{number:,} {fate}" for fate, number in account.fates)
+        yield f"{text.clean(account.label)}: {text.count(account.started, 'trial')} started: {fates}"
+        missing = {
+            "session that is not here": account.absent_sessions,
+            "session whose ledger is not here": account.lost_ledgers,
+            "record that stands in no ledger": account.unentered,
+            "planned trial that left no trace": account.without_trace,
+        }
+        yield from (f"  {number:,} × {what}" for what, number in missing.items() if number)
+        yield from (
+            f"  the plan '{text.clean(plan, 64)}' changed {text.count(times, 'time')} between its sessions"
+            for plan, times in account.plan_changes
+        )
 
 
 @contextmanager
@@ -285,7 +280,7 @@ def _figure_problems(opened: Opened, manifest: Manifest) -> tuple[list[str], str
         return [f"{bundle.PAGE}: cannot be made again ({error.problem})"], ""
     count = len(analysis.evidence.results.records)
     print(f"  records: {count}, each summary computed from raw samples")
-    for line in _account_lines(analysis):
+    for line in account_lines(analysis.accounts):
         print(f"  {line}")
     for line in remake.older_summaries(analysis):
         print(f"  {line}")

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 
 from commands.terminal import special
 from harness.plan import estimate
 from harness.plan.plan import Plan, Planned, variants
-from harness.record import LeftOut
+from harness.record import LeftOut, Variant
 from harness.run.choice import Chosen
 from harness.run.setup import RunSetup
 from harness.units import counted, duration
@@ -18,15 +17,6 @@ WIDTH = 80
 
 Work = tuple[str, str, str]
 """Workload, protocol and role."""
-
-
-@dataclass(slots=True)
-class _Row:
-    """Trials that differ in batch size, data mode and repeat alone."""
-
-    trials: int = 0
-    batches: dict[str, None] = field(default_factory=dict)
-    modes: dict[str, None] = field(default_factory=dict)
 
 
 def lines(setup: RunSetup, chosen: Chosen) -> list[str]:
@@ -72,20 +62,18 @@ def by_importance(plan: Plan, planned: Iterable[Planned]) -> list[Planned]:
 
 
 def _rows(members: Sequence[Planned]) -> list[str]:
-    rows: dict[tuple[str, ...], _Row] = {}
+    rows: dict[tuple[str, ...], list[Variant]] = {}
     for item in members:
         variant = item.trial.asked.variant
         pixels = f"{variant.image_size} px" if variant.image_size else ""
         key = (variant.model, variant.precision, pixels, special(variant))
-        row = rows.setdefault(key, _Row())
-        row.trials += 1
-        row.batches[str(variant.batch_size)] = None
-        row.modes[variant.data_mode] = None
+        rows.setdefault(key, []).append(variant)
     shown = []
     for (model, precision, pixels, extra), row in rows.items():
-        batch, modes = f"batch {', '.join(row.batches)}", ", ".join(row.modes)
+        batches = dict.fromkeys(str(variant.batch_size) for variant in row)
+        batch, modes = f"batch {', '.join(batches)}", ", ".join(dict.fromkeys(one.data_mode for one in row))
         words = "  ".join(part for part in (model, precision, batch, pixels, extra, modes) if part)
-        shown += wrapped(f"  {row.trials:>3} × {words}", " " * 8)
+        shown += wrapped(f"  {len(row):>3} × {words}", " " * 8)
     return shown
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from commands.measure import data_progress
 from commands.terminal import Screen
+from harness.bundle import archive
 from harness.engine.apptainer import ApptainerEngine
 from harness.engine.base import Engine
 from harness.engine.choose import WHEELHOUSE, own_wheels
@@ -18,7 +19,7 @@ from harness.image import packed
 from harness.image.catalog import Image
 from harness.image.packed import Packed
 from harness.pack import contents, wheels
-from harness.pack.contents import Files, beside, group, write
+from harness.pack.contents import Files, beside, write
 from harness.plan import plan
 from harness.run import setup as run_setup
 from harness.run import source_tree
@@ -64,25 +65,24 @@ def _write(wanted: Wanted, top: str, path: Path, screen: Screen) -> None:
         project = contents.project(wanted.root, wanted.settings.plan)
         host = _host_wheels(wanted, project, scratch, screen)
         title, environment, made = _environment(wanted, scratch, screen)
-        programs, lacking = _programs(wanted, scratch)
+        programs, absent = _programs(wanted, scratch)
         data = (*contents.data(resolved), *programs)
         revision, modified = run_setup.revision(wanted.root)
-        about = made.model_copy(
-            update={"revision": revision, "modified": modified, "lacking": contents.lacking(resolved)}
-        )
+        lacking = contents.lacking(resolved)
+        about = made.model_copy(update={"revision": revision, "modified": modified, "lacking": lacking})
         notes = scratch / "notes"
         notes.mkdir()
         (notes / packed.FILE).write_text(about.model_dump_json(indent=1) + "\n")
         (notes / contents.SETTINGS).write_text(contents.settings_text(wanted.settings, about))
         own = tuple((item.name, item) for item in sorted(notes.iterdir()))
-        groups = (
-            group("gpudyno and the plan", (*own, *project)),
-            group("packages of gpudyno's own", host),
-            group(title, environment),
-            group("data, weights and programs", data),
-        )
-        total = sum(each.size_bytes for each in groups)
-        done = 0
+        groups = {
+            "gpudyno and the plan": (*own, *project),
+            "packages of gpudyno's own": host,
+            title: environment,
+            "data, weights and programs": data,
+        }
+        sizes = {kind: sum(path.stat().st_size for _, path in files) for kind, files in groups.items()}
+        total, done = sum(sizes.values()), 0
 
         def wrote(count: int) -> None:
             nonlocal done
@@ -91,11 +91,11 @@ def _write(wanted: Wanted, top: str, path: Path, screen: Screen) -> None:
 
         sha256 = write((*own, *project, *host, *environment, *data), top, path, scratch, wrote)
         screen.clear()
-    for each in groups:
-        screen.say(f"  {each.title}: {each.files} files, {size(each.size_bytes)}")
+    for kind, files in groups.items():
+        screen.say(f"  {kind}: {len(files)} files, {size(sizes[kind])}")
     for name in about.lacking:
         screen.say(f"  left out: {name}, which could not be had")
-    for name in lacking:
+    for name in absent:
         screen.say(
             f"  left out: the source of '{name}'; there, from a repository or a git bundle: "
             f"invoke build --only {name} --from FOLDER"
@@ -132,7 +132,10 @@ def _host_wheels(wanted: Wanted, project: Files, scratch: Path, screen: Screen) 
     folder, log = scratch / "wheels", scratch / "pip.log"
     folder.mkdir()
     python, say = wheels.interpreter_with_pip(scratch), _saying(screen)
-    wheels.own(wheels.copied(project, scratch / "source"), folder, python=python, log=log, say=say)
+    for name, path in project:
+        # A copy, so that making a wheel leaves nothing in the clone.
+        archive.copy_into(scratch / "source", name, path)
+    wheels.own(scratch / "source", folder, python=python, log=log, say=say)
     wheels.host(
         wanted.root,
         folder,

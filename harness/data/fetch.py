@@ -184,19 +184,12 @@ def _unpack(item: Download, archive: Path, folder: Path) -> None:
 
 def _streams(item: Download, archive: Path) -> Iterator[tuple[str, IO[bytes]]]:
     only = next(iter(item.holds))
-    if item.kind == "plain":
-        with archive.open("rb") as file:
-            yield only, file
-    elif item.kind == "gzip":
-        with gzip.open(archive) as inflated:
-            yield only, inflated  # type: ignore[misc]
-    else:
-        yield from _tar_streams(item, archive)
-
-
-def _tar_streams(item: Download, archive: Path) -> Iterator[tuple[str, IO[bytes]]]:
-    """In the order of the archive: looking each one up would inflate it once per member."""
+    if item.kind != "tar":
+        with archive.open("rb") if item.kind == "plain" else gzip.open(archive) as file:
+            yield only, file  # type: ignore[misc]
+        return
     with tarfile.open(archive, "r:gz") as box:
+        # In the order of the archive: looking each one up would inflate it once per member.
         for entry in box:
             stream = box.extractfile(entry) if entry.name in item.holds and entry.isreg() else None
             if stream is not None:

@@ -89,11 +89,6 @@ class ApptainerEngine(Processes):
     passed: Mapping[str, str] = field(default_factory=dict)
     name: EngineName = "apptainer"
 
-    def version(self) -> str | None:
-        """Its own version."""
-        words = (printed(self.program, "--version") or "").split()
-        return words[-1] if words else None
-
     def user(self) -> User:
         """Who trials run as: the caller; where that is root, a user of no rights."""
         if os.geteuid() == 0:
@@ -180,7 +175,8 @@ class ApptainerEngine(Processes):
 
     def _environment(self, spec: BuildSpec, note: SifNote | None) -> Environment:
         image_id = note.image_id if note else spec.tag
-        made = building.environment(spec, self.name, self.version(), image_id, self.passed)
+        words = (printed(self.program, "--version") or "").split()
+        made = building.environment(spec, self.name, words[-1] if words else None, image_id, self.passed)
         return made.model_copy(update={"sif_sha256": note.sif_sha256 if note else None})
 
     def _line(self, spec: RunSpec) -> tuple[tuple[str, ...], dict[str, str]]:
@@ -220,6 +216,14 @@ class ApptainerEngine(Processes):
         """Removes an ended attempt's temporary files."""
         for name in ("home", "tmp"):
             shutil.rmtree(work / name, ignore_errors=True)
+
+
+def needed(environ: Mapping[str, str]) -> str:
+    """Apptainer's program; raises NoEngine with what to do."""
+    program = client(environ)
+    if program is None:
+        raise ABSENT
+    return program
 
 
 UNKNOWN = "the site's file of the image does not say which image it was made of"

@@ -76,9 +76,6 @@ class Engine(Protocol):
     def name(self) -> EngineName:
         """Which engine it is, as records name it."""
 
-    def version(self) -> str | None:
-        """The engine's own version."""
-
     def steps(self, image: Image) -> tuple[BuildStep, ...]:
         """What `build` would run for an image."""
 
@@ -119,10 +116,8 @@ class EngineFacts:
 
     name: ContainerEngine
     version: str | None
-    api_version: str | None
     buildkit: bool
     """A command-line client here can build with BuildKit; Podman's own builder counts."""
-    buildx: bool
     runtimes: tuple[str, ...]
     cdi: bool
     """It honours requests for CDI devices."""

@@ -55,9 +55,7 @@ def choose(
     logs = store.state_folder(root) / "logs"
     building = build_settings(settings, root=root, logs=logs, revision=revision, environ=environ)
     if choice == "apptainer":
-        if (program := apptainer.client(environ)) is None:
-            raise apptainer.ABSENT
-        return ApptainerEngine(root, program, building, passed), ()
+        return ApptainerEngine(root, apptainer.needed(environ), building, passed), ()
     engine, lost = _container(settings, building, passed, environ)
     reason = _unfit(engine, choice, image, device, architecture) if engine else None
     if engine is not None and (reason is None or choice != "auto"):

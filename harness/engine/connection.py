@@ -110,9 +110,7 @@ def facts(
     return EngineFacts(
         name=connection.kind,
         version=connection.version,
-        api_version=connection.api_version,
         buildkit=client is not None,
-        buildx=client is not None and client.buildx,
         runtimes=tuple(sorted(info.get("Runtimes") or ())),
         cdi=version_numbers(connection.version) >= PODMAN_GIVES_GPUS
         if connection.kind == "podman"

@@ -64,14 +64,6 @@ class DockerEngine:
             base_url=self.connection.host, timeout=ANSWER_SECONDS, version=self.connection.api_version
         )
 
-    def close(self) -> None:
-        """Lets go of the connection; the next call makes another."""
-        self.__dict__.pop("_api", self._api).close()
-
-    def version(self) -> str | None:
-        """The engine's own version."""
-        return self.connection.version
-
     def facts(self) -> EngineFacts:
         """What the engine can do here, read once."""
         return self._facts
@@ -185,7 +177,7 @@ class DockerEngine:
         return None
 
     def _environment(self, build_spec: BuildSpec, image_id: str) -> Environment:
-        made = building.environment(build_spec, self.name, self.version(), image_id, self._passed)
+        made = building.environment(build_spec, self.name, self.connection.version, image_id, self._passed)
         return made.model_copy(update={"writable_root": self._opens_root(build_spec.device)})
 
     def command(self, spec: RunSpec) -> str:
@@ -351,7 +343,9 @@ def chown_to_trial_user(folders: TrialFolders, uid: int, gid: int) -> None:
     if os.geteuid() != 0 or uid == 0:
         return
     for folder in (folders.input, folders.output, folders.cache):
-        _own(folder, uid, gid)
+        for path in (folder, *folder.rglob("*")):
+            if path.lstat().st_uid != uid:
+                os.chown(path, uid, gid, follow_symlinks=False)
     for folder in (folders.workloads, *(folder for _, folder in folders.data)):
         closed = _closed(folder, uid)
         if closed is not None:
@@ -359,16 +353,6 @@ def chown_to_trial_user(folders: TrialFolders, uid: int, gid: int) -> None:
                 f"'{closed}' is closed to user {uid}, as whom trials run where the caller is root",
                 remedy=f"open it with `chmod -R a+rX {folder}`",
             )
-
-
-def _own(folder: Path, uid: int, gid: int) -> None:
-    if folder.stat().st_uid != uid:
-        for path in (folder, *folder.rglob("*")):
-            os.chown(path, uid, gid, follow_symlinks=False)
-        return
-    for path in folder.iterdir():
-        if path.lstat().st_uid != uid:
-            os.chown(path, uid, gid, follow_symlinks=False)
 
 
 def _closed(folder: Path, uid: int) -> Path | None:

@@ -204,10 +204,6 @@ class HereEngine(Processes):
     passed: Mapping[str, str] = field(default_factory=dict)
     name: EngineName = "here"
 
-    def version(self) -> str | None:
-        """It has none of its own."""
-        return None
-
     def steps(self, image: Image) -> tuple[BuildStep, ...]:
         """Nothing is built: the image is around us."""
         return (BuildStep("the image around us", str(self.path)),)

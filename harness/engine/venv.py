@@ -45,10 +45,6 @@ class VenvEngine(Processes):
     passed: Mapping[str, str] = field(default_factory=dict)
     name: EngineName = "venv"
 
-    def version(self) -> str | None:
-        """The host's Python, which makes the environments."""
-        return platform.python_version()
-
     def _folder(self, image: Image) -> Path:
         return self.root / ".venvs" / venv_name(image, root=self.root)
 
@@ -101,7 +97,7 @@ class VenvEngine(Processes):
             image=image.name,
             device=image.device,
             engine=self.name,
-            engine_version=self.version(),
+            engine_version=platform.python_version(),
             pinned=not reasons,
             unpinned_because=reasons,
             lock_sha256=lock_sha256(self.root, image.lock),

@@ -51,7 +51,7 @@ def _imported(*folders: str) -> Any | None:
 
 def describe(smi: Any | None, files: Files) -> list[dict[str, Any]]:
     """The fields of record.Gpu for every device, and `uuid`, which stays in memory."""
-    kernel_cards = amdgpu.described(files)
+    kernel_cards = [amdgpu.described(files, device) for device in amdgpu.devices(files)]
     by_bus = _library_cards(smi) if smi is not None else {}
     for card in kernel_cards:
         told = _told(by_bus.get(card["bus"], {}))

@@ -70,12 +70,8 @@ def division(files: Files, folder: str) -> str | None:
     return " ".join(mode for mode in modes if mode and mode != "UNKNOWN") or None
 
 
-def described(files: Files) -> list[dict[str, Any]]:
-    """The fields of record.Gpu for every device that the kernel shows, with its `bus` and its `uuid`."""
-    return [_described(files, device) for device in devices(files)]
-
-
-def _described(files: Files, device: Device) -> dict[str, Any]:
+def described(files: Files, device: Device) -> dict[str, Any]:
+    """The fields of record.Gpu for a device that the kernel shows, with its `bus` and its `uuid`."""
     chip = _chip(device.chip) if device.chip else {}
     card = {"index": device.index, "vendor": "AMD", **_card(files, device.folder), **chip, "bus": device.bus}
     if device.slice is None:

@@ -71,7 +71,7 @@ def _described(nvml: Any, files: Files, unit: Unit) -> dict[str, Any]:
         "power_limit_max_watts": _watts(limits[1]) if limits else None,
         "clock_max_mhz": ask("nvmlDeviceGetMaxClockInfo", constant(nvml, "NVML_CLOCK_SM")),
         "clock_memory_max_mhz": ask("nvmlDeviceGetMaxClockInfo", constant(nvml, "NVML_CLOCK_MEM")),
-        "clocks_locked": _locked(nvml, ask),
+        "clocks_locked": _locked(ask),
         "ecc": None if ecc is None else ecc[0] == switched,
         "remapped_rows": _remapped(nvml, ask),
         "bar1_bytes": bar1.bar1Total if bar1 is not None else None,
@@ -104,7 +104,7 @@ def _remapped(nvml: Any, ask: Callable[..., Any]) -> int | None:
     return None if any(page is None for page in pages) else sum(len(page) for page in pages)
 
 
-def _locked(nvml: Any, ask: Callable[..., Any]) -> bool | None:
+def _locked(ask: Callable[..., Any]) -> bool | None:
     """True where a user's clocks hold the card below what it could do."""
     reasons = ask("nvmlDeviceGetCurrentClocksEventReasons")
     if reasons is None:

@@ -4,6 +4,7 @@ from harness.machine.devices import VISIBILITY, Selection, passed_variables, rec
 from harness.machine.fingerprint import (
     default_label,
     fingerprint,
+    local_names,
     look,
     machine_from,
     machine_id,
@@ -11,4 +12,3 @@ from harness.machine.fingerprint import (
     state_folder,
 )
 from harness.machine.load import load
-from harness.machine.names import local_names

@@ -5,9 +5,11 @@ from __future__ import annotations
 import hashlib
 import os
 import platform
+import pwd
 import re
 import secrets
-from collections.abc import Mapping, Sequence
+import socket
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -16,7 +18,6 @@ import platformdirs
 
 from harness.errors import MachineError, UserError
 from harness.files import Files
-from harness.machine.names import local_names
 from harness.probe.cpu import fits
 from harness.probe.describe import everything
 from harness.record import Machine, store
@@ -134,3 +135,34 @@ def machine_id(state: Path) -> str:
     if not _ID.fullmatch(identity):
         raise MachineError(f"'{path}' holds no machine id", remedy="remove it, and a new one is made")
     return identity
+
+
+_USER_VARIABLES = ("USER", "LOGNAME", "USERNAME", "SUDO_USER")
+_HOST_VARIABLES = ("HOSTNAME", "HOST", "COMPUTERNAME", "SLURMD_NODENAME", "SLURM_SUBMIT_HOST")
+
+
+def local_names() -> Names:
+    """This machine's names."""
+    users, hosts = (tuple(sorted(set(filter(None, found)))) for found in (_users(), _hosts(Files())))
+    return Names(users, hosts)
+
+
+def _users() -> Iterator[str]:
+    yield from (os.environ.get(name, "") for name in _USER_VARIABLES)
+    with suppress(RuntimeError):
+        yield Path.home().name
+    with suppress(KeyError):
+        entry = pwd.getpwuid(os.getuid())
+        yield from (entry.pw_name, entry.pw_gecos.split(",")[0].strip())
+
+
+def _hosts(files: Files) -> Iterator[str]:
+    hosts = [socket.gethostname(), platform.node(), files.text("/etc/hostname") or ""]
+    hosts += [os.environ.get(name, "") for name in _HOST_VARIABLES]
+    for host in hosts:
+        short, _, domain = host.partition(".")
+        yield from (host, short, domain if "." in domain else "")
+    for line in (files.text("/etc/resolv.conf") or "").splitlines():
+        words = line.split()
+        if words[:1] in (["search"], ["domain"]):
+            yield from (word for word in words[1:] if "." in word.strip("."))

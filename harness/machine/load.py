@@ -19,12 +19,9 @@ BUSY_SECONDS = 0.5
 def load() -> Load:
     """Load average, busy CPUs, free memory, other processes on the cards; null with a reason if unknown."""
     current = load_from(Files(), library(), os.getpid())
-    return current.model_copy(update={"busy_cpus": busy_cpus(BUSY_SECONDS)})
-
-
-def busy_cpus(seconds: float) -> float:
-    """How many CPUs' worth of work the whole machine does, measured for some seconds."""
-    return round(psutil.cpu_percent(seconds) / 100 * (psutil.cpu_count() or 1), 2)
+    # CPUs' worth of work that the whole machine does.
+    busy = round(psutil.cpu_percent(BUSY_SECONDS) / 100 * (psutil.cpu_count() or 1), 2)
+    return current.model_copy(update={"busy_cpus": busy})
 
 
 def load_from(files: Files, nvml: Any | None, pid: int) -> Load:

@@ -9,7 +9,6 @@ import tarfile
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 import tomlkit
@@ -35,20 +34,6 @@ UNPACK = Path(__file__).with_name("unpack.py")
 SETTINGS = "gpudyno.toml"
 _LEFT_OUT = ("tests/", "benchmarks/", "results/2", "results/ledger/")
 """What a site needs none of: the tests, and what other machines have measured."""
-
-
-@dataclass(frozen=True, slots=True)
-class Group:
-    """Files of one kind, with what a person reads of them."""
-
-    title: str
-    files: int
-    size_bytes: int
-
-
-def group(title: str, files: Files) -> Group:
-    """The group of files that are there."""
-    return Group(title, len(files), sum(path.stat().st_size for _, path in files))
 
 
 def project(root: Path, plan: str) -> Files:

@@ -5,12 +5,10 @@ from __future__ import annotations
 import importlib.util
 import os
 import re
-import shutil
 import subprocess
 import sys
 import tomllib
 from collections.abc import Iterable, Sequence
-from functools import partial
 from importlib.metadata import distributions
 from pathlib import Path
 
@@ -77,7 +75,7 @@ def host(
         say(f"gpudyno's own packages for Python {version}")
         line = (python, "-m", "pip", "download", *wheel_options(platform, version), "--no-input")
         line += ("--dest", str(folder), "--constraint", str(constraints), *needed)
-        first_that_works("gpudyno's packages", (line,), log, partial(say, total=None))
+        first_that_works("gpudyno's packages", (line,), log, say)
 
 
 def locked(
@@ -109,7 +107,7 @@ def locked(
         )
         for step in steps:
             say(f"{image.name}: {step.label}")
-            first_that_works(step.label, step.alternatives, log, partial(say, total=None))
+            first_that_works(step.label, step.alternatives, log, say)
 
 
 def requirements(folder: Path) -> str:
@@ -123,12 +121,3 @@ def requirements(folder: Path) -> str:
         if normal_name(name) != "gpudyno":
             hashes.setdefault(f"{normal_name(name)}=={version}", []).append(sha256_of(wheel))
     return "".join(hashed(pin, found) for pin, found in hashes.items())
-
-
-def copied(parts: Iterable[tuple[str, Path]], folder: Path) -> Path:
-    """A copy of the project's files, so that making a wheel leaves nothing in the clone."""
-    for name, path in parts:
-        target = folder / name
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(path, target)
-    return folder

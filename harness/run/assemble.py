@@ -232,7 +232,7 @@ def changed_since(earlier: Record, record: Record) -> tuple[Finding, ...]:
     """What differs from an earlier trial of the same session: each named with both values."""
     if earlier.measurement is None or record.measurement is None:
         return ()
-    before, after = _facts(earlier), _facts(record)
+    before, after = _facts(earlier, earlier.measurement), _facts(record, record.measurement)
     return tuple(
         finding("changed", what=name[:80], before=str(before[name])[:120], after=str(after[name])[:120])
         for name in before
@@ -240,16 +240,11 @@ def changed_since(earlier: Record, record: Record) -> tuple[Finding, ...]:
     )
 
 
-def _facts(record: Record) -> dict[str, str | None]:
-    measurement = record.measurement
-    if measurement is None:
-        return {}
-    facts: dict[str, str | None] = {
+def _facts(record: Record, measurement: Measurement) -> dict[str, str | None]:
+    return {
         "image": record.environment.image_id,
         "kernel": record.machine.kernel,
         f"data {measurement.data.name}": measurement.data.sha256,
         **{f"version of {name}": version for name, version in measurement.versions.items()},
+        **{f"driver of GPU {gpu.index}": gpu.driver for gpu in record.machine.gpus},
     }
-    for gpu in record.machine.gpus:
-        facts[f"driver of GPU {gpu.index}"] = gpu.driver
-    return facts

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from functools import cache
 from pathlib import Path
@@ -14,6 +14,7 @@ from harness.image.lock import lock_packages
 from harness.record import Finding, Record, Session, finding, store
 from harness.run import assemble, ledger
 from harness.run.assemble import Started
+from harness.run.ledger import Say
 from harness.telemetry import recorder
 from harness.units import size
 
@@ -28,7 +29,7 @@ def conclude(
     started: Started,
     work: Path,
     exit: Exit,
-    say: Callable[[str], None],
+    say: Say,
     *,
     earlier: Iterable[Record],
     wall_seconds: float,
@@ -70,7 +71,7 @@ def _locked(root: Path, image_name: str) -> tuple[Mapping[str, str], bool]:
     return lock_packages(root / "docker" / image.lock) | image.from_base, bool(image.from_base)
 
 
-def _say_log(log: str, work: Path, say: Callable[[str], None]) -> None:
+def _say_log(log: str, work: Path, say: Say) -> None:
     """The log's end goes to whoever ran the trial; no record has it, since it may name folders and people."""
     last = [line.rstrip() for line in log.splitlines() if line.strip()][-SAID_LINES:]
     if last:

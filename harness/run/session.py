@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -154,12 +155,11 @@ def missing(session: Session, records: Iterable[Record], *, retry: bool = False)
 
 def with_spared(session: Session, records: Iterable[Record]) -> Session:
     """The session with a line in its list for the batches that were not tried, above one that did not fit."""
-    counts: dict[tuple[str, str], int] = {}
-    for trial, batch_size in _too_large(session, last_attempts(records)):
-        variant = trial.asked.variant
-        what = f"{variant.model} {variant.precision} above batch {batch_size}"
-        reason = f"batch {batch_size} did not fit"
-        counts[what, reason] = counts.get((what, reason), 0) + 1
+    spared = ((trial.asked.variant, size) for trial, size in _too_large(session, last_attempts(records)))
+    counts = Counter(
+        (f"{variant.model} {variant.precision} above batch {size}", f"batch {size} did not fit")
+        for variant, size in spared
+    )
     other_lines = [line for line in session.left_out if (line.what, line.reason) not in counts]
     untried = [LeftOut(what=what, trials=count, reason=reason) for (what, reason), count in counts.items()]
     return session.model_copy(update={"left_out": (*other_lines, *untried)})

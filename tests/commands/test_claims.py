@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from commands import claims
+from commands import claims, measure
 from commands.claims import Offer
 from harness.errors import UserError
 from harness.image.catalog import load_images
@@ -125,10 +125,14 @@ def test_a_budget_takes_the_claims_that_cost_the_least():
     assert claims.cheapest([only], 10.0) == {}
 
 
-def test_claims_are_asked_for_by_id_or_all_that_can_be_judged_here():
-    assert claims.asked_for(["a", "b"], "") == ("a", "b")
-    assert claims.asked_for([], "here") == ()
+def test_claims_are_asked_for_by_id_or_all_that_can_be_judged_here(monkeypatch):
+    asked = []
+    monkeypatch.setattr(claims, "run", lambda root, settings, ids, how: asked.append(ids))
+    how = measure.How()
+    claims.run_asked(ROOT, Settings(), ["a", "b"], "", how)
+    claims.run_asked(ROOT, Settings(), [], "here", how)
+    assert asked == [["a", "b"], []]
     with pytest.raises(UserError, match="'--claims there' is not known"):
-        claims.asked_for([], "there")
+        claims.run_asked(ROOT, Settings(), [], "there", how)
     with pytest.raises(UserError, match="--claims here stands for all"):
-        claims.asked_for(["a"], "here")
+        claims.run_asked(ROOT, Settings(), ["a"], "here", how)

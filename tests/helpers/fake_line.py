@@ -35,7 +35,7 @@ from harness.probe import describe
 from harness.record import Record, store
 from harness.record.events import FILE as EVENTS
 from harness.record.events import segments
-from harness.run import runner
+from harness.run import choice, runner
 from harness.run import setup as run_setup
 from harness.settings import Settings
 from harness.telemetry import recorder, sampler
@@ -82,7 +82,7 @@ limit = { seconds = 75 }
 """
 
 DOCKER = EngineFacts(
-    name="docker", version="28.3.0", api_version="1.51", buildkit=True, buildx=True, runtimes=("nvidia",),
+    name="docker", version="28.3.0", buildkit=True, runtimes=("nvidia",),
     cdi=True, cdi_devices=(), rootless=False, userns_remap=False, selinux=False, data_root_free_bytes=None,
 )  # fmt: skip
 
@@ -238,7 +238,7 @@ def run_line(
         patch.setattr(run_setup, "load", busy_little)
         patch.setattr(recorder, "start", on_cards)
         patch.setattr(runner, "datetime", clock)
-        patch.setattr(measure, "datetime", clock)
+        patch.setattr(choice, "datetime", clock)
         outcome = measure.run(root, Settings(plan=plan), measure.How())
         assert outcome is not None and outcome.complete
         _, page = report_on(root, folder / "page", How())

@@ -17,6 +17,7 @@ from harness.engine.apptainer import exec_line
 from harness.engine.container import RunSpec
 from harness.engine.slurm.site import SCRATCH, Site, one_line
 from harness.errors import UserError
+from harness.units import seconds_of
 
 TEMPLATE = Path(__file__).with_name("job.sh")
 
@@ -82,7 +83,7 @@ def script(batch: Batch, site: Site) -> str:
         str(batch.jobs),
         batch.title,
         batch.python,
-        *(str(path) for _, path in _data(batch)),
+        *(str(path) for _, path in batch.spec.folders.data),
     ):
         _refuse(text, site)
     words, variables = _command(batch.spec, site, placed)
@@ -98,7 +99,7 @@ def script(batch: Batch, site: Site) -> str:
         "modules": [_quoted(module) for module in site.modules],
         "commands": site.commands,
         "runtime": site.runtime,
-        "links": [(_quoted(name), _quoted(str(path))) for name, path in _data(batch)]
+        "links": [(_quoted(name), _quoted(str(path))) for name, path in batch.spec.folders.data]
         if site.runtime == "none"
         else [],
         "variables": [(name, _quoted(value)) for name, value in sorted(variables.items())],
@@ -140,10 +141,6 @@ def _refuse(text: str, site: Site) -> None:
         )
 
 
-def _data(batch: Batch) -> tuple[tuple[str, Path], ...]:
-    return batch.spec.folders.data
-
-
 def _options(batch: Batch, site: Site, placed: Spread) -> list[str]:
     """The lines after #SBATCH."""
     devices = site.gpus_per_node or 1 if batch.node else placed.on_each
@@ -182,7 +179,7 @@ def _devices(site: Site, count: int) -> dict[str, str]:
 def _minutes(batch: Batch, site: Site) -> int:
     one = batch.spec.trial.timeout_seconds * (2 if batch.warm else 1)
     trials = len(batch.trials) if batch.node else 1
-    seconds = site.time_limit_seconds or one * trials + START_SECONDS
+    seconds = seconds_of(site.time_limit) if site.time_limit else one * trials + START_SECONDS
     return max(1, math.ceil(seconds / 60))
 
 

@@ -136,11 +136,6 @@ class Site(Model):
         """Whether a job waits for the one before it, with which it might share a node."""
         return not self.exclusive and self.array_at_once is None
 
-    @property
-    def time_limit_seconds(self) -> float | None:
-        """The same in seconds."""
-        return seconds_of(self.time_limit) if self.time_limit else None
-
     @model_validator(mode="after")
     def _image_has_a_runtime(self) -> Site:
         if self.image is not None and self.runtime == "none":

@@ -5,7 +5,7 @@ A job that ended before it looked at any node is written down where it was sent,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -23,8 +23,7 @@ from harness.run.jobs import submission as kept
 from harness.run.jobs.follow import Answer, Attempt, Place, ended_at, ending, places
 from harness.run.jobs.node import keep, own_session, read_job_spec
 from harness.run.jobs.submission import COLLECTED, OwnSession, Submission
-
-Say = Callable[[str], None]
+from harness.run.ledger import Say
 
 WHERE = "it ran on no node, and the machine told here is the one that sent it"
 NO_LOOK = "its job looked at no node"
@@ -242,7 +241,7 @@ def _write_down(jobs: Path, gone: Iterable[tuple[Attempt, Exit]]) -> Iterator[tu
         (work / "job").touch()
         job = read_job_spec(jobs, attempt.trial)
         machine = machine or look(job.label)[0].model_copy(update={"declared": job.declared})
-        session = own_session(jobs, job, machine).id
+        session = own_session(jobs, machine).id
         started = job.started(attempt.number, session, machine, Load(unknown_because=NO_LOOK))
         keep(work / STARTED, started.model_dump_json())
         yield started, attempt, exit

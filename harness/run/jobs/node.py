@@ -43,7 +43,7 @@ def begin(jobs: Path, name: str, attempt: int, card: int | None = None) -> int:
     _lay_out(jobs, name, job.trial, work)
     selection, lacking = _devices(job, machine, uuids, card)
     absent = [folder for folder in job.folders if not Path(folder).exists()]
-    own = own_session(jobs, job, machine)
+    own = own_session(jobs, machine)
     indices = tuple(gpu.index for gpu in selection.gpus)
     started = job.started(attempt, own.id, machine, load(), indices)
     keep(work / STARTED, started.model_dump_json())
@@ -113,7 +113,7 @@ def _devices(
     return taken, ""
 
 
-def own_session(jobs: Path, job: JobSpec, machine: Machine) -> OwnSession:
+def own_session(jobs: Path, machine: Machine) -> OwnSession:
     """This machine's session of the submission; the first job that begins on it makes it."""
     path = jobs / "machines" / f"{machine.id}.json"
     clone = jobs.parents[3]

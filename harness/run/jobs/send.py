@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,14 +20,13 @@ from harness.record.machine import Declared
 from harness.run.batch_search import FEWEST_BATCH_SIZES
 from harness.run.jobs import submission as kept
 from harness.run.jobs.submission import JobSpec, Sent, Submission
+from harness.run.ledger import Say
 from harness.run.session import PAUSE, Missing, sweep_key
 from harness.run.setting import Setting, warm_up
 from harness.units import counted
 
 MOST_IN_ARRAY = 1000
 """SLURM's own limit, where a site has not set another, is 1001."""
-
-Say = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,7 +44,7 @@ CARD = Gpu(
     power_limit_watts=450, power_limit_default_watts=450, pcie_width=16, pcie_width_max=16, persistence=True,
 )  # fmt: skip
 DOCKER = EngineFacts(
-    name="docker", version="27.1.1", api_version="1.46", buildkit=True, buildx=True, runtimes=("nvidia",),
+    name="docker", version="27.1.1", buildkit=True, runtimes=("nvidia",),
     cdi=True, cdi_devices=(), rootless=False, userns_remap=False, selinux=False,
     data_root_free_bytes=200 * GIB,
 )  # fmt: skip

@@ -15,7 +15,7 @@ from harness.files import Files
 UUIDS = ("GPU-11111111-2222-3333-4444-555555555555", "GPU-66666666-7777-8888-9999-000000000000")
 CARDS = DeviceRequest("cuda", ids=UUIDS, indices=(0, 1))
 DOCKER = EngineFacts(
-    name="docker", version="28.3.0", api_version="1.51", buildkit=True, buildx=True, runtimes=("runc",),
+    name="docker", version="28.3.0", buildkit=True, runtimes=("runc",),
     cdi=True, cdi_devices=(), rootless=False, userns_remap=False, selinux=False, data_root_free_bytes=None,
 )  # fmt: skip
 PODMAN = replace(DOCKER, name="podman", version="5.4.0", rootless=True, runtime="crun")

@@ -48,7 +48,7 @@ def _engines_are_closed(monkeypatch):
     monkeypatch.setattr(docker, "DockerEngine", Closed)
     yield
     for engine in made:
-        engine.close()
+        engine._api.close()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ResourceWarning)
         gc.collect()
@@ -88,7 +88,7 @@ def test_an_engine_is_known_by_its_components_and_not_by_its_version_number(
 ):
     with answering(tmp_path / "s", answers):
         found = engine_at(tmp_path / "s", settings)
-    assert (found.name, found.version()) == (kind, answers["version"]["Version"])
+    assert (found.name, found.connection.version) == (kind, answers["version"]["Version"])
 
 
 def test_the_engine_asked_for_by_name_is_taken_even_where_the_other_answers_first(

@@ -99,6 +99,11 @@ def task_of(row: Row) -> Task:
     return Task(row.program, row.work, row.precision, batch, row.unit)
 
 
+def software_of(row: Row) -> str:
+    """The software that a row's figure goes with, which is one program's."""
+    return f"{row.program} {row.software}"
+
+
 def figures_of(rows: Iterable[Row]) -> pd.DataFrame:
     """One line for each task, software and card: the median of its rows, and how many they are."""
     found = pd.DataFrame(
@@ -107,7 +112,7 @@ def figures_of(rows: Iterable[Row]) -> pd.DataFrame:
             "program": row.program,
             "work": row.work,
             "precision": row.precision,
-            "software": f"{row.program} {row.software}",
+            "software": software_of(row),
             "card": row.card,
             "log_speed": task.log_speed(row.value),
             "unit": row.unit,
@@ -122,9 +127,9 @@ def figures_of(rows: Iterable[Row]) -> pd.DataFrame:
     )
 
 
-def fingerprint(rows: Iterable[Row], specs: Mapping[str, Specs]) -> str:
+def fingerprint(rows: Iterable[Row], specs: Mapping[str, Specs], settings: object) -> str:
     """The hash of all that a fit is of."""
-    digest = hashlib.sha256()
+    digest = hashlib.sha256(repr(settings).encode())
     for part in (*rows, *specs.values()):
         digest.update(part.model_dump_json().encode())
     return digest.hexdigest()

@@ -39,7 +39,8 @@ PROGRESS_SECONDS = 1.0
 FACTS = (
     "import json, sys; sys.path.insert(0, sys.argv[1]); from parts import device; "
     "chosen = device.choose(sys.argv[2], 1); "
-    "print(json.dumps([device.facts(sys.argv[2], chosen), device.software()]))"
+    "from parts import anchors; "
+    "print(json.dumps([device.facts(sys.argv[2], chosen), device.software(), anchors.of_program(chosen)]))"
 )
 
 
@@ -276,10 +277,10 @@ def _facts(trial: TrialProcess) -> tuple:
     argv = [sys.executable, "-c", FACTS, os.path.dirname(os.path.abspath(__file__)), kind]
     done = subprocess.run(argv, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False)
     try:
-        facts, software = json.loads(done.stdout.decode())
-        return dict(facts, count=trial.variant["gpus"]), software
+        facts, software, anchors = json.loads(done.stdout.decode())
+        return dict(facts, count=trial.variant["gpus"]), software, anchors
     except ValueError:
-        return {"kind": kind, "name": processor_name() if kind == "cpu" else "unknown"}, versions()
+        return {"kind": kind, "name": processor_name() if kind == "cpu" else "unknown"}, versions(), {}
 
 
 def _measured(
@@ -292,7 +293,7 @@ def _measured(
     changed: bool,
 ) -> dict[str, Any]:
     peak_bytes = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
-    device, software = _facts(trial)
+    device, software, anchors = _facts(trial)
     steps = len(found.step_us)
     given = program.get("input") or {}
     epochs, done = len(found.epochs), hearing.reader.done or {}
@@ -334,6 +335,7 @@ def _measured(
         "quality_name": program["read"].get("quality"),
         "test_quality": done.get("quality"),
         "memory": {"process_peak_bytes": peak_bytes},
+        "anchors": anchors,
         "program": {
             "name": program["name"],
             "commit": program["commit"],

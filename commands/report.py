@@ -29,6 +29,8 @@ from report import text
 from report.analysis import Analysis, Question, analyse, evidence_in
 from report.compare import side_by_side
 from report.compare.cells import Cell
+from report.expected.figures import read_tables
+from report.expected.sizes import read_pairs, sizes
 from report.page.build import WrittenPage, write
 from report.page.pdf import write as write_pdf
 
@@ -222,6 +224,7 @@ def _expected(root: Path, analysis: Analysis, card: str) -> dict[str, Any]:
         "asked": expected_of(root, analysis, card),
         "should": should(root, analysis),
         "offers": offers(root, analysis),
+        "sizes": sizes(read_pairs(root, [row for table in read_tables(root).values() for row in table])),
     }
 
 

@@ -1,4 +1,4 @@
-"""Two cheap operations of a GPU right after a trial, by which its record tells what the card itself did then."""
+"""Two cheap operations of a GPU right after a trial: what the card itself did then."""
 
 from __future__ import annotations
 

@@ -393,8 +393,8 @@ def check() -> None:
 )
 def test(only: str = "", campaign: str = "", whole: bool = False, all_images: bool = False) -> None:
     """Run the tests (they need the extra `test`)."""
-    from commands.testing import campaign as attack
-    from commands.testing import run
+    from commands.upkeep.testing import campaign as attack
+    from commands.upkeep.testing import run
 
     code = attack(ROOT, campaign) if campaign else run(ROOT, only, whole=whole, all_images=all_images)
     if code:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from commands import claims, gate
+from commands.expected import expected_lines, expected_of, offers, should
 from commands.offer import PURCHASE, intact
 from commands.terminal import Screen
 from harness.bundle import archive, bundle
@@ -22,31 +23,22 @@ from harness.engine.local import LOG, log_tail
 from harness.errors import GateError, MachineError, UserError
 from harness.machine import machine_id, state_folder
 from harness.record import Record, differences, store
-from harness.record.published.cards import find, load_cards
 from harness.run.jobs import submission
 from harness.settings import Settings
 from report import text
 from report.analysis import Analysis, Question, analyse, evidence_in
 from report.compare import side_by_side
 from report.compare.cells import Cell
-from report.compare.key import same_but
-from report.expected.asked import Asked, asked_of
-from report.expected.expected import Expected, Measured, kept
-from report.expected.figures import Row, task_of
-from report.expected.model import FEWEST_CARDS
-from report.expected.specs import load_specs, named
+from report.expected.figures import read_tables
+from report.expected.sizes import read_pairs, sizes
 from report.page.build import WrittenPage, write
 from report.page.pdf import write as write_pdf
 
 LONGER_ON_CPU = "invoke build --plan desk run --blocks 3 report"
 LONGER_ON_GPU = "invoke build --plan mission run --budget 8h report"
-MOST_FIGURES, EXPECTED_LINES = 2, 3
+MOST_FIGURES = 2
 """That a terminal ends with."""
-OWN = "gpudyno"
-"""The program of records, as a table names one."""
 LOG_LINES, LOG_LETTERS = 12, 200
-
-_work = same_but("precision", "batch_size", within=("length",))
 
 
 def compare_two(root: Path, first: str, second: str, gate: str | None) -> None:
@@ -173,7 +165,7 @@ def make(root: Path, how: How) -> None:
     out = root / "report" / "out"
     analysis, written = report_on(root, out, how)
     screen = Screen()
-    for line in (*found(analysis), *expected_lines(analysis.question.asked)):
+    for line in (*found(analysis), *expected_lines(analysis.question.asked if how.expect else ())):
         screen.say(line)
     screen.link("page:     ", written.html)
     if how.csv:
@@ -193,8 +185,7 @@ def report_on(root: Path, out: Path, how: How) -> tuple[Analysis, WrittenPage]:
             question,
             ways=claims.ways(root, analysis),
             longer=_longer(analysis),
-            asked=expected_of(root, analysis, how.expect) if how.expect else None,
-            should=should(root, analysis),
+            **_expected(root, analysis, how.expect),
             logs=_ends_of_logs(root, analysis),
         )
         analysis = replace(analysis, question=question)
@@ -203,6 +194,7 @@ def report_on(root: Path, out: Path, how: How) -> tuple[Analysis, WrittenPage]:
         with merged(root, how.bundles) as (clone, lead):
             question = replace(question, session=how.session or lead, machine=None)
             analysis = analyse(evidence_in(clone), question)
+            analysis = replace(analysis, question=replace(question, **_expected(root, analysis, how.expect)))
             written = write(analysis, out, csv=how.csv, png=how.png)
     for warning in written.warnings:
         print(f"warning: {warning}", file=sys.stderr)
@@ -214,6 +206,16 @@ def _committed(root: Path) -> frozenset[str]:
     with suppress(UserError, MachineError):
         return frozenset(gate.sessions_at(root, "HEAD"))
     return frozenset()
+
+
+def _expected(root: Path, analysis: Analysis, card: str) -> dict[str, Any]:
+    """The parts of a question that the tables of this clone answer."""
+    return {
+        "asked": expected_of(root, analysis, card),
+        "should": should(root, analysis),
+        "offers": offers(root, analysis),
+        "sizes": sizes(read_pairs(root, [row for table in read_tables(root).values() for row in table])),
+    }
 
 
 def found(analysis: Analysis) -> list[str]:
@@ -270,77 +272,3 @@ def _sureness(cells: Sequence[Cell]) -> str:
     runs = min(cell.throughput.n for cell in cells)
     kind = "ranges of 95 %" if all(cell.ranked for cell in cells) else "a first look, not ranked"
     return f"how sure: {kind}, from {text.count(runs, 'run')} each"
-
-
-def expected_of(root: Path, analysis: Analysis, name: str) -> Asked:
-    """What is expected of a card by its name, from the tables and the records."""
-    cards = load_cards(root)
-    card = named(name, load_specs(root, cards))
-    rows = [row for _, row in _rows(root, analysis.cells)]
-    model = kept(root, cards, state_folder(), [row for row in rows if row.card != card.name])
-    measured = [Measured(task_of(row), row.value, row.software) for row in rows if row.card == card.name]
-    return asked_of(model, card, measured)
-
-
-def should(root: Path, analysis: Analysis) -> dict[str, Expected]:
-    """By a trial's path, of the leading cells whose very work enough other cards on record did."""
-    rows = list(_rows(root, analysis.cells))
-    cards: dict[str, set[str]] = {}
-    for _, row in rows:
-        cards.setdefault(task_of(row).key, set()).add(row.card)
-    asked = [
-        (cell, row)
-        for cell, row in rows
-        if cell.session == analysis.lead and len(cards[task_of(row).key] - {row.card}) >= FEWEST_CARDS
-    ]
-    if not asked:
-        return {}
-    own = {row.card for _, row in asked}
-    others = tuple(row for _, row in rows if row.card not in own)
-    model = kept(root, load_cards(root), state_folder(), others)
-    said = {
-        cell.trials[0].path: model.ask(model.specs[row.card], task_of(row), software=row.software)
-        for cell, row in asked
-    }
-    return {path: one for path, one in said.items() if isinstance(one, Expected)}
-
-
-def _rows(root: Path, cells: Iterable[Cell]) -> Iterable[tuple[Cell, Row]]:
-    """Records as rows of a table: one device of a card on paper, with a figure that is ranked."""
-    cards = load_cards(root)
-    for cell in cells:
-        card, speed = find(cell.trials[0].device_name, cards), cell.throughput.mean
-        if card and speed and cell.ranked and cell.key.gpus == cell.key.nodes == 1:
-            yield cell, _row(cell, card.name, speed)
-
-
-def _row(cell: Cell, card: str, speed: float) -> Row:
-    return Row(
-        source=cell.session,
-        licence="CC0-1.0",
-        commit="",
-        path=cell.trials[0].path,
-        program=OWN,
-        work=f"{cell.key.model} {hashlib.sha256(repr(_work(cell)).encode()).hexdigest()[:8]}",
-        precision=cell.key.precision,
-        batch=cell.key.batch_size,
-        batch_rule="fixed",
-        card=card,
-        software=cell.stack.image,
-        unit="samples/s",
-        value=speed,
-    )
-
-
-def expected_lines(asked: Asked | None) -> list[str]:
-    """What the terminal says of a card that was named: its narrowest ranges."""
-    if asked is None:
-        return []
-    said = [f"expected: of {asked.card} in {text.count(len(asked.rows), 'task')}; in full on the page"]
-    for row in asked.rows[:EXPECTED_LINES]:
-        one = row.expected
-        said.append(
-            f"          {one.task.work} in {one.task.precision}: {text.number(one.value)} {one.task.unit} "
-            f"({text.number(one.low_90)} to {text.number(one.high_90)} in nine of ten cards)"
-        )
-    return said

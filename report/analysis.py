@@ -17,6 +17,7 @@ from harness.record.store import Results
 from harness.summary import contradictions
 from harness.summary.statistics import METHOD
 from report import text
+from report.buying.by_expected import OfferExpected
 from report.buying.clause import MARGIN, Clause, clause
 from report.buying.costs import Costs, costs
 from report.buying.purchase import Purchase, load_purchase
@@ -34,6 +35,7 @@ from report.compare.ranking import Work, standings, works
 from report.compare.spread import Fleet, UnitSpreads, fleets, unit_spreads
 from report.expected.asked import Asked
 from report.expected.expected import Expected
+from report.expected.sizes import Difference, Size
 from report.trials.account import Account, accounts
 from report.trials.key import LOADER_ALONE, grouped_by
 from report.trials.reading import cards_of, read, results_of
@@ -96,10 +98,14 @@ class Question:
     """By their ids, what would judge the claims that no record meets; the report itself knows no plans."""
     longer: str = ""
     """The line that a first look leads to; empty where the leading session was more than that."""
-    asked: Asked | None = None
-    """What is expected of a card that was named."""
+    asked: tuple[Asked, ...] = ()
+    """What is expected of a card that was named, else of those of offers that no record is of."""
+    offers: Mapping[str, OfferExpected] = field(default_factory=dict)
+    """By the names of those offers, what their card would cost; where that is expected of all the work."""
     should: Mapping[str, Expected] = field(default_factory=dict)
     """By the path of a cell's first trial, what its card should do; where enough other cards did the same."""
+    sizes: Mapping[Difference, Size] = field(default_factory=dict)
+    """What differences between two systems are worth, by published pairs."""
     logs: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """By a failed trial's path, the end of its log: for this machine's own HTML, and for nothing that leaves
     it."""

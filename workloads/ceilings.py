@@ -15,7 +15,6 @@ This is no upper bound of the hardware, but what the installed software reached 
 from parts.trial import Failed, TrialProcess, main  # isort: skip  (its clock starts with this line)
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -26,11 +25,11 @@ from parts.device import choose, choose_own, facts, seed_everything, software
 from parts.launcher import Place
 from parts.numerics import precision
 from parts.timing import kernels
-from parts.timing.clock import Clock, stopwatch
+from parts.timing.clock import Clock
+from parts.timing.operations import PAIRS, Shape, TimedOperation, copies, product, seconds_of
 
 STEPS = 100
 WARM_UP = 50
-PAIRS = 4
 STEP_SECONDS = 0.01
 """A step is as many operations as take about this long, so that marking it costs nothing."""
 SIDES = (256, 512, 1024, 2048, 3072, 4096, 6144, 8192, 12288, 16384)
@@ -50,18 +49,6 @@ TYPES = {
 MODELS = ("gemm", "copy", "all-reduce")
 OPTIONS: dict[str, Any] = {"largest": SIDES[-1], "copy_bytes": 0, "largest_message_bytes": 0}
 """`largest` side of a product; of the others 0 stands for the size that the kind of device has by itself."""
-
-Shape = tuple[int, int, int]
-
-
-@dataclass(frozen=True)
-class TimedOperation:
-    """One operation, done again and again; `amount` is how much it is, in operations or bytes."""
-
-    call: Callable[[], torch.Tensor]
-    amount: float
-    structure: dict[str, int]
-    dtype: torch.dtype
 
 
 def run(trial: TrialProcess) -> dict[str, Any]:
@@ -275,39 +262,6 @@ def fits(shape: Shape, device: torch.device, dtype: torch.dtype) -> bool:
     return bool(values * dtype.itemsize < MEMORY_SHARE * torch.cuda.mem_get_info(device)[0])
 
 
-def product(shape: Shape, device: torch.device, dtype: torch.dtype) -> TimedOperation:
-    """x @ w.T as in a linear layer, of four pairs of random normals in turn."""
-    m, n, k = shape
-    pairs = [
-        (torch.randn(m, k, device=device).to(dtype), torch.randn(n, k, device=device).to(dtype))
-        for _ in range(PAIRS)
-    ]
-    result = torch.empty(m, n, device=device, dtype=dtype)
-    turn = 0
-
-    def call() -> torch.Tensor:
-        nonlocal turn
-        turn = (turn + 1) % PAIRS
-        left, right = pairs[turn]
-        return torch.mm(left, right.t(), out=result)
-
-    return TimedOperation(call, 2.0 * m * n * k, {"m": m, "n": n, "k": k}, dtype)
-
-
-def copies(device: torch.device, size: int) -> TimedOperation:
-    """Copies of `size` bytes within the device's memory; amount counts reading and writing."""
-    sources = [torch.randn(size // 4, device=device) for _ in range(PAIRS)]
-    target = torch.empty_like(sources[0])
-    turn = 0
-
-    def call() -> torch.Tensor:
-        nonlocal turn
-        turn = (turn + 1) % PAIRS
-        return target.copy_(sources[turn])
-
-    return TimedOperation(call, 2.0 * 4 * (size // 4), {"copy_bytes": size}, torch.float32)
-
-
 def host_copies(device: torch.device) -> dict[str, float]:
     """GB/s from the host to a GPU, from pageable and from pinned memory; nothing on a CPU."""
     if device.type == "cpu":
@@ -323,14 +277,6 @@ def host_copies(device: torch.device) -> dict[str, float]:
             HOST_BYTES / seconds_of(operation, HOST_COPIES, device) / 1e9
         )
     return rates
-
-
-def seconds_of(operation: TimedOperation, times: int, device: torch.device) -> float:
-    """Seconds of one operation, the mean of `times`."""
-    with stopwatch(device) as seconds:
-        for _ in range(times):
-            operation.call()
-    return seconds[0] / times
 
 
 if __name__ == "__main__":

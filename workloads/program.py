@@ -40,7 +40,8 @@ FACTS = (
     "import json, sys, torch; sys.path.insert(0, sys.argv[1]); from parts import device; "
     "torch.version.hip = getattr(torch.version, 'hip', None); "  # torch 1.0 has none
     "chosen = device.choose(sys.argv[2], 1); "
-    "print(json.dumps([device.facts(sys.argv[2], chosen), device.software()]))"
+    "from parts import anchors; "
+    "print(json.dumps([device.facts(sys.argv[2], chosen), device.software(), anchors.of_program(chosen)]))"
 )
 
 
@@ -272,10 +273,10 @@ def _facts(trial: TrialProcess) -> tuple:
     argv = [sys.executable, "-c", FACTS, os.path.dirname(os.path.abspath(__file__)), kind]
     done = subprocess.run(argv, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False)
     try:
-        facts, software = json.loads(done.stdout.decode())
-        return dict(facts, count=trial.variant["gpus"]), software
+        facts, software, anchors = json.loads(done.stdout.decode())
+        return dict(facts, count=trial.variant["gpus"]), software, anchors
     except ValueError:
-        return {"kind": kind, "name": processor_name() if kind == "cpu" else "unknown"}, versions()
+        return {"kind": kind, "name": processor_name() if kind == "cpu" else "unknown"}, versions(), {}
 
 
 def _measured(
@@ -288,7 +289,7 @@ def _measured(
     changed: bool,
 ) -> dict[str, Any]:
     peak_bytes = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
-    device, software = _facts(trial)
+    device, software, anchors = _facts(trial)
     steps = len(found.step_us)
     given = program.get("input") or {}
     epochs, done = len(found.epochs), hearing.reader.done or {}
@@ -330,6 +331,7 @@ def _measured(
         "quality_name": program["read"].get("quality"),
         "test_quality": done.get("quality"),
         "memory": {"process_peak_bytes": peak_bytes},
+        "anchors": anchors,
         "program": {
             "name": program["name"],
             "commit": program["commit"],

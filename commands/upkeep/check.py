@@ -34,9 +34,8 @@ def product(root: Path) -> tuple[str, ...]:
     return tuple(found) or tuple(name for name in PRODUCT if (root / name).exists())
 
 
-PROGRAMS = "workloads/programs/*.toml"
 RECORDS = ("results/*/*/*.json", "results/ledger/*/*.jsonl")
-CHECKED = ("plans/*.toml", "workloads/*.py", PROGRAMS, "results/claims/*.toml", *RECORDS)
+CHECKED = ("plans/*.toml", "workloads/*.py", own_file.PROGRAMS, "results/claims/*.toml", *RECORDS)
 """What is read below, each by a pattern of its own."""
 
 
@@ -68,7 +67,7 @@ def files(root: Path) -> Iterator[str]:
     readers: list[Callable[[], object]] = [partial(settings.load, root, {}, {}), partial(load_purchase, root)]
     readers += [partial(load_site, root, None)] if (root / SITE_FILE).is_file() else []
     readers += [partial(plan.load, root, name) for name in plan.names(root)]
-    programs = sorted(root.glob(PROGRAMS))
+    programs = sorted(root.glob(own_file.PROGRAMS))
     readers += [partial(own_file.read_program, path.read_bytes(), path.name) for path in programs]
     readers += [partial(read, root) for read in (load_images, load_claims, load_cards)]
     unreadable = False

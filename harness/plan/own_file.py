@@ -15,6 +15,8 @@ from harness.record.trial import OwnFile
 CUSTOM, PROGRAM = "custom", "program"
 ENDINGS = {CUSTOM: ".py", PROGRAM: ".toml"}
 EXAMPLES = {CUSTOM: "examples/gpt_wikitext.py", PROGRAM: "workloads/programs/nanogpt.toml"}
+PROGRAMS = "workloads/programs/*.toml"
+"""Those that are here."""
 LEAST_RUNS = 3
 """Fresh processes by which a program is judged that prints one figure a run."""
 

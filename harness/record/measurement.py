@@ -325,6 +325,8 @@ class Measurement(Model):
     flops: Flops = Flops()
     ceilings: dict[str, Annotated[float, Field(gt=0)]] = {}
     """The most that the device was seen to do, from the workload that looks for it; units in the names."""
+    anchors: Annotated[dict[str, Annotated[float, Field(gt=0)]], Field(exclude_if=lambda each: not each)] = {}
+    """What one GPU did right after the trial, in a product of its precision's arithmetic and a copy."""
     all_reduce: AllReduce | None = None
     """Of the trial that looks for what several devices reach together."""
     structure: dict[str, int] = {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from statistics import median
 
@@ -33,12 +33,16 @@ class Asked:
     refused: tuple[tuple[Refusal, int], ...]
     to_measure: tuple[Task, ...]
     """The works that would tell the most of the others, once measured on it."""
+    by_plan: bool
+    """Whether they are of a plan here."""
     factors: tuple[float, float] | None
     """The typical range of nine in ten now, and after these works."""
 
 
-def asked_of(model: Model, card: Specs, measured: Sequence[Measured] = ()) -> Asked:
-    """What the model says of a card in every task."""
+def asked_of(
+    model: Model, card: Specs, measured: Sequence[Measured] = (), runnable: Collection[Task] = ()
+) -> Asked:
+    """What the model says of a card in every task; `runnable` are those that a plan runs."""
     said = {task: model.ask(card, task, measured=measured) for task in model.tasks.values()}
     rows = [
         AskedRow(one, _beside(model, card, task)) for task, one in said.items() if isinstance(one, Expected)
@@ -48,13 +52,15 @@ def asked_of(model: Model, card: Specs, measured: Sequence[Measured] = ()) -> As
         if isinstance(one, Refusal):
             refused[one] = refused.get(one, 0) + 1
     rows.sort(key=lambda row: row.expected.factor_90)
-    narrow = [row.expected.task for row in rows[: (len(rows) + 1) // 2]]
+    here = [row.expected.task for row in rows if row.expected.task in runnable]
+    narrow = here or [row.expected.task for row in rows[: (len(rows) + 1) // 2]]
     tell = model.to_measure(card, narrow) if narrow else ()
     return Asked(
         card.name,
         tuple(rows),
         tuple(sorted(refused.items(), key=lambda pair: -pair[1])),
         tell,
+        bool(here),
         _factors(model, card, rows, tell),
     )
 

@@ -22,6 +22,8 @@ from report.expected.specs import Specs, load_specs
 
 METHOD = "1"
 LEVELS = (0.8, 0.9)
+MOST_KEPT = 4
+"""Beside a new one: a page asks several, less the records of other cards."""
 
 Standing = Literal["specifications", "published", "measured"]
 HERE = "here"
@@ -168,11 +170,11 @@ def kept(root: Path, cards: Sequence[Card], folder: Path, more: Sequence[Row] = 
     """The model of the clone's tables and of more rows; what took long is kept in a folder by their hash."""
     rows = [*(row for table in read_tables(root).values() for row in table), *more]
     specs = load_specs(root, cards)
-    place = folder / f"expected-{METHOD}-{fingerprint(rows, specs)[:16]}.json"
+    place = folder / f"expected-{METHOD}-{fingerprint(rows, specs, SETTINGS)[:16]}.json"
     if place.is_file():
         return _reread(json.loads(place.read_text(encoding="utf-8")), rows, specs)
     made = model_of(rows, specs)
-    for old in folder.glob("expected-*.json"):
+    for old in sorted(folder.glob("expected-*.json"), key=lambda path: path.stat().st_mtime)[:-MOST_KEPT]:
         old.unlink()
     write_whole(place, json.dumps(_to_keep(made)), replace=True)
     return made

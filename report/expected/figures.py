@@ -102,6 +102,11 @@ def task_of(row: Row) -> Task:
     return Task(row.program, row.work, row.precision, batch, row.unit)
 
 
+def software_of(row: Row) -> str:
+    """The software that a row's figure goes with, which is one program's."""
+    return f"{row.program} {row.software}"
+
+
 def figures_of(rows: Iterable[Row]) -> pd.DataFrame:
     """One line for each task, software and card: the median of its rows, and how many they are."""
     found = pd.DataFrame(
@@ -110,7 +115,7 @@ def figures_of(rows: Iterable[Row]) -> pd.DataFrame:
             "program": row.program,
             "work": row.work,
             "precision": row.precision,
-            "software": f"{row.program} {row.software}",
+            "software": software_of(row),
             "card": row.card,
             "log_speed": task.log_speed(row.value),
             "unit": row.unit,
@@ -147,9 +152,9 @@ def release_spread(rows: Iterable[Row]) -> tuple[int, float, float] | None:
     return len(apart), half, tenth
 
 
-def fingerprint(rows: Iterable[Row], specs: Mapping[str, Specs]) -> str:
+def fingerprint(rows: Iterable[Row], specs: Mapping[str, Specs], settings: object) -> str:
     """The hash of all that a fit is of."""
-    digest = hashlib.sha256()
+    digest = hashlib.sha256(repr(settings).encode())
     for part in (*rows, *specs.values()):
         digest.update(part.model_dump_json().encode())
     return digest.hexdigest()

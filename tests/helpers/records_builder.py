@@ -364,7 +364,7 @@ def with_own_steps(records: Iterable[Record]) -> Iterator[Record]:
             steps = list(measured.step_us.values())
             turn = taken[measured.step_us.microseconds]
             taken[measured.step_us.microseconds] += 1
-            series = Series.of(steps[turn:] + steps[:turn])
+            series = Series.of(steps[turn:] + steps[:turn]) if turn else measured.step_us
             record = record.model_copy(
                 update={"measurement": measured.model_copy(update={"step_us": series})}
             )

@@ -48,6 +48,8 @@ FULL_CARD_WORDS = (
 )
 """What libraries say that get no workspace, and of other faults too: a card as full as this decides."""
 FULL_CARD_SHARE = 0.85
+ANCHORS_SECONDS = 30.0
+"""Of a trial's time, what has to be left before its anchors are taken."""
 PROVABLE = ("cifar_fastai", "convnet", "llm_step", "word_lm")
 """Workloads of torch that answer a challenge, each with its own part of `parts/proof.py`."""
 
@@ -200,6 +202,7 @@ def main(run, workload_file):
             warm_caches=trial.warm_caches,
         )
         measurement.update(proof_of(trial, workload_file, measurement))
+        measurement.update(anchors_of(trial, measurement))
         trial.event("end")
         trial.succeed(measurement)
     except Exception as error:
@@ -224,6 +227,21 @@ def proof_of(trial, workload_file, measurement):
         return {"proof": proof.answer(trial.asked, trial.id, challenge, trial.asked["device"])}
     except Exception as error:
         return {"notes": [*measurement.get("notes", ()), "the challenge was not answered: " + why(error)[1]]}
+
+
+def anchors_of(trial, measurement):
+    """A product and a copy of one GPU once all else is read; what goes wrong costs no measurement."""
+    torch = sys.modules.get("torch")
+    left = trial.timeout_seconds - (time.perf_counter() - STARTED)
+    try:
+        if left < ANCHORS_SECONDS or trial.variant["gpus"] != 1 or not torch.cuda.is_initialized():
+            return {}
+        # By its name, for what a workload's hash covers must not depend on it.
+        anchors = importlib.import_module("parts.anchors")
+        simulated = measurement["device"].get("simulated", False)
+        return {"anchors": anchors.measured(measurement["precision"]["label"], simulated)}
+    except Exception:
+        return {}
 
 
 def _workloads_folder():

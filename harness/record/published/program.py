@@ -9,6 +9,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from harness.record.base import Model
 from harness.record.trial import DeviceKind, Name, Option, Sha1
+from harness.record.vocabulary.precision import Precision
 
 Figure = Literal[
     "step", "steps", "epoch", "seconds", "milliseconds", "samples_per_second", "samples", "loss", "quality"
@@ -89,6 +90,20 @@ class Input(Model):
     """How long a text without meaning stands in for it, where a plan lets one."""
 
 
+class Table(Model):
+    """The task in results/tables/published/ that its runs are of, where its options have these values."""
+
+    program: Annotated[str, Field(min_length=1, max_length=60)]
+    work: Annotated[str, Field(min_length=1, max_length=60)]
+    """With the names of a command in braces."""
+    options: dict[str, Option]
+    precision: Precision
+    batch_rule: Literal["fixed", "tuned"]
+    unit: Literal["ms/step", "images/s", "points"]
+    per_sample: Annotated[float, Field(gt=0)] = 1
+    """So many of a rate's unit are one sample a second."""
+
+
 class On(Model):
     """What is other on a kind of device: its small form on a CPU, say."""
 
@@ -130,14 +145,17 @@ class Program(Model):
     figure: Literal["step", "run"]
     """Whether it prints the time of steps, or one figure a run, whose window is its own."""
     read: Reading
+    table: Table | None = None
 
     @model_validator(mode="after")
     def _names_are_known(self) -> Self:
         known = {*PLACES, "seed", "data", *self.options}
-        for device in self.on.values():
-            unknown = sorted(set(device.options) - set(self.options))
+        given = [("on", device.options) for device in self.on.values()]
+        given += [("table", self.table.options)] if self.table else []
+        for where, options in given:
+            unknown = sorted(set(options) - set(self.options))
             if unknown:
-                raise ValueError(f"'on' has the option '{unknown[0]}', which 'options' lacks")
+                raise ValueError(f"'{where}' has the option '{unknown[0]}', which 'options' lacks")
         named = [name for word in self._words() for name in _BRACES.findall(word)]
         unknown = sorted({*named, *self.samples_per_step, *([self.steps] if self.steps else ())} - known)
         if unknown:
@@ -146,6 +164,7 @@ class Program(Model):
 
     def _words(self) -> tuple[str, ...]:
         added = [word for device in self.on.values() for word in device.arguments]
+        added += [self.table.work] if self.table else []
         return (*self.command, *added, *(word for words in self.prepare for word in words))
 
     @property

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any
 
 from report import text
 from report.analysis import Analysis
+from report.buying.by_expected import OfferExpected
 from report.buying.cost_inputs import CostInputs, Range
 from report.buying.cost_model import Draws
 from report.buying.costs import Costs
@@ -57,6 +58,8 @@ class OfferRow:
     """How many the limits allow; null without limits."""
     missing: tuple[str, ...]
     """Works with hours that it has no figure of, with the reason."""
+    expected: bool = False
+    """Whether `hours` and `turns_at` are by what others' figures make one expect, each at its worse end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +151,13 @@ def _rows(costs: Costs, analysis: Analysis, systems: Systems) -> tuple[OfferRow,
     return tuple(_row(costs, place, analysis, systems) for place in places)
 
 
+def _by_expected(row: OfferRow, said: OfferExpected | None, unit: str) -> OfferRow:
+    if said is None:
+        return row
+    price = None if said.wins_below is None else Quantity(said.wins_below, unit)
+    return replace(row, hours=_quantity(said.hours, "h"), turns_at=price, expected=True)
+
+
 def _row(costs: Costs, place: int, analysis: Analysis, systems: Systems) -> OfferRow:
     assert costs.answer is not None and costs.inputs.purchase is not None
     candidate, numbers = costs.inputs.offers[place], costs.numbers.cards[place]
@@ -156,7 +166,7 @@ def _row(costs: Costs, place: int, analysis: Analysis, systems: Systems) -> Offe
     unit = f"{currency}/h" if numbers.rented else currency
     cheapest = costs.answer.order[:1] == (place,)
     by_use = {use: found.cards[place].cost for use, found in costs.answers.items()}
-    return OfferRow(
+    row = OfferRow(
         system=systems.of(candidate) if candidate.measured else None,
         name=candidate.name,
         units=numbers.units,
@@ -177,6 +187,7 @@ def _row(costs: Costs, place: int, analysis: Analysis, systems: Systems) -> Offe
         count=card.count,
         missing=_missing(costs.inputs, place) if candidate.measured else (),
     )
+    return _by_expected(row, analysis.question.offers.get(candidate.name), unit)
 
 
 def _picture(rows: Sequence[OfferRow], currency: str) -> Picture | None:

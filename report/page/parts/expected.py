@@ -24,17 +24,26 @@ class ExpectedRow:
 
 
 @dataclass(frozen=True, slots=True)
-class ExpectedView:
+class ExpectedCard:
     """What was asked, and its rows with the narrowest ranges."""
 
     asked: Asked
     rows: tuple[ExpectedRow, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class ExpectedView:
+    """The cards that were asked for."""
+
+    cards: tuple[ExpectedCard, ...]
+
+
 def view(analysis: Analysis, systems: Systems) -> ExpectedView | None:
-    """Of the card that was asked for; null where none was."""
+    """Null where no card was asked for."""
     asked = analysis.question.asked
-    return ExpectedView(asked, tuple(map(_row, asked.rows[:MOST_ROWS]))) if asked else None
+    each = MOST_ROWS // max(1, len(asked))
+    cards = tuple(ExpectedCard(one, tuple(map(_row, one.rows[:each]))) for one in asked)
+    return ExpectedView(cards) if cards else None
 
 
 def _row(row: AskedRow) -> ExpectedRow:

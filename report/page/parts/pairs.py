@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from report.analysis import Analysis
 from report.compare.pairs import Benchmark, Expectation
 from report.compare.ranking import Standing, standings
+from report.expected.sizes import Difference, Size
 from report.page.names import work
 from report.page.systems import Systems
 from report.page.values import Quantity, System, rate_unit
@@ -42,6 +44,8 @@ class PairsView:
     pairs: tuple[Expectation, ...]
     works: tuple[tuple[str, Benchmark], ...]
     standings: StandingsView | None
+    sizes: tuple[Size, ...]
+    """Of what differs between the first two, where published pairs say what it is worth."""
 
 
 def view(analysis: Analysis, systems: Systems) -> PairsView | None:
@@ -50,7 +54,24 @@ def view(analysis: Analysis, systems: Systems) -> PairsView | None:
     if not pairs and found is None:
         return None
     works = [(work(each.of, pairs[0].cells), each) for each in pairs[0].benchmarks] if pairs else []
-    return PairsView(pairs, tuple(works), found)
+    sizes = _sizes(pairs[0].benchmarks[0], analysis.question.sizes) if pairs else ()
+    return PairsView(pairs, tuple(works), found, sizes)
+
+
+def _sizes(work: Benchmark, known: Mapping[Difference, Size]) -> tuple[Size, ...]:
+    """Clocks and displays count where the model of card is the same."""
+    sides = [cell.trials[0].record for cell in (work.of, work.over)]
+    frameworks = [record.measurement.framework if record.measurement else None for record in sides]
+    gpus = [record.machine.gpus[0] if record.machine.gpus else None for record in sides]
+    told: dict[Difference, list[object]] = {
+        "software": [work.of.stack.versions, work.over.stack.versions],
+        "layout": [framework.layout if framework else None for framework in frameworks],
+    }
+    if work.of.card == work.over.card:
+        told["memory clock"] = [gpu.clock_memory_max_mhz if gpu else None for gpu in gpus]
+        told["display"] = [gpu.display_attached if gpu else None for gpu in gpus]
+    differ = [name for name, (a, b) in told.items() if None not in (a, b) and a != b]
+    return tuple(known[name] for name in differ if name in known)
 
 
 def standings_view(analysis: Analysis, systems: Systems) -> StandingsView | None:

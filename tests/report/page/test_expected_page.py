@@ -69,11 +69,12 @@ def test_a_named_card_has_a_part_with_its_ranges_and_what_to_measure(tmp_path):
         (AskedRow(an_expected(100.0), (("Other", 90.0),)),),
         ((Refusal("memory", "8 GB", "16 GB"), 2),),
         (TASK,),
+        True,
         (1.4, 1.2),
     )
     written = write(
-        replace(analysis, question=replace(analysis.question, asked=asked)), tmp_path, drawn=False
+        replace(analysis, question=replace(analysis.question, asked=(asked,))), tmp_path, drawn=False
     )
     text = written.markdown.read_text(encoding="utf-8")
-    for figure in ("91 to 110", "83 to 120", "Other 90.0", "16 GB", "1.20"):
+    for figure in ("91 to 110", "83 to 120", "Other 90.0", "16 GB", "1.20", "invoke build --plan programs"):
         assert figure in text.replace("\N{NO-BREAK SPACE}", " ")

@@ -11,7 +11,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from commands import testing
+from commands.upkeep import testing
 from harness.engine.venv import STAMP
 from harness.errors import NoEngine, UserError
 from harness.image.catalog import load_images

@@ -1,0 +1,192 @@
+"""What cards should do by what others published and recorded: this one, one by its name, an offer's."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from harness.errors import UserError
+from harness.machine import state_folder
+from harness.plan import own_file, plan
+from harness.record.published.cards import find, load_cards
+from harness.record.published.program import Program
+from report import text
+from report.analysis import Analysis
+from report.buying.by_expected import OfferExpected, by_expected
+from report.compare.cells import Cell
+from report.compare.key import same_but
+from report.expected.asked import Asked, asked_of
+from report.expected.expected import Expected, Measured, Model, kept
+from report.expected.figures import TIMES, Row, Task, software_of, task_of
+from report.expected.ours import table_row, table_task
+from report.expected.specs import Specs, load_specs, named
+
+EXPECTED_LINES = 3
+"""That a terminal says of a card."""
+OWN = "gpudyno"
+"""The program of a record that is in no table, as a table names one."""
+PLAN = "programs"
+"""Whose works have tables."""
+
+Rows = Sequence[tuple[Cell, Row]]
+
+_work = same_but("precision", "batch_size", within=("length",))
+
+
+def expected_of(root: Path, analysis: Analysis, name: str) -> tuple[Asked, ...]:
+    """What is expected of a card by its name, else of the cards of offers that no record is of."""
+    cards = load_cards(root)
+    specs = load_specs(root, cards)
+    wanted = [named(name, specs)] if name else _offered(analysis, specs)
+    if not wanted:
+        return ()
+    rows, runnable = _rows(root, analysis.cells), frozenset(_runnable(root))
+    own = {card.name for card in wanted}
+    model = kept(root, cards, state_folder(), [row for _, row in rows if row.card not in own])
+    return tuple(asked_of(model, card, _measured(rows, card), runnable) for card in wanted)
+
+
+def _offered(analysis: Analysis, specs: Mapping[str, Specs]) -> list[Specs]:
+    """The cards of offers without records that the tables know."""
+    found = {}
+    for candidate in analysis.costs.inputs.offers if analysis.costs else ():
+        if not candidate.measured and (card := _known(candidate.card, specs)):
+            found[card.name] = card
+    return list(found.values())
+
+
+def _known(name: str, specs: Mapping[str, Specs]) -> Specs | None:
+    try:
+        return named(name, specs)
+    except UserError:
+        return None
+
+
+def _measured(rows: Rows, card: Specs) -> list[Measured]:
+    return [Measured(task_of(row), row.value, software_of(row)) for _, row in rows if row.card == card.name]
+
+
+def should(root: Path, analysis: Analysis) -> dict[str, Expected]:
+    """By a trial's path, in samples per second, of the leading cells whose work enough other cards did."""
+    rows = _rows(root, analysis.cells)
+    asked = [(cell, row) for cell, row in rows if cell.session == analysis.lead]
+    if not asked:
+        return {}
+    model = _of_tasks(root, rows, {task_of(row).key for _, row in asked}, {row.card for _, row in asked})
+    said = {
+        cell.trials[0].path: _in_samples(
+            model.ask(model.specs[row.card], task_of(row), software=software_of(row)), cell, row
+        )
+        for cell, row in asked
+        if task_of(row).key in model.tasks
+    }
+    return {path: one for path, one in said.items() if one}
+
+
+def offers(root: Path, analysis: Analysis) -> dict[str, OfferExpected]:
+    """By an offer's name, what its hours and price would be by what is expected of its card."""
+    costs = analysis.costs
+    if costs is None or costs.inputs.purchase is None:
+        return {}
+    rows = {cell.trials[0].path: row for cell, row in _rows(root, analysis.cells)}
+    cells = [next(cell for cell in line.cells if cell) for line in costs.inputs.lines]
+    known = [(cell, rows[cell.trials[0].path]) for cell in cells if cell.trials[0].path in rows]
+    found: dict[str, OfferExpected] = {}
+    if len(known) < len(cells):
+        return found
+    specs = load_specs(root, load_cards(root))
+    for place, candidate in enumerate(costs.inputs.offers):
+        card = None if candidate.measured else _known(candidate.card, specs)
+        if card:
+            model = _of_tasks(root, known, {task_of(row).key for _, row in known}, {card.name})
+            said = [
+                _in_samples(model.ask(card, task_of(row), software=software_of(row)), cell, row)
+                for cell, row in known
+            ]
+            of_offer = by_expected(costs, place, said, card.power_watts)
+            found |= {candidate.name: of_offer} if of_offer else {}
+    return found
+
+
+def _of_tasks(root: Path, rows: Rows, tasks: set[str], less: set[str]) -> Model:
+    """The model of the tables, and of our records of some tasks on other cards."""
+    more = [row for _, row in rows if row.card not in less and task_of(row).key in tasks]
+    return kept(root, load_cards(root), state_folder(), more)
+
+
+def _in_samples(said: object, cell: Cell, row: Row) -> Expected | None:
+    """An expected value in the unit of a cell's own rate."""
+    speed = cell.throughput.mean
+    if not isinstance(said, Expected) or speed is None:
+        return None
+    of = [said.value, said.low_80, said.high_80, said.low_90, said.high_90]
+    rate, *ends = [speed * (row.value / one if row.unit in TIMES else one / row.value) for one in of]
+    low_80, high_80 = sorted(ends[:2])
+    low_90, high_90 = sorted(ends[2:])
+    return replace(said, value=rate, low_80=low_80, high_80=high_80, low_90=low_90, high_90=high_90)
+
+
+def _rows(root: Path, cells: Iterable[Cell]) -> Rows:
+    """Records as rows of a table: one device of a card on paper, with a figure that is ranked."""
+    cards, programs, found = load_cards(root), _programs(root), []
+    for cell in cells:
+        card, speed = find(cell.trials[0].device_name, cards), cell.throughput.mean
+        if card and speed and cell.ranked and cell.key.gpus == cell.key.nodes == 1:
+            record = cell.trials[0].record
+            ran = record.measurement.program if record.measurement else None
+            program = programs.get(ran.name) if ran else None
+            row = table_row(record, program, card.name, speed) if program else None
+            found.append((cell, row or _row(cell, card.name, speed)))
+    return found
+
+
+def _programs(root: Path) -> dict[str, Program]:
+    """Those that have a table, by their names."""
+    read = [own_file.read_program(path.read_bytes(), path.name) for path in root.glob(own_file.PROGRAMS)]
+    return {program.name: program for program in read if program.table}
+
+
+def _runnable(root: Path) -> Iterable[Task]:
+    """The tasks of tables that the plan runs."""
+    wanted = plan.load(root, PLAN)
+    for measure in wanted.measure:
+        program = wanted.programs.get(measure.file or "")
+        for model in measure.model if isinstance(measure.model, list) else [measure.model]:
+            if program and program.table:
+                yield table_task(program.table, model, measure.batch_size)
+
+
+def _row(cell: Cell, card: str, speed: float) -> Row:
+    return Row(
+        source=cell.session,
+        licence="CC0-1.0",
+        commit="",
+        path=cell.trials[0].path,
+        program=OWN,
+        work=f"{cell.key.model} {hashlib.sha256(repr(_work(cell)).encode()).hexdigest()[:8]}",
+        precision=cell.key.precision,
+        batch=cell.key.batch_size,
+        batch_rule="fixed",
+        card=card,
+        software=cell.stack.image,
+        unit="samples/s",
+        value=speed,
+    )
+
+
+def expected_lines(cards: Sequence[Asked]) -> list[str]:
+    """What the terminal says of a card that was named: its narrowest ranges."""
+    return [line for asked in cards for line in _lines(asked)]
+
+
+def _lines(asked: Asked) -> list[str]:
+    said = [f"expected: of {asked.card} in {text.count(len(asked.rows), 'task')}; in full on the page"]
+    for row in asked.rows[:EXPECTED_LINES]:
+        one = row.expected
+        said.append(
+            f"          {one.task.work} in {one.task.precision}: {text.number(one.value)} {one.task.unit} "
+            f"({text.number(one.low_90)} to {text.number(one.high_90)} in nine of ten cards)"
+        )
+    return said

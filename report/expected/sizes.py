@@ -1,0 +1,121 @@
+"""What a difference between two systems is worth, by published pairs that differ in nothing else."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+from typing import Annotated, Literal
+
+import numpy as np
+from pydantic import Field, ValidationError
+
+from harness.errors import UserError
+from harness.record import Model, first_problem
+from report.expected.figures import TIMES, Row, task_of
+from report.expected.specs import FOLDER
+
+FILE = FOLDER / "pairs.csv"
+FEWEST_PAIRS = 4
+ENDS = (0.05, 0.95)
+LAYOUTS = (" NCHW", " channels_last")
+
+Difference = Literal["software", "layout", "memory clock", "display"]
+
+
+class Pair(Model):
+    """Two published figures of one work on one model of card: `after` has the difference, `before` not."""
+
+    difference: Difference
+    source: str
+    commit: str
+    path: str
+    work: str
+    card: str
+    before: Annotated[float, Field(gt=0)]
+    after: Annotated[float, Field(gt=0)]
+    unit: str
+
+    @property
+    def gain(self) -> float:
+        """The logarithm of how many times as fast it is after."""
+        gain = float(np.log(self.after / self.before))
+        return -gain if self.unit in TIMES else gain
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """`low` and `high` hold nine in ten pairs: shares by which the speed grows; of software, either way."""
+
+    difference: Difference
+    low: float
+    high: float
+    pairs: int
+    sources: tuple[str, ...]
+
+
+def read_pairs(root: Path, rows: Iterable[Row]) -> list[Pair]:
+    """Those of the file, and those that tables hold; raises UserError with the line that is wrong."""
+    found = []
+    for place, row in enumerate(csv.DictReader((root / FILE).read_text(encoding="utf-8").splitlines()), 2):
+        try:
+            found.append(Pair.model_validate(row))
+        except ValidationError as error:
+            raise UserError(
+                f"{FILE}, line {place}: {first_problem(error)}", remedy="correct the field it names"
+            ) from None
+    return [*found, *_in_tables(list(rows))]
+
+
+def _in_tables(rows: Sequence[Row]) -> Iterator[Pair]:
+    """Of each source, equal works on one card with equal batches: two releases, or two layouts."""
+    alike: dict[tuple[object, ...], list[Row]] = {}
+    for row in rows:
+        if row.batch:
+            work = row.work.removesuffix(LAYOUTS[0]).removesuffix(LAYOUTS[1])
+            place = (row.source, row.program, work, row.precision, row.batch, row.card, row.unit)
+            alike.setdefault(place, []).append(row)
+    for found in alike.values():
+        for first, second in combinations(sorted(found, key=lambda row: (row.work, row.software)), 2):
+            difference = _difference(first, second)
+            if difference:
+                yield _pair(difference, first, second)
+
+
+def _difference(first: Row, second: Row) -> Difference | None:
+    """The only one; null where there is none, or the software is another and no other release."""
+    if first.work == second.work:
+        releases = [re.sub(r"[\d.]+\S*", "", row.software) for row in (first, second)]
+        return "software" if first.software != second.software and releases[0] == releases[1] else None
+    return "layout" if first.software == second.software else None
+
+
+def _pair(difference: Difference, first: Row, second: Row) -> Pair:
+    return Pair(
+        difference=difference,
+        source=first.source,
+        commit=first.commit,
+        path=first.path,
+        work=task_of(first).work,
+        card=first.card,
+        before=first.value,
+        after=second.value,
+        unit=first.unit,
+    )
+
+
+def sizes(pairs: Sequence[Pair]) -> dict[Difference, Size]:
+    """Of each difference that enough pairs tell."""
+    found: dict[Difference, Size] = {}
+    for name in dict.fromkeys(pair.difference for pair in pairs):
+        of_it = [pair for pair in pairs if pair.difference == name]
+        gains = np.array([pair.gain for pair in of_it])
+        if len(of_it) >= FEWEST_PAIRS:
+            # Which of two releases is the faster is not known beforehand.
+            low, high = np.quantile(np.abs(gains) if name == "software" else gains, ENDS)
+            sources = tuple(dict.fromkeys(pair.source.removeprefix("github:") for pair in of_it))
+            found[name] = Size(name, float(np.expm1(low)), float(np.expm1(high)), len(of_it), sources)
+    return found

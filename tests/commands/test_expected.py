@@ -1,0 +1,209 @@
+"""A work whose program has a table stands against what others published. All records here are constructed."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from commands import report
+from commands.expected import _programs, _runnable, expected_of
+from commands.report import report_on
+from harness.plan import own_file
+from harness.record import Epoch, PrecisionFound, Series, Window
+from harness.record.measurement import ProgramRun
+from harness.record.published.cards import load_cards
+from harness.summary.statistics import judge_trial
+from report.analysis import Question, analyse, evidence_in
+from report.expected.expected import model_of
+from report.expected.figures import read_tables
+from report.expected.ours import table_row
+from report.expected.specs import load_specs
+from tests.helpers import ROOT
+from tests.helpers.records_builder import STARTED, machine, measurement, record, trial, write
+
+SESSION, STEPS = "20260131-aaaaaa", 340
+CARD = "NVIDIA H100 80GB HBM3"
+KIND = {"protocol": "gpu-insights/1", "quality": "loss", "unit": "image", "steps_per_epoch": 340}
+KIND |= {"epochs": 1, "valid_batches": 0, "workload": "program", "model": "resnet50", "image_size": 32}
+PURCHASE = """\
+currency = "EUR"
+life_years = 4
+utilisation = 0.5
+electricity_price = 0.25
+[[offer]]
+card = "H100 80GB HBM3"
+price = 30000
+date = 2026-01-05
+source = "constructed"
+[[offer]]
+card = "RTX PRO 6000 Blackwell WS"
+price = 9000
+date = 2026-01-05
+source = "constructed"
+"""
+
+
+def program(name):
+    path = ROOT / "workloads" / "programs" / f"{name}.toml"
+    return own_file.read_program(path.read_bytes(), path.name)
+
+
+def command_of(ran, asked):
+    names = {**asked.variant.model_dump(), **ran.options, **asked.variant.options}
+    return tuple(re.sub(r"\{(\w+)\}", lambda each: str(names[each[1]]), word) for word in ran.command)
+
+
+def constructed(rate, *, card=CARD, name="gpu-insights", batch=256, **variant):
+    """Three runs of a program on a card that was never there, at so many images a second."""
+    ran, found = program(name), []
+    for repeat in (1, 2, 3):
+        kind = {**KIND, "protocol": f"{name}/1"}
+        asked = trial(kind, "program", repeat, batch_size=batch, data="synthetic", mode="device", **variant)
+        of = ProgramRun(
+            name=ran.name,
+            commit=ran.commit,
+            tree=ran.tree,
+            figure="run",
+            command=command_of(ran, asked.asked),
+        )
+        seconds = STEPS * batch / rate
+        epoch = Epoch(index=1, steps=STEPS, train_seconds=seconds, complete=False)
+        measured = measurement(
+            kind,
+            asked,
+            batch / rate,
+            card=card,
+            program=of,
+            epochs=(epoch,),
+            losses=(),
+            precision=PrecisionFound(
+                label="program", output_dtypes={}, parameter_dtypes={}, method="the program's own"
+            ),
+            window=Window(seconds=seconds, steps=STEPS, samples=STEPS * batch),
+            step_us=Series.of([round(1e6 * batch / rate) + repeat] * STEPS, STEPS),
+            steps_together=STEPS,
+        )
+        made = record(
+            asked, measured, on=machine(card, label="card-h", digits="a"), session=SESSION, order=repeat
+        )
+        found.append(made.model_copy(update={"summary": judge_trial(made)}))
+    return found
+
+
+@pytest.fixture
+def clone(tmp_path, monkeypatch):
+    """A clone with the tables and no records; the fit is kept beside it."""
+    root = tmp_path / "clone"
+    for name in ("results/tables", "results/claims", "workloads", "plans", "docker"):
+        shutil.copytree(ROOT / name, root / name)
+    shutil.copy(ROOT / "results" / "cards.toml", root / "results")
+    (tmp_path / "state").mkdir()
+    for module in ("commands.expected", "commands.report"):
+        monkeypatch.setattr(f"{module}.state_folder", lambda: tmp_path / "state")
+    return root
+
+
+@pytest.fixture(scope="module")
+def model():
+    rows = [row for table in read_tables(ROOT).values() for row in table]
+    return model_of(rows, load_specs(ROOT, load_cards(ROOT)))
+
+
+def what_it_should_do(model, card="H100 SXM5 80GB"):
+    """Images per second of the program on a card, as expected, and at the ends of nine in ten."""
+    (task,) = (t for t in model.tasks.values() if (t.work, t.precision) == ("resnet50_ver2", "amp-fp16"))
+    said = model.ask(model.specs[card], task)
+    return said.value / 10, said.low_90 / 10, said.high_90 / 10
+
+
+def row_of(clone):
+    analysis, written = report_on(clone, clone / "out", baseline=None, session=None)
+    return written.markdown.read_text(encoding="utf-8").replace("\N{NO-BREAK SPACE}", " "), analysis
+
+
+@pytest.mark.parametrize(
+    ("share", "words"), [(0.97, "as it should be"), (0.4, "slower than this card should")]
+)
+def test_a_record_of_a_program_with_a_table_says_on_page_one_what_part_it_is_of_the_expected(
+    clone, model, share, words
+):
+    value, low, high = what_it_should_do(model)
+    write(clone, constructed(share * value))
+    text, analysis = row_of(clone)
+    (said,) = analysis.question.should.values()
+    assert (said.value, said.low_90, said.high_90) == pytest.approx((value, low, high), rel=1e-3)
+    assert f"{share:.2f} ({share * value / high:.2f} to {share * value / low:.2f})" in text
+    assert words in text
+
+
+def test_another_commit_command_or_option_is_no_run_of_the_table():
+    (first, *_), ran = constructed(1000.0), program("gpu-insights")
+    assert table_row(first, ran, "H100 SXM5 80GB", 1000.0).value == 10_000
+    other = ran.model_copy(update={"commit": "0" * 40})
+    assert table_row(first, other, "H100 SXM5 80GB", 1000.0) is None
+    for options in ({"passes": 3}, {"arithmetic": "FP32"}):
+        (asked, *_) = constructed(1000.0, options=options)
+        assert table_row(asked, ran, "H100 SXM5 80GB", 1000.0) is None
+    edited = ran.model_copy(update={"command": (*ran.command, "--more")})
+    assert table_row(first, edited, "H100 SXM5 80GB", 1000.0) is None
+
+
+def test_a_table_of_step_times_is_met_by_a_rate():
+    ran = program("pytorch-gpu-benchmark")
+    (first, *_) = constructed(600.0, name=ran.name, batch=12)
+    row = table_row(first, ran, "RTX 3090", 600.0)
+    assert (row.value, row.unit, row.batch, row.batch_rule) == (20.0, "ms/step", 12, "fixed")
+
+
+def test_every_program_with_a_table_names_a_task_that_enough_cards_have(model):
+    assert set(_programs(ROOT)) == {"gpu-insights", "pytorch-gpu-benchmark"}
+    runnable = list(_runnable(ROOT))
+    assert len(runnable) == 4
+    assert {task.key for task in runnable} <= set(model.tasks)
+
+
+def test_an_offer_that_no_record_is_of_has_hours_and_the_price_below_which_it_wins_whatever_the_truth(
+    clone, model
+):
+    value, *_ = what_it_should_do(model)
+    write(clone, constructed(value))
+    (clone / "purchase.toml").write_text(PURCHASE)
+    text, analysis = row_of(clone)
+    (offer,) = analysis.question.offers.values()
+    fast, best, slow = offer.hours
+    of_it, _, _ = what_it_should_do(model, "RTX PRO 6000 Blackwell WS")
+    hours = 8760 * 0.5
+    assert fast < best < slow < hours * value / of_it * 2
+    assert best == pytest.approx(hours * value / of_it, rel=0.1)
+    # 4 years at half use; both draw what they do on paper.
+    cost = analysis.costs.answer.cards[0].cost[0]
+    assert offer.wins_below == pytest.approx((cost / slow - 0.6 * 0.25) * 4 * hours, rel=0.02)
+    assert offer.wins_below < 30000 * hours / best
+    assert "wherever it is in the range" in text
+    assert [asked.card for asked in analysis.question.asked] == ["RTX PRO 6000 Blackwell WS"]
+
+
+def test_a_card_by_its_name_is_told_what_to_measure_by_which_line_and_what_that_would_give(clone):
+    analysis = analyse(evidence_in(clone), Question(STARTED))
+    (asked,) = expected_of(clone, analysis, "RTX A6000")
+    assert asked.by_plan and 2 <= len(asked.to_measure) <= 3
+    assert asked.factors[1] < asked.factors[0]
+
+
+def test_a_card_can_be_asked_for_beside_bundles(clone, monkeypatch, tmp_path):
+    write(clone, constructed(5000.0))
+
+    @contextmanager
+    def unpacked(root: Path, paths):
+        yield clone, None
+
+    monkeypatch.setattr(report, "merged", unpacked)
+    analysis, _ = report_on(
+        ROOT, tmp_path / "out", [Path("constructed.zip")], baseline=None, session=None, expect="RTX A6000"
+    )
+    assert [one.card for one in analysis.question.asked] == ["RTX A6000"]
+    assert analysis.question.should

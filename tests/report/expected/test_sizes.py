@@ -1,0 +1,76 @@
+"""What a difference is worth: learned from published pairs, held against those of a source left out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from statistics import fmean
+
+import numpy as np
+import pytest
+
+from report.expected.figures import read_tables
+from report.expected.sizes import FEWEST_PAIRS, Pair, Size, read_pairs, sizes
+from report.page.build import page_of, write
+from tests.helpers import ROOT
+from tests.helpers.purposes import analysis_of
+
+
+@pytest.fixture(scope="module")
+def pairs():
+    return read_pairs(ROOT, [row for table in read_tables(ROOT).values() for row in table])
+
+
+def a_pair(before, after, unit="images/s", difference="layout"):
+    return Pair(difference=difference, source="constructed", commit="", path="", work="w", card="c",
+                before=before, after=after, unit=unit)  # fmt: skip
+
+
+def test_times_and_rates_give_the_same_gain():
+    assert a_pair(100, 125).gain == pytest.approx(a_pair(10, 8, "s").gain) == pytest.approx(np.log(1.25))
+
+
+def test_too_few_pairs_say_nothing_and_a_range_holds_nine_in_ten():
+    gains = np.linspace(1.1, 1.3, 101)
+    of = [a_pair(1.0, gain) for gain in gains]
+    assert not sizes(of[: FEWEST_PAIRS - 1])
+    found = sizes(of)["layout"]
+    assert (found.low, found.high) == pytest.approx((0.11, 0.29), abs=0.002)
+
+
+def test_software_left_out_source_by_source_lies_within_what_the_others_say(pairs):
+    software = [pair for pair in pairs if pair.difference == "software"]
+    sources = {pair.source for pair in software}
+    assert len(sources) >= 4
+    held = []
+    for source in sources:
+        high = sizes([pair for pair in software if pair.source != source])["software"].high
+        own = [pair for pair in software if pair.source == source]
+        held.append(fmean(np.expm1(abs(pair.gain)) <= high for pair in own))
+    assert fmean(held) > 0.8
+
+
+def test_what_was_published_of_layouts_clocks_and_displays_is_found_again(pairs):
+    found = sizes(pairs)
+    assert found["layout"].low > 0.2 and found["layout"].high < 0.5
+    assert 0.15 < found["memory clock"].high < 0.19
+    assert 0.03 < found["display"].low < found["display"].high < 0.1
+    assert all(len(found[name].sources) == 1 for name in ("layout", "memory clock", "display"))
+
+
+def test_only_what_differs_between_the_two_systems_is_said_with_its_sources(tmp_path):
+    analysis = analysis_of("pair")
+    known = {name: Size(name, 0.02, 0.16, 9, ("a/b",)) for name in ("software", "display")}
+    first = analysis.expectations[0]
+    work = first.benchmarks[0]
+    stack = replace(work.over.stack, versions=(("torch", "2.12.0"),))
+    other = replace(first, benchmarks=(replace(work, over=replace(work.over, stack=stack)),))
+    for pair, said in ((first, []), (other, ["software"])):
+        asked = replace(
+            analysis,
+            expectations=(pair,),
+            question=replace(analysis.question, sizes=known),
+        )
+        view = next(part.view for part in page_of(asked).parts if part.name == "pairs")
+        assert [size.difference for size in view.sizes] == said
+        text = write(asked, tmp_path, drawn=False).markdown.read_text(encoding="utf-8")
+        assert ("2 to 16 %" in text.replace("\N{NO-BREAK SPACE}", " ")) is bool(said)

@@ -212,13 +212,13 @@ class Validation:
         if setting.shares_gradients:
             same_buffers(self.model)
         self.model.eval()
-        self.seen: list[Batch] = []
+        seen: list[Batch] = []
         with stopwatch(setting.device) as taken:
             sums = torch.zeros(3, dtype=torch.float64, device=setting.device)
             mine = islice(self.valid or (), setting.place.rank, batches, setting.place.count)
             last, taken_here = None, 0
             for inputs, targets in mine:
-                sums += self._of_batch(inputs.to(setting.device), targets.to(setting.device), self.seen)
+                sums += self._of_batch(inputs.to(setting.device), targets.to(setting.device), seen)
                 last, taken_here = (inputs, targets), taken_here + 1
             if setting.splits_model and taken_here < -(-batches // setting.place.count):
                 # The others need this rank's part of the model once more; what it makes of it is not counted.
@@ -229,7 +229,7 @@ class Validation:
             loss, score, samples = sums.tolist()
             loss, score = loss / samples, score / samples
             if self.quality is not None and self.quality.at_once:
-                score = self._at_once(self.quality.of)
+                score = self._at_once(self.quality.of, seen)
         self.model.train()
         if self.quality is not None and self.quality.of is None:
             score = math.exp(min(loss, 700.0)) if self.quality.name == "perplexity" else loss
@@ -238,12 +238,12 @@ class Validation:
         found = {"valid_seconds": taken[0], "valid_batches": batches, "valid_loss": loss}
         return dict(found, quality=score) if self.quality else found
 
-    def _at_once(self, metric: Any) -> float:
+    def _at_once(self, metric: Any, seen: list[Batch]) -> float:
         """The metric of all batches, and of all ranks'."""
-        every = [self.seen]
+        every = [seen]
         if self.setting.shares_gradients:
             every = [[] for _ in range(self.setting.place.count)]
-            distributed.all_gather_object(every, self.seen)
+            distributed.all_gather_object(every, seen)
         outputs, targets = (torch.cat(halves) for halves in zip(*chain(*every), strict=True))
         return float(metric(outputs, targets))
 

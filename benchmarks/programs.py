@@ -25,12 +25,11 @@ from functools import partial
 from pathlib import Path
 
 from benchmarks.processes import KEEP_FREED_MEMORY, PROCESSES, ROOT, Measured, processes
-from harness.data import source_tree
 from harness.data.fetch import DataFolders, default_folder, resolve
 from harness.plan import own_file
 from harness.record import Limit, Measurement, TrialRequest, TrialSpec, Variant
 from harness.record.trial import OwnFile
-from harness.run.setup import source_of
+from harness.run import source_tree
 
 NEAR = (0.98, 1.02)
 STEPS = 10
@@ -115,7 +114,7 @@ def data_in(own: Path | None, folder: Path) -> Path:
     """A folder with WikiText-2 and the program's source; raises as their fetching does."""
     program = own_file.read_program((ROOT / FILE).read_bytes(), FILE)
     folders = DataFolders(own, default_folder())
-    found = source_tree.resolve(source_of(program), folders)
+    found = source_tree.resolve(program, folders)
     for resolved in (found, *resolve(["wikitext-2"], folders=folders).values()):
         assert resolved.folder is not None and resolved.subfolder is not None
         (folder / resolved.subfolder).symlink_to((resolved.folder / resolved.subfolder).resolve())

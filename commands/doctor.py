@@ -104,7 +104,7 @@ def data_needs(setup: RunSetup) -> tuple[DataNeed, ...]:
 def _hosts(needs: tuple[DataNeed, ...]) -> tuple[str, ...]:
     """The first host of each data set that is missing."""
     fetched = [need.name for need in needs if not need.at_hand and need.name not in prepared.PREPARED]
-    first = [DATASETS[name].ways[0][0].urls[0] for name in fetched]
+    first = [DATASETS[name].downloads[0].urls[0] for name in fetched]
     return tuple(dict.fromkeys(urlsplit(url).hostname or "" for url in first))
 
 

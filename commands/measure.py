@@ -13,7 +13,7 @@ from pathlib import Path
 from commands.plans import matrix
 from commands.terminal import PlanWatcher, Screen, circumstances
 from harness.bundle import challenge
-from harness.data import chest_xray, source_tree
+from harness.data import chest_xray
 from harness.data.download import FetchProgress
 from harness.data.fetch import Resolved, default_folder, fetch
 from harness.engine.base import Built, Engine
@@ -25,7 +25,7 @@ from harness.plan import own_file
 from harness.record import Session, store
 from harness.record.published.program import Program
 from harness.record.store import read_all, session_records
-from harness.run import batch_search, ledger, session
+from harness.run import batch_search, ledger, session, source_tree
 from harness.run import setup as run_setup
 from harness.run.choice import Chosen, Keep, choose, narrowed, trial_seconds
 from harness.run.runner import Outcome
@@ -70,7 +70,7 @@ def one_data_set(root: Path, name: str) -> None:
         folder = default_folder()
         program = _program(root, name)
         if program is not None:
-            source_tree.bring(run_setup.source_of(program), None, folder)
+            source_tree.bring(program, None, folder)
             screen.say(f"{name}: complete in {folder / program.folder}")
             return
         fetch(name, folder, progress=data_progress(screen))
@@ -92,7 +92,7 @@ def prepared_data(root: Path, name: str, source: str) -> None:
     program = _program(root, name)
     if program is not None:
         folder = default_folder()
-        source_tree.bring(run_setup.source_of(program), Path(source).expanduser(), folder)
+        source_tree.bring(program, Path(source).expanduser(), folder)
         print(f"{name}: complete in {folder / program.folder}")
         return
     if name != chest_xray.NAME:

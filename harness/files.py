@@ -1,4 +1,4 @@
-"""A machine's files under a root, so that a made-up tree can stand in for /proc and /sys; locks of files."""
+"""A machine's files under a root, so that a made-up tree can stand in for /proc and /sys; locks; commands."""
 
 from __future__ import annotations
 
@@ -6,11 +6,15 @@ import errno
 import fcntl
 import hashlib
 import os
+import subprocess
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, TypeVar
 
 from harness.errors import MachineError
+
+T = TypeVar("T")
 
 _NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL)
 """What a file system without locks answers: NFS without its daemon, Lustre without `flock`, some of FUSE."""
@@ -22,12 +26,17 @@ class Files:
 
     root: Path = Path("/")
 
-    def text(self, path: str) -> str | None:
-        """A file's text without the blanks around it."""
+    def _of(self, path: str, tell: Callable[[Path], T]) -> T | None:
+        """What there is to tell of a path; None where the system does not say."""
         try:
-            return (self.root / path.lstrip("/")).read_bytes().decode(errors="replace").strip("\0 \n\t")
+            return tell(self.root / path.lstrip("/"))
         except OSError:
             return None
+
+    def text(self, path: str) -> str | None:
+        """A file's text without the blanks around it."""
+        content = self._of(path, Path.read_bytes)
+        return None if content is None else content.decode(errors="replace").strip("\0 \n\t")
 
     def number(self, path: str) -> int | None:
         """A file that holds one decimal integer."""
@@ -39,31 +48,19 @@ class Files:
 
     def names(self, path: str) -> tuple[str, ...]:
         """The sorted names in a folder; none where there is no such folder."""
-        try:
-            return tuple(sorted(entry.name for entry in (self.root / path.lstrip("/")).iterdir()))
-        except OSError:
-            return ()
+        return self._of(path, lambda place: tuple(sorted(entry.name for entry in place.iterdir()))) or ()
 
     def exists(self, path: str) -> bool:
         """Whether something is there."""
-        try:
-            return (self.root / path.lstrip("/")).exists()
-        except OSError:
-            return False
+        return self._of(path, Path.exists) or False
 
     def real(self, path: str) -> str | None:
         """Where a link leads, below the root; None where nothing is."""
-        try:
-            return str((self.root / path.lstrip("/")).resolve(strict=True))
-        except OSError:
-            return None
+        return self._of(path, lambda place: str(place.resolve(strict=True)))
 
     def mode(self, path: str) -> int:
         """A file's permissions; 0 where there is none."""
-        try:
-            return (self.root / path.lstrip("/")).stat().st_mode & 0o777
-        except OSError:
-            return 0
+        return self._of(path, lambda place: place.stat().st_mode & 0o777) or 0
 
     def may_open(self, path: str) -> bool:
         """Whether this user may read and write a file."""
@@ -73,6 +70,15 @@ class Files:
         """The last value of every `key<separator>value` line of a file."""
         pairs = (line.partition(separator) for line in (self.text(path) or "").splitlines())
         return {key.strip(): value.strip() for key, mark, value in pairs if mark}
+
+
+def printed(*command: str) -> str | None:
+    """What a command of this machine's printed; None where it is not here, fails, or does not end."""
+    try:
+        done = subprocess.run(command, capture_output=True, timeout=20, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout.decode(errors="replace") if done.returncode == 0 else None
 
 
 def unit_of(uuid: str | None) -> str | None:

@@ -97,7 +97,7 @@ NOBODY = frozenset((
     "test", "tests", "host", "python", "python3", "gpudyno", "none", "null", "unknown", "home", "data",
     "path", "repo", "tmp", "url", "address", "serial", "cpu", "gpu", "cuda", "rocm", "nvidia", "amd",
     "intel", "torch", "pytorch", "train", "valid", "model", "image", "windows", "darwin", "real",
-    "true", "false", "bench", "unit", "error", *ENGINES,
+    "true", "false", "bench", "unit", "error", WITHHELD, *ENGINES,
 ))
 """Names that identify nobody: defaults, and the words of records and of the replacements themselves."""
 

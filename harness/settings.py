@@ -10,12 +10,13 @@ from pydantic import BeforeValidator, Field, ValidationError
 
 from harness.engines import CHOICES
 from harness.errors import PlanError
-from harness.record import Model, Precision, Role, first_problem, parse_toml
+from harness.record import Model, Precision, Role, first_problem
 from harness.record.machine import Declared
 from harness.units import seconds_of
 
 FILE = "gpudyno.toml"
 PREFIX = "GPUDYNO_"
+REMEDY = "see `invoke --help run`"
 
 NOT_SETTINGS = frozenset(
     f"{PREFIX}{name}" for name in ("IN", "OUT", "CACHE", "STATE", "REQUIRE", "ACCEPT", "NOW", "WORKLOADS")
@@ -61,7 +62,10 @@ def load(root: Path, environ: Mapping[str, str], options: Mapping[str, Any]) -> 
     values = _from_file(root / FILE)
     values |= _from_environment(environ)
     values |= {key: value for key, value in options.items() if value not in (None, "", False)}
-    settings = _validated(values, "the settings")
+    try:
+        settings = Settings.model_validate(values)
+    except ValidationError as error:
+        raise PlanError(f"the settings: {first_problem(error)}", remedy=REMEDY) from None
     if settings.budget is not None:
         seconds_of(settings.budget)
     return settings
@@ -92,12 +96,7 @@ def own_path(given: str) -> Path:
 def _from_file(path: Path) -> dict[str, Any]:
     if not path.is_file():
         return {}
-    try:
-        values = parse_toml(path.read_bytes())
-    except ValueError as error:
-        raise PlanError(f"{path.name} is not TOML: {error}", remedy="correct the line it names") from None
-    _validated(values, path.name)
-    return values
+    return Settings.parse_toml(path.read_bytes(), path.name, REMEDY).model_dump(exclude_unset=True)
 
 
 def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
@@ -112,10 +111,3 @@ def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
         if value:
             values[key] = value
     return values
-
-
-def _validated(values: Mapping[str, Any], where: str) -> Settings:
-    try:
-        return Settings.model_validate(values)
-    except ValidationError as error:
-        raise PlanError(f"{where}: {first_problem(error)}", remedy="see `invoke --help run`") from None

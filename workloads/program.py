@@ -155,17 +155,12 @@ def _prepare(trial: TrialProcess, program: dict, names: dict, copy: str, own: di
         else:
             os.symlink(os.path.join(trial.data_folder, given["file"]), target)
     for words in program["prepare"]:
-        last = [""]
-
-        def hear(line: str, at: float, last: list = last) -> bool:
-            last[0] = line
-            return True
-
+        heard = Hearing(trial, Reader({}), names)
         filled = [_filled(word, names) for word in words]
-        ended = child.run(_started(filled, trial, copy), copy, own, _seconds_left(trial), hear)
+        ended = child.run(_started(filled, trial, copy), copy, own, _seconds_left(trial), heard.hear)
         if ended.code != 0:
             what = f"'{' '.join(filled)}' ended with code {ended.code}"
-            raise Failed("error", f"{what}; its last line: {_public(last[0], trial, copy)}")
+            raise Failed("error", f"{what}; its last line: {_public(heard.reader.last, trial, copy)}")
 
 
 def _generate(path: str, letters: int, seed: int) -> None:
@@ -185,7 +180,6 @@ class Hearing:
         self.lines = 0
         self._bytes = 0
         self._told = 0.0
-        self._begin = None
 
     def hear(self, line: str, at: float) -> bool:
         """Takes a line; whether the program may go on."""
@@ -197,11 +191,10 @@ class Hearing:
         self.reader.hear(line, at)
         if len(self.reader.rows) == before:
             return True
-        self._begin = at if self._begin is None else self._begin
         if at - self._told > PROGRESS_SECONDS:
             self._told = at
             self.trial.event("progress", done=before + 1, total=None, unit="line")
-        return self._within_limit(at - self._begin)
+        return self._within_limit(at - self.reader.rows[0][1])
 
     def _within_limit(self, seconds: float) -> bool:
         limit, reader = self.trial.limit, self.reader

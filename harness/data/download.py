@@ -93,8 +93,6 @@ def download(item: Download, folder: Path, *, deadline: Deadline, progress: Fetc
     DataError when one gave something else, and OSError when the disk is full.
     """
     final, part = folder / item.name, folder / f"{item.name}.part"
-    if final.is_file() and _fault(item, final) is None:
-        return final
     refusals: dict[str, _Refusal] = {}
     try:
         for url in item.urls:

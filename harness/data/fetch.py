@@ -11,10 +11,8 @@ import os
 import shutil
 import tarfile
 import tempfile
-import zipfile
 import zlib
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Literal
@@ -22,7 +20,7 @@ from typing import IO, Literal
 from harness.data import prepared
 from harness.data.catalog import Dataset, Download
 from harness.data.check import Presence, cache_folder, check, dataset_named, first_fault
-from harness.data.download import Deadline, FetchProgress, Offline, TooSlow, download, silent
+from harness.data.download import Deadline, FetchProgress, Offline, download, silent
 from harness.data.folder import check_free_space, locked, writable
 from harness.data.prepared import PREPARED
 from harness.errors import DataError, NoNetwork
@@ -71,23 +69,10 @@ def fetch_dataset(dataset: Dataset, folder: Path, *, progress: FetchProgress, de
     presence = check(dataset, folder)
     if presence.state == "complete":
         return presence
-    problems: list[NoNetwork | DataError] = []
     with writable(folder), locked(folder):
         _check_free_space(dataset, folder)
-        for way in dataset.ways:
-            try:
-                _install(dataset, way, folder, progress=progress, deadline=deadline)
-                return check(dataset, folder)
-            except TooSlow:
-                raise
-            except (NoNetwork, DataError) as problem:
-                problems.append(problem)
-    raise min(problems, key=_weight)
-
-
-def _weight(problem: NoNetwork | DataError) -> int:
-    """Of several ways that failed, the one that says most: wrong data, then a refusal, then no network."""
-    return 0 if isinstance(problem, DataError) else 2 if isinstance(problem, Offline) else 1
+        _install(dataset, folder, progress=progress, deadline=deadline)
+    return check(dataset, folder)
 
 
 def resolve(
@@ -164,34 +149,18 @@ def _check_free_space(dataset: Dataset, folder: Path) -> None:
     check_free_space(dataset.name, dataset.download_bytes + unpacked + _SPARE_BYTES, folder)
 
 
-def _install(
-    dataset: Dataset, way: Sequence[Download], folder: Path, *, progress: FetchProgress, deadline: Deadline
-) -> None:
+def _install(dataset: Dataset, folder: Path, *, progress: FetchProgress, deadline: Deadline) -> None:
     """Downloads, unpacks beside the final place, checks every member, then renames."""
-    parts = folder / ".parts"
-    parts.mkdir(exist_ok=True)
     new = Path(tempfile.mkdtemp(prefix=".new-", dir=folder))
     try:
-        for item in way:
-            _unpack(item, download(item, parts, deadline=deadline, progress=progress), new)
+        for item in dataset.downloads:
+            _unpack(item, download(item, new, deadline=deadline, progress=progress), new)
         fault = first_fault(dataset.members, new)
         if fault:
             raise DataError(f"'{fault[0]}' as unpacked is not what its hash says: {fault[1]}")
         _put_in_place(dataset, new, folder)
-        _forget(dataset.ways, parts)
-    except DataError:
-        _forget([way], parts)
-        raise
     finally:
         shutil.rmtree(new, ignore_errors=True)
-        with suppress(OSError):
-            parts.rmdir()
-
-
-def _forget(ways: Sequence[Sequence[Download]], parts: Path) -> None:
-    for item in (item for way in ways for item in way):
-        for name in (item.name, f"{item.name}.part"):
-            (parts / name).unlink(missing_ok=True)
 
 
 def _put_in_place(dataset: Dataset, new: Path, folder: Path) -> None:
@@ -218,7 +187,7 @@ def _unpack(item: Download, archive: Path, folder: Path) -> None:
                 shutil.copyfileobj(stream, file, 1 << 20)
                 file.flush()
                 os.fsync(file.fileno())
-    except (tarfile.TarError, zipfile.BadZipFile, zlib.error, EOFError, KeyError, gzip.BadGzipFile) as error:
+    except (tarfile.TarError, zlib.error, EOFError, KeyError, gzip.BadGzipFile) as error:
         raise DataError(f"'{item.name}' cannot be unpacked ({error})") from None
 
 
@@ -230,11 +199,6 @@ def _streams(item: Download, archive: Path) -> Iterator[tuple[str, IO[bytes]]]:
     elif item.kind == "gzip":
         with gzip.open(archive) as inflated:
             yield only, inflated  # type: ignore[misc]
-    elif item.kind == "zip":
-        with zipfile.ZipFile(archive) as box:
-            for name in item.holds:
-                with box.open(name) as entry:
-                    yield name, entry
     else:
         yield from _tar_streams(item, archive)
 

@@ -21,7 +21,6 @@ def writable(folder: Path) -> Iterator[None]:
         yield
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            shutil.rmtree(folder / ".parts", ignore_errors=True)
             raise NoSpace("the disk is full while fetching data", remedy=ELSEWHERE) from None
         if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST):
             problem = f"the data folder '{folder}' cannot be written ({error.strerror})"

@@ -24,6 +24,7 @@ from harness.engine.docker import chown_to_trial_user
 from harness.engine.local import Processes
 from harness.engines import EngineName
 from harness.errors import DataError, MachineError, NoDevice, NoEngine, NoSpace, NotBuilt
+from harness.files import printed
 from harness.image import packed
 from harness.image.catalog import Image
 from harness.image.packed import SifNote
@@ -90,13 +91,8 @@ class ApptainerEngine(Processes):
 
     def version(self) -> str | None:
         """Its own version."""
-        try:
-            done = subprocess.run(
-                [self.program, "--version"], capture_output=True, text=True, timeout=20, check=False
-            )
-        except (OSError, subprocess.TimeoutExpired):
-            return None
-        return done.stdout.split()[-1] if done.returncode == 0 and done.stdout.split() else None
+        words = (printed(self.program, "--version") or "").split()
+        return words[-1] if words else None
 
     def user(self) -> User:
         """Who trials run as: the caller; where that is root, a user of no rights."""

@@ -21,6 +21,7 @@ from harness.engine.causes import image_cause
 from harness.engine.connection import Client, Connection
 from harness.engines import EngineName
 from harness.errors import MachineError, NoEngine, NoSpace
+from harness.files import printed
 from harness.image.catalog import Image
 from harness.image.spec import ApexPart, BuildSpec, docker_build_argv, spec
 from harness.record import Environment
@@ -125,10 +126,10 @@ def choose_client(connection: Connection, environ: Mapping[str, str]) -> Client 
     own = {"DOCKER_HOST": connection.host, "DOCKER_BUILDKIT": "1"}
     clients = tuple(_on_path("docker", environ.get("PATH", "")))
     for path in clients:
-        if _output(path, "buildx", "version") is not None:
+        if printed(path, "buildx", "version") is not None:
             return Client(path, True, {**own, "BUILDX_BUILDER": environ.get("BUILDX_BUILDER", "default")})
     for path in clients:
-        major = re.search(r"version (\d+)\.", _output(path, "--version") or "")
+        major = re.search(r"version (\d+)\.", printed(path, "--version") or "")
         if major and int(major[1]) < _FIRST_WITHOUT_BUILDKIT_INSIDE:
             return Client(path, False, own)
     return None
@@ -141,15 +142,6 @@ def _on_path(name: str, search_path: str) -> Iterator[str]:
         if path and Path(path).resolve() not in seen:
             seen.add(Path(path).resolve())
             yield path
-
-
-def _output(*argv: str) -> str | None:
-    """What a command printed; null where it failed."""
-    try:
-        done = subprocess.run(argv, capture_output=True, text=True, timeout=20, check=False)
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return done.stdout if done.returncode == 0 else None
 
 
 def needed_client(connection: Connection, environ: Mapping[str, str]) -> Client:

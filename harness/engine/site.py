@@ -6,10 +6,10 @@ import re
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field, ValidationError, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from harness.errors import PlanError
-from harness.record import DeviceKind, Model, first_problem, parse_toml
+from harness.record import DeviceKind, Model
 from harness.settings import own_path
 from harness.units import seconds_of
 
@@ -158,9 +158,4 @@ def load_site(root: Path, named: str | None) -> Site:
         if named:
             raise PlanError(f"there is no site profile '{named}'", remedy="see docs/running.md for one")
         return Site()
-    try:
-        return Site.model_validate(parse_toml(path.read_bytes()))
-    except ValidationError as error:
-        raise PlanError(f"{path.name}: {first_problem(error)}", remedy="see docs/running.md") from None
-    except ValueError as error:
-        raise PlanError(f"{path.name} is not TOML: {error}", remedy="correct the line it names") from None
+    return Site.parse_toml(path.read_bytes(), path.name, "see docs/running.md")

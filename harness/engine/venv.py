@@ -22,6 +22,7 @@ from harness.engine.container import RunSpec
 from harness.engine.local import Processes
 from harness.engines import EngineName
 from harness.errors import NoEngine, NoSpace, NotBuilt
+from harness.files import printed
 from harness.image.catalog import Image
 from harness.image.lock import lock_packages, lock_sha256
 from harness.image.spec import venv_name, venv_steps
@@ -179,19 +180,13 @@ def find_python(version: str) -> str | None:
     candidates += [str(path) for path in sorted(Path.home().glob(f".pyenv/versions/{version}.*/bin/python"))]
     uv = shutil.which("uv")
     if uv:
-        answer = subprocess.run([uv, "python", "find", version], capture_output=True, text=True, check=False)
-        candidates += [answer.stdout.strip()] if answer.returncode == 0 else []
-    return next((path for path in candidates if _is_version(path, version)), None)
+        candidates += (printed(uv, "python", "find", version) or "").split("\n")[:1]
+    return next((path for path in candidates if path and _is_version(path, version)), None)
 
 
 def _is_version(path: str, version: str) -> bool:
-    answer = subprocess.run(
-        [path, "-c", "import sys, ensurepip; print('%d.%d' % sys.version_info[:2])"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    return answer.returncode == 0 and answer.stdout.strip() == version
+    told = printed(path, "-c", "import sys, ensurepip; print('%d.%d' % sys.version_info[:2])")
+    return (told or "").strip() == version
 
 
 def _platform_reasons() -> tuple[str, ...]:

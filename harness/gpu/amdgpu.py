@@ -118,8 +118,8 @@ def _card(files: Files, device: str) -> dict[str, Any]:
         "memory_bytes": files.number(f"{device}/mem_info_vram_total"),
         "driver": files.text("/sys/module/amdgpu/version"),
         "vbios": files.text(f"{device}/vbios_version"),
-        "power_limit_watts": _watts(files.number(f"{power}/power1_cap")),
-        "power_limit_default_watts": _watts(files.number(f"{power}/power1_cap_default")),
+        "power_limit_watts": _scaled(files.number(f"{power}/power1_cap"), 1e6),
+        "power_limit_default_watts": _scaled(files.number(f"{power}/power1_cap_default"), 1e6),
         "clocks_locked": held_clocks(files, device),
         "clock_max_mhz": _highest(files.text(f"{device}/pp_dpm_sclk")),
         "clock_memory_max_mhz": _highest(files.text(f"{device}/pp_dpm_mclk")),
@@ -160,10 +160,6 @@ def generation(speed: str | float | None) -> int | None:
         return None
     number = number / 1000 if number >= 1000 else number
     return next((count for most, count in _GENERATIONS if abs(number - most) < 0.1), None)
-
-
-def _watts(microwatts: int | None) -> float | None:
-    return None if microwatts is None else microwatts / 1_000_000
 
 
 def _highest(table: str | None) -> int | None:

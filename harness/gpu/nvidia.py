@@ -8,7 +8,7 @@ from typing import Any
 
 from harness.files import Files, unit_of
 from harness.gpu import constant, query
-from harness.gpu.nvml import Unit, bus_of, driver, units
+from harness.gpu.nvml import Unit, bus_of, driver, opened, units
 
 POLICIES = ("POWER", "THERMAL", "SYNC_BOOST", "BOARD_LIMIT", "LOW_UTILIZATION", "RELIABILITY")
 REASONS = (
@@ -31,8 +31,8 @@ NO_INSTANCE = 0xFFFFFFFF
 
 def describe(nvml: Any | None, files: Files) -> list[dict[str, Any]]:
     """The fields of record.Gpu for every card or slice, and `uuid` and `bus`, which stay in memory."""
-    with driver(nvml) as opened:
-        if not opened or nvml is None:
+    with driver(nvml) as answers:
+        if not answers or nvml is None:
             return []
         return [_described(nvml, files, unit) for unit in units(nvml) if unit.card is not None]
 
@@ -126,8 +126,8 @@ def _mig(nvml: Any, ask: Callable[..., Any], name: str | None, parent: int | Non
 
 def foreign(nvml: Any | None, ours: frozenset[int]) -> tuple[int, int] | None:
     """(processes, bytes) on all cards that are not `ours`; None where the driver does not say."""
-    with driver(nvml) as opened:
-        if not opened or nvml is None:
+    with driver(nvml) as answers:
+        if not answers or nvml is None:
             return None
         held_bytes: dict[int, int] = {}
         for unit in units(nvml):
@@ -167,13 +167,9 @@ class Cards:
         self.missing: dict[str, str] = {}
         self.described: list[dict[str, Any]] = []
         self._watched: list[_Watched] = []
-        if nvml is None:
-            self.missing["cards"] = "nvidia-ml-py is not installed"
-            return
-        try:
-            nvml.nvmlInit()
-        except Exception as error:
-            self.missing["cards"] = type(error).__name__
+        refused = opened(nvml)
+        if refused is not None:
+            self.missing["cards"] = refused
             return
         self._open = True
         for unit in units(nvml):

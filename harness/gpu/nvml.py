@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,30 +19,33 @@ def library() -> Any | None:
     return pynvml
 
 
-def refusal(nvml: Any | None) -> str | None:
-    """Why the driver does not answer, as its error is called; null where it does."""
+def opened(nvml: Any | None) -> str | None:
+    """Opens the driver; why it does not answer, as its error is called, null where it does."""
     if nvml is None:
-        return "no nvidia-ml-py"
+        return "nvidia-ml-py is not installed"
     try:
         nvml.nvmlInit()
     except Exception as error:
         return type(error).__name__
-    query(nvml, "nvmlShutdown")
     return None
+
+
+def refusal(nvml: Any | None) -> str | None:
+    """The same, and closes it again."""
+    refused = opened(nvml)
+    if refused is None:
+        query(nvml, "nvmlShutdown")
+    return refused
 
 
 @contextmanager
 def driver(nvml: Any | None) -> Iterator[bool]:
     """Opens the driver; gives False where it does not answer."""
-    opened = False
-    with suppress(Exception):
-        if nvml is not None:
-            nvml.nvmlInit()
-            opened = True
+    answers = opened(nvml) is None
     try:
-        yield opened
+        yield answers
     finally:
-        if opened and nvml is not None:
+        if answers:
             query(nvml, "nvmlShutdown")
 
 

@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 from harness.errors import NoDevice
 from harness.files import unit_of
 from harness.record import DeviceKind, Gpu, Machine
+from harness.record.machine import KINDS
 from harness.redact import Names, kept
 
 SMALLEST_DEFAULT_BYTES = 3 * 2**30
 """A card below this, such as one inside the processor, is never taken unasked."""
 
-_KINDS: dict[str, DeviceKind] = {"NVIDIA": "cuda", "AMD": "rocm"}
 _VISIBLE = ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES")
 
 
@@ -75,7 +75,7 @@ def _default(machine: Machine, uuids: Mapping[str, str]) -> Selection:
     able = [
         card
         for card in machine.gpus
-        if card.vendor in _KINDS and _memory(card) >= SMALLEST_DEFAULT_BYTES and card.mig != "on"
+        if card.vendor in KINDS and _memory(card) >= SMALLEST_DEFAULT_BYTES and card.mig != "on"
     ]
     if not able:
         small = "no card here has 3 GiB of memory" if machine.gpus else ""
@@ -96,7 +96,7 @@ def _selection(machine: Machine, cards: tuple[Gpu, ...], uuids: Mapping[str, str
     if len(cards) > 1 and any(card.slice and card.vendor == "NVIDIA" for card in cards):
         cards, note = cards[:1], "CUDA shows a process one slice alone"
     return Selection(
-        kind=_KINDS[cards[0].vendor] if cards else "cpu",
+        kind=KINDS[cards[0].vendor] if cards else "cpu",
         gpus=cards,
         others=tuple(_shown(card) for card in machine.gpus if card not in cards),
         uuids=tuple(uuids[card.unit] for card in cards if card.unit is not None and card.unit in uuids),
@@ -111,7 +111,7 @@ def _named(machine: Machine, devices: str, uuids: Mapping[str, str]) -> tuple[Gp
         raise NoDevice(f"the device '{devices}' names no card", remedy=_listed(machine))
     if len({card.vendor for card in cards}) > 1:
         raise NoDevice(f"the devices '{devices}' are of two makers", remedy="ask for cards of one of them")
-    if cards[0].vendor not in _KINDS:
+    if cards[0].vendor not in KINDS:
         raise NoDevice(f"the device '{devices}' is neither NVIDIA's nor AMD's", remedy=_listed(machine))
     return cards
 

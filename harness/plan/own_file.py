@@ -6,11 +6,9 @@ import hashlib
 import json
 from pathlib import Path
 
-from pydantic import ValidationError
-
 from harness.data.check import dataset_named
 from harness.errors import PlanError
-from harness.record import Variant, first_problem, parse_toml
+from harness.record import Variant
 from harness.record.published.program import Program
 from harness.record.trial import OwnFile
 
@@ -78,14 +76,7 @@ def name_beside_trial(file: OwnFile) -> str:
 
 def read_program(text: bytes, where: str) -> Program:
     """A program's file; raises PlanError naming the file, the key and what is wrong with it."""
-    try:
-        return Program.model_validate(parse_toml(text))
-    except ValidationError as error:
-        raise PlanError(
-            f"{where}: {first_problem(error)}", remedy="docs/extending.md has an example"
-        ) from None
-    except ValueError as error:
-        raise PlanError(f"{where} is not TOML: {error}", remedy="correct the line it names") from None
+    return Program.parse_toml(text, where, "docs/extending.md has an example")
 
 
 def refuse(program: Program, protocol: str, repeats: int, variants: tuple[Variant, ...], where: str) -> None:

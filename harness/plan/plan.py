@@ -39,6 +39,8 @@ NO_BLOCK = 0
 
 T = TypeVar("T")
 
+KEYS = "docs/running.md lists the keys"
+
 
 class Measure(Model):
     """One workload over a matrix: a list is a dimension, a table is looked up by precision or by model."""
@@ -162,7 +164,8 @@ def load(root: Path, name: str) -> Plan:
         raise UserError(f"there is no plan '{name}'", remedy=f"the plans are {', '.join(found)}")
     path = found[name]
     where = f"plans/{path.name}"
-    file, sha256 = _read(path, where)
+    text = path.read_bytes()
+    file = PlanFile.parse_toml(text, where, KEYS)
     if file.name != path.stem:
         raise PlanError(f"{where}: its name is '{file.name}'", remedy=f"write name = '{path.stem}'")
     size = file if name == path.stem else file.size[name]
@@ -173,19 +176,9 @@ def load(root: Path, name: str) -> Plan:
     programs = {file: own_file.read_program((root / file).read_bytes(), file) for file in wanted}
     whole = tuple(_as_program(measure, programs, size, where) for measure in measures)
     fields = {key: getattr(size, key) for key in Size.model_fields} | {"measure": whole}
-    return Plan.model_validate({**fields, "name": name, "sha256": sha256, "programs": programs})
-
-
-def _read(path: Path, where: str) -> tuple[PlanFile, str]:
-    text = path.read_bytes()
-    try:
-        raw = parse_toml(text)
-    except ValueError as error:
-        raise PlanError(f"{where} is not TOML: {error}", remedy="correct the line it names") from None
-    try:
-        return PlanFile.model_validate(raw), hashlib.sha256(text).hexdigest()
-    except ValidationError as error:
-        raise PlanError(f"{where}: {first_problem(error)}", remedy="docs/running.md lists the keys") from None
+    return Plan.model_validate(
+        {**fields, "name": name, "sha256": hashlib.sha256(text).hexdigest(), "programs": programs}
+    )
 
 
 def _with_hash(measure: Measure, root: Path, where: str) -> Measure:
@@ -239,7 +232,7 @@ def variants(measure: Measure, where: str) -> tuple[Variant, ...]:
             except ValidationError as error:
                 raise PlanError(
                     f"{where}: {measure.workload}: {first_problem(error)}",
-                    remedy="docs/running.md lists the keys",
+                    remedy=KEYS,
                 ) from None
     if not combinations:
         raise PlanError(

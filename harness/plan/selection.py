@@ -12,7 +12,7 @@ from typing import Any
 
 from harness.plan.plan import Planned
 from harness.plan.processors import emulated
-from harness.record import Cpu, Gpu, LeftOut, Precision, Role, Variant
+from harness.record import Cpu, Gpu, LeftOut, Precision, Variant
 
 Estimate = Callable[[Planned], float]
 """Seconds that a trial will take, its setup included."""
@@ -42,30 +42,18 @@ def second_modes(planned: Iterable[Planned], kept: Iterable[Planned]) -> tuple[L
     """A line for what one_full_each() leaves out and is not among those kept."""
     items = list(planned)
     taken = {item.trial.id for item in (*one_full_each(items), *kept)}
-    count = sum(item.trial.id not in taken for item in items)
-    reason = "host mode, as published, goes before it"
-    return (LeftOut(what="full-length trials in device mode", trials=count, reason=reason),) if count else ()
+    what, reason = "full-length trials in device mode", "host mode, as published, goes before it"
+    return only(items, lambda item: item.trial.id in taken, what, reason)[1]
 
 
-def of_role(planned: Trials, role: Role, left_out: tuple[LeftOut, ...]) -> tuple[Trials, tuple[LeftOut, ...]]:
-    """The trials of one role, and a line for the others."""
-    kept = tuple(item for item in planned if item.role == role)
-    if len(kept) == len(planned):
-        return kept, left_out
-    rest = LeftOut(what="other roles", trials=len(planned) - len(kept), reason=f"role {role} was asked for")
-    return kept, (*left_out, rest)
-
-
-def of_precisions(
-    planned: Trials, precisions: Sequence[Precision], left_out: tuple[LeftOut, ...]
+def only(
+    planned: Iterable[Planned], wanted: Callable[[Planned], bool], what: str, reason: str
 ) -> tuple[Trials, tuple[LeftOut, ...]]:
-    """The trials of some precisions, and a line for the others."""
-    kept = tuple(item for item in planned if item.trial.asked.variant.precision in precisions)
-    if len(kept) == len(planned):
-        return kept, left_out
-    reason = f"{' and '.join(precisions)} was asked for"
-    rest = LeftOut(what="other precisions", trials=len(planned) - len(kept), reason=reason)
-    return kept, (*left_out, rest)
+    """The trials that are wanted, and a line for the others where there are any."""
+    items = tuple(planned)
+    kept = tuple(filter(wanted, items))
+    without = len(items) - len(kept)
+    return kept, (LeftOut(what=what, trials=without, reason=reason),) if without else ()
 
 
 def fit(

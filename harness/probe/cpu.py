@@ -6,10 +6,9 @@ import math
 import os
 import platform
 import re
-import subprocess
 from typing import Any
 
-from harness.files import Files
+from harness.files import Files, printed
 from harness.probe import system
 
 FEATURES = ("avx2", "avx512f", "avx512_bf16", "amx_bf16", "amx_int8", "neon", "sve")
@@ -61,16 +60,8 @@ def _model(blocks: list[dict[str, str]]) -> str | None:
         if blocks and blocks[0].get(key):
             return " ".join(blocks[0][key].split())
     if platform.system() == "Darwin":
-        return _sysctl("machdep.cpu.brand_string")
+        return (printed("sysctl", "-n", "machdep.cpu.brand_string") or "").strip() or None
     return None
-
-
-def _sysctl(name: str) -> str | None:
-    try:
-        run = subprocess.run(["sysctl", "-n", name], capture_output=True, text=True, timeout=5, check=True)
-    except (OSError, subprocess.SubprocessError):
-        return None
-    return run.stdout.strip() or None
 
 
 def _topology(files: Files, blocks: list[dict[str, str]]) -> tuple[int | None, int | None]:
@@ -129,8 +120,8 @@ def _features(blocks: list[dict[str, str]]) -> list[str]:
 def native_16_bit(blocks: list[dict[str, str]]) -> list[str] | None:
     """The 16-bit types that it computes in by itself; None where the system does not say."""
     if platform.system() == "Darwin":
-        told = {name: _sysctl(key) for name, key in _APPLE.items()}
-        return [name for name, value in told.items() if value == "1"] if any(told.values()) else None
+        told = {name: printed("sysctl", "-n", key) for name, key in _APPLE.items()}
+        return [name for name, value in told.items() if value == "1\n"] if any(told.values()) else None
     flags = _flags(blocks)
     if flags.isdisjoint(_KNOWN_BY_FLAGS):
         return None

@@ -21,6 +21,7 @@ _UNLISTED = "its driver does not list it"
 _REASONS = {
     "NVMLError_LibRmVersionMismatch": "its driver's module and library are of different versions",
     "NVMLError_LibraryNotFound": "its driver's library is not here",
+    "nvidia-ml-py is not installed": "no nvidia-ml-py",
     "NVMLError_DriverNotLoaded": "its driver is not loaded",
 }
 

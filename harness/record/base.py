@@ -21,7 +21,7 @@ from pydantic import (
     ValidationError,
 )
 
-from harness.errors import RecordError
+from harness.errors import PlanError, RecordError, UserError
 
 _NOT_FINITE = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 
@@ -77,6 +77,18 @@ class Model(BaseModel):
             return cls.model_validate_json(text)
         except ValidationError as error:
             raise RecordError(f"{where}: {first_problem(error)}", remedy="correct or remove it") from None
+
+    @classmethod
+    def parse_toml(
+        cls, content: bytes, where: str, remedy: str, refusal: type[UserError] = PlanError
+    ) -> Self:
+        """Reads TOML; raises the refusal with the file, the field and the reason."""
+        try:
+            return cls.model_validate(parse_toml(content))
+        except ValidationError as error:
+            raise refusal(f"{where}: {first_problem(error)}", remedy=remedy) from None
+        except ValueError as error:
+            raise refusal(f"{where} is not TOML: {error}", remedy="correct the line it names") from None
 
     def canonical(self) -> str:
         """JSON with sorted keys and no spaces: equal values give equal text."""

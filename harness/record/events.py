@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -45,18 +46,12 @@ class Follower:
             text = file.read()
         whole = text.rfind(b"\n") + 1
         self._at += whole
-        for line in text[:whole].splitlines():
-            self.progress = _after(self.progress, line)
+        for event in objects(text[:whole].splitlines()):
+            self.progress = _after(self.progress, event)
         return self.progress
 
 
-def _after(progress: Progress, line: bytes) -> Progress:
-    try:
-        event: Any = json.loads(line)
-    except (ValueError, RecursionError):
-        return progress
-    if not isinstance(event, dict):
-        return progress
+def _after(progress: Progress, event: dict[str, Any]) -> Progress:
     if event.get("event") == "stage":
         return Progress(stage=str(event.get("stage", progress.stage)))
     if event.get("event") == "progress" and isinstance(event.get("done"), int):
@@ -100,15 +95,15 @@ def spans(path: Path) -> tuple[Span, ...]:
 
 
 def _events(path: Path, *kinds: bytes) -> Iterator[dict[str, Any]]:
-    """Those of the lines that name one of the kinds; lines that cannot be read are passed over."""
-    if not path.is_file():
-        return
-    for line in path.read_bytes().splitlines():
-        if not any(kind in line for kind in kinds):
-            continue
-        try:
-            event = json.loads(line)
-        except (ValueError, RecursionError):
-            continue
-        if isinstance(event, dict):
-            yield event
+    """Those of the lines that name one of the kinds."""
+    lines = path.read_bytes().splitlines() if path.is_file() else []
+    return objects(line for line in lines if any(kind in line for kind in kinds))
+
+
+def objects(lines: Iterable[bytes]) -> Iterator[dict[str, Any]]:
+    """The JSON objects of lines; those that cannot be read are passed over."""
+    for line in lines:
+        with suppress(ValueError, RecursionError):
+            value = json.loads(line)
+            if isinstance(value, dict):
+                yield value

@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from harness.record.base import Model
-from harness.record.finding_kinds import KINDS, Fault, Kind, Severity
+from harness.record.finding_kinds import KINDS, Fault, Kind, Severity, data_of
 
 Word = Annotated[str, Field(max_length=400)]
 Value = bool | int | float | Word | tuple[int | Word, ...]
@@ -73,18 +73,18 @@ def counted(of_trials: Iterable[Iterable[Finding]]) -> tuple[tuple[str, int], ..
 
 
 def sentence(found: Finding) -> str:
-    """A clause without a full stop: the name's first template that has exactly the finding's data, filled in.
+    """A clause without a full stop: the name's first one that has exactly the finding's data, filled in.
 
-    Data that fit no template, as a record of another release may have them, give the label.
+    Data that fit none of them, as a record of another release may have them, give the label.
     """
     if UNWORDED in found.data:
         return str(found.data[UNWORDED])
     kind = kind_of(found)
     values = {key: _shown(value) for key, value in found.data.items()}
-    for template in kind.sentences if kind else ():
-        if template.keys == values.keys():
+    for clause in kind.sentences if kind else ():
+        if data_of(clause) == values.keys():
             try:
-                return template.text.format_map(values)
+                return clause.format_map(values)
             except (ValueError, TypeError):
                 break
     return label(found)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache
 from string import Formatter
 from types import MappingProxyType
 from typing import Literal
@@ -15,30 +15,24 @@ Fault = Literal["trial", "machine", "nobody"]
 """What it speaks against: the run or its files; the machine itself; or neither, but where and when it ran."""
 
 
-@dataclass(frozen=True)
-class Template:
-    """A clause with named fields, filled by `str.format`."""
-
-    text: str
-
-    @cached_property
-    def keys(self) -> frozenset[str]:
-        """The data that it has words for."""
-        return frozenset(name for _, name, _, _ in Formatter().parse(self.text) if name)
+@cache
+def data_of(sentence: str) -> frozenset[str]:
+    """The data that a clause with named fields, which `str.format` fills, has words for."""
+    return frozenset(name for _, name, _, _ in Formatter().parse(sentence) if name)
 
 
 @dataclass(frozen=True)
 class Kind:
-    """One row. `label` is at most five words; `sentences` one template for each set of data it comes with."""
+    """One row. `label` is at most five words; `sentences` one clause for each set of data it comes with."""
 
     severity: Severity
     fault: Fault
     label: str
-    sentences: tuple[Template, ...]
+    sentences: tuple[str, ...]
 
 
 def _row(severity: Severity, fault: Fault, label: str, *sentences: str) -> Kind:
-    return Kind(severity, fault, label, tuple(map(Template, sentences)))
+    return Kind(severity, fault, label, sentences)
 
 
 _SLOWED = "card {card} was slowed down"

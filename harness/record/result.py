@@ -7,13 +7,16 @@ Schema history
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
 from harness.record.base import Model, Moment, Number
-from harness.record.finding import Finding
+from harness.record.finding import UNWORDED, Finding
+from harness.record.finding_kinds import KINDS
 from harness.record.machine import Environment, Load, Machine
 from harness.record.measurement import Measurement
 from harness.record.telemetry import Telemetry
@@ -196,7 +199,49 @@ class Session(Model):
     number: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
     """Of this machine's sessions, from 1; null where it was made before a ledger was kept."""
 
+    @property
+    def block_of(self) -> dict[str, int]:
+        """The block that the plan has each trial in, by the trial's id; empty for a session of one block."""
+        return dict(zip((trial.id for trial in self.trials), self.blocks, strict=False))
+
 
 def session_id(started_at: datetime, digits: str) -> str:
     """The UTC date and six hex digits."""
     return f"{started_at:%Y%m%d}-{digits}"
+
+
+_NAMED = re.compile(r"([a-z][a-z0-9-]{0,39}): (.*)", re.DOTALL)
+_CHANGED = "changed within the session"
+_LATE_EXIT = "after its measurement was written"
+
+
+def from_schema_1(raw: dict[str, Any]) -> dict[str, Any]:
+    """A record whose causes, notes and warnings were sentences `name: clause`.
+
+    Each keeps its name, and its clause as one text: no figure is read out of it, since the summary of an
+    older method is made again from the raw samples.
+    """
+    lifted = raw | {"record": 2, "warnings": list(_warnings(raw.get("warnings") or ()))}
+    summary = raw.get("summary")
+    if isinstance(summary, dict):
+        findings = [*named(summary.get("causes") or ()), *named(summary.get("notes") or (), "note")]
+        kept = {key: value for key, value in summary.items() if key not in ("causes", "notes")}
+        lifted["summary"] = kept | {"findings": findings}
+    return lifted
+
+
+def named(sentences: Iterable[Any], severity: str | None = None) -> Iterator[dict[str, Any]]:
+    """Raw findings of sentences `name: clause`."""
+    for sentence in sentences:
+        found = _NAMED.fullmatch(str(sentence))
+        name, clause = found.groups() if found else ("unnamed", str(sentence))
+        usual = KINDS[name].severity if name in KINDS else "warn"
+        yield {"name": name, "severity": severity or usual, "data": {UNWORDED: clause[:400]}}
+
+
+def _warnings(sentences: Iterable[Any]) -> Iterator[dict[str, Any]]:
+    for sentence in sentences:
+        text = str(sentence)
+        name = "changed" if _CHANGED in text else "late-exit" if _LATE_EXIT in text else "telemetry"
+        clause = text.removeprefix("telemetry: ")[:400]
+        yield {"name": name, "severity": KINDS[name].severity, "data": {UNWORDED: clause}}

@@ -19,7 +19,7 @@ from pydantic import ValidationError
 from harness.errors import MachineError, NoSpace, RecordError, UserError
 from harness.record import SCHEMA, Record, Session
 from harness.record.ledger import LEDGER_BYTES, Ledger, LedgerLine, parse_ledger
-from harness.record.lift import from_schema_1
+from harness.record.result import from_schema_1
 
 REJECTED = ".rejected.json"
 """A measurement that did not validate, as older releases kept it beside its failure."""
@@ -224,14 +224,14 @@ MOST_BYTES = 16 * 2**20
 """What is larger is no record, and is not read."""
 
 
-def _content(path: Path, where: str) -> bytes:
+def _content(path: Path, where: str, most_bytes: int = MOST_BYTES) -> bytes:
     """A file's bytes; raises RecordError for what is no plain file, too large, or not readable."""
     try:
         size = path.stat().st_size
         if not path.is_file():
             raise RecordError(f"{where}: is no file", remedy="remove it")
-        if size > MOST_BYTES:
-            raise RecordError(f"{where}: {size} bytes, which no record has", remedy="remove it")
+        if size > most_bytes:
+            raise RecordError(f"{where}: {size} bytes, where {most_bytes} are the most", remedy="remove it")
         return path.read_bytes()
     except OSError as error:
         raise RecordError(f"{where}: cannot be read ({error.strerror})", remedy="make it readable") from None
@@ -329,16 +329,11 @@ def read_ledgers(root: Path) -> tuple[tuple[Ledger, ...], tuple[str, ...]]:
     ledgers: list[Ledger] = []
     problems: list[str] = []
     for path, where in _files(root, _ledgers_folder(root), "*/*.jsonl"):
-        if not path.is_file():
-            problems.append(f"{where}: is no file")
-        elif (size := path.stat().st_size) > LEDGER_BYTES:
-            problems.append(f"{where}: {size} bytes, where a ledger has at most {LEDGER_BYTES}")
-        else:
-            try:
-                ledgers.append(parse_ledger(_content(path, where), where))
-                problems += ledgers[-1].problems
-            except RecordError as error:
-                problems.append(str(error))
+        try:
+            ledgers.append(parse_ledger(_content(path, where, LEDGER_BYTES), where))
+            problems += ledgers[-1].problems
+        except RecordError as error:
+            problems.append(str(error))
     return tuple(ledgers), tuple(problems)
 
 

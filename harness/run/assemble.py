@@ -28,6 +28,7 @@ from harness.record import (
 from harness.record.base import Moment
 from harness.record.trial import Name
 from harness.redact import WITHHELD, Names, kept
+from harness.summary.contradictions import not_as_asked
 from harness.summary.statistics import judge_trial
 
 MEASUREMENT = "measurement.json"
@@ -123,17 +124,8 @@ def _parsed(trial: TrialSpec, text: str) -> tuple[Measurement | None, str]:
         measurement = Measurement.parse(text, MEASUREMENT)
     except RecordError as error:
         return None, error.problem
-    request = trial.asked
-    pairs = {
-        "workload": (measurement.workload, request.workload),
-        "protocol": (measurement.protocol_name, request.protocol),
-        "precision": (measurement.precision.label, request.variant.precision),
-        "data source": (measurement.data.source, request.data),
-        "device": (measurement.device.kind, request.device),
-    }
-    for what, (measured, requested) in pairs.items():
-        if measured != requested:
-            return None, f"{MEASUREMENT}: its {what} is '{measured}' where '{requested}' was asked for"
+    if wrong := next(not_as_asked(trial.asked, measurement), ""):
+        return None, f"{MEASUREMENT}: {wrong}"
     size = len(measurement.model_dump_json())
     if size > MEASURED_BYTES:
         return (

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import math
 import secrets
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
 from harness.data.fetch import Resolved
 from harness.errors import UserError
-from harness.plan import estimate, known_names, plan, selection
+from harness.plan import estimate, names, plan, selection
 from harness.plan.plan import Planned
 from harness.plan.selection import supported
 from harness.record import Gpu, LeftOut, Record, TrialSpec, store
@@ -19,6 +20,7 @@ from harness.record.published.cards import load_cards, peak_tflops
 from harness.record.published.claims import load_claims, nearest
 from harness.run.session import PAUSE
 from harness.run.setup import RunSetup, trial_context
+from harness.settings import Settings
 from harness.units import duration, seconds_of
 
 Keep = Callable[[Sequence[TrialSpec]], frozenset[str]]
@@ -84,35 +86,39 @@ def choose(
         cpu=setup.machine.cpu,
         by_name=setup.settings.precision,
     )
-    if setup.settings.precision:
-        able, left_out = selection.of_precisions(able, setup.settings.precision, left_out)
-    if setup.settings.role:
-        able, left_out = selection.of_role(able, setup.settings.role, left_out)
+    for wanted, what, asked in _asked(setup.settings):
+        able, others = selection.only(able, wanted, what, f"{asked} was asked for")
+        left_out += others
     if not able:
         raise _nothing_able(setup, card, left_out)
     _have_files(setup, able)
     if keep is not None:
-        able, left_out = _kept(able, keep, left_out)
+        able, others = _kept(able, keep)
+        left_out += others
     speeds = speeds or speeds_of(setup)
     seconds_each = partial(estimate.seconds, speeds=speeds)
     ids = frozenset(item.trial.id for item in everything)
     budget_seconds = seconds_of(setup.settings.budget) if setup.settings.budget else None
-    if budget_seconds is None:
-        planned = plan.order(selection.one_full_each(able), seed, setup.plan.blocks)
-        seconds = sum(map(seconds_each, planned)) + pause_seconds(planned, seconds_each)
-        seconds += estimate.warm_up_seconds(planned, speeds)
-        left_out += selection.second_modes(able, ())
-        return Chosen(planned, ids, seed, left_out, seconds, None, speeds)
-    pause = pause_seconds(able, seconds_each)
     fitted = selection.fit(
         able,
         seconds_each,
-        budget_seconds,
-        other_seconds=pause + estimate.warm_up_seconds(able, speeds),
+        math.inf if budget_seconds is None else budget_seconds,
+        other_seconds=pause_seconds(able, seconds_each) + estimate.warm_up_seconds(able, speeds),
     )
     planned = plan.order(fitted.planned, seed, setup.plan.blocks)
-    seconds = fitted.seconds + pause + estimate.warm_up_seconds(planned, speeds)
+    seconds = fitted.seconds + pause_seconds(planned, seconds_each)
+    seconds += estimate.warm_up_seconds(planned, speeds)
     return Chosen(planned, ids, seed, (*left_out, *fitted.left_out), seconds, budget_seconds, speeds)
+
+
+def _asked(settings: Settings) -> Iterator[tuple[Callable[[Planned], bool], str, str]]:
+    """For each thing that is asked for by name whether a trial is of it, what the others are, and words."""
+    precisions, role = settings.precision, settings.role
+    if precisions:
+        words = " and ".join(precisions)
+        yield lambda item: item.trial.asked.variant.precision in precisions, "other precisions", words
+    if role:
+        yield lambda item: item.role == role, "other roles", f"role {role}"
 
 
 def _nothing_able(setup: RunSetup, card: Gpu | None, left_out: Sequence[LeftOut]) -> UserError:
@@ -142,7 +148,7 @@ def _have_files(setup: RunSetup, able: Sequence[Planned]) -> None:
                 remedy=f"name a file of {folder.relative_to(setup.root)}/",
             )
     for measure in setup.plan.measure:
-        for problem in known_names.problems(setup.root, measure):
+        for problem in names.unknown_to_workload(setup.root, measure):
             raise UserError(f"plan '{setup.plan.name}': {problem}", remedy="correct it in plans/")
 
 
@@ -166,21 +172,17 @@ def narrowed(setup: RunSetup, keep: Keep) -> RunSetup:
     return replace(setup, plan=setup.plan.model_copy(update={"measure": parts}))
 
 
-def _kept(
-    able: tuple[Planned, ...], keep: Keep, left_out: tuple[LeftOut, ...]
-) -> tuple[tuple[Planned, ...], tuple[LeftOut, ...]]:
+def _kept(able: tuple[Planned, ...], keep: Keep) -> tuple[tuple[Planned, ...], tuple[LeftOut, ...]]:
     """The trials that are wanted, and a line for the others; raises UserError where there are none."""
     candidates = selection.one_full_each(able)
     wanted = keep([item.trial for item in candidates])
-    kept = tuple(item for item in candidates if item.trial.id in wanted)
-    if not kept:
+    if not any(item.trial.id in wanted for item in candidates):
         raise UserError(
             "none of the claims can be judged by this plan here", remedy="see `invoke claims --here`"
         )
-    if len(kept) == len(able):
-        return kept, left_out
-    rest = LeftOut(what="other trials", trials=len(able) - len(kept), reason="no claim asked for needs them")
-    return kept, (*left_out, rest)
+    ids = {item.trial.id for item in candidates} & wanted
+    reason = "no claim asked for needs them"
+    return selection.only(able, lambda item: item.trial.id in ids, "other trials", reason)
 
 
 def pause_seconds(planned: Sequence[Planned], seconds_each: Callable[[Planned], float]) -> float:

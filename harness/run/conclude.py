@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from functools import cache
 from pathlib import Path
@@ -11,7 +11,7 @@ from harness.engine.base import Exit
 from harness.engine.local import FLOOD_BYTES, LOG, keep_end
 from harness.image.catalog import load_images
 from harness.image.lock import lock_packages
-from harness.record import Record, Session, finding, store
+from harness.record import Finding, Record, Session, finding, store
 from harness.run import assemble, ledger
 from harness.run.assemble import Started
 from harness.telemetry import recorder
@@ -51,8 +51,9 @@ def conclude(
         timed_out=timed_out,
     )
     recorder.stop(work)
-    watched = _with_clock(asked_at or opened.started_at, recorder.added(made, work))
-    record = assemble.judged(_with_changes(earlier, watched))
+    watched = recorder.added(made, work)
+    found = (*_behind(asked_at or opened.started_at, watched), *_changes(earlier, watched))
+    record = assemble.judged(watched.model_copy(update={"warnings": (*watched.warnings, *found)}))
     store.write_record(root, opened, record)
     ledger.trial_ended(root, opened, record, say)
     if (printed := keep_end(work / LOG, 2 * FLOOD_BYTES)) > FLOOD_BYTES:
@@ -76,22 +77,19 @@ def _say_log(log: str, work: Path, say: Callable[[str], None]) -> None:
         say("\n".join((f"the end of its log, {work / LOG}:", *(f"  {line[:200]}" for line in last))))
 
 
-def _with_clock(asked_at: datetime, record: Record) -> Record:
-    """Adds a warning where it begins before it was asked for, as on a node whose clock is behind."""
+def _behind(asked_at: datetime, record: Record) -> Iterator[Finding]:
+    """That it began before it was asked for, as on a node whose clock is behind."""
     behind_seconds = (asked_at - record.started_at).total_seconds()
-    if behind_seconds < CLOCKS_APART_SECONDS:
-        return record
-    found = finding("clock-behind", behind_seconds=behind_seconds)
-    return record.model_copy(update={"warnings": (*record.warnings, found)})
+    if behind_seconds >= CLOCKS_APART_SECONDS:
+        yield finding("clock-behind", behind_seconds=behind_seconds)
 
 
-def _with_changes(earlier: Iterable[Record], record: Record) -> Record:
-    """Adds a warning for each thing that differs from the session's first measured trial."""
+def _changes(earlier: Iterable[Record], record: Record) -> tuple[Finding, ...]:
+    """Each thing that differs from the session's first measured trial."""
     alike = [
         before
         for before in earlier
         if before.measurement is not None and before.trial.asked.workload == record.trial.asked.workload
     ]
     first = min(alike, key=lambda before: before.started_at, default=record)
-    changes = assemble.changed_since(first, record)
-    return record.model_copy(update={"warnings": (*record.warnings, *changes)})
+    return assemble.changed_since(first, record)

@@ -13,12 +13,12 @@ from harness.image.catalog import Image, ImageFile, choose, load_images
 from harness.machine import Selection
 from harness.plan import plan
 from harness.record import Cpu, DeviceKind, Gpu, Machine
+from harness.record.machine import KINDS
 from harness.record.published.cards import Card, find, load_cards
 from harness.run.setup import RunSetup, to_build
 from harness.settings import Settings
 from harness.units import GIB
 
-KINDS: Mapping[str, DeviceKind] = {"NVIDIA": "cuda", "AMD": "rocm"}
 NEAREST = 3
 MOST_CARDS = 1024
 

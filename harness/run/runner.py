@@ -257,13 +257,30 @@ def _see_through(
     job: Job, opened: Session, started: Started, work: Path, watcher: Watcher, began: float
 ) -> Record:
     """Waits for a started trial and writes its record. `began` is of time.monotonic, which nobody sets."""
+    gone = None
     try:
         exit, timed_out = _wait(job, started, work, watcher)
-    except NoEngine as gone:
-        watcher.say(str(gone))
-        _write(job, opened, started, work, Exit(code=None, log="", missing=True), False, watcher, began)
-        raise
-    return _write(job, opened, started, work, exit, timed_out, watcher, began)
+    except NoEngine as error:
+        watcher.say(str(error))
+        gone, exit, timed_out = error, Exit(code=None, log="", missing=True), False
+    record = conclude(
+        job.setting.root,
+        opened,
+        started,
+        work,
+        exit,
+        watcher.say,
+        earlier=[stored.record for stored in store.session_records(job.setting.root, opened)],
+        wall_seconds=time.monotonic() - began,
+        timed_out=timed_out,
+    )
+    if started.handle is not None and not exit.missing:
+        job.engine.forget(started.handle, work)
+    (work / in_flight.FILE).unlink(missing_ok=True)
+    watcher.trial_ends(record)
+    if gone is not None:
+        raise gone
+    return record
 
 
 @contextmanager
@@ -300,34 +317,6 @@ def _wait(job: Job, started: Started, work: Path, watcher: Watcher) -> tuple[Exi
             return (Exit(code=None, log="") if isinstance(ended, Running) else ended), True
         watcher.trial_goes_on(follower.look())
         time.sleep(POLL_SECONDS)
-
-
-def _write(
-    job: Job,
-    opened: Session,
-    started: Started,
-    work: Path,
-    exit: Exit,
-    timed_out: bool,
-    watcher: Watcher,
-    began: float,
-) -> Record:
-    record = conclude(
-        job.setting.root,
-        opened,
-        started,
-        work,
-        exit,
-        watcher.say,
-        earlier=[stored.record for stored in store.session_records(job.setting.root, opened)],
-        wall_seconds=time.monotonic() - began,
-        timed_out=timed_out,
-    )
-    if started.handle is not None and not exit.missing:
-        job.engine.forget(started.handle, work)
-    (work / in_flight.FILE).unlink(missing_ok=True)
-    watcher.trial_ends(record)
-    return record
 
 
 def _take_up(job: Job, opened: Session, watcher: Watcher) -> list[Record]:

@@ -61,7 +61,7 @@ def block(session: Session, trial: TrialSpec, records: Sequence[Record], now: da
     """
     number = max((record.block for record in records), default=1)
     last = _last_end(session, records)
-    if last is None or _planned(session).get(trial.id) == NO_BLOCK:
+    if last is None or session.block_of.get(trial.id) == NO_BLOCK:
         return number
     return number + 1 if now - last >= PAUSE else number
 
@@ -71,7 +71,7 @@ def rest(session: Session, trial: TrialSpec, records: Sequence[Record], now: dat
 
     An hour is the most, also where the clock was set since.
     """
-    planned = _planned(session)
+    planned = session.block_of
     last = _last_end(session, records)
     reached = max((planned.get(record.trial.id, 1) for record in records), default=1)
     if last is None or planned.get(trial.id, 1) <= reached:
@@ -79,13 +79,8 @@ def rest(session: Session, trial: TrialSpec, records: Sequence[Record], now: dat
     return min(PAUSE, max(timedelta(0), last + PAUSE - now))
 
 
-def _planned(session: Session) -> dict[str, int]:
-    """The block that the plan has each trial in, by the trial's id; empty for a session of one block."""
-    return dict(zip((trial.id for trial in session.trials), session.blocks, strict=False))
-
-
 def _last_end(session: Session, records: Iterable[Record]) -> datetime | None:
-    planned = _planned(session)
+    planned = session.block_of
     ended = (
         record.started_at + timedelta(seconds=record.wall_seconds)
         for record in records

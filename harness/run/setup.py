@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import os
-import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 
-from harness.data import fetch, source_tree
+from harness.data import fetch
 from harness.data.download import FetchProgress
-from harness.data.source_tree import SourceTree
 from harness.doctor.surroundings import TRUST, untrusted
 from harness.engine.apptainer import ApptainerEngine
 from harness.engine.base import Built, Engine
@@ -20,6 +18,7 @@ from harness.engine.container import DeviceRequest
 from harness.engine.docker import DockerEngine
 from harness.engine.local import identity
 from harness.errors import NoDevice
+from harness.files import printed
 from harness.image import packed
 from harness.image.catalog import Image, ImageFile, choose, load_images
 from harness.machine import (
@@ -34,7 +33,7 @@ from harness.machine.devices import card_notes
 from harness.plan import plan
 from harness.plan.plan import Plan, PlanContext
 from harness.record import DataSource, Harness, Machine
-from harness.record.published.program import Program
+from harness.run import source_tree
 from harness.run.data import data_folders, trial_data
 from harness.run.runner import Job
 from harness.run.setting import Setting
@@ -177,13 +176,8 @@ def revision(root: Path) -> tuple[str | None, bool | None]:
         return unpacked.revision, unpacked.modified
 
     def git(*words: str) -> str | None:
-        try:
-            done = subprocess.run(
-                ["git", "-C", str(root), *words], capture_output=True, text=True, check=False
-            )
-        except OSError:
-            return None
-        return done.stdout.strip() if done.returncode == 0 else None
+        told = printed("git", "-C", str(root), *words)
+        return None if told is None else told.strip()
 
     changed = git("status", "--porcelain", "--untracked-files=no")
     return git("rev-parse", "HEAD"), None if changed is None else bool(changed)
@@ -193,7 +187,6 @@ def resolve_data(
     setup: RunSetup,
     progress: FetchProgress,
     *,
-    allow_generated: bool | None = None,
     fetching: bool = True,
 ) -> dict[str, fetch.Resolved]:
     """Where each data set and each weight file of the plan is, fetching what is missing.
@@ -201,12 +194,11 @@ def resolve_data(
     Weights that cannot be had leave random ones, which the records say; data that cannot be had is
     generated where the plan allows it, else the error is raised. Without `fetching`, where it would be.
     """
-    kind = setup.selection.kind
-    allowed = setup.plan.generated_data if allow_generated is None else allow_generated
+    kind, folders = setup.selection.kind, data_folders(setup.settings, setup.root)
     resolved = fetch.resolve(
         plan.datasets(setup.plan, kind),
-        folders=data_folders(setup.settings, setup.root),
-        allow_generated=allowed,
+        folders=folders,
+        allow_generated=setup.plan.generated_data,
         deadline_seconds=setup.settings.data_seconds,
         progress=progress,
         fetching=fetching,
@@ -215,23 +207,17 @@ def resolve_data(
     generated = any(answer.source == "generated" for answer in resolved.values())
     resolved |= fetch.resolve(
         weights,
-        folders=data_folders(setup.settings, setup.root),
+        folders=folders,
         allow_generated=True,
         deadline_seconds=0.0 if generated else setup.settings.data_seconds,
         progress=progress,
         fetching=fetching,
     )
-    folders = data_folders(setup.settings, setup.root)
     needed = {measure.file for measure in setup.plan.measure if kind in measure.devices}
     for file, program in setup.plan.programs.items():
         if file in needed:
-            resolved[program.folder] = source_tree.resolve(source_of(program), folders)
+            resolved[program.folder] = source_tree.resolve(program, folders)
     return resolved
-
-
-def source_of(program: Program) -> SourceTree:
-    """Where a program's source comes from, and where it lies."""
-    return SourceTree(program.name, program.forge, program.commit, program.path, program.tree, program.folder)
 
 
 def trial_context(

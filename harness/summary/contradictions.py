@@ -35,11 +35,8 @@ PAUSE = timedelta(minutes=59)
 """An hour lies between two blocks, but for a clock that is set."""
 
 
-def within(record: Record) -> Iterator[str]:
-    """Each thing in a record that another part of it denies."""
-    asked, measured = record.trial.asked, record.measurement
-    if measured is None:
-        return
+def not_as_asked(asked: TrialRequest, measured: Measurement) -> Iterator[str]:
+    """Each of a measurement's terms that is not the one that was asked for."""
     pairs = (
         ("workload", measured.workload, asked.workload),
         ("protocol", measured.protocol_name, asked.protocol),
@@ -50,6 +47,14 @@ def within(record: Record) -> Iterator[str]:
     for what, found, wanted in pairs:
         if found != wanted:
             yield f"its {what} is {found[:80]!r}, where {wanted!r} was asked for"
+
+
+def within(record: Record) -> Iterator[str]:
+    """Each thing in a record that another part of it denies."""
+    asked, measured = record.trial.asked, record.measurement
+    if measured is None:
+        return
+    yield from not_as_asked(asked, measured)
     yield from _window(record, measured)
     if not measured.ceilings and record.plan != DEEP:
         yield from _step_size(asked, measured)

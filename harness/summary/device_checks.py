@@ -21,6 +21,7 @@ from harness.record import (
 )
 from harness.record.finding import Value
 from harness.record.finding_kinds import Severity
+from harness.record.machine import KINDS
 from harness.record.published.cards import is_shared
 from harness.summary.checks import Findings
 from harness.summary.throttle import LIMITED_SHARE, throttled
@@ -103,8 +104,7 @@ def used_cards(record: Record) -> tuple[Gpu, ...]:
 
 def cards_of_kind(record: Record) -> tuple[Gpu, ...]:
     """The machine's cards of the kind that the trial asks for."""
-    vendor = {"cuda": "NVIDIA", "rocm": "AMD"}.get(record.trial.asked.device)
-    return tuple(gpu for gpu in record.machine.gpus if gpu.vendor == vendor)
+    return tuple(gpu for gpu in record.machine.gpus if KINDS.get(gpu.vendor) == record.trial.asked.device)
 
 
 def device_name(record: Record) -> str:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from itertools import groupby
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
 from harness.errors import RecordError
-from harness.record.events import Span
+from harness.record.events import Span, objects
 from harness.record.telemetry import (
     CardTelemetry,
     CpuTelemetry,
@@ -68,7 +67,7 @@ def read(
     `items` are the training samples of the segments, for the energy of one; `spans` are its other phases.
     Raises RecordError where the lines are not what the telemetry writes.
     """
-    lines = list(_lines(path))
+    lines = list(objects(path.read_bytes().splitlines())) if path.is_file() else []
     samples = [line for line in lines[1:] if "t" in line]
     if not samples:
         return None
@@ -108,20 +107,6 @@ def _thinned(
         missing=missing,
         ended=last.get("end", CUT_SHORT),
     )
-
-
-def _lines(path: Path) -> Iterator[Sample]:
-    try:
-        text = path.read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return
-    for line in text.splitlines():
-        try:
-            value = json.loads(line)
-        except (ValueError, RecursionError):
-            continue
-        if isinstance(value, dict):
-            yield value
 
 
 def _windows(head: Sample, segments: Segments, samples: Sequence[Sample]) -> list[tuple[float, float]]:

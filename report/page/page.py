@@ -12,7 +12,7 @@ from report.page.values import Chip, Headline
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What the leading session ran: its plan and how many trials, when, and when the page was written."""
+    """What page one counts: its trials, the leading session's plan and start, and when it was written."""
 
     written: datetime
     started: datetime | None = None

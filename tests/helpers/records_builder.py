@@ -36,7 +36,7 @@ from harness.record import (
     TrialSpec,
     Variant,
     Window,
-    lift,
+    result,
 )
 from harness.record.series import Series
 from harness.record.store import write_record, write_session
@@ -227,7 +227,7 @@ def _epochs(
 
 def named(causes: Sequence[str]) -> tuple[Finding, ...]:
     """Findings that are written as a name, a colon and a clause, which is kept as one text."""
-    return tuple(Finding.model_validate(each) for each in lift.named(causes))
+    return tuple(Finding.model_validate(each) for each in result.named(causes))
 
 
 def summary(measured: Measurement, *, verdict: str = "valid", causes: Sequence[str] = ()) -> Summary:

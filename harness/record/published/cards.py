@@ -11,10 +11,10 @@ from functools import cache
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import Field, ValidationError, field_validator
+from pydantic import Field, field_validator
 
 from harness.errors import UserError
-from harness.record import PRECISIONS, CardClass, DeviceKind, Model, Precision, first_problem, parse_toml
+from harness.record import PRECISIONS, CardClass, DeviceKind, Model, Precision
 
 FILE = Path("results") / "cards.toml"
 
@@ -98,13 +98,10 @@ def load_cards(root: Path) -> tuple[Card, ...]:
     """The cards of results/cards.toml; raises UserError with the field that is wrong."""
     path = root / FILE
     try:
-        return _CardFile.model_validate(parse_toml(path.read_bytes())).cards
+        content = path.read_bytes()
     except OSError as error:
         raise UserError(f"{FILE} cannot be read ({error.strerror})", remedy="restore it from git") from None
-    except ValidationError as error:
-        raise UserError(f"{FILE}: {first_problem(error)}", remedy="correct the field it names") from None
-    except ValueError as error:
-        raise UserError(f"{FILE} is not TOML: {error}", remedy="correct the line it names") from None
+    return _CardFile.parse_toml(content, str(FILE), "correct the field it names", UserError).cards
 
 
 def find(name: str, cards: Sequence[Card]) -> Card | None:

@@ -6,7 +6,7 @@ import hashlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import ConfigDict, Field, model_validator
 
@@ -20,6 +20,32 @@ NOT_PUBLISHED = ("", "-", "–")
 _LONGEST_ID = 64
 
 _FIGURE = re.compile(r"-?\d[\d,]*(\.\d+)?")
+
+Durations = Literal[
+    "protocol_seconds", "epoch_seconds", "step_seconds", "inference_seconds", "seconds_to_target"
+]
+Items = Literal["train_items", "valid_items", "test_items", "data_items"]
+Losses = Literal["valid_loss", "train_loss", "smoothed_train_loss", "best_loss"]
+Perplexities = Literal["perplexity", "test_perplexity"]
+Shares = Literal["accuracy", "best_accuracy", "early_fall"]
+Percents = Literal["device_utilization", "device_memory_share"]
+Others = Literal["throughput", "peak_bytes", "parameters", "batch_ratio", "auc", "epochs_to_target"]
+Metric = Literal[Durations, Items, Losses, Perplexities, Shares, Percents, Others]
+UNITS: Mapping[Metric, tuple[str, ...]] = {
+    **dict.fromkeys(get_args(Durations), ("s",)),
+    **dict.fromkeys(get_args(Items), ("images", "tokens")),
+    **dict.fromkeys(get_args(Losses), ("loss",)),
+    **dict.fromkeys(get_args(Perplexities), ("perplexity",)),
+    **dict.fromkeys(get_args(Shares), ("fraction",)),
+    **dict.fromkeys(get_args(Percents), ("%",)),
+    "throughput": ("images/s", "tokens/s", "samples/s"),
+    "peak_bytes": ("B",),
+    "parameters": ("parameters",),
+    "batch_ratio": ("x",),
+    "auc": ("AUC",),
+    "epochs_to_target": ("epochs",),
+}
+"""What a metric may be told in; a ratio of any is told as "x"."""
 
 ClaimKind = Literal["absolute", "ratio", "order", "trend", "quality", "structure"]
 
@@ -77,34 +103,7 @@ class Claim(Model):
     kind: ClaimKind
     workload: Name
     protocol: str
-    metric: Literal[
-        "protocol_seconds",
-        "epoch_seconds",
-        "throughput",
-        "accuracy",
-        "perplexity",
-        "test_perplexity",
-        "valid_loss",
-        "train_loss",
-        "smoothed_train_loss",
-        "peak_bytes",
-        "parameters",
-        "batch_ratio",
-        "train_items",
-        "valid_items",
-        "test_items",
-        "data_items",
-        "auc",
-        "step_seconds",
-        "inference_seconds",
-        "device_utilization",
-        "device_memory_share",
-        "best_accuracy",
-        "best_loss",
-        "early_fall",
-        "epochs_to_target",
-        "seconds_to_target",
-    ]
+    metric: Metric
     of: Side
     over: Side | None = None
     points: tuple[Point, ...] = ()

@@ -21,39 +21,10 @@ from harness.errors import UserError
 from harness.record import Claim, Curve, DeviceKind, Model, Side, Study, parse_toml
 from harness.record.published.cards import FILE as CARDS
 from harness.record.published.cards import Card, family, find, in_class, load_cards, plain_name, sold_with
-from harness.record.published.claim import ClaimTable, written_out
+from harness.record.published.claim import UNITS, ClaimTable, written_out
 from harness.record.published.problems import Problem, TomlLines, causes, of_validation, told
 
 FOLDER = Path("results") / "claims"
-UNITS = {
-    "protocol_seconds": ("s",),
-    "epoch_seconds": ("s",),
-    "throughput": ("images/s", "tokens/s", "samples/s"),
-    "accuracy": ("fraction",),
-    "perplexity": ("perplexity",),
-    "test_perplexity": ("perplexity",),
-    "valid_loss": ("loss",),
-    "smoothed_train_loss": ("loss",),
-    "peak_bytes": ("B",),
-    "parameters": ("parameters",),
-    "batch_ratio": ("x",),
-    "train_items": ("images", "tokens"),
-    "valid_items": ("images", "tokens"),
-    "test_items": ("images", "tokens"),
-    "data_items": ("images", "tokens"),
-    "train_loss": ("loss",),
-    "auc": ("AUC",),
-    "step_seconds": ("s",),
-    "inference_seconds": ("s",),
-    "device_utilization": ("%",),
-    "device_memory_share": ("%",),
-    "best_accuracy": ("fraction",),
-    "best_loss": ("loss",),
-    "early_fall": ("fraction",),
-    "epochs_to_target": ("epochs",),
-    "seconds_to_target": ("s",),
-}
-"""What a metric may be told in; a ratio of any is told as "x"."""
 MOST_OF_UNIT = {
     "fraction": 1,
     "AUC": 1,

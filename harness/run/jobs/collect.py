@@ -105,18 +105,15 @@ class _Home:
     def plan(self, begun: Collection[str]) -> None:
         """A machine's session has those of the plan's trials that began on it."""
         there = {trial.id for trial in self.session.trials}
-        blocks = self.whole.blocks or (1,) * len(self.whole.trials)
-        new = [
-            (trial, block)
-            for trial, block in zip(self.whole.trials, blocks, strict=False)
-            if trial.id in begun and trial.id not in there
-        ]
+        blocks = self.whole.block_of
+        new = [trial for trial in self.whole.trials if trial.id in begun and trial.id not in there]
         if not new:
             return
+        added = (blocks.get(trial.id, 1) for trial in new)
         self.session = self.session.model_copy(
             update={
-                "trials": (*self.session.trials, *(trial for trial, _ in new)),
-                "blocks": (*self.session.blocks, *(block for _, block in new)),
+                "trials": (*self.session.trials, *new),
+                "blocks": (*self.session.blocks, *added),
             }
         )
         store.write_session(self.root, self.session)

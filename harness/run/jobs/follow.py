@@ -105,7 +105,7 @@ class Place:
 def places(root: Path, submission: Submission, answer: Answer) -> tuple[Place, ...]:
     """Each trial of each batch, in the order in which they were sent."""
     jobs = kept.folder(root, submission.id)
-    begun = _begun(jobs)
+    begun = kept.begun(jobs)
     owner = _owners(submission.batches, begun)
     states = _by_place(answer.states)
     found = []
@@ -127,17 +127,6 @@ def _owners(batches: Iterable[Sent], begun: Mapping[str, Sequence[int]]) -> dict
         for trial, first in zip(batch.trials, batch.attempts, strict=True):
             owners |= {(trial, number): batch.name for number in begun.get(trial, ()) if number >= first}
     return owners
-
-
-def _begun(jobs: Path) -> dict[str, list[int]]:
-    """Of each trial the numbers of the attempts that began, by one look at the folder."""
-    numbers: dict[str, list[int]] = {}
-    work = jobs / "work"
-    for path in work.iterdir() if work.is_dir() else ():
-        trial, mark, number = path.name.rpartition(".a")
-        if mark and number.isdigit():
-            numbers.setdefault(trial, []).append(int(number))
-    return {trial: sorted(found) for trial, found in numbers.items()}
 
 
 def _by_place(states: Iterable[TaskState]) -> dict[tuple[str, int], TaskState]:

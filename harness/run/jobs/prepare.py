@@ -22,16 +22,15 @@ from harness.engine.slurm.script import spread
 from harness.errors import NotBuilt, UserError
 from harness.image.catalog import choose, load_images
 from harness.machine import VISIBILITY, Selection, local_names, look, passed_variables, recorded_variables
-from harness.plan import plan
+from harness.plan import plan, selection
 from harness.plan.plan import Planned
-from harness.record import DeviceKind, Gpu, LeftOut, Machine, Session, TrialSpec, session_id, store
+from harness.record import Gpu, Machine, Session, TrialSpec, session_id, store
+from harness.record.machine import KINDS
 from harness.run import setup as run_setup
 from harness.run.choice import Chosen
 from harness.run.jobs.send import SubmitContext
 from harness.run.setup import RunSetup
 from harness.settings import Settings
-
-_VENDORS: Mapping[DeviceKind, str] = {"cuda": "NVIDIA", "rocm": "AMD"}
 
 
 def prepare(root: Path, settings: Settings, site: Site, environ: Mapping[str, str] = os.environ) -> RunSetup:
@@ -68,7 +67,7 @@ def _selection(site: Site) -> Selection:
         return Selection("cpu")
     count = site.nodes * (site.gpus_per_node or 1)
     card = {
-        "vendor": _VENDORS[site.device],
+        "vendor": next(vendor for vendor, kind in KINDS.items() if kind == site.device),
         "name": site.gpu_type or "unknown",
         "architecture": site.capability,
     }
@@ -99,16 +98,19 @@ def _engine(
 
 def fitting(chosen: Chosen, site: Site) -> Chosen:
     """The chosen trials but for those that the site's nodes have no even spread for."""
-    able = tuple(item for item in chosen.planned if spread(item.trial.asked.variant.gpus, site))
+    reason = f"they have no even place on {site.nodes} nodes of {site.gpus_per_node or 1} devices"
+    able, others = selection.only(
+        chosen.planned,
+        lambda item: spread(item.trial.asked.variant.gpus, site) is not None,
+        "trials on more devices",
+        reason,
+    )
     if not able:
         raise UserError(
             "no trial of the plan fits this site's nodes",
             remedy="see 'nodes' and 'gpus_per_node' of its profile",
         )
-    without = len(chosen.planned) - len(able)
-    reason = f"they have no even place on {site.nodes} nodes of {site.gpus_per_node or 1} devices"
-    line = (LeftOut(what="trials on more devices", trials=without, reason=reason),) if without else ()
-    return replace(chosen, planned=able, left_out=(*chosen.left_out, *line))
+    return replace(chosen, planned=able, left_out=(*chosen.left_out, *others))
 
 
 def of_each_card(chosen: Chosen, cards: int) -> tuple[TrialSpec, ...]:

@@ -45,10 +45,9 @@ def batches(context: SubmitContext, submission: Submission, missing: Sequence[Mi
     if submission.node is not None:
         return (_batch(context, submission, len(submission.batches) + 1, missing),)
     groups: dict[tuple[str, int], list[Missing]] = {}
-    blocks = submission.whole.blocks
+    blocks = submission.whole.block_of
     for item in missing:
-        block = blocks[item.order] if item.order < len(blocks) else 1
-        groups.setdefault((item.trial.asked.canonical(), block), []).append(item)
+        groups.setdefault((item.trial.asked.canonical(), blocks.get(item.trial.id, 1)), []).append(item)
     most = MOST_IN_ARRAY if context.site.arrays else 1
     parts = [group[at : at + most] for group in groups.values() for at in range(0, len(group), most)]
     first = len(submission.batches) + 1
@@ -57,6 +56,9 @@ def batches(context: SubmitContext, submission: Submission, missing: Sequence[Mi
 
 def _batch(context: SubmitContext, submission: Submission, number: int, items: Sequence[Missing]) -> Batch:
     jobs = kept.folder(context.setting.root, submission.id).resolve()
+    begun = kept.begun(jobs)
+    # Beyond its records, an attempt may have begun that has none.
+    attempts = tuple(max(item.attempt, begun.get(item.trial.id, [0])[-1] + 1) for item in items)
     variant = items[0].trial.asked.variant
     what = f"{items[0].trial.asked.workload} {variant.model} {variant.precision}, batch {variant.batch_size}"
     gpus = f", {variant.gpus} devices" if variant.gpus > 1 else ""
@@ -70,7 +72,7 @@ def _batch(context: SubmitContext, submission: Submission, number: int, items: S
         cache=jobs / "cache" / items[0].trial.asked.environment,
         python=sys.executable,
         trials=tuple(item.trial.id for item in items),
-        attempts=tuple(_next_attempt(jobs, item) for item in items),
+        attempts=attempts,
         spec=context.setting.spec(
             items[0].trial,
             submission.id,
@@ -84,11 +86,6 @@ def _batch(context: SubmitContext, submission: Submission, number: int, items: S
         node=node,
         cards=tuple((item.trial.repeat - 1) % cards for item in items) if node else (),
     )
-
-
-def _next_attempt(jobs: Path, item: Missing) -> int:
-    """Beyond its records, an attempt may have begun that has none."""
-    return max(item.attempt, *(number + 1 for number in kept.attempts_of(jobs, item.trial.id)), 1)
 
 
 def lay_out(context: SubmitContext, submission: Submission, batch: Batch) -> None:
@@ -138,7 +135,7 @@ def dependency(
     A larger batch size of a sweep waits until the smaller one fitted. A later block of time waits until an
     hour after an earlier one can have ended. `before` is a job that may share its node, and ends first.
     """
-    blocks = _blocks(submission)
+    blocks = submission.whole.block_of
     own = batch.spec.trial
     smaller: list[tuple[int, str]] = []
     earlier: list[str] = []
@@ -231,7 +228,7 @@ def _sent(scheduler: Scheduler, path: Path, note: Sent, say: Say) -> JobId:
 
 def in_order(parts: Sequence[Batch], submission: Submission) -> list[Batch]:
     """Earlier blocks of time first, and of a sweep the smaller batch sizes; else as they come."""
-    blocks = _blocks(submission)
+    blocks = submission.whole.block_of
     places: dict[str, int] = {}
     for at, part in enumerate(parts):
         places.setdefault(sweep_key(part.spec.trial), at)
@@ -241,12 +238,6 @@ def in_order(parts: Sequence[Batch], submission: Submission) -> list[Batch]:
         return blocks.get(trial.id, 1), places[sweep_key(trial)], trial.asked.variant.batch_size
 
     return sorted(parts, key=key)
-
-
-def _blocks(submission: Submission) -> dict[str, int]:
-    """Of each trial the block of time that the plan has it in."""
-    whole = submission.whole
-    return dict(zip((trial.id for trial in whole.trials), whole.blocks, strict=False))
 
 
 def write(context: SubmitContext, submission: Submission, batch: Batch) -> Path:

@@ -165,10 +165,15 @@ def work_folder(jobs: Path, trial: str, attempt: int) -> Path:
     return jobs / "work" / f"{trial}.a{attempt}"
 
 
-def attempts_of(jobs: Path, trial: str) -> tuple[int, ...]:
-    """The numbers of a trial's attempts that began, in order."""
-    numbers = (path.name.rpartition(".a")[2] for path in (jobs / "work").glob(f"{trial}.a*"))
-    return tuple(sorted(int(number) for number in numbers if number.isdigit()))
+def begun(jobs: Path) -> dict[str, list[int]]:
+    """Of each trial the numbers of the attempts that began, in order, by one look at the folder."""
+    numbers: dict[str, list[int]] = {}
+    work = jobs / "work"
+    for path in work.iterdir() if work.is_dir() else ():
+        trial, mark, number = path.name.rpartition(".a")
+        if mark and number.isdigit():
+            numbers.setdefault(trial, []).append(int(number))
+    return {trial: sorted(found) for trial, found in numbers.items()}
 
 
 def write(root: Path, submission: Submission) -> None:

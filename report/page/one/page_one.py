@@ -9,7 +9,7 @@ from report import text
 from report.analysis import Analysis
 from report.compare.cells import Cell
 from report.page.one import frameworks, headlines, machines, notes
-from report.page.one.chips import chips
+from report.page.one.chips import chips, trials_of
 from report.page.one.comparison import comparison
 from report.page.one.failures import failures
 from report.page.one.measured import leading, measured
@@ -45,14 +45,14 @@ def _assembled(
     more: Sequence[Chip] = (),
     next_first: Headline | None = None,
 ) -> PageOne:
-    own = analysis.own
+    own, counted = analysis.own, trials_of(analysis, cells)
     source = Source(
         written=analysis.question.now,
         started=min((trial.started_at for trial in own), default=None),
         plan=own[0].record.plan if own else "",
         software=_framework(own),
-        trials=len(own),
-        failed=sum(trial.failure is not None for trial in own),
+        trials=len(counted),
+        failed=sum(trial.failure is not None for trial in counted),
     )
     card = text.short_card(own[0].card) if own else ""
     return PageOne(

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from commands.upkeep import check, names
+from commands.upkeep import check
 from harness.errors import PlanError
 from harness.image.catalog import load_images
+from harness.plan import names
 from tests.helpers import ROOT
 
 BUILD = load_images(ROOT).image("cpu").channel.packages[0].version
@@ -70,7 +71,7 @@ TYPOS = [
         "plans/mission.toml",
         '"resnet152"',
         '"rezne152"',
-        "'rezne152' is no model of cifar_fastai; the nearest are ",
+        "'rezne152' is no model of cifar_fastai; is 'resnet152' meant?",
     ),
     (
         "docker/cpu/requirements.in",
@@ -106,7 +107,7 @@ TYPOS = [
         "plans/iris.toml",
         'model = "resnet44"',
         'model = "resnet4"',
-        "'resnet4' is no model of cifar_resnet44; the nearest are resnet44",
+        "'resnet4' is no model of cifar_resnet44; is 'resnet44' meant?",
     ),
     (
         "plans/iris.toml",
@@ -118,7 +119,7 @@ TYPOS = [
         "plans/deep.toml",
         "options = { width = 512 }",
         "options = { widht = 512 }",
-        "'widht' is no option of tensorcore_mlp; the nearest are width",
+        "'widht' is no option of tensorcore_mlp; is 'width' meant?",
     ),
     (
         "results/claims/s004.toml",

@@ -8,11 +8,67 @@ import tomllib
 from typing import Any
 
 import pytest
+from pydantic import BaseModel
 
-from commands.upkeep.schemas import schemas
+from harness.image.catalog import ImageFile
+from harness.plan.plan import PlanFile
+from harness.record import ClaimFile, Measurement, Record, Reported, Session, TrialSpec
+from harness.record.ledger import AnyLine
+from harness.record.published.program import Program
 from tests.helpers import ROOT
 
 FOLDER = ROOT / "docs" / "schema"
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+_MODELS: dict[str, type[BaseModel]] = {
+    "claims": ClaimFile,
+    "failure": Reported,
+    "images": ImageFile,
+    "ledger": AnyLine,
+    "measurement": Measurement,
+    "plan": PlanFile,
+    "program": Program,
+    "record": Record,
+    "session": Session,
+    "trial": TrialSpec,
+}
+
+_COMPUTED = {"images": ("Image", "name")}
+"""Fields that are filled in on reading: no file has them."""
+
+_TABLE = {"type": "object", "additionalProperties": True}
+
+
+def schemas() -> dict[str, str]:
+    """File name in docs/schema/ → the schema as JSON text (draft 2020-12)."""
+    return {f"{name}.schema.json": _text(name, model) for name, model in _MODELS.items()}
+
+
+def _text(name: str, model: type[BaseModel]) -> str:
+    schema = model.model_json_schema(mode="validation")
+    if name in _COMPUTED:
+        owner, field = _COMPUTED[name]
+        _without(_definition(schema, owner), field)
+    if name == "claims":
+        _with_defaults(schema)
+    return json.dumps({"$schema": DIALECT, **schema}, indent=1, ensure_ascii=False) + "\n"
+
+
+def _definition(schema: dict[str, Any], name: str) -> dict[str, Any]:
+    definition: dict[str, Any] = schema if schema["title"] == name else schema["$defs"][name]
+    return definition
+
+
+def _without(definition: dict[str, Any], field: str) -> None:
+    del definition["properties"][field]
+    definition["required"] = [name for name in definition["required"] if name != field]
+
+
+def _with_defaults(schema: dict[str, Any]) -> None:
+    """A file's [defaults] may hold any field of a claim or curve, so none of theirs is required by itself."""
+    schema["properties"] |= {"defaults": _TABLE, "caveats": _TABLE, "cards": _TABLE}
+    for name in ("Claim", "Curve"):
+        del schema["$defs"][name]["required"]
 
 
 def test_docs_have_the_schemas_that_the_models_give():

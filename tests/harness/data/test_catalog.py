@@ -1,4 +1,4 @@
-"""The table of data sets: its ways, its hashes, and the real data."""
+"""The table of data sets: its downloads, its hashes, and the real data."""
 
 from __future__ import annotations
 
@@ -36,11 +36,10 @@ def test_the_table_and_the_workloads_agree_on_every_hash(monkeypatch):
         assert dataset_named(name).sha256 == theirs._hash_of_hashes(hashes)
 
 
-def test_every_way_in_the_table_gives_every_member():
+def test_the_downloads_of_a_data_set_give_every_member():
     for dataset in DATASETS.values():
-        for way in dataset.ways:
-            held = {path for download in way for path in download.holds.values()}
-            assert held == {member.path for member in dataset.members}, dataset.name
+        held = {path for download in dataset.downloads for path in download.holds.values()}
+        assert held == {member.path for member in dataset.members}, dataset.name
 
 
 PUBLISHED_IN_PART = ("weights-densenet121",)
@@ -49,7 +48,7 @@ PUBLISHED_IN_PART = ("weights-densenet121",)
 
 def test_every_hash_in_the_table_is_whole_and_every_weight_is_named_by_its_hash():
     for dataset in DATASETS.values():
-        hashes = [item.sha256 for item in (*dataset.members, *(d for way in dataset.ways for d in way))]
+        hashes = [item.sha256 for item in (*dataset.members, *dataset.downloads)]
         digits = 8 if dataset.name in PUBLISHED_IN_PART else 64
         assert all(len(found) == digits and int(found, 16) for found in hashes), dataset.name
         if dataset.name.startswith("weights-"):
@@ -58,7 +57,7 @@ def test_every_hash_in_the_table_is_whole_and_every_weight_is_named_by_its_hash(
 
 def test_the_slow_host_of_cifar_is_asked_last():
     for name in ("cifar-10", "cifar-100"):
-        urls = DATASETS[name].ways[0][0].urls
+        urls = DATASETS[name].downloads[0].urls
         assert "cs.toronto.edu" in urls[-1]
         assert not any("cs.toronto.edu" in url for url in urls[:-1])
 

@@ -153,7 +153,7 @@ def test_a_service_that_takes_the_call_and_stays_silent_is_given_up(tmp_path, se
         assert find.search({"DOCKER_HOST": f"unix://{tmp_path}/s"}).connections == ()
         with pytest.raises(NoEngine, match="Docker Engine did not answer"):
             engine.poll(HANDLE, tmp_path)
-    assert time.monotonic() - began < 3
+    assert time.monotonic() - began < 30
 
 
 def test_an_engine_that_goes_away_is_no_engine_for_every_call(tmp_path, settings):

@@ -108,7 +108,7 @@ def test_an_engine_killed_in_mid_trial_is_no_engine_at_once_and_its_trial_is_fou
     began = time.monotonic()
     with pytest.raises(NoEngine, match="did not answer"):
         engine.poll(handle, tmp_path)
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 30
     daemon.start()
     state = engine.poll(handle, tmp_path)
     assert isinstance(state, Exit if daemon.kind == "docker" else Running)

@@ -97,7 +97,10 @@ def test_a_plan_of_host_mode_alone_keeps_it_however_small_the_budget():
 
 
 def test_the_parts_of_a_plan_by_role_are_together_the_plan(mission):
-    parts = {role: selection.of_role(mission, role, ()) for role in ("timing", "full")}
+    parts = {
+        role: selection.only(mission, lambda item, role=role: item.role == role, "other roles", "-")
+        for role in ("timing", "full")
+    }
     assert all({item.role for item in kept} == {role} for role, (kept, _) in parts.items())
     assert sum(len(kept) for kept, _ in parts.values()) == len(mission)
     assert [line.trials for line in parts["full"][1]] == [len(parts["timing"][0])]

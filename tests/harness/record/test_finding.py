@@ -9,9 +9,9 @@ from string import Formatter
 
 import pytest
 
-from harness.record import Finding, finding, lift, store
+from harness.record import Finding, finding, result, store
 from harness.record.finding import fault, gravest, label, sentence
-from harness.record.finding_kinds import KINDS
+from harness.record.finding_kinds import KINDS, data_of
 from tests.helpers import ROOT
 
 
@@ -37,7 +37,7 @@ def test_every_finding_that_the_code_makes_has_words_for_its_data():
     for place, name, data in made:
         assert name in KINDS, f"{place}: '{name}' is not in the table"
         if data is not None:
-            assert data in [template.keys for template in KINDS[name].sentences] or not data, (
+            assert data in [data_of(clause) for clause in KINDS[name].sentences] or not data, (
                 f"{place}: {data}"
             )
 
@@ -50,10 +50,10 @@ def test_every_name_of_the_table_is_made_somewhere():
 def test_a_row_has_a_short_label_and_sentences_that_differ_in_their_data(name: str):
     kind = KINDS[name]
     assert 1 <= len(kind.label.split()) <= 5 and len(kind.label) <= 40
-    keys = [template.keys for template in kind.sentences]
+    keys = [data_of(clause) for clause in kind.sentences]
     assert keys and len(set(keys)) == len(keys)
-    for template in kind.sentences:
-        numbers = {field: spec for _, field, spec, _ in Formatter().parse(template.text) if field}
+    for clause in kind.sentences:
+        numbers = {field: spec for _, field, spec, _ in Formatter().parse(clause) if field}
         data = {field: 3 if spec else "a" for field, spec in numbers.items()}
         assert sentence(finding(name, **data)) not in ("", kind.label)
 
@@ -82,7 +82,7 @@ def test_a_record_of_schema_1_keeps_each_name_and_its_clause_as_text():
     raw = json.loads(path.read_text(encoding="utf-8"))
     raw["summary"] |= {"causes": ["input-bound: 41% waited"], "notes": ["energy: it may be off"]}
     raw["warnings"] = ["image changed within the session: a → b", "telemetry: unread"]
-    lifted = lift.from_schema_1(raw)
+    lifted = result.from_schema_1(raw)
     waited, energy = lifted["summary"]["findings"]
     assert waited == {"name": "input-bound", "severity": "warn", "data": {"text": "41% waited"}}
     assert (energy["name"], energy["severity"]) == ("energy", "note")

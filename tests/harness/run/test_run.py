@@ -99,7 +99,7 @@ def test_a_measurement_of_another_precision_than_was_asked_for_is_no_measurement
     root = clone.make(tmp_path, options='ending = "other precision"', repeats=1)
     go(root)
     messages = [record.failure.message for record in records(root) if record.failure]
-    assert messages == ["measurement.json: its precision is 'amp-bf16' where 'fp32-ieee' was asked for"]
+    assert messages == ["measurement.json: its precision is 'amp-bf16', where 'fp32-ieee' was asked for"]
 
 
 def test_a_trial_past_its_limit_is_stopped_and_says_so(tmp_path, monkeypatch):

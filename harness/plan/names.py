@@ -1,19 +1,25 @@
-"""Names that stand in one file and must be found in another."""
+"""Names that stand in one file and must be found in another: in plans, claims, images and workloads."""
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 
 from harness.data.catalog import DATASETS
 from harness.data.prepared import PREPARED
 from harness.image.catalog import Image, load_images
 from harness.image.lock import disagreements, lock_packages
-from harness.plan import known_names, plan
+from harness.plan import plan
 from harness.plan.plan import Measure
 from harness.record import Claim
 from harness.record.published.claims import load_claims, nearest, sides
+
+SHARES = ("accuracy", "auc")
+OF_LIBRARIES = "parts.networks.models"
+"""Imported by a workload that takes whatever model torchvision and timm have."""
 
 _PROTOCOL = re.compile(r"\b[a-z][a-z-]*/[0-9]+\b")
 
@@ -40,7 +46,7 @@ def _of_claims(root: Path, claims: Sequence[Claim], workloads: Mapping[str, str]
             yield f"results/claims: '{claimed[workload]}' is of workload '{workload}'{meant}"
     of_models = {(claim.workload, side.model): claim.id for claim in claims for side in sides(claim)}
     for (workload, model), claim_id in of_models.items():
-        known_models = {name.casefold() for name in known_names.of_workload(root, workload)}
+        known_models = {name.casefold() for name in _known_to(root, workload)}
         name = (model or "").removeprefix("timm/").casefold()
         if name not in known_models and (meant := _meant(name, known_models)):
             yield f"results/claims: '{claim_id}' is of model '{model}'{meant}"
@@ -85,7 +91,7 @@ def _of_a_measure(
     if measure.protocol not in protocols:
         meant = nearest(measure.protocol, protocols)
         yield f"'{measure.protocol}' is no protocol of {measure.workload}{meant}"
-    yield from known_names.problems(root, measure)
+    yield from unknown_to_workload(root, measure)
 
 
 def _meant(name: str, known: Collection[str]) -> str:
@@ -95,3 +101,46 @@ def _meant(name: str, known: Collection[str]) -> str:
 
 def _digits(name: str) -> str:
     return re.sub(r"\D", "", name)
+
+
+def unknown_to_workload(root: Path, measure: Measure) -> Iterator[str]:
+    """A clause for each option, model or target its workload does not know; a user's file may have any."""
+    path = root / "workloads" / f"{measure.workload}.py"
+    if measure.file is not None or not path.is_file():
+        return
+    source, what = path.read_text(encoding="utf-8"), measure.workload
+    known = _known_to(root, what)
+    for name in sorted(measure.options.keys() - known):
+        yield f"'{name}' is no option of {what}{nearest(name, known)}"
+    models = measure.model if isinstance(measure.model, list | tuple) else [measure.model]
+    for name in sorted({str(model) for model in models} - known):
+        if OF_LIBRARIES not in source:
+            yield f"'{name}' is no model of {what}{nearest(name, known)}"
+    most = max(measure.targets, default=0)
+    if most > 1 and _strings(source) & set(SHARES):
+        yield f"a target of {most:g} is no share, as {what}'s are; is {most / 100:g} meant?"
+
+
+def _known_to(root: Path, workload: str) -> frozenset[str]:
+    """Each string in a workload's file and in what all workloads share; of one that is not here, in all."""
+    own = root / "workloads" / f"{workload}.py"
+    files = [own] if own.is_file() else (root / "workloads").glob("*.py")
+    return _shared(root).union(*(_strings(path.read_text(encoding="utf-8")) for path in files))
+
+
+@cache
+def _shared(root: Path) -> frozenset[str]:
+    files = (
+        path for folder in ("parts", "frameworks") for path in (root / "workloads" / folder).rglob("*.py")
+    )
+    return frozenset().union(*(_strings(path.read_text(encoding="utf-8")) for path in files))
+
+
+@cache
+def _strings(source: str) -> frozenset[str]:
+    try:
+        nodes = list(ast.walk(ast.parse(source)))
+    except (SyntaxError, ValueError):
+        return frozenset()
+    texts = (node.value for node in nodes if isinstance(node, ast.Constant))
+    return frozenset(text for text in texts if isinstance(text, str))

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from harness.data import source_tree
 from harness.data.fetch import DataFolders
-from harness.data.source_tree import SourceTree
 from harness.errors import DataError, NoNetwork, UserError
-from tests.helpers.programs import TRAINS, git, repository
+from harness.record.published.program import Program
+from harness.run import source_tree
+from tests.helpers.programs import TRAINS, fields, git, repository
 from tests.helpers.workload_runner import module
 
 tree = module("parts.program.tree")
@@ -19,23 +18,22 @@ tree = module("parts.program.tree")
 LFS = "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n"
 
 
-def source_in(there: Path, forge: str = "") -> SourceTree:
-    commit, tree = git(there, "rev-parse", "HEAD"), git(there, "rev-parse", "HEAD:code")
-    return SourceTree("toy", forge or f"file://{there}", commit, "code", tree, "program-toy")
+def source_in(there: Path, forge: str = "") -> Program:
+    return Program.model_validate(fields(there, forge=forge or f"file://{there}"))
 
 
 def test_a_source_is_fetched_once_and_written_as_git_has_it(tmp_path):
-    attributes = "* text eol=crlf\n*.txt export-ignore\n"
-    there = repository(tmp_path / "r", **{".gitattributes": attributes, "a.txt": "one\n", "b/run": "#!\n"})
+    attributes = "* text eol=crlf ident\n*.txt export-ignore filter=lfs\n"
+    there = repository(tmp_path / "r", **{".gitattributes": attributes, "a.txt": "one $Id$\n", "b/run": ""})
     (there / "code" / "b" / "run").chmod(0o755)
     (there / "code" / "link").symlink_to("b/run")
     git(there, "add", "--all")
     git(there, "commit", "--quiet", "--message", "two")
     folders = DataFolders(None, tmp_path / "cache")
     found = source_tree.resolve(source_in(there), folders)
-    written = tmp_path / "cache" / "program-toy"
+    written = tmp_path / "cache" / source_in(there).folder
     assert (found.source, found.folder) == ("real", tmp_path / "cache")
-    assert (written / "a.txt").read_bytes() == b"one\n"
+    assert (written / "a.txt").read_bytes() == b"one $Id$\n"
     assert (written / "train.py").read_text() == TRAINS
     assert (written / "b" / "run").stat().st_mode & 0o111
     assert (written / "link").readlink() == Path("b/run")
@@ -54,9 +52,10 @@ def test_a_source_can_be_brought_where_there_is_no_network(tmp_path, kind):
         git(tmp_path, "clone", "--quiet", "--bare", str(there), str(given))
     if kind == "bundle":
         git(there, "bundle", "create", "--quiet", str(given), "--all")
-    source_tree.bring(source_in(there, "https://forge.invalid/a/b"), given, tmp_path / "cache")
-    assert (tmp_path / "cache" / "program-toy" / "train.py").is_file()
-    assert [path.name for path in (tmp_path / "cache").iterdir() if path.is_dir()] == ["program-toy"]
+    program = source_in(there, "https://forge.invalid/a/b")
+    source_tree.bring(program, given, tmp_path / "cache")
+    assert (tmp_path / "cache" / program.folder / "train.py").is_file()
+    assert [path.name for path in (tmp_path / "cache").iterdir() if path.is_dir()] == [program.folder]
 
 
 @pytest.mark.parametrize(
@@ -71,7 +70,7 @@ def test_a_source_can_be_brought_where_there_is_no_network(tmp_path, kind):
     ],
 )
 def test_a_source_that_is_not_what_was_published_is_refused(tmp_path, changes, error, words):
-    source = replace(source_in(repository(tmp_path / "r")), **changes)
+    source = source_in(repository(tmp_path / "r")).model_copy(update=changes)
     with pytest.raises(error, match=words) as refused:
         source_tree.resolve(source, DataFolders(None, tmp_path / "cache"))
     assert "\n" not in str(refused.value)
@@ -120,7 +119,7 @@ def test_a_packed_source_is_found_in_another_data_folder_with_its_links_and_mode
     assert source_tree.packed(source, tmp_path / "cache", tmp_path / "data").read_bytes() == same
     offline = source_in(there, "file:///nowhere")
     found = source_tree.resolve(offline, DataFolders(tmp_path / "data", tmp_path / "other"))
-    files = tree.blobs(str(tmp_path / "other" / "program-toy"))
+    files = tree.blobs(str(tmp_path / "other" / source.folder))
     assert (found.folder, tree.tree_id(files)) == (tmp_path / "other", source.tree)
 
 
@@ -131,8 +130,8 @@ def test_a_packed_source_that_is_damaged_leaves_nothing(tmp_path, spoiled):
     (tmp_path / "data").mkdir()
     packed = source_tree.packed(source, tmp_path / "cache", tmp_path / "data")
     if spoiled == "another":
-        source = replace(source, subfolder="program-other")
-        packed = packed.rename(packed.with_name("program-other.tar"))
+        source = source.model_copy(update={"name": "other"})
+        packed = packed.rename(packed.with_name(f"{source.folder}.tar"))
     else:
         packed.write_bytes(spoiled)
     with pytest.raises(DataError, match=packed.name):

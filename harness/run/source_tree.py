@@ -1,0 +1,188 @@
+"""A published program's source at one commit: fetched by git, or brought, and kept among the data.
+
+Files are written as git has them, without checkout filters, so that their tree has the id that was
+published. Submodules and files that stand in for others (LFS) are refused: a tree's id does not hold them.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tarfile
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from harness.data.fetch import DataFolders, Resolved
+from harness.data.folder import locked, writable
+from harness.errors import DataError, NoNetwork, UserError
+from harness.record.published.program import Program
+
+_SUBMODULE = b"160000 "
+_LFS = b"version https://git-lfs.github.com/spec/"
+_AS_IT_IS = "* -text -filter -ident !working-tree-encoding\n"
+"""What of git's attributes would change a file; above those that a tree brings itself."""
+_FETCH_SECONDS = 600
+_SAFE = (
+    "protocol.allow=never",
+    "protocol.https.allow=always",
+    "protocol.file.allow=always",
+    "safe.directory=*",
+    "uploadpack.allowAnySHA1InWant=true",
+    "credential.helper=",
+    "core.symlinks=true",
+)
+
+
+def resolve(program: Program, folders: DataFolders) -> Resolved:
+    """Where a program's source is, fetching it where it is in neither folder.
+
+    Raises NoNetwork where the forge does not answer, DataError where it has not that commit or tree.
+    """
+    for folder in (folders.own, folders.cache):
+        if folder is not None and (folder / program.folder).is_dir():
+            return _found(program, folder, "fetched before; each trial checks its tree")
+    for folder in (folders.own, folders.cache):
+        if folder is not None and (folder / f"{program.folder}.tar").is_file():
+            _unpack(program, folder / f"{program.folder}.tar", folders.cache)
+            return _found(program, folders.cache, "unpacked; each trial checks its tree")
+    bring(program, None, folders.cache)
+    return _found(program, folders.cache, "fetched, its tree checked")
+
+
+def _found(program: Program, folder: Path, why: str) -> Resolved:
+    return Resolved(program.folder, "real", folder, program.folder, program.tree, why)
+
+
+def bring(program: Program, given: Path | None, folder: Path) -> None:
+    """Takes the source from a repository's folder or a bundle of the user's, or from its forge."""
+    if given is not None and not given.exists():
+        raise UserError(f"there is no '{given}'", remedy="name a repository's folder, or a git bundle")
+    with _made(program, folder) as new:
+        _fetch(program, given, new / "repository")
+        _export(program, new / "repository", new / program.folder)
+
+
+def packed(program: Program, folder: Path, into: Path) -> Path:
+    """The source that lies in a data folder as one tar file, which `resolve` finds in another."""
+
+    def of_nobody(member: tarfile.TarInfo) -> tarfile.TarInfo:
+        member.uid = member.gid = member.mtime = 0
+        member.uname = member.gname = ""
+        return member
+
+    out = into / f"{program.folder}.tar"
+    with tarfile.open(out, "w", format=tarfile.PAX_FORMAT) as tar:
+        tar.add(folder / program.folder, program.folder, filter=of_nobody)
+    return out
+
+
+def _unpack(program: Program, archive: Path, folder: Path) -> None:
+    with _made(program, folder) as new:
+        try:
+            with tarfile.open(archive) as tar:
+                tar.extractall(new, filter="data")
+        except (tarfile.TarError, EOFError, ValueError) as error:
+            problem = f"'{archive.name}' cannot be unpacked ({type(error).__name__})"
+            raise DataError(problem, remedy="copy it again") from None
+        if not (new / program.folder).is_dir():
+            raise DataError(f"'{archive.name}' does not hold '{program.folder}'", remedy="copy it again")
+
+
+@contextmanager
+def _made(program: Program, folder: Path) -> Iterator[Path]:
+    """A place in a data folder for what becomes the source there, if nothing goes wrong."""
+    with writable(folder), locked(folder):
+        new = Path(tempfile.mkdtemp(prefix=".new-", dir=folder))
+        try:
+            yield new
+            final = folder / program.folder
+            shutil.rmtree(final, ignore_errors=True)
+            (new / program.folder).rename(final)
+        finally:
+            shutil.rmtree(new, ignore_errors=True)
+
+
+def _git(repository: Path, *words: str) -> subprocess.CompletedProcess[bytes]:
+    settings = [word for setting in _SAFE for word in ("-c", setting)]
+    environ = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    environ |= {"GIT_TERMINAL_PROMPT": "0", "GIT_CONFIG_NOSYSTEM": "1", "LC_ALL": "C"}
+    try:
+        return subprocess.run(
+            ["git", *settings, f"--git-dir={repository}", *words],
+            capture_output=True,
+            env=environ,
+            timeout=_FETCH_SECONDS,
+            check=False,
+        )
+    except FileNotFoundError:
+        raise UserError("git is not installed", remedy="install it: a program's source comes by it") from None
+    except subprocess.TimeoutExpired:
+        raise NoNetwork(f"git took longer than {_FETCH_SECONDS} s", remedy="try again") from None
+
+
+def _fetch(program: Program, given: Path | None, repository: Path) -> None:
+    _git(repository, "init", "--quiet", "--bare")
+    if given is not None and given.is_file():
+        fetched = _git(repository, "fetch", "--quiet", str(given.resolve()), "+refs/*:refs/*")
+    else:
+        place = str(given.resolve()) if given is not None else program.forge
+        pack = "git -c uploadpack.allowAnySHA1InWant=true -c safe.directory=* upload-pack"
+        local = given is not None or program.forge.startswith("file:")
+        more = ("--upload-pack", pack) if local else ()
+        fetched = _git(repository, "fetch", "--quiet", "--depth", "1", *more, place, program.commit)
+    if _git(repository, "cat-file", "-e", f"{program.commit}^{{commit}}").returncode == 0:
+        return
+    said = fetched.stderr.decode(errors="replace").strip().splitlines()
+    last = said[-1][:200] if said else "no such commit"
+    where = "what you gave" if given is not None else program.forge
+    if fetched.returncode == 0 or any("not our ref" in line or "remote ref" in line for line in said):
+        raise DataError(
+            f"program '{program.name}': there is no commit {program.commit[:12]} in {where} ({last})",
+            remedy="correct its commit",
+        )
+    raise NoNetwork(
+        f"program '{program.name}' cannot be fetched from {where} ({last})",
+        remedy=f"bring it: invoke build --only {program.name} --from FOLDER, a repository or a git bundle",
+    )
+
+
+def _export(program: Program, repository: Path, target: Path) -> None:
+    """Writes the files of the tree; raises DataError where it is another than was published."""
+    named = f"program '{program.name}'"
+    found = _git(repository, "rev-parse", "--verify", f"{program.commit}:{program.path}")
+    tree = found.stdout.decode().strip()
+    if found.returncode or tree != program.tree:
+        what = f"its tree is {tree[:12]}" if found.returncode == 0 else f"it has no folder '{program.path}'"
+        raise DataError(
+            f"{named} at {program.commit[:12]}: {what}, where {program.tree[:12]} is asked for",
+            remedy="correct the commit, the path or the tree",
+        )
+    for entry in _git(repository, "ls-tree", "-r", "-z", "--full-tree", tree).stdout.split(b"\0"):
+        if entry.startswith(_SUBMODULE):
+            path = os.fsdecode(entry.partition(b"\t")[2])
+            raise DataError(f"{named}: '{path}' is a submodule, whose files no tree id holds")
+    target.mkdir()
+    (repository / "info").mkdir(exist_ok=True)
+    (repository / "info" / "attributes").write_text(_AS_IT_IS)
+    for words in (("read-tree", tree), ("checkout-index", "--all")):
+        done = _git(repository, f"--work-tree={target}", *words)
+        if done.returncode:
+            last = done.stderr.decode(errors="replace").strip().rpartition("\n")[2][:200]
+            raise DataError(f"{named}: git does not write its files ({last})")
+    for file in target.rglob("*"):
+        if problem := _not_held(file, target):
+            raise DataError(f"{named}: '{file.relative_to(target)}' {problem}")
+
+
+def _not_held(file: Path, target: Path) -> str:
+    """What of a file is elsewhere, as a clause; empty where it is all in the tree."""
+    if file.is_symlink():
+        leads_to = Path(os.path.normpath(file.parent / file.readlink()))
+        return "" if leads_to.is_relative_to(target) else "links to a place outside of it"
+    if file.is_file():
+        with file.open("rb") as content:
+            return "stands in for a file kept elsewhere (LFS)" if content.read(len(_LFS)) == _LFS else ""
+    return ""

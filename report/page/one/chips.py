@@ -11,6 +11,7 @@ from report.claims.matching import smaller
 from report.compare.cells import Cell, fewest_runs
 from report.page.values import Chip
 from report.stats.intervals import BLOCKS_NEEDED, FLOOR_RUNS, HEADLINE_RUNS, Ranking
+from report.text import model_name
 from report.trials.trial import TrialResult
 
 MOST = 6
@@ -82,7 +83,9 @@ def _runs(analysis: Analysis, cells: Sequence[Cell]) -> Iterator[Chip]:
     if failed:
         reasons = Counter(trial.failure.reason for trial in failed if trial.failure)
         ((reason, _),) = reasons.most_common(1)
-        yield Chip("care", "failed", "ran", {"count": len(failed), "of": of, "reason": reason})
+        works = dict.fromkeys(model_name(trial.key.model) for trial in failed)
+        data = {"count": len(failed), "of": of, "reason": reason, "works": [*works]}
+        yield Chip("care", "failed", "ran", data)
     if invalid:
         causes = counted(trial.causes for trial in invalid)
         cause = causes[0][0] if causes else ""

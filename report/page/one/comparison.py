@@ -18,6 +18,7 @@ from report.page.names import work
 from report.page.one.measured import gain_of
 from report.page.parts.costs import Assumption, assumption
 from report.page.pictures import TimePicture, time_picture
+from report.page.published.verdicts import Counts, counts
 from report.page.systems import Systems
 from report.page.values import Quantity, System, between, quantity, rate
 from report.trials.key import grouped_by
@@ -67,6 +68,8 @@ class Comparison:
     works_left: int
     assumption: Assumption | None
     """The input that the order of the costs depends on most; null without prices."""
+    counts: Counts
+    """What came of the published claims."""
 
 
 def comparison(analysis: Analysis, systems: Systems) -> Comparison:
@@ -78,6 +81,7 @@ def comparison(analysis: Analysis, systems: Systems) -> Comparison:
         *_money(analysis, pair),
         *_speed(analysis, expectation, works, pair),
         *_limits(analysis, works, pair),
+        *([_misses(analysis, pair)] if analysis.subject == "costs" else []),
     ]
     widest = max((abs(math.log(end)) for fact in facts for end in _ends(fact)), default=WIDEST)
     marked = [replace(fact, mark=_mark(fact, pair, max(widest, WIDEST))) for fact in facts]
@@ -94,6 +98,7 @@ def comparison(analysis: Analysis, systems: Systems) -> Comparison:
         tuple(grouped_by(marked, lambda fact: fact.group).items()),
         max(0, len(expectation.benchmarks) - MOST_WORKS),
         assumption(analysis),
+        counts(analysis),
     )
 
 
@@ -168,7 +173,6 @@ def _money(analysis: Analysis, pair: tuple[System, System]) -> Iterator[Fact]:
     ]
     if any(turning):
         yield Fact("money", "turning-price", tuple(turning))
-    yield _misses(analysis, pair)
 
 
 def _misses(analysis: Analysis, pair: tuple[System, System]) -> Fact:
@@ -176,7 +180,7 @@ def _misses(analysis: Analysis, pair: tuple[System, System]) -> Fact:
     margin, spreads = analysis.question.margin, [analysis.spreads.of(system.card) for system in pair]
     units = [(spread, shortfalls(spread, margin)) for spread in spreads]
     cells = tuple(Quantity(most.expected, "") for _, (*_, most) in units)
-    return Fact("money", "misses", cells, data={"margin": margin, "units": units})
+    return Fact("limits", "misses", cells, data={"margin": margin, "units": units})
 
 
 def _place_of(costs: Costs, system: System) -> int | None:

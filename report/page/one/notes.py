@@ -23,13 +23,13 @@ def how_sure(analysis: Analysis, cells: Sequence[Cell]) -> Headline:
     timed = [cell for cell in cells if cell.throughput.interval]
     widest = max(timed, key=_half_width, default=None)
     compared = analysis.subject in ("costs", "pair")
-    others = analysis.expectations[0].model if compared else None
+    pair = analysis.expectations[0] if compared else None
     data = {
         "runs": fewest_runs(cells),
         "blocks": max((cell.blocks for cell in cells), default=1),
         "widest": work(widest, cells) if widest else "",
         "spread": quantity(widest.throughput, "") if widest else None,
-        "others": Quantity(others.low, "ratio", others.low, others.high) if others else None,
+        "tied": [each.of.key.model for each in pair.benchmarks if each.ratio.tied] if pair else None,
         "invalid": len(invalid_of(trials_of(analysis, cells))),
         "short": any(cell.verdict == "unproven" for cell in cells),
     }

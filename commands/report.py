@@ -31,6 +31,7 @@ from report.compare import side_by_side
 from report.compare.cells import Cell
 from report.expected.figures import read_tables
 from report.expected.sizes import read_pairs, sizes
+from report.expected.specs import FOLDER
 from report.page.build import WrittenPage, write
 from report.page.pdf import write as write_pdf
 
@@ -209,7 +210,9 @@ def _committed(root: Path) -> frozenset[str]:
 
 
 def _expected(root: Path, analysis: Analysis, card: str) -> dict[str, Any]:
-    """The parts of a question that the tables of this clone answer."""
+    """The parts of a question that the tables of this clone answer; none where it has no tables."""
+    if not card and not (root / FOLDER).is_dir():
+        return {}
     return {
         "asked": expected_of(root, analysis, card),
         "should": should(root, analysis),

@@ -20,7 +20,7 @@ from report.expected.ranges import MOST_WORKS, SITUATIONS, Scores, Situation, qu
 from report.expected.refusal import WIDEST, Ground, Refusal, ground, refusal
 from report.expected.specs import Specs, load_specs
 
-METHOD = "1"
+METHOD = "2"
 LEVELS = (0.8, 0.9)
 MOST_KEPT = 4
 """Beside a new one: a page asks several, less the records of other cards."""

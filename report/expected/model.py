@@ -159,15 +159,25 @@ class Fit:
         """What the model says of figures, their errors and deviations, had those at `left` not been there."""
         block = self.joint_without(left)
         chosen = slice(None) if asked is None else np.searchsorted(left, asked)
-        return (block @ self.weights[left])[chosen], np.sqrt(self._expected_variance(block, left)[chosen])
+        return (block @ self.weights[left])[chosen], np.sqrt(np.diag(block)[chosen])
 
     def joint_without(self, left: Places) -> Matrix:
         """How the errors of such figures go together."""
         return np.asarray(np.linalg.inv(self.precision[np.ix_(left, left)]))
 
-    def _expected_variance(self, block: Matrix, left: Places) -> Vector:
-        """What is expected of a figure before it is known to be an outlier."""
-        return np.diag(block) - _floats(self.figures.loose)[left]
+    def before(self, places: Places) -> Fit:
+        """The same before any of these figures is known to be an outlier, as nobody knows of a new card's."""
+        loose = _floats(self.figures.loose)
+        at = places[loose[places] > 0]
+        if not len(at):
+            return self
+        found = Fit(
+            self.figures.assign(loose=np.where(np.isin(range(len(loose)), at), 0, loose)), self.scatter
+        )
+        # The inverse less a few entries of the diagonal (Woodbury), for a new one takes a second.
+        core = np.linalg.inv(np.diag(1 / loose[at]) - self.precision[np.ix_(at, at)])
+        vars(found)["precision"] = self.precision + self.precision[:, at] @ core @ self.precision[at]
+        return found
 
     def predict(self, asked: pd.DataFrame, measured: pd.DataFrame) -> tuple[Vector, Matrix]:
         """The expected logarithms of the rows asked and their covariance, with `measured` known besides."""

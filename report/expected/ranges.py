@@ -41,6 +41,7 @@ Scores = Mapping[Situation, Mapping[str, tuple[float, ...]]]
 class Case:
     """Figures that are asked for, what has to be left out for that, and what was measured."""
 
+    fit: Fit
     situation: Situation
     card: str
     asked: Places
@@ -52,15 +53,16 @@ def cases(fit: Fit, situation: Situation) -> Iterator[Case]:
     figures = fit.figures
     of_software = places_by(figures, "software")
     for card, places in places_by(figures, "card").items():
+        before = fit.before(places)
         for software, here in places_by(figures.iloc[places], "software").items():
             mine = np.sort(places[here])
             if len(mine) <= situation.works:
                 continue
             gone = places if situation.software else np.union1d(places, of_software[software])
             own = np.searchsorted(gone, mine)
-            joint = fit.joint_without(gone)[np.ix_(own, own)]
+            joint = before.joint_without(gone)[np.ix_(own, own)]
             known = mine[most_telling(joint, situation.works)]
-            yield Case(situation, card, np.setdiff1d(mine, known), np.setdiff1d(gone, known))
+            yield Case(before, situation, card, np.setdiff1d(mine, known), np.setdiff1d(gone, known))
 
 
 def scores(
@@ -74,7 +76,7 @@ def scores(
             tasks = fit.figures.task.to_numpy()[case.asked]
             asked = case.asked[[task in answered.get(case.card, ()) for task in tasks]]
             if len(asked):
-                error, deviation = fit.without(case.left, asked)
+                error, deviation = case.fit.without(case.left, asked)
                 ratio = np.abs(error / deviation)[deviation < UNTOLD]
                 of_cards.setdefault(case.card, []).extend(ratio.round(4).tolist())
         found[situation] = {card: tuple(values) for card, values in of_cards.items() if values}

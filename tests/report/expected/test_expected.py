@@ -13,7 +13,7 @@ from report.expected import expected
 from report.expected.asked import asked_of
 from report.expected.expected import Measured, model_of
 from report.expected.figures import Row, figures_of, read_tables, release_spread, task_of
-from report.expected.model import FEWEST_CARDS, most_telling
+from report.expected.model import FEWEST_CARDS, Fit, most_telling
 from report.expected.ranges import Situation, quantile
 from report.expected.refusal import Refusal
 from report.expected.specs import Specs, load_specs, named
@@ -276,3 +276,16 @@ def test_releases_of_one_software_differ_in_its_numbers_alone_and_other_software
     assert release_spread(rows) == (1, pytest.approx(0.1), pytest.approx(0.1))
     assert release_spread([*rows, *more]) == release_spread(rows)
     assert release_spread(rows[1:]) is None
+
+
+def test_a_card_is_scored_before_any_of_its_figures_is_known_to_be_an_outlier(model):
+    places = np.arange(4)
+    loose = np.zeros(len(model.fit.figures))
+    loose[[1, 9]] = 0.5
+    fitted = Fit(model.fit.figures.assign(loose=loose), model.fit.scatter)
+    before = fitted.before(places)
+    assert np.flatnonzero(before.figures.loose).tolist() == [9]
+    assert before.precision == pytest.approx(
+        Fit(before.figures, fitted.scatter).precision, rel=1e-4, abs=1e-4
+    )
+    assert fitted.before(np.array([2, 3])) is fitted

@@ -192,8 +192,7 @@ def report(
     """Make report/out/index.html and report.md from the records in results/, or in bundles."""
     from commands.report import How, make
 
-    bundles = tuple(map(Path, bundle or ()))
-    make(ROOT, How(session or None, settings.baseline, bundles, expect, csv, png, pdf))
+    make(ROOT, How(session or None, settings.baseline, tuple(map(Path, bundle or ())), expect, csv, png, pdf))
 
 
 @line.verb(
@@ -341,12 +340,9 @@ def jobs(collect: bool = False, wait: bool = False, cancel: bool = False, plan: 
 )
 def lock(image: str, package: list[str] | None = None) -> None:
     """Resolve an image's versions and its base's digest again: the only way that either changes."""
-    from harness.image import lock as locking
-    from harness.image import repin
-    from harness.image.catalog import load_images
+    from harness.image.repin import repin
 
-    chosen = load_images(ROOT).image(image)
-    report = repin.repin(ROOT, image, package) if package else locking.relock(chosen, ROOT)
+    report = repin(ROOT, image, package or ())
     print("\n".join(report.changed) or f"{image}: nothing changed")
     for clause in report.unreachable:
         print(f"not reached: {clause}", file=sys.stderr)

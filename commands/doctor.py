@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from itertools import chain
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -59,7 +60,7 @@ def diagnose(root: Path, settings: Settings) -> tuple[Finding, ...]:
         machine=machine,
         selection=selection,
         load=load(),
-        engine=engine.facts() if engine else None,
+        engine=engine.facts if engine else None,
         refused=search(os.environ).refused if engine is None else (),
         access=card_access(engine.refusal(run_setup.request_of(selection, settings)) if engine else None),
         image_problem=problem,
@@ -141,7 +142,11 @@ def is_built(setup: RunSetup) -> bool:
 
 def doctor(root: Path, settings: Settings) -> None:
     """Prints what this machine can do; raises MachineError where something stands in the way."""
-    findings = diagnose(root, settings)
+    told(diagnose(root, settings))
+
+
+def told(findings: Sequence[Finding]) -> None:
+    """Prints findings; raises MachineError where one of them stands in the way."""
     print("\n".join(lines(findings)))
     if any(finding.level == "problem" for finding in findings):
         raise MachineError("something stands in the way", remedy="correct what is marked PROBLEM above")

@@ -11,12 +11,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from harness.doctor.findings import lines
+from commands.doctor import told
 from harness.doctor.site import Tried, judge
-from harness.engine.base import Built
 from harness.engine.slurm.scheduler import Slurm
 from harness.engine.slurm.site import Site, load_site
-from harness.errors import MachineError, NoEngine, NotBuilt
+from harness.errors import NoEngine
 from harness.plan import estimate
 from harness.record import DEEP, TrialSpec
 from harness.run import session
@@ -42,20 +41,11 @@ def doctor(root: Path, settings: Settings, named: str | None, scheduler: Slurm |
     """Prints what a short job found of the site; raises MachineError where something stands in the way."""
     site = load_site(root, named).model_copy(update={"time_limit": JOB_LIMIT})
     setup = prepare.prepare(root, settings.model_copy(update={"plan": DEEP}), site)
-    context = prepare.context(setup, site, _built(setup), {})
+    context = prepare.context(setup, site, setup.engine.built(setup.image), {})
     context = replace(context, setting=replace(context.setting, data=lambda trial: _data(setup)))
     with kept.alone(root):
         findings = judge(_tried(setup, context, scheduler or Slurm()))
-    print("\n".join(lines(findings)))
-    if any(finding.level == "problem" for finding in findings):
-        raise MachineError("something stands in the way", remedy="correct what is marked PROBLEM above")
-
-
-def _built(setup: RunSetup) -> Built:
-    try:
-        return setup.engine.built(setup.image)
-    except NotBuilt as error:
-        raise NotBuilt(f"nothing was sent: {error.problem}", remedy=error.remedy) from None
+    told(findings)
 
 
 def _data(setup: RunSetup) -> tuple[tuple[str, Path], ...]:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 import docker
+from rich.prompt import Confirm
 
 from harness.data.fetch import default_folder
 from harness.engine.connection import Connection, answered
@@ -64,17 +66,12 @@ def clean(root: Path, *, yes: bool, data: bool) -> None:
         return
     for item in removables:
         print(f"{item.size_bytes / 1e6:10.1f} MB  {item.name}")
-    if not yes and _answer("remove all of it? [y/N] ") not in ("y", "yes"):
+    agreed = yes
+    with suppress(EOFError):
+        agreed = yes or Confirm.ask("remove all of it", default=False)
+    if not agreed:
         print("nothing was removed")
         return
     for item in removables:
         item.remove()
     print("removed")
-
-
-def _answer(question: str) -> str:
-    """What was typed; nothing where there is no one to type."""
-    try:
-        return input(question).strip().lower()
-    except EOFError:
-        return ""

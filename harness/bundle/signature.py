@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from harness.errors import MachineError, UserError
 from harness.files import last_line
@@ -60,14 +60,11 @@ def check(path: Path, signature: Path, signers: Path | None = None) -> Signed:
     )
 
 
-def _keygen(*words: str, stdin: Path | None = None) -> subprocess.CompletedProcess[str]:
-    with TemporaryDirectory() as folder:
-        empty = Path(folder) / "empty"
-        empty.touch()
-        with (stdin or empty).open("rb") as given:
-            try:
-                return subprocess.run(
-                    ["ssh-keygen", *words], stdin=given, capture_output=True, text=True, check=False
-                )
-            except FileNotFoundError:
-                raise MachineError("there is no ssh-keygen", remedy="install OpenSSH's client") from None
+def _keygen(*words: str, stdin: Path = Path(os.devnull)) -> subprocess.CompletedProcess[str]:
+    with stdin.open("rb") as given:
+        try:
+            return subprocess.run(
+                ["ssh-keygen", *words], stdin=given, capture_output=True, text=True, check=False
+            )
+        except FileNotFoundError:
+            raise MachineError("there is no ssh-keygen", remedy="install OpenSSH's client") from None

@@ -64,12 +64,9 @@ class DockerEngine:
             base_url=self.connection.host, timeout=ANSWER_SECONDS, version=self.connection.api_version
         )
 
+    @cached_property
     def facts(self) -> EngineFacts:
         """What the engine can do here, read once."""
-        return self._facts
-
-    @cached_property
-    def _facts(self) -> EngineFacts:
         client = building.choose_client(self.connection, os.environ)
         with answered(self._title, "describe itself"):
             info = self._api.info()
@@ -85,7 +82,7 @@ class DockerEngine:
 
     def refusal(self, device: DeviceRequest) -> str | None:
         """Why containers here would not get to these cards, in one clause; null where they do."""
-        return access.refusal(self._facts, device, Files())
+        return access.refusal(self.facts, device, Files())
 
     def user(self) -> User:
         """Who trials run as: the caller; where that is root, a user of no rights.
@@ -94,9 +91,9 @@ class DockerEngine:
         """
         if os.getuid() == 0:
             return User()
-        if self._facts.rootless and self.connection.kind == "docker":
+        if self.facts.rootless and self.connection.kind == "docker":
             return User(0, 0)
-        return User(os.getuid(), os.getgid(), keep_id=self._facts.rootless)
+        return User(os.getuid(), os.getgid(), keep_id=self.facts.rootless)
 
     def steps(self, image: Image) -> tuple[BuildStep, ...]:
         """What `build` would run: nothing where the image is built."""
@@ -187,7 +184,7 @@ class DockerEngine:
 
     def _fitted(self, spec: RunSpec) -> RunSpec:
         """The same trial in the terms of this engine; raises NoDevice where it cannot."""
-        facts, device = self.facts(), spec.device
+        facts, device = self.facts, spec.device
         reason = self.refusal(device) if device.kind == "cuda" else None
         if reason is not None:
             raise NoDevice(reason, remedy="see `invoke doctor`")

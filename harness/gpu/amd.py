@@ -107,11 +107,8 @@ def _cap_watts(value: int | None) -> float | None:
 
 def open_cards(marks: list[str], root: str = "/") -> Any:
     """The cards by the library, or by the kernel's files where it does not know them all."""
-    smi = library()
-    cards, kernel = (
-        AmdsmiCards(smi, marks, root) if smi is not None else None,
-        amdgpu.KernelCards(marks, root),
-    )
+    smi, kernel = library(), amdgpu.KernelCards(marks, root)
+    cards = AmdsmiCards(smi, marks, root) if smi is not None else None
     return cards if cards and len(cards.described) >= max(len(kernel.described), 1) else kernel
 
 

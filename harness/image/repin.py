@@ -43,10 +43,13 @@ class Pin:
 def repin(root: Path, image: str, asked: Sequence[str], *, run: Run = run_quietly) -> LockReport:
     """Moves packages, as `torch==2.14.1`, in an image's requirements, channel and lock, and not the base.
 
+    Where none is named, everything is resolved again.
     Raises UserError for a package that the lock does not have or a version that its channel does not,
     NoNetwork where channel or index do not answer; every file is then as it was.
     """
     chosen = load_images(root).image(image)
+    if not asked:
+        return relock(chosen, root, run=run)
     pins = [_pin(words, chosen, root) for words in asked]
     folder = root / "docker"
     parts = [part.lock for part in (chosen.channel, chosen.sources) if part]

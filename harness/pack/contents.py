@@ -81,18 +81,15 @@ def in_folder(prefix: str, folder: Path) -> Files:
 
 def settings_text(settings: Settings, packed: Packed) -> str:
     """gpudyno.toml for the site: the plan, what decides the image, and that nothing is to be fetched."""
-    values: dict[str, object] = {"plan": packed.plan, "data_seconds": 0.0}
-    if settings.image:
-        values["image"] = settings.image
-    if packed.sif:
-        values["engine"] = "apptainer"
-    elif packed.image_archive is None:
-        values["engine"] = "venv"
-    if settings.base:
-        values["base"] = settings.base
-    if settings.apex != "python":
-        values["apex"] = settings.apex
-    return tomlkit.dumps(values)
+    values = {
+        "plan": packed.plan,
+        "data_seconds": 0.0,
+        "image": settings.image,
+        "engine": "apptainer" if packed.sif else None if packed.image_archive else "venv",
+        "base": settings.base,
+        "apex": None if settings.apex == "python" else settings.apex,
+    }
+    return tomlkit.dumps({name: value for name, value in values.items() if value is not None})
 
 
 def write(files: Files, top: str, out: Path, scratch: Path, wrote: Callable[[int], None]) -> str:

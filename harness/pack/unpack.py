@@ -11,7 +11,7 @@ Exit codes: 0 done, 2 the archive or the line is wrong, 4 the machine lacks some
 import argparse
 import json
 import os
-import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -178,12 +178,7 @@ def next_lines(folder: str, about: Dict[str, Any], python: Optional[str]) -> Lis
             '--volume "$PWD:$PWD" --workdir "$PWD" --env PYTHONPATH="$PWD/site" %s %s'
             % (docker, about["tag"], inside),
         ]
-    return ["cd %s" % quoted(folder), *lines]
-
-
-def quoted(path: str) -> str:
-    """A path as a shell takes it."""
-    return path if re.match(r"[\w./+-]+$", path) else "'%s'" % path.replace("'", "'\\''")
+    return ["cd %s" % shlex.quote(folder), *lines]
 
 
 def prepare(folder: str) -> None:

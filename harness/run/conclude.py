@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from functools import cache
 from pathlib import Path
@@ -53,14 +53,19 @@ def conclude(
     )
     recorder.stop(work)
     watched = recorder.added(made, work)
-    found = (*_behind(asked_at or opened.started_at, watched), *_changes(earlier, watched))
+    seconds = ((asked_at or opened.started_at) - watched.started_at).total_seconds()
+    # It began before it was asked for, as on a node whose clock is behind.
+    behind = [finding("clock-behind", behind_seconds=seconds)] if seconds >= CLOCKS_APART_SECONDS else []
+    found = (*behind, *_changes(earlier, watched))
     record = assemble.judged(watched.model_copy(update={"warnings": (*watched.warnings, *found)}))
     store.write_record(root, opened, record)
     ledger.trial_ended(root, opened, record, say)
     if (printed := keep_end(work / LOG, 2 * FLOOD_BYTES)) > FLOOD_BYTES:
         say(f"{record.trial.id} printed {size(printed)} or more: it was measured with the time to print them")
-    if record.failure is not None:
-        _say_log(exit.log, work, say)
+    # The log's end goes to whoever ran the trial; no record has it, since it may name folders and people.
+    last = [line.rstrip() for line in exit.log.splitlines() if line.strip()][-SAID_LINES:]
+    if record.failure is not None and last:
+        say("\n".join((f"the end of its log, {work / LOG}:", *(f"  {line[:200]}" for line in last))))
     return record
 
 
@@ -69,20 +74,6 @@ def _locked(root: Path, image_name: str) -> tuple[Mapping[str, str], bool]:
     """What an image's lock and base pin, and whether the base brings packages that no lock of ours names."""
     image = load_images(root).image(image_name)
     return lock_packages(root / "docker" / image.lock) | image.from_base, bool(image.from_base)
-
-
-def _say_log(log: str, work: Path, say: Say) -> None:
-    """The log's end goes to whoever ran the trial; no record has it, since it may name folders and people."""
-    last = [line.rstrip() for line in log.splitlines() if line.strip()][-SAID_LINES:]
-    if last:
-        say("\n".join((f"the end of its log, {work / LOG}:", *(f"  {line[:200]}" for line in last))))
-
-
-def _behind(asked_at: datetime, record: Record) -> Iterator[Finding]:
-    """That it began before it was asked for, as on a node whose clock is behind."""
-    behind_seconds = (asked_at - record.started_at).total_seconds()
-    if behind_seconds >= CLOCKS_APART_SECONDS:
-        yield finding("clock-behind", behind_seconds=behind_seconds)
 
 
 def _changes(earlier: Iterable[Record], record: Record) -> tuple[Finding, ...]:

@@ -133,11 +133,11 @@ class ConstructedEngine(DockerEngine):
         self._box, self._told, self._files, self._clock = box, facts, files, clock
 
     @cached_property
-    def _facts(self) -> EngineFacts:
+    def facts(self) -> EngineFacts:
         return self._told
 
     def refusal(self, device: DeviceRequest) -> str | None:
-        return access.refusal(self._facts, device, self._files)
+        return access.refusal(self.facts, device, self._files)
 
     def _image_id(self, build_spec: object) -> str:
         return "sha256:" + "1" * 64

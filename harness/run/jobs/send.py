@@ -135,12 +135,13 @@ def dependency(
     hour after an earlier one can have ended. `before` is a job that may share its node, and ends first.
     """
     blocks = submission.whole.block_of
-    own = batch.spec.trial
+    own, key = batch.spec.trial, sweep_key(batch.spec.trial)
+    sizes = {one.asked.variant.batch_size for one in submission.whole.trials if sweep_key(one) == key}
     smaller: list[tuple[int, str]] = []
     earlier: list[str] = []
     for other, job in sent:
         size, trial = other.spec.trial.asked.variant.batch_size, other.spec.trial
-        if _is_sweep(own, submission) and sweep_key(trial) == sweep_key(own):
+        if len(sizes) >= FEWEST_BATCH_SIZES and sweep_key(trial) == key:
             smaller += [(size, job)] if size < own.asked.variant.batch_size else []
         if 0 < blocks.get(trial.id, 1) < blocks.get(own.id, 1):
             minutes = (PAUSE.total_seconds() + trial.timeout_seconds) / 60
@@ -149,12 +150,6 @@ def dependency(
     parts += [f"after:{':'.join(earlier)}"] if earlier else []
     parts += [f"afterany:{before}"] if before else []
     return ",".join(parts) or None
-
-
-def _is_sweep(trial: TrialSpec, submission: Submission) -> bool:
-    key = sweep_key(trial)
-    sizes = {each.asked.variant.batch_size for each in submission.whole.trials if sweep_key(each) == key}
-    return len(sizes) >= FEWEST_BATCH_SIZES
 
 
 def send(

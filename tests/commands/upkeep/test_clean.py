@@ -6,7 +6,7 @@ from commands.upkeep import clean
 
 
 def test_a_question_that_nobody_answers_is_a_no(monkeypatch, tmp_path, capsys):
-    def ended(question: str) -> str:
+    def ended(question: str = "") -> str:
         raise EOFError
 
     removed: list[str] = []

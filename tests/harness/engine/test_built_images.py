@@ -76,7 +76,7 @@ def clone(bench: Bench, step: str) -> tuple[Image, DockerEngine]:
 
 def test_an_image_is_built_once_and_its_secrets_stand_in_no_layer(bench):
     image, engine = clone(bench, STEP + f"print({time.time_ns()})\n")
-    require(engine.name, engine.facts().buildkit, "no command-line client here builds with BuildKit")
+    require(engine.name, engine.facts.buildkit, "no command-line client here builds with BuildKit")
     with pytest.raises(NotBuilt, match="image 'tiny'"):
         engine.built(image)
     (step,) = engine.steps(image)
@@ -106,7 +106,7 @@ def test_an_image_is_built_once_and_its_secrets_stand_in_no_layer(bench):
 
 def test_a_build_that_fails_says_why_and_where_its_log_lies(bench):
     image, engine = clone(bench, "print('no wheel fits')\nraise SystemExit(3)\n")
-    require(engine.name, engine.facts().buildkit, "no command-line client here builds with BuildKit")
+    require(engine.name, engine.facts.buildkit, "no command-line client here builds with BuildKit")
     with pytest.raises(
         MachineError, match="image 'tiny' cannot be built: a step of it failed, no wheel fits; "
     ) as caught:
@@ -131,7 +131,7 @@ json.dump([sys.argv, asked["workload"]], open(os.environ["GPUDYNO_OUT"] + "/meas
 
 def test_an_image_of_one_s_own_starts_trials_by_its_own_program_and_needs_no_workload_of_ours(bench):
     image, engine = clone(bench, "")
-    require(engine.name, engine.facts().buildkit, "no command-line client here builds with BuildKit")
+    require(engine.name, engine.facts.buildkit, "no command-line client here builds with BuildKit")
     folder = bench.folder / "clone" / "docker" / "tiny"
     (folder / "Dockerfile").write_text(OWN_DOCKERFILE)
     (folder / "start").write_text(OWN_PROGRAM)

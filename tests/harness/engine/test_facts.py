@@ -42,7 +42,7 @@ def test_rootless_selinux_and_runtime_are_read_where_each_engine_tells_them(
     created = {**answers, "containers/json": [], "create": {"Id": "f" * 64}, "start": {}}
     with answering(tmp_path / "s", created) as asked:
         engine = engine_at(tmp_path / "s", settings)
-        facts = engine.facts()
+        facts = engine.facts
         engine.start(dataclasses.replace(spec, keep_id=engine.user().keep_id))
     host = next(body for _, path, body in asked if "/containers/create" in path)["HostConfig"]
     assert (facts.rootless, facts.selinux, facts.runtime) == told

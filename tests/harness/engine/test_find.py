@@ -159,7 +159,7 @@ def test_a_service_that_takes_the_call_and_stays_silent_is_given_up(tmp_path, se
 def test_an_engine_that_goes_away_is_no_engine_for_every_call(tmp_path, settings):
     with answering(tmp_path / "s", DOCKER):
         engine = engine_at(tmp_path / "s", settings)
-        assert engine.facts().runtimes == ("nvidia", "runc")
+        assert engine.facts.runtimes == ("nvidia", "runc")
     for call in (engine.poll, engine.stop, engine.forget):
         with pytest.raises(NoEngine, match="did not answer"):
             call(HANDLE, tmp_path)

@@ -169,7 +169,7 @@ def test_pins_that_cannot_be_meant_are_refused_by_file_and_key(
     change(clone, "images.toml", before, after)
     with pytest.raises(PlanError) as refused:
         load_images(clone)
-    assert str(refused.value).startswith("docker/images.toml: ")
+    assert str(refused.value).startswith("docker/images.toml")
     assert said in str(refused.value)
     assert "\n" not in str(refused.value)
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from report import text
-from report.buying.disturbance import disturbed
 from report.compare.cells import Cell
 from report.stats.intervals import BLOCKS_NEEDED, Interval, Runs, blocks_interval
+from report.trials.disturbance import disturbed
 from report.trials.key import Key
 
 MARGIN = 0.05

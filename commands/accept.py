@@ -22,7 +22,8 @@ from report.buying import delivery, life
 from report.buying.delivery import DemandResult
 from report.buying.life import Life, Order
 from report.buying.machine import Difference, disturbed, not_as_ordered, other_machine
-from report.expected.figures import read_tables, release_spread
+from report.expected.figures import read_tables
+from report.expected.sizes import read_pairs, sizes
 from report.page import render
 from report.trials.reading import read
 
@@ -116,8 +117,9 @@ def _answer(root: Path, path: Path, session: str, order: Order) -> None:
 
 def _answer_of(since: Life, root: Path, path: Path, session: str) -> None:
     """What an accepted machine has kept; a session that answers is packed, whatever it says."""
-    rows = (row for table in read_tables(root).values() for row in table)
-    said, drawn = render.life(since, release_spread(rows) if since.other_release else None)
+    rows = [row for table in read_tables(root).values() for row in table]
+    released = sizes(read_pairs(root, rows)).get("software") if since.other_release else None
+    said, drawn = render.life(since, released)
     print(f"\n{said}")
     for line in disturbed(since.visits[-1].records):
         print(line)

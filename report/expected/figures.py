@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import csv
 import hashlib
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from itertools import combinations
 from pathlib import Path
-from statistics import median
 from typing import Annotated, Literal
 
 import numpy as np
@@ -128,28 +125,6 @@ def figures_of(rows: Iterable[Row]) -> pd.DataFrame:
     return found.groupby(keys, sort=True, as_index=False).agg(
         log_speed=("log_speed", "median"), rows=("log_speed", "size")
     )
-
-
-def release_spread(rows: Iterable[Row]) -> tuple[int, float, float] | None:
-    """By how much another release of one software moved a card's figure, as a share.
-
-    That is the number of such pairs in the tables, whose software differs in its numbers alone; what half of
-    them exceed, and what one in ten does. Null where there are none.
-    """
-    alike: dict[tuple[str, str, str], dict[str, list[float]]] = {}
-    for row in rows:
-        task, named = task_of(row), re.sub(r"[\d.]+(?:dev\d*)?", "", row.software)
-        releases = alike.setdefault((task.key, row.card, named), {})
-        releases.setdefault(row.software, []).append(task.log_speed(row.value))
-    apart = [
-        abs(median(one) - median(other))
-        for releases in alike.values()
-        for one, other in combinations(releases.values(), 2)
-    ]
-    if not apart:
-        return None
-    half, tenth = (float(np.expm1(np.quantile(apart, level))) for level in (0.5, 0.9))
-    return len(apart), half, tenth
 
 
 def fingerprint(rows: Iterable[Row], specs: Mapping[str, Specs], settings: object) -> str:

@@ -18,6 +18,7 @@ from report.analysis import Analysis
 from report.buying.life import Life
 from report.charts.drawing import as_png, draw, undrawn
 from report.charts.style import DARK
+from report.expected.sizes import Size
 from report.page.filters import FILTERS, inert
 from report.page.life import picture
 from report.page.names import setting
@@ -132,7 +133,7 @@ def clause(order: Analysis, command: str) -> str:
     return re.sub(r"\n{2,}", "\n", written).replace("**", "").strip()
 
 
-def life(view: Life, released: tuple[int, float, float] | None) -> tuple[str, bytes]:
+def life(view: Life, released: Size | None) -> tuple[str, bytes]:
     """What an accepted machine has kept, as the terminal shows it, and its picture as SVG.
 
     `released` is what is published of other releases of a software.

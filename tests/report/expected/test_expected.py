@@ -12,7 +12,7 @@ from harness.record.published.cards import load_cards
 from report.expected import expected
 from report.expected.asked import asked_of
 from report.expected.expected import Measured, model_of
-from report.expected.figures import Row, figures_of, read_tables, release_spread, task_of
+from report.expected.figures import Row, figures_of, read_tables, task_of
 from report.expected.model import FEWEST_CARDS, Fit, most_telling
 from report.expected.ranges import Situation, quantile
 from report.expected.refusal import Refusal
@@ -264,18 +264,6 @@ def test_precisions_and_fixed_batches_are_tasks_of_their_own():
     figures = figures_of(rows)
     assert len(figures) == 4
     assert figures.rows.tolist().count(2) == 1
-
-
-def test_releases_of_one_software_differ_in_its_numbers_alone_and_other_software_is_no_release():
-    one, other = (a_card(number, np.random.default_rng(number)) for number in (1, 2))
-    rows = [
-        a_row(one, "w", speed, software=software)
-        for software, speed in (("PyTorch 1.12.0", 100.0), ("PyTorch 2.0", 110.0), ("TensorFlow 2.0", 300.0))
-    ]
-    more = [a_row(one, "w", 110.0, software="PyTorch 2.0"), a_row(other, "w", 200.0, software="PyTorch 2.1")]
-    assert release_spread(rows) == (1, pytest.approx(0.1), pytest.approx(0.1))
-    assert release_spread([*rows, *more]) == release_spread(rows)
-    assert release_spread(rows[1:]) is None
 
 
 def test_a_card_is_scored_before_any_of_its_figures_is_known_to_be_an_outlier(model):

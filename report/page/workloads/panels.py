@@ -118,7 +118,7 @@ def gain(gains: Sequence[Speedup], cells: Sequence[Cell], systems: Systems) -> P
         )
         for each in strict[:MOST_ROWS]
     )
-    return Lengths("Gain of 16 bits", f"times as fast as {strict[0].over.key.precision}", bars)
+    return Lengths("Mixed precision gains", f"times as fast as {strict[0].over.key.precision}", bars)
 
 
 def shares(cells: Sequence[Cell], systems: Systems) -> Panel | None:

@@ -83,7 +83,9 @@ def _runs(analysis: Analysis, cells: Sequence[Cell]) -> Iterator[Chip]:
     if failed:
         reasons = Counter(trial.failure.reason for trial in failed if trial.failure)
         ((reason, _),) = reasons.most_common(1)
-        works = dict.fromkeys(model_name(trial.key.model) for trial in failed)
+        works = dict.fromkeys(
+            f"{model_name(trial.key.model)} batch {trial.key.batch_size}" for trial in failed
+        )
         data = {"count": len(failed), "of": of, "reason": reason, "works": [*works]}
         yield Chip("care", "failed", "ran", data)
     if invalid:

@@ -172,7 +172,7 @@ def _money(analysis: Analysis, pair: tuple[System, System]) -> Iterator[Fact]:
         for place, answer in zip(places, answers, strict=True)
     ]
     if any(turning):
-        yield Fact("money", "turning-price", tuple(turning))
+        yield Fact("money", "turning-price", tuple(turning), note=costs.use)
 
 
 def _misses(analysis: Analysis, pair: tuple[System, System]) -> Fact:

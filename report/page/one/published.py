@@ -77,11 +77,13 @@ def claims(analysis: Analysis, systems: Systems) -> Claims:
 
 
 def published_studies(analysis: Analysis, systems: Systems) -> Studies:
-    """Every study that has claims, those with most to judge here first."""
+    """Every study that has claims, those with most to judge here, then to read, first."""
     by_study = grouped_by(analysis.evidence.claims.claims, lambda claim: claim.study)
     rows = [_row(study, members, analysis) for study, members in by_study.items()]
     figures = [figure for figure in studies.figures(analysis) if figure.metric == FIRST_DRAWN]
-    return Studies(_drawn(figures, analysis, systems), tuple(sorted(rows, key=lambda row: -row.judged)))
+    return Studies(
+        _drawn(figures, analysis, systems), tuple(sorted(rows, key=lambda row: (-row.judged, -row.figures)))
+    )
 
 
 def _drawn(figures: Sequence[StudyFigure], analysis: Analysis, systems: Systems) -> DrawnStudy | None:

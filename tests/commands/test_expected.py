@@ -11,7 +11,7 @@ import pytest
 
 from commands import report
 from commands.expected import _programs, _runnable, expected_of
-from commands.report import report_on
+from commands.report import How, report_on
 from harness.plan import own_file
 from harness.record import Epoch, PrecisionFound, Series, Window
 from harness.record.measurement import ProgramRun
@@ -121,7 +121,7 @@ def what_it_should_do(model, card="H100 SXM5 80GB"):
 
 
 def row_of(clone):
-    analysis, written = report_on(clone, clone / "out", baseline=None, session=None)
+    analysis, written = report_on(clone, clone / "out", How())
     return written.markdown.read_text(encoding="utf-8").replace("\N{NO-BREAK SPACE}", " "), analysis
 
 
@@ -202,8 +202,7 @@ def test_a_card_can_be_asked_for_beside_bundles(clone, monkeypatch, tmp_path):
         yield clone, None
 
     monkeypatch.setattr(report, "merged", unpacked)
-    analysis, _ = report_on(
-        ROOT, tmp_path / "out", [Path("constructed.zip")], baseline=None, session=None, expect="RTX A6000"
-    )
+    how = How(bundles=(Path("constructed.zip"),), expect="RTX A6000")
+    analysis, _ = report_on(ROOT, tmp_path / "out", how)
     assert [one.card for one in analysis.question.asked] == ["RTX A6000"]
     assert analysis.question.should

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -29,7 +30,10 @@ def test_the_first_page_of_a_clone_shows_published_studies_and_the_records_that_
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setenv("GPUDYNO_STATE", str(tmp_path / "state"))
-    analysis, written = report_on(ROOT, tmp_path / "out", baseline=None, session=None)
+    # What was measured beside the checkout since would lead.
+    fresh = tmp_path / "fresh"
+    subprocess.run(["git", "clone", "--quiet", "--shared", str(ROOT), str(fresh)], check=True)
+    analysis, written = report_on(fresh, tmp_path / "out", How())
     assert (analysis.subject, analysis.own, analysis.clause) == ("nothing", (), None)
     assert analysis.question.ways, "some claims can be judged on a CPU"
     page = page_of(analysis)

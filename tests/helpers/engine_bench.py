@@ -105,8 +105,9 @@ def connection(kind: str):
 
 
 def closed(*clients) -> None:
+    """Lets go of the connections of engines and of docker's own clients."""
     for client in clients:
-        client.close()
+        getattr(client, "_api", client).close()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ResourceWarning)
         gc.collect()

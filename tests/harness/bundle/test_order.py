@@ -46,7 +46,7 @@ def test_an_order_is_printed_after_packing_and_without_a_text_gets_a_new_one(clo
     for _ in range(2):
         path = offer.pack(clone, packing)
         assert sha256_of(path) in words_of(sheets)
-        found += re.findall(r"--plan constructed --challenge ([0-9a-f]{16})", words_of(sheets))
+        found += re.findall(r"--plan constructed\s+--challenge ([0-9a-f]{16})", words_of(sheets))
     assert len(set(found)) == 2
 
 

@@ -58,9 +58,13 @@ class Size:
 
 
 def read_pairs(root: Path, rows: Iterable[Row]) -> list[Pair]:
-    """Those of the file, and those that tables hold; raises UserError with the line that is wrong."""
+    """Those of the file, and those that tables hold; raises UserError with the line that is wrong.
+
+    An archive for a site has neither.
+    """
     found = []
-    for place, row in enumerate(csv.DictReader((root / FILE).read_text(encoding="utf-8").splitlines()), 2):
+    text = (root / FILE).read_text(encoding="utf-8") if (root / FILE).exists() else ""
+    for place, row in enumerate(csv.DictReader(text.splitlines()), 2):
         try:
             found.append(Pair.model_validate(row))
         except ValidationError as error:

@@ -74,3 +74,7 @@ def test_only_what_differs_between_the_two_systems_is_said_with_its_sources(tmp_
         assert [size.difference for size in view.sizes] == said
         text = write(asked, tmp_path, drawn=False).markdown.read_text(encoding="utf-8")
         assert ("2 to 16 %" in text.replace("\N{NO-BREAK SPACE}", " ")) is bool(said)
+
+
+def test_a_clone_without_tables_tells_no_size(tmp_path):
+    assert sizes(read_pairs(tmp_path, [])) == {}

@@ -271,7 +271,7 @@ def resolve_data(
     kind, folders = setup.selection.kind, data_folders(setup.settings, setup.root)
     seconds = setup.settings.data_seconds
     resolved = sets_and_weights(setup.plan, kind, folders, progress, seconds=seconds, fetching=fetching)
-    needed = {measure.file for measure in setup.plan.measure if kind in measure.devices}
+    needed = {measure.file for measure in setup.plan.measure if measure.is_for(kind, setup.image.name)}
     for file, program in setup.plan.programs.items():
         if file in needed:
             resolved[program.folder] = source_tree.resolve(program, folders)

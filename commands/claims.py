@@ -27,7 +27,7 @@ from harness.settings import Settings
 from harness.units import duration, seconds_of
 from report import text
 from report.analysis import Analysis
-from report.claims.judgeable import Device, Judgeable, Way, judgeable, line_of
+from report.claims.judgeable import Device, Judgeable, Way, askable, judgeable, line_of
 
 UNRANKED = (DEEP, "selfcheck", "ceilings")
 """Plans that compare nothing with anything published."""
@@ -129,7 +129,9 @@ def ways(root: Path, analysis: Analysis) -> dict[str, Way]:
         device = Device(
             first.environment.device, first.device_name, first.device_capability, first.device_memory_bytes
         )
-    unmet = [result.claim for result in analysis.verdicts if not result.compared]
+    cards = analysis.evidence.cards
+    unmet = askable((result.claim for result in analysis.verdicts if not result.compared), device, cards)
+    workloads = {claim.workload for claim in unmet}
     records = [stored.record for stored in analysis.evidence.results.records]
     speeds = estimate.speeds(records, machine.id, {})
     found: dict[str, Way] = {}
@@ -137,6 +139,8 @@ def ways(root: Path, analysis: Analysis) -> dict[str, Way]:
     for name in shipped(root):
         try:
             asked = plan.load(root, name)
+            if workloads.isdisjoint(part.workload for part in asked.measure):
+                continue
             each = {
                 image: _planned(asked, device, image=image, cpu=machine.cpu)
                 for image in images_of(asked, device.kind, images)
@@ -146,7 +150,7 @@ def ways(root: Path, analysis: Analysis) -> dict[str, Way]:
         for image, planned in each.items():
             seconds = _seconds_each(planned, speeds)
             trials = [item.trial for item in planned]
-            for one in judgeable(unmet, trials, device, analysis.evidence.cards):
+            for one in judgeable(unmet, trials, device, cards):
                 way = Way(name, {trial: seconds[trial] for trial in sorted(one.trials)}, image)
                 before = found.get(one.claim.id)
                 if before is None or way.seconds < before.seconds:

@@ -294,6 +294,8 @@ def _measured(
     given = program.get("input") or {}
     epochs, done = len(found.epochs), hearing.reader.done or {}
     whole = program.get("steps") and int(hearing.names[program["steps"]])
+    to_evaluation = found.epochs[0]["steps"] if found.epochs[0]["complete"] else None
+    an_epoch = found.steps_per_epoch or to_evaluation or whole or max(1, round(found.steps / epochs))
     return {
         "title": program["title"],
         "about": program["about"],
@@ -311,8 +313,8 @@ def _measured(
             "sha256": given.get("sha256") if trial.asked["data"] == "real" else None,
         },
         "protocol": {
-            "steps_per_epoch": found.steps_per_epoch or whole or max(1, round(found.steps / epochs)),
-            "epochs": 1 if whole else int(hearing.names.get("epochs", epochs)),
+            "steps_per_epoch": an_epoch,
+            "epochs": -(-whole // an_epoch) if whole else int(hearing.names.get("epochs", epochs)),
             "valid_batches": 0,
             "complete": ended.code == 0,
             "stopped_by": hearing.stopped_by,

@@ -11,6 +11,7 @@ import random
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, TypeVar, get_args
 
@@ -145,11 +146,22 @@ def files(root: Path) -> dict[str, Path]:
     paths = sorted((root / "plans").glob("*.toml"))
     found: dict[str, Path] = {}
     for path in paths:
-        with suppress(ValueError):
-            sizes = parse_toml(path.read_bytes()).get("size")
-            found |= dict.fromkeys(sizes, path) if isinstance(sizes, dict) else {}
+        found |= dict.fromkeys(_sizes(path.read_bytes()), path)
     found |= {path.stem: path for path in paths}
     return dict(sorted(found.items()))
+
+
+@cache
+def _sizes(text: bytes) -> tuple[str, ...]:
+    with suppress(ValueError):
+        sizes = parse_toml(text).get("size")
+        return tuple(sizes) if isinstance(sizes, dict) else ()
+    return ()
+
+
+@cache
+def _read(text: bytes, where: str) -> PlanFile:
+    return PlanFile.parse_toml(text, where, KEYS)
 
 
 def names(root: Path) -> list[str]:
@@ -165,7 +177,7 @@ def load(root: Path, name: str) -> Plan:
     path = found[name]
     where = f"plans/{path.name}"
     text = path.read_bytes()
-    file = PlanFile.parse_toml(text, where, KEYS)
+    file = _read(text, where)
     if file.name != path.stem:
         raise PlanError(f"{where}: its name is '{file.name}'", remedy=f"write name = '{path.stem}'")
     size = file if name == path.stem else file.size[name]

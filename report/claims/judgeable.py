@@ -118,10 +118,23 @@ def line_of(plan: str, image: str | None) -> str:
     return f"{plan} --image {image}" if image else plan
 
 
+def askable(claims: Iterable[Claim], device: Device, cards: Sequence[Card]) -> list[Claim]:
+    """The claims that need a run, and that a run on this device could judge."""
+
+    def can_be(claim: Claim) -> bool:
+        # The versions that an absolute figure is of are not known before a run.
+        elsewhere = claim.kind == "absolute" and claim.stack is not None
+        figured = claim.value is not None or claim.is_direction
+        here = speaks_of(claim, device.kind, device.name, device.capability, cards, device.memory_bytes)
+        return needs_run(claim) and figured and here and not elsewhere
+
+    return [claim for claim in claims if can_be(claim)]
+
+
 def judgeable(
     claims: Iterable[Claim], planned: Iterable[TrialSpec], device: Device, cards: Sequence[Card]
 ) -> tuple[Judgeable, ...]:
-    """The claims that need a run, and whose sides the plan holds in as many repeats as a verdict needs."""
+    """Those of the claims whose sides the plan holds in as many repeats as a verdict needs."""
     variants = [
         _Variant(key, limit, tuple(trials))
         for (key, limit), trials in grouped_by(
@@ -129,19 +142,11 @@ def judgeable(
         ).items()
     ]
     found = []
-    for claim in claims:
-        # The versions that an absolute figure is of are not known before a run.
-        elsewhere = claim.kind == "absolute" and claim.stack is not None
-        figured = claim.value is not None or claim.is_direction
-        here = speaks_of(claim, device.kind, device.name, device.capability, cards, device.memory_bytes)
-        if needs_run(claim) and figured and here and not elsewhere:
-            trials = (
-                _sweeps(claim, variants)
-                if claim.metric == "batch_ratio"
-                else _trials(claim, variants, device)
-            )
-            if trials:
-                found.append(Judgeable(claim, frozenset(trial.id for trial in trials)))
+    for claim in askable(claims, device, cards):
+        sweeps = claim.metric == "batch_ratio"
+        trials = _sweeps(claim, variants) if sweeps else _trials(claim, variants, device)
+        if trials:
+            found.append(Judgeable(claim, frozenset(trial.id for trial in trials)))
     return tuple(found)
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from harness.record import Series
 from harness.summary.statistics import summarise
-from tests.helpers.programs import OPTIONS, TRAINS, fields, ran, repository
+from tests.helpers.programs import LINES, OPTIONS, TRAINS, fields, ran, repository
 from tests.helpers.runs import wait_for
 from tests.helpers.workload_runner import WORKLOADS, module
 
@@ -83,6 +83,17 @@ def test_a_value_with_an_evaluation_in_it_is_left_out_and_its_quality_is_an_epoc
     assert max(measured.step_us.values()) < 400_000
     assert measured.program.rows_left_out == 1
     assert [(epoch.steps, epoch.quality) for epoch in measured.epochs] == [(6, 0.25), (6, None)]
+
+
+def test_an_epoch_ends_with_an_evaluation_where_no_line_says_how_long_it_is(tmp_path):
+    source = TRAINS.replace(
+        "    begin = now\n", "    begin = now\n    if step % 4 == 3: print('evaluated: 0.5')\n"
+    )
+    read = {"lines": LINES.replace("(?P<steps>\\d+)", "12"), "evaluations": "^evaluated: (?P<quality>.*)"}
+    measured = run_of(tmp_path, source, read=read, steps="steps").measured
+    assert [epoch.steps for epoch in measured.epochs] == [4, 4, 4]
+    assert (measured.protocol.steps_per_epoch, measured.protocol.epochs) == (4, 3)
+    assert "short-epoch" not in {found.name for found in summarise(measured).findings}
 
 
 @pytest.mark.parametrize(

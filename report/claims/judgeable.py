@@ -126,7 +126,7 @@ def askable(claims: Iterable[Claim], device: Device, cards: Sequence[Card]) -> l
         elsewhere = claim.kind == "absolute" and claim.stack is not None
         figured = claim.value is not None or claim.is_direction
         here = speaks_of(claim, device.kind, device.name, device.capability, cards, device.memory_bytes)
-        return needs_run(claim) and figured and here and not elsewhere
+        return bool(needs_run(claim) and figured and here and not elsewhere)
 
     return [claim for claim in claims if can_be(claim)]
 

@@ -1,10 +1,10 @@
 """Output of the programs that are here, read as their files say.
 
 The logs in tests/traces/programs are of trials of plan `programs` on two busy cores of an EPYC, by torch
-2.13.0; that of nanoGPT is cut to its beginning and its end. Apex's is of the example's own year: torch 1.0.0
-and Python 3.7 on the same cores, in full precision. What ends in `-published` is what the README of
-github:leolui2004/tensorcore@b98a4ac prints of a T4. What ends in `-constructed` nobody measured: it has the
-columns and widths of airbench94_muon.py's own print statements at f1c599c.
+2.13.0; that of nanoGPT is cut to its beginning and its end, nnU-Net's to three epochs. Apex's is of the
+example's own year: torch 1.0.0 and Python 3.7 on the same cores, in full precision. What ends in `-published`
+is what the README of github:leolui2004/tensorcore@b98a4ac prints of a T4. What ends in `-constructed` nobody
+measured: it has the columns and widths of airbench94_muon.py's own print statements at f1c599c.
 """
 
 from __future__ import annotations
@@ -66,6 +66,13 @@ def test_apex_s_example_of_2018_prints_the_lines_of_its_successor():
     assert milliseconds[:4] == pytest.approx([17970.4, 14531.38, 13285.46, 15501.46])
     assert (found.steps_together, found.steps_per_epoch, found.left_out) == (2, 2983, 1)
     assert found.losses[:2] == [(3, 15.01), (5, 9.15)]
+    assert reader.done is None
+
+
+def test_nnu_net_s_epochs_are_steps_and_the_one_that_compiles_is_left_out():
+    reader, found, milliseconds = read("nnunet")
+    assert milliseconds == [87_290, 59_980]
+    assert (found.steps_together, found.steps, found.left_out, found.witness) == (1, 3, 1, None)
     assert reader.done is None
 
 

@@ -41,7 +41,7 @@ Pattern = Annotated[str, Field(min_length=1, max_length=600), AfterValidator(_co
 Inside = Annotated[str, Field(pattern=r"^\w[\w.-]*(/\w[\w.-]*)*$", max_length=200)]
 """A path below the program's folder."""
 
-Words = Annotated[tuple[Annotated[str, Field(max_length=400)], ...], Field(max_length=60)]
+Words = Annotated[tuple[Annotated[str, Field(max_length=2000)], ...], Field(max_length=60)]
 
 
 class Reading(Model):

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Literal
 
 from harness.record import PRECISIONS, Finding, LossScale, Measurement, ProgramRun, Steady, finding
 from harness.record.finding import Value
@@ -46,7 +44,8 @@ def measurement_findings(measurement: Measurement, steady: Steady, input_share: 
     """Everything that speaks against the trial, the gravest kind first within each subject."""
     yield from _not_finite(measurement)
     yield from _precision(measurement)
-    yield from _loss_scale(measurement)
+    if measurement.precision.loss_scale is not None:
+        yield from loss_scale_findings(measurement.precision.loss_scale, measurement.window.steps)
     yield from _collapsed(measurement)
     yield from _data(measurement)
     yield from _clock(measurement)
@@ -101,32 +100,18 @@ def _precision(measurement: Measurement) -> Findings:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class ScaleHealth:
-    """What a loss scale did."""
-
-    word: Literal["healthy", "skips", "failed"]
-    settled: float
-    """The first level that it settled on: where its halvings one after the other ended."""
-    found: Finding | None = None
-    """What is wrong with it; null of a healthy one."""
-
-
-def scale_health(scale: LossScale, steps: int) -> ScaleHealth:
-    """A settled dynamic scale skips about one step in 2,000; above 1 % it skips, and one that falls failed.
+def loss_scale_findings(scale: LossScale, steps: int) -> Findings:
+    """A settled dynamic scale skips about one step in 2,000; above 1 % it is named; one that falls failed.
 
     The steps that its search for a first level may skip are left out of that share.
     """
     settled = _settled(scale)
     if not 1 <= scale.last < math.inf:
-        return ScaleHealth("failed", settled, finding("loss-scale", "invalid", last=scale.last))
-    if scale.history and scale.last * FALL < settled:
-        fell = finding("loss-scale", "invalid", settled=settled, last=scale.last)
-        return ScaleHealth("failed", settled, fell)
-    if scale.skipped_steps - _halvings_at_start(scale) > SKIPPED_LIMIT * steps:
-        skips = finding("loss-scale", skipped_steps=scale.skipped_steps, steps=steps)
-        return ScaleHealth("skips", settled, skips)
-    return ScaleHealth("healthy", settled)
+        yield finding("loss-scale", "invalid", last=scale.last)
+    elif scale.history and scale.last * FALL < settled:
+        yield finding("loss-scale", "invalid", settled=settled, last=scale.last)
+    elif scale.skipped_steps - _halvings_at_start(scale) > SKIPPED_LIMIT * steps:
+        yield finding("loss-scale", skipped_steps=scale.skipped_steps, steps=steps)
 
 
 def _halvings_at_start(scale: LossScale) -> int:
@@ -135,21 +120,13 @@ def _halvings_at_start(scale: LossScale) -> int:
 
 
 def _settled(scale: LossScale) -> float:
+    """The first level that it settled on: where its halvings one after the other ended."""
     settled, before = scale.first, 0
     for step, value in scale.history:
         if not value < settled or step - before > SETTLING_STEPS:
             break
         settled, before = value, step
     return settled
-
-
-def _loss_scale(measurement: Measurement) -> Findings:
-    scale = measurement.precision.loss_scale
-    if scale is None:
-        return
-    found = scale_health(scale, measurement.window.steps).found
-    if found is not None:
-        yield found
 
 
 def _collapsed(measurement: Measurement) -> Findings:

@@ -62,7 +62,7 @@ def device_findings(record: Record) -> Findings:
         yield from _settings(gpu, record)
     yield from _sensing(record)
     yield from _load(record)
-    yield from _changed(record)
+    yield from (warning for warning in record.warnings if warning.severity != "note")
     if described:
         yield from _unwatched(telemetry)
 
@@ -77,15 +77,10 @@ def _unwatched(telemetry: Telemetry | None) -> Findings:
     for card in telemetry.cards:
         if not (card.sm_mhz or card.power_watts or card.utilization_percent):
             yield finding("unwatched", card=card.index)
-    if why := _others_unknown(telemetry):
+    listed = any(card.others is not None for card in telemetry.cards)
+    why = telemetry.others_unknown_because or ("" if listed else "the driver does not list them")
+    if why:
         yield finding("unwatched", "note", why=why[:300])
-
-
-def _others_unknown(telemetry: Telemetry) -> str | None:
-    """Why nobody looked for other processes, in a clause; null where somebody did."""
-    if telemetry.others_unknown_because or any(card.others is not None for card in telemetry.cards):
-        return telemetry.others_unknown_because
-    return "the driver does not list them"
 
 
 def used_cards(record: Record) -> tuple[Gpu, ...]:
@@ -232,16 +227,11 @@ def mean_in_windows(stats: TraceStats | None, telemetry: Telemetry | None) -> fl
     return fmean(inside) if inside else None
 
 
-def busy_shares(record: Record) -> tuple[float | None, ...]:
-    """Of the measured time, that in which each of the trial's cards worked, by its driver."""
-    cards = record.telemetry.cards if record.telemetry else ()
-    means = [mean_in_windows(card.utilization_percent, record.telemetry) for card in cards]
-    return tuple(None if mean is None else mean / 100 for mean in means)
-
-
 def busy_share(record: Record) -> float | None:
-    """That of the least busy card."""
-    return min((share for share in busy_shares(record) if share is not None), default=None)
+    """Of the measured time, that in which the least busy of the trial's cards worked, by its driver."""
+    cards = record.telemetry.cards if record.telemetry else ()
+    means = (mean_in_windows(card.utilization_percent, record.telemetry) for card in cards)
+    return min((mean / 100 for mean in means if mean is not None), default=None)
 
 
 def _link(gpu: Gpu, watched: CardTelemetry | None) -> Findings:
@@ -291,10 +281,6 @@ def _load(record: Record) -> Findings:
             yield finding("busy-machine", busy_cores=load.busy_cpus, cores=cores)
     elif record.order == 0 and load.load_average_1min is not None and load.load_average_1min > cores / 2:
         yield finding("busy-machine", load=load.load_average_1min, cores=cores)
-
-
-def _changed(record: Record) -> Findings:
-    yield from (warning for warning in record.warnings if warning.severity != "note")
 
 
 def between_trials(records: Sequence[Record]) -> tuple[tuple[Finding, ...], ...]:

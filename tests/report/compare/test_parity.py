@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.record import Limit, LossScale
-from harness.summary.checks import scale_health
+from harness.summary.checks import loss_scale_findings
 from report.compare import cells as stats
 from report.compare import precisions as parity
 from report.trials.trial import TrialResult
@@ -169,27 +169,33 @@ def scale(last: float, skipped: int, *history: tuple[int, float], first: float =
 
 
 @pytest.mark.parametrize(
-    ("found", "steps", "word", "settled"),
+    ("found", "steps", "severity", "data"),
     [
-        (scale(512.0, 7, *((at, 65536 / 2**at) for at in range(1, 8))), 4000, "healthy", 512.0),
+        (scale(512.0, 7, *((at, 65536 / 2**at) for at in range(1, 8))), 4000, None, {}),
         (
             scale(2.0**10, 22, *((at, 2.0 ** (32 - at)) for at in range(1, 23)), first=2.0**32),
             400,
-            "healthy",
-            1024.0,
+            None,
+            {},
+        ),
+        (scale(512.0, 9, (1, 1024.0), (2001, 2048.0), (2002, 1024.0), (3000, 512.0)), 4000, None, {}),
+        (scale(65536.0, 57), 4000, "warn", {"skipped_steps": 57, "steps": 4000}),
+        (scale(0.5, 17), 400, "invalid", {"last": 0.5}),
+        (
+            scale(1024.0, 6, *((300 * at, 65536 / 2**at) for at in range(1, 7))),
+            4000,
+            "invalid",
+            {"settled": 65536.0, "last": 1024.0},
         ),
         (
-            scale(512.0, 9, (1, 1024.0), (2001, 2048.0), (2002, 1024.0), (3000, 512.0)),
+            scale(50.0, 9, (1, 1024.0), (2, 960.0), (3000, 50.0)),
             4000,
-            "healthy",
-            1024.0,
+            "invalid",
+            {"settled": 960.0, "last": 50.0},
         ),
-        (scale(65536.0, 57), 4000, "skips", 65536.0),
-        (scale(0.5, 17), 400, "failed", 65536.0),
-        (scale(1024.0, 6, *((300 * at, 65536 / 2**at) for at in range(1, 7))), 4000, "failed", 65536.0),
-        (scale(math.inf, 0), 400, "failed", 65536.0),
+        (scale(math.inf, 0), 400, "invalid", {"last": "inf"}),
     ],
 )
-def test_a_loss_scale_is_healthy_skips_too_often_or_failed(found, steps, word, settled):
-    health = scale_health(found, steps)
-    assert (health.word, health.settled) == (word, settled)
+def test_a_loss_scale_is_healthy_skips_too_often_or_failed(found, steps, severity, data):
+    wrong = list(loss_scale_findings(found, steps))
+    assert [(one.severity, one.data) for one in wrong] == ([(severity, data)] if severity else [])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 import platform
 import pwd
@@ -18,7 +19,6 @@ import platformdirs
 
 from harness.errors import MachineError, UserError
 from harness.files import Files
-from harness.probe.cpu import fits
 from harness.probe.describe import everything
 from harness.record import Machine, store
 from harness.record.published.cards import Card, is_shared, load_cards, of_chip
@@ -90,8 +90,8 @@ def default_label(fields: Mapping[str, Any]) -> str:
     if counts:
         label = "-".join(f"{count}x-{name}" for name, count in counts.items())
         return label[:LABEL_CHARACTERS].rstrip("-.")
-    usable, cores = fields["cpu"]["usable"], fields["cpu"]["cores"]
-    count = min(fits(usable), cores or fits(usable))
+    usable = max(1, math.floor(fields["cpu"]["usable"] or 1))
+    count = min(usable, fields["cpu"]["cores"] or usable)
     return f"cpu-{count}-core{'s' if count > 1 else ''}"
 
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import math
 import os
-import platform
 import re
 from typing import Any
 
-from harness.files import Files, printed
+from harness.files import Files
 from harness.probe import system
 
 FEATURES = ("avx2", "avx512f", "avx512_bf16", "amx_bf16", "amx_int8", "neon", "sve")
@@ -19,7 +17,6 @@ NATIVE_16_BIT = {
 """By type, the sets of the kernel's flags any of which says that the processor computes in it."""
 _KNOWN_BY_FLAGS = ("fpu", "fp")
 """One of these has every x86 or Arm processor whose flags the kernel lists; another maker's are not known."""
-_APPLE = {"bf16": "hw.optional.arm.FEAT_BF16", "fp16": "hw.optional.arm.FEAT_FP16"}
 _CPU = "/sys/devices/system/cpu"
 _NODES = "/sys/devices/system/node"
 
@@ -59,8 +56,6 @@ def _model(blocks: list[dict[str, str]]) -> str | None:
     for key in ("model name", "cpu model", "uarch"):
         if blocks and blocks[0].get(key):
             return " ".join(blocks[0][key].split())
-    if platform.system() == "Darwin":
-        return (printed("sysctl", "-n", "machdep.cpu.brand_string") or "").strip() or None
     return None
 
 
@@ -112,33 +107,24 @@ def _flags(blocks: list[dict[str, str]]) -> set[str]:
 
 def _features(blocks: list[dict[str, str]]) -> list[str]:
     flags = _flags(blocks)
-    if "asimd" in flags or (platform.system() == "Darwin" and platform.machine() == "arm64"):
+    if "asimd" in flags:
         flags.add("neon")
     return [feature for feature in FEATURES if feature in flags]
 
 
 def native_16_bit(blocks: list[dict[str, str]]) -> list[str] | None:
     """The 16-bit types that it computes in by itself; None where the system does not say."""
-    if platform.system() == "Darwin":
-        told = {name: printed("sysctl", "-n", key) for name, key in _APPLE.items()}
-        return [name for name, value in told.items() if value == "1\n"] if any(told.values()) else None
     flags = _flags(blocks)
     if flags.isdisjoint(_KNOWN_BY_FLAGS):
         return None
     return [name for name, ways in NATIVE_16_BIT.items() if any(flags.issuperset(way) for way in ways)]
 
 
-def affinity() -> int | None:
-    """How many CPUs this process may be scheduled on; None where the system does not say."""
-    cpus = allowed()
-    return None if cpus is None else len(cpus)
-
-
 def allowed() -> frozenset[int] | None:
     """The CPUs that this process may be scheduled on; None where the system does not say."""
     try:
         return frozenset(os.sched_getaffinity(0))
-    except (AttributeError, OSError):
+    except OSError:
         return None
 
 
@@ -159,8 +145,3 @@ def _range(text: str) -> set[int]:
         if first.strip().isdigit():
             numbers |= set(range(int(first), int(last or first) + 1))
     return numbers
-
-
-def fits(cpus: float | None) -> int:
-    """Whole CPUs in a share of them, at least one."""
-    return max(1, math.floor(cpus or 1))

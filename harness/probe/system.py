@@ -72,7 +72,7 @@ _CONTAINED = re.compile(r"docker|libpod|kubepods|containerd|/lxc|garden|actions_
 
 def system(files: Files) -> dict[str, Any]:
     """The fields of record.Machine that are neither processor nor cards."""
-    memory = _memory_bytes(files)
+    memory = _kilobytes(files, "MemTotal")
     nodes = [name for name in files.names("/sys/devices/system/node") if re.fullmatch(r"node\d+", name)]
     balancing = files.number("/proc/sys/kernel/numa_balancing")
     return {
@@ -82,7 +82,7 @@ def system(files: Files) -> dict[str, Any]:
         "libc": _libc(),
         "architecture": platform.machine() or "unknown",
         "virtual": virtual(files, platform.release()),
-        "container": contained(files) if platform.system() == "Linux" else None,
+        "container": contained(files),
         "memory_bytes": memory,
         "memory_limit_bytes": memory_limit(files, memory),
         "shared_memory_bytes": _size(files, "/dev/shm"),
@@ -91,29 +91,18 @@ def system(files: Files) -> dict[str, Any]:
     }
 
 
-def _memory_bytes(files: Files) -> int | None:
-    return _kilobytes(files, "MemTotal") or _installed_pages()
-
-
-def _installed_pages() -> int | None:
-    try:
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (ValueError, OSError, AttributeError):
-        return None
-
-
 def load_average() -> float | None:
     """The system's load average over one minute; None where it keeps none."""
     try:
         return round(os.getloadavg()[0], 2)
-    except (OSError, AttributeError):
+    except OSError:
         return None
 
 
 def available_bytes(files: Files) -> int | None:
     """Memory that can be had without swapping, within the tightest control group."""
     free = _kilobytes(files, "MemAvailable")
-    limit = memory_limit(files, _memory_bytes(files))
+    limit = memory_limit(files, _kilobytes(files, "MemTotal"))
     return min(free, limit) if free and limit else free
 
 
@@ -125,7 +114,7 @@ def _kilobytes(files: Files, key: str) -> int | None:
 def _size(files: Files, folder: str) -> int | None:
     try:
         volume = os.statvfs(files.root / folder.lstrip("/"))
-    except (OSError, AttributeError):
+    except OSError:
         return None
     return volume.f_blocks * volume.f_frsize
 
@@ -135,14 +124,13 @@ def _distribution(files: Files) -> str | None:
         name = files.fields(path, "=").get("PRETTY_NAME", "").strip("\"'")
         if name:
             return name
-    version = platform.mac_ver()[0]
-    return f"macOS {version}" if version else None
+    return None
 
 
 def _libc() -> str | None:
     try:
         return os.confstr("CS_GNU_LIBC_VERSION")
-    except (ValueError, OSError, AttributeError):
+    except (ValueError, OSError):
         return " ".join(part for part in platform.libc_ver() if part) or None
 
 

@@ -31,8 +31,8 @@ NO_INSTANCE = 0xFFFFFFFF
 
 def describe(nvml: Any | None, files: Files) -> list[dict[str, Any]]:
     """The fields of record.Gpu for every card or slice, and `uuid` and `bus`, which stay in memory."""
-    with driver(nvml) as answers:
-        if not answers or nvml is None:
+    with driver(nvml) as refused:
+        if refused or nvml is None:
             return []
         return [_described(nvml, files, unit) for unit in units(nvml) if unit.card is not None]
 
@@ -109,9 +109,7 @@ def _locked(ask: Callable[..., Any]) -> bool | None:
     reasons = ask("nvmlDeviceGetCurrentClocksEventReasons")
     if reasons is None:
         reasons = ask("nvmlDeviceGetCurrentClocksThrottleReasons")
-    if reasons is None:
-        return None
-    return bool(reasons & USERS_CLOCKS)
+    return None if reasons is None else bool(reasons & USERS_CLOCKS)
 
 
 def _mig(nvml: Any, ask: Callable[..., Any], name: str | None, parent: int | None) -> str | None:
@@ -126,8 +124,8 @@ def _mig(nvml: Any, ask: Callable[..., Any], name: str | None, parent: int | Non
 
 def foreign(nvml: Any | None, ours: frozenset[int]) -> tuple[int, int] | None:
     """(processes, bytes) on all cards that are not `ours`; None where the driver does not say."""
-    with driver(nvml) as answers:
-        if not answers or nvml is None:
+    with driver(nvml) as refused:
+        if refused or nvml is None:
             return None
         held_bytes: dict[int, int] = {}
         for unit in units(nvml):

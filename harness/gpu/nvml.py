@@ -30,22 +30,14 @@ def opened(nvml: Any | None) -> str | None:
     return None
 
 
-def refusal(nvml: Any | None) -> str | None:
-    """The same, and closes it again."""
-    refused = opened(nvml)
-    if refused is None:
-        query(nvml, "nvmlShutdown")
-    return refused
-
-
 @contextmanager
-def driver(nvml: Any | None) -> Iterator[bool]:
-    """Opens the driver; gives False where it does not answer."""
-    answers = opened(nvml) is None
+def driver(nvml: Any | None) -> Iterator[str | None]:
+    """Opens the driver for a while; gives why it does not answer, null where it does."""
+    refused = opened(nvml)
     try:
-        yield answers
+        yield refused
     finally:
-        if answers:
+        if refused is None:
             query(nvml, "nvmlShutdown")
 
 

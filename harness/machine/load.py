@@ -26,8 +26,8 @@ def load() -> Load:
 
 def load_from(files: Files, nvml: Any | None, pid: int) -> Load:
     """As load(), with the machine's files, NVML and this process passed in."""
-    with driver(nvml) as opened:
-        has_nvidia = opened
+    with driver(nvml) as refused:
+        has_nvidia = refused is None
     has_amd = bool(amdgpu.kernel_folders(files))
     others, unknown = None, None
     if has_nvidia or has_amd:

@@ -53,7 +53,8 @@ def silent(files: Files, described: Collection[str], library: Any | None) -> Ite
 def _reason(bound: str, module: str, library: Any | None) -> str:
     if bound and bound != module:
         return f"the module '{bound}' holds it, and not '{module}'"
-    refused = nvml.refusal(library) if module == "nvidia" else None
-    if refused is not None:
-        return _REASONS.get(refused, f"its driver answers {refused}")
+    if module == "nvidia":
+        with nvml.driver(library) as refused:
+            if refused is not None:
+                return _REASONS.get(refused, f"its driver answers {refused}")
     return _UNLISTED if bound else f"no module '{module}' holds it"

@@ -33,8 +33,8 @@ def links(cards: Sequence[dict[str, Any]], nvml: Any | None, files: Files) -> li
 
 def _nvlinks(nvml: Any | None) -> dict[tuple[str, str], dict[str, Any]]:
     """(PCI address, PCI address) → the NVLinks that are up between two cards, or from both to a switch."""
-    with driver(nvml) as opened:
-        if not opened or nvml is None:
+    with driver(nvml) as refused:
+        if refused or nvml is None:
             return {}
         ends = {
             bus_of(nvml, unit.card): list(_ends(nvml, unit.card))

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 import platformdirs
 
-from harness.data.catalog import DATASETS, Dataset, Member
+from harness.data.catalog import DATASETS, Dataset, Download, Member
 from harness.errors import UserError
 from harness.files import whole
 
@@ -54,13 +54,13 @@ def check(dataset: Dataset, folder: Path) -> Presence:
     file = cache_folder() / "data-stamps.json"
     stamps = read_stamps(file)
     before = dict(stamps)
-    fault = first_fault(dataset.members, folder, stamps)
+    wrong = first_fault(dataset.members, folder, stamps)
     if stamps != before:
         # A cache that cannot be written only costs time.
         with contextlib.suppress(OSError), whole(file) as part:
             part.write_text(json.dumps(stamps), encoding="utf-8")
-    if fault:
-        return Presence(dataset.name, "corrupt", folder, *fault)
+    if wrong:
+        return Presence(dataset.name, "corrupt", folder, *wrong)
     return Presence(dataset.name, "complete", folder)
 
 
@@ -68,23 +68,21 @@ def first_fault(
     members: Iterable[Member], folder: Path, stamps: Stamps | None = None
 ) -> tuple[str, str] | None:
     """The first member whose size or hash is not the table's, and why; None where all agree."""
-    for member in members:
-        why = _fault(member, folder / member.path, stamps)
-        if why:
-            return member.path, why
-    return None
+    faults = ((member.path, fault(member, folder / member.path, stamps)) for member in members)
+    return next(((path, why) for path, why in faults if why), None)
 
 
-def _fault(member: Member, path: Path, stamps: Stamps | None) -> str | None:
+def fault(wanted: Member | Download, path: Path, stamps: Stamps | None = None) -> str | None:
+    """Why a file is not of the size and hash that are wanted; None where it is."""
     try:
         size = path.stat().st_size
-        if member.size is not None and size != member.size:
-            return f"it has {size:,} bytes where {member.size:,} belong"
+        if wanted.size is not None and size != wanted.size:
+            return f"it has {size:,} bytes where {wanted.size:,} belong"
         sha256 = sha256_of(path) if stamps is None else _stamped(path, stamps)
     except OSError as error:
         return f"it cannot be read ({error.strerror})"
-    if not sha256.startswith(member.sha256):
-        return f"its SHA-256 begins {sha256[:12]} where {member.sha256[:12]} belongs"
+    if not sha256.startswith(wanted.sha256):
+        return f"its SHA-256 begins {sha256[:12]} where {wanted.sha256[:12]} belongs"
     return None
 
 

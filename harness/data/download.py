@@ -13,7 +13,7 @@ import requests
 import urllib3
 
 from harness.data.catalog import Download
-from harness.data.check import sha256_of
+from harness.data.check import fault
 from harness.errors import DataError, NoNetwork
 
 CONNECT_SECONDS = 3.0
@@ -38,10 +38,6 @@ def silent(label: str, done_bytes: int, total_bytes: int | None) -> None:
     """A progress that shows nothing."""
 
 
-class TooSlow(NoNetwork):
-    """The time allowed for downloading is over."""
-
-
 class Offline(NoNetwork):
     """No mirror so much as answered."""
 
@@ -60,22 +56,13 @@ class Deadline:
         return self.began + self.seconds - time.monotonic()
 
     def hold(self, label: str) -> None:
-        """Raises TooSlow once the time is over."""
+        """Raises NoNetwork once the time is over."""
         if self.left() <= 0:
             waited = f"did not arrive within {self.seconds:.0f} s" if self.seconds else "was not waited for"
-            raise TooSlow(
+            raise NoNetwork(
                 f"'{label}' {waited}",
                 remedy="`invoke build --only NAME` waits longer; or set GPUDYNO_DATA to a folder that has it",
             )
-
-
-@dataclass(frozen=True, slots=True)
-class _Refusal:
-    """Why a mirror did not give the file."""
-
-    why: str
-    wrong: bool = False
-    answered: bool = True
 
 
 class _Refused(Exception):
@@ -83,29 +70,29 @@ class _Refused(Exception):
 
     def __init__(self, why: str, *, wrong: bool = False, answered: bool = True) -> None:
         super().__init__(why)
-        self.refusal = _Refusal(why, wrong, answered)
+        self.wrong, self.answered = wrong, answered
 
 
 def download(item: Download, folder: Path, *, deadline: Deadline, progress: FetchProgress = silent) -> Path:
     """Fetches `item` into `folder` and returns its path, its hash having been checked.
 
-    Raises NoNetwork when no mirror could give it (Offline: none answered; TooSlow: the deadline is over),
-    DataError when one gave something else, and OSError when the disk is full.
+    Raises NoNetwork when no mirror could give it in time (Offline: none answered), DataError when one gave
+    something else, and OSError when the disk is full.
     """
     final, part = folder / item.name, folder / f"{item.name}.part"
-    refusals: dict[str, _Refusal] = {}
+    refusals: dict[str, _Refused] = {}
     try:
         for url in item.urls:
             try:
                 _transfer(url, item, part, deadline, progress)
             except _Refused as refused:
-                refusals[urlsplit(url).hostname or url] = refused.refusal
+                refusals[urlsplit(url).hostname or url] = refused
                 continue
             part.replace(final)
             return final
     finally:
         part.unlink(missing_ok=True)
-    reasons = "; ".join(f"{mirror}: {refusal.why}" for mirror, refusal in refusals.items())
+    reasons = "; ".join(f"{mirror}: {refusal}" for mirror, refusal in refusals.items())
     remedy = "try again later, or set GPUDYNO_DATA to a folder that has the data"
     if any(refusal.wrong for refusal in refusals.values()):
         raise DataError(f"'{item.name}' arrived corrupt and was not kept ({reasons})", remedy=remedy)
@@ -129,7 +116,7 @@ def _transfer(url: str, item: Download, part: Path, deadline: Deadline, progress
         except BROKEN:
             deadline.hold(item.name)
             raise _Refused("cut the transfer off") from None
-    why = _fault(item, part)
+    why = fault(item, part)
     if why:
         raise _Refused(why, wrong=True)
 
@@ -161,14 +148,3 @@ def _write(
                 raise _Refused("gave more bytes than belong", wrong=True)
             file.write(piece)
             progress(item.name, done, total)
-
-
-def _fault(item: Download, path: Path) -> str | None:
-    """What is wrong with a file that arrived; null for the right one."""
-    size = path.stat().st_size
-    if item.size is not None and size != item.size:
-        return f"gave {size:,} bytes where {item.size:,} belong"
-    sha256 = sha256_of(path)
-    if not sha256.startswith(item.sha256):
-        return f"gave a file whose SHA-256 begins {sha256[:12]} where {item.sha256[:12]} belongs"
-    return None

@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from harness.record.base import Model
-from harness.record.finding_kinds import KINDS, Fault, Kind, Severity, data_of
+from harness.record.finding_kinds import KINDS, Fault, Severity, data_of
 
 Word = Annotated[str, Field(max_length=400)]
 Value = bool | int | float | Word | tuple[int | Word, ...]
@@ -48,20 +48,15 @@ def _not_finite(value: Value) -> bool:
     return isinstance(value, float) and not math.isfinite(value)
 
 
-def kind_of(found: Finding) -> Kind | None:
-    """The table's row of a finding; null for a name that this release does not know."""
-    return KINDS.get(found.name)
-
-
 def fault(found: Finding) -> Fault:
     """Whose fault it is; of an unknown name the machine's, so that it is looked at."""
-    kind = kind_of(found)
+    kind = KINDS.get(found.name)
     return kind.fault if kind else "machine"
 
 
 def label(found: Finding) -> str:
     """At most five words, for chips and cells."""
-    kind = kind_of(found)
+    kind = KINDS.get(found.name)
     return kind.label if kind else found.name.replace("-", " ")
 
 
@@ -79,7 +74,7 @@ def sentence(found: Finding) -> str:
     """
     if UNWORDED in found.data:
         return str(found.data[UNWORDED])
-    kind = kind_of(found)
+    kind = KINDS.get(found.name)
     values = {key: _shown(value) for key, value in found.data.items()}
     for clause in kind.sentences if kind else ():
         if data_of(clause) == values.keys():

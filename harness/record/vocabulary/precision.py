@@ -33,9 +33,9 @@ class Traits:
     words: str
     arithmetic: tuple[str, ...]
     """What an error against float64 may read as; several where the framework chooses."""
-    weights: str
+    weights: str = "float32"
     """The type that the model's weights have."""
-    marker: str
+    marker: str = "s"
     """As matplotlib names it."""
 
     @property
@@ -62,35 +62,22 @@ class Traits:
 PRECISIONS: MappingProxyType[Precision, Traits] = MappingProxyType(
     {
         "fp32-ieee": Traits(
-            "32-bit arithmetic throughout, every bit of it: the strict baseline",
-            ("fp32-ieee",),
-            "float32",
-            "o",
+            "32-bit arithmetic throughout, every bit of it: the strict baseline", ("fp32-ieee",), marker="o"
         ),
         "fp32-default": Traits(
             "what the framework calls 32-bit: convolutions may be TF32, matrix products are exact",
             ("fp32-ieee", "tf32"),
-            "float32",
-            "o",
+            marker="o",
         ),
         "fp32-tf32": Traits(
             "32-bit numbers, multiplied with a 10-bit mantissa (TF32) on cards that have it",
             ("tf32",),
-            "float32",
-            "^",
+            marker="^",
         ),
         "amp-fp16": Traits(
-            "the framework chooses 16-bit floats (FP16) where it is safe, with a loss scale",
-            ("fp16",),
-            "float32",
-            "s",
+            "the framework chooses 16-bit floats (FP16) where it is safe, with a loss scale", ("fp16",)
         ),
-        "amp-bf16": Traits(
-            "the framework chooses bfloat16 where it is safe; no loss scale",
-            ("bf16",),
-            "float32",
-            "s",
-        ),
+        "amp-bf16": Traits("the framework chooses bfloat16 where it is safe; no loss scale", ("bf16",)),
         "fp16-master": Traits(
             "a 16-bit model with 32-bit master weights and a loss scale: what the studies call FP16",
             ("fp16",),

@@ -141,12 +141,8 @@ _TINY_SHAKESPEARE = Member(
 )
 
 
-def _wikitext_file(member: Member) -> Download:
-    part = member.path.split(".")[1]
-    url = f"{_WIKITEXT_2_RAW}{part}.txt"
-    return Download(
-        f"wikitext-2-{part}.txt", "plain", member.size, member.sha256, (url,), {f"{part}.txt": member.path}
-    )
+def _plain_file(name: str, member: Member, url: str) -> Download:
+    return Download(name, "plain", member.size, member.sha256, (url,), {name: member.path})
 
 
 def _mnist_file(member: Member) -> Download:
@@ -159,12 +155,11 @@ def _mnist_file(member: Member) -> Download:
 def _weights(model: str, size: int | None, sha256: str) -> Dataset:
     name = f"{model}-{sha256[:8]}.pth"
     member = Member(f"weights/{name}", size, sha256)
-    url = f"https://download.pytorch.org/models/{name}"
     return Dataset(
         name=f"weights-{model}",
         terms="torchvision is BSD-3-Clause; ImageNet, on which they were trained, is for research only",
         members=(member,),
-        downloads=(Download(name, "plain", size, sha256, (url,), {name: member.path}),),
+        downloads=(_plain_file(name, member, f"https://download.pytorch.org/models/{name}"),),
     )
 
 
@@ -211,23 +206,21 @@ _ALL = (
         name="wikitext-2",
         terms="CC BY-SA; text from Wikipedia, attribution needed",
         members=_WIKITEXT_2,
-        downloads=tuple(_wikitext_file(member) for member in _WIKITEXT_2),
+        downloads=tuple(
+            _plain_file(f"wikitext-2-{part}.txt", member, f"{_WIKITEXT_2_RAW}{part}.txt")
+            for part, member in zip(("train", "valid", "test"), _WIKITEXT_2, strict=True)
+        ),
     ),
     Dataset(
         name="tiny-shakespeare",
         terms="Shakespeare's works are in the public domain; char-rnn, which has the text, is MIT",
         members=(_TINY_SHAKESPEARE,),
         downloads=(
-            Download(
+            _plain_file(
                 "tiny-shakespeare.txt",
-                "plain",
-                _TINY_SHAKESPEARE.size,
-                _TINY_SHAKESPEARE.sha256,
-                (
-                    "https://raw.githubusercontent.com/karpathy/char-rnn/"
-                    "6f9487a6fe5b420b7ca9afb0d7c078e37c1d1b4e/data/tinyshakespeare/input.txt",
-                ),
-                {"input.txt": _TINY_SHAKESPEARE.path},
+                _TINY_SHAKESPEARE,
+                "https://raw.githubusercontent.com/karpathy/char-rnn/"
+                "6f9487a6fe5b420b7ca9afb0d7c078e37c1d1b4e/data/tinyshakespeare/input.txt",
             ),
         ),
     ),

@@ -95,13 +95,9 @@ def _without_time_out(item: Planned, speeds: Speeds) -> float:
     if limit.seconds is not None:
         train = min(train, limit.seconds_at_most or limit.seconds)
     elif limit.steps is not None:
-        train = min(train, _seconds_of_steps(asked))
+        known = processors.seconds_of_steps(asked) if asked.device == "cpu" else None
+        train = min(train, known or (FEW_STEPS_SECONDS if _is_short(limit) else CAPPED_SECONDS))
     return setup + train
-
-
-def _seconds_of_steps(asked: TrialRequest) -> float:
-    known = processors.seconds_of_steps(asked) if asked.device == "cpu" else None
-    return known or (FEW_STEPS_SECONDS if _is_short(asked.variant.limit) else CAPPED_SECONDS)
 
 
 def _whole_seconds(item: Planned, speeds: Speeds) -> float:

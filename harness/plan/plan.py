@@ -181,9 +181,11 @@ def load(root: Path, name: str) -> Plan:
     if file.name != path.stem:
         raise PlanError(f"{where}: its name is '{file.name}'", remedy=f"write name = '{path.stem}'")
     size = file if name == path.stem else file.size[name]
+    measures = []
     for measure in size.measure:
         variants(measure, where)
-    measures = tuple(_with_hash(measure, root, where) for measure in size.measure)
+        sha256 = own_file.sha256(measure.workload, measure.file, measure.folder, root, where)
+        measures.append(measure.model_copy(update={"sha256": sha256}))
     wanted = {measure.file for measure in measures if measure.workload == own_file.PROGRAM and measure.file}
     programs = {file: own_file.read_program((root / file).read_bytes(), file) for file in wanted}
     whole = tuple(_as_program(measure, programs, size, where) for measure in measures)
@@ -191,11 +193,6 @@ def load(root: Path, name: str) -> Plan:
     return Plan.model_validate(
         {**fields, "name": name, "sha256": hashlib.sha256(text).hexdigest(), "programs": programs}
     )
-
-
-def _with_hash(measure: Measure, root: Path, where: str) -> Measure:
-    found = own_file.sha256(measure.workload, measure.file, measure.folder, root, where)
-    return measure if found is None else measure.model_copy(update={"sha256": found})
 
 
 def _as_program(measure: Measure, programs: Mapping[str, Program], size: Size, where: str) -> Measure:

@@ -38,14 +38,6 @@ def one_full_each(planned: Iterable[Planned]) -> tuple[Planned, ...]:
     return tuple(item for item in items if not (_is_full(item, "device") and _row(item) in hosts))
 
 
-def second_modes(planned: Iterable[Planned], kept: Iterable[Planned]) -> tuple[LeftOut, ...]:
-    """A line for what one_full_each() leaves out and is not among those kept."""
-    items = list(planned)
-    taken = {item.trial.id for item in (*one_full_each(items), *kept)}
-    what, reason = "full-length trials in device mode", "host mode, as published, goes before it"
-    return only(items, lambda item: item.trial.id in taken, what, reason)[1]
-
-
 def only(
     planned: Iterable[Planned], wanted: Callable[[Planned], bool], what: str, reason: str
 ) -> tuple[Trials, tuple[LeftOut, ...]]:
@@ -65,7 +57,7 @@ def fit(
     the longest full-length trials.
     """
     remaining = one_full_each(planned)
-    seen = {item.trial.id: item for item in remaining}
+    seen = {item.trial.id for item in remaining}
     left_out: list[LeftOut] = []
     for what, without in _drops(planned, remaining, estimate):
         if sum(map(estimate, remaining)) + other_seconds <= budget_seconds:
@@ -76,8 +68,9 @@ def fit(
             reason = f"the budget of {budget_seconds / 3600:.1f} h"
             left_out.append(LeftOut(what=what, trials=len(gone), reason=reason))
         remaining = smaller
-        seen |= {item.trial.id: item for item in remaining}
-    never = second_modes(planned, seen.values())
+        seen |= {item.trial.id for item in remaining}
+    what, reason = "full-length trials in device mode", "host mode, as published, goes before it"
+    _, never = only(planned, lambda item: item.trial.id in seen, what, reason)
     return Fitted(remaining, sum(map(estimate, remaining)), (*never, *left_out))
 
 

@@ -209,10 +209,9 @@ def _one_after_the_other(records: Sequence[Stored]) -> Iterator[str]:
         half = before.record.started_at + timedelta(seconds=before.record.wall_seconds / 2)
         if after.record.started_at < half - SET_BACK:
             yield f"{after.path}: it started before '{before.record.trial.id}' had ended"
-    earlier = [(stored.record.block, stored) for stored in ordered]
-    for (before_block, before), (block, after) in pairwise(earlier):
-        if block > before_block and after.record.started_at - before.record.started_at < PAUSE:
-            yield f"{after.path}: it is of block {block}, and no hour lies before it"
+        pause = after.record.started_at - before.record.started_at
+        if after.record.block > before.record.block and pause < PAUSE:
+            yield f"{after.path}: it is of block {after.record.block}, and no hour lies before it"
 
 
 def _measured_twice(records: Sequence[Stored]) -> Iterator[str]:

@@ -81,10 +81,6 @@ class _Segment:
     mean: float
     variance: float
 
-    def tolerance(self, least: float, most: float) -> float:
-        """The relative difference that this segment's own scatter hides, within its bounds."""
-        return max(least, min(self.variance / self.mean**2, most))
-
 
 @dataclass(frozen=True, slots=True)
 class _Window:
@@ -100,9 +96,10 @@ class _Window:
 
     @property
     def reach(self) -> float:
-        """Levels closer than this are one level."""
-        last = self.segments[-1]
-        return last.tolerance(self.rule.tolerance, self.rule.tolerance_at_most) * last.mean
+        """Levels closer than this are one level: what the last segment's own scatter hides, within bounds."""
+        last, rule = self.segments[-1], self.rule
+        hidden = min(last.variance / last.mean**2, rule.tolerance_at_most)
+        return max(rule.tolerance, hidden) * last.mean
 
     def held(self, part: Floats, *, times: int = 1) -> bool:
         """Whether so many relative values are as long as a level must hold."""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
 from urllib.parse import urlsplit
 
 import requests
@@ -28,10 +28,8 @@ BROKEN = (requests.RequestException, urllib3.exceptions.HTTPError, ValueError)
 """What a transfer that ends early may raise."""
 
 
-class FetchProgress(Protocol):
-    """Called as bytes arrive. `total_bytes` is null where no one knows it."""
-
-    def __call__(self, label: str, done_bytes: int, total_bytes: int | None) -> None: ...
+FetchProgress = Callable[[str, int, int | None], None]
+"""Told a label, the bytes that have arrived, and those in all; null where no one knows them."""
 
 
 def silent(label: str, done_bytes: int, total_bytes: int | None) -> None:

@@ -96,11 +96,8 @@ def _of_a_measure(
 
 def _meant(name: str, known: Collection[str]) -> str:
     """The nearest of the names that have the same numbers: others, as of data sets, are no typo."""
-    return nearest(name, [one for one in known if _digits(one) == _digits(name)])
-
-
-def _digits(name: str) -> str:
-    return re.sub(r"\D", "", name)
+    digits = re.findall(r"\d", name)
+    return nearest(name, [one for one in known if re.findall(r"\d", one) == digits])
 
 
 def unknown_to_workload(root: Path, measure: Measure) -> Iterator[str]:

@@ -18,6 +18,9 @@ MOST_SPANS = 400
 Span = tuple[str, float, float]
 """A phase's name, begin and end, in the machine's monotonic seconds."""
 
+_UNREADABLE = (ValueError, KeyError, TypeError, OverflowError)
+"""What an event that is not of the form of its kind raises."""
+
 
 @dataclass(frozen=True, slots=True)
 class Progress:
@@ -69,10 +72,8 @@ def segments(path: Path) -> tuple[tuple[float, float], ...]:
     """Begin and end of each measured training segment, in the machine's monotonic seconds."""
     found = []
     for event in _events(path, b'"segment"'):
-        try:
+        with suppress(*_UNREADABLE):
             found.append((float(event["begin"]), float(event["end"])))
-        except (ValueError, KeyError, TypeError, OverflowError):
-            continue
     return tuple(found)
 
 
@@ -81,7 +82,7 @@ def spans(path: Path) -> tuple[Span, ...]:
     found: list[Span] = []
     stage: tuple[str, float] | None = None
     for event in _events(path, b'"phase"', b'"stage"'):
-        try:
+        with suppress(*_UNREADABLE):
             if event["event"] == "phase":
                 found.append((str(event["name"]), float(event["begin"]), float(event["end"])))
                 continue
@@ -89,8 +90,6 @@ def spans(path: Path) -> tuple[Span, ...]:
             if stage is not None and stage[0] in MARKED_STAGES:
                 found.append((*stage, at))
             stage = str(event["stage"]), at
-        except (ValueError, KeyError, TypeError, OverflowError):
-            continue
     return tuple(found[:MOST_SPANS])
 
 

@@ -73,11 +73,7 @@ def work_folder(root: Path, session: str, trial_id: str, attempt: int) -> Path:
 
 def ledger_path(root: Path, session: Session) -> Path:
     """results/ledger/<machine's id>/<session>.jsonl"""
-    return _ledgers_folder(root) / session.machine / f"{session.id}.jsonl"
-
-
-def _ledgers_folder(root: Path) -> Path:
-    return results_folder(root) / "ledger"
+    return results_folder(root) / "ledger" / session.machine / f"{session.id}.jsonl"
 
 
 _TAIL_BYTES = 2**16
@@ -328,7 +324,7 @@ def read_ledgers(root: Path) -> tuple[tuple[Ledger, ...], tuple[str, ...]]:
     """Every ledger that can be read, and a sentence for each file that cannot as a whole or in a line."""
     ledgers: list[Ledger] = []
     problems: list[str] = []
-    for path, where in _files(root, _ledgers_folder(root), "*/*.jsonl"):
+    for path, where in _files(root, results_folder(root), "ledger/*/*.jsonl"):
         try:
             ledgers.append(parse_ledger(_content(path, where, LEDGER_BYTES), where))
             problems += ledgers[-1].problems

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from decimal import Decimal
 from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import ConfigDict, Field, model_validator
@@ -271,16 +270,10 @@ def _claim(
     if "row" in fields:
         claim["source"] = f"{claim.get('source', '')}, row '{fields['row']}'"
     if isinstance(cell, str):
-        printed = Decimal(cell.replace(",", ""))
-        claim.setdefault("half_digit", float(_last_digit(printed) / 2))
-        cell = float(printed)
+        decimals = len(cell.partition(".")[2])
+        claim.setdefault("half_digit", float(f"5e-{decimals + 1}"))
+        cell = float(cell.replace(",", ""))
     return {**claim, "id": _named(name, {**claim, "row": fields.get("row", "")}), "value": cell}
-
-
-def _last_digit(printed: Decimal) -> Decimal:
-    exponent = printed.as_tuple().exponent
-    assert isinstance(exponent, int)
-    return Decimal(1).scaleb(exponent)
 
 
 def _with(table: Mapping[str, Any], path: list[str], value: Option) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from harness.record import PRECISIONS, Finding, LossScale, Measurement, ProgramRun, Steady, finding
 from harness.record.finding import Value
 from harness.summary.stalls import stall_findings
-from harness.summary.steady_state import DEFAULT_RULE
+from harness.summary.steady_state import LEAST_SECONDS, LEAST_STEPS, MEAN_ERROR
 
 INPUT_WAIT_LIMIT = 0.10
 """MLPerf Storage's floor: a device must be fed for 90 % of the time."""
@@ -217,12 +217,8 @@ def _short_window(measurement: Measurement, steady: Steady) -> Finding:
     values = series.values()[steady.first_step // series.steps_per_value :]
     seconds, steps = sum(values) / 1e6, len(values) * series.steps_per_value
     length: dict[str, Value] = {"level_seconds": seconds, "level_steps": steps}
-    if seconds < DEFAULT_RULE.least_seconds or steps < DEFAULT_RULE.least_steps or steady.slope_error is None:
-        least: dict[str, Value] = {
-            "least_seconds": DEFAULT_RULE.least_seconds,
-            "least_steps": DEFAULT_RULE.least_steps,
-        }
-        return finding("short-window", **length, **least)
-    if steady.mean_error is not None and steady.mean_error > DEFAULT_RULE.mean_error:
+    if seconds < LEAST_SECONDS or steps < LEAST_STEPS or steady.slope_error is None:
+        return finding("short-window", **length, least_seconds=LEAST_SECONDS, least_steps=LEAST_STEPS)
+    if steady.mean_error is not None and steady.mean_error > MEAN_ERROR:
         return finding("short-window", **length, mean_error=steady.mean_error)
     return finding("short-window", **length, drift=steady.slope or 0.0, drift_error=steady.slope_error)

@@ -33,45 +33,38 @@ BAND = 40
 MOST_EDGES = 256
 """Between more of them, trying parts of segments takes as long as the search."""
 
-
-@dataclass(frozen=True, slots=True)
-class SteadyStateRule:
-    """Thresholds; all levels and spreads are relative to the median step time."""
-
-    outlier_window: int = 200
-    outlier_reach: float = 3.0
-    """Outliers lie further from the rolling median than this times the rolling p90 − p10."""
-    penalty: float = 15.0
-    """Of one change point, times ln(n)."""
-    least_values: int = 10
-    """Of a segment."""
-    noise_floor: float = 0.001
-    """No segment counts as quieter than this, so that a silent device is not cut to pieces."""
-    tolerance: float = 0.01
-    """Levels closer than this, or than the last segment's variance where that is more, are equivalent."""
-    tolerance_at_most: float = 0.05
-    """No scatter, however wide, makes levels equivalent that are further apart."""
-    counted_steps: int = 20
-    """A faster start shorter than this is the host running ahead of its device, not a slowdown."""
-    lasting: float = 6.5
-    """Standard errors by which the two sides of a lasting change differ at least."""
-    slope_limit: float = 0.005
-    """A smaller change over the whole steady part is no slowdown."""
-    slope_errors: float = 4.0
-    """Standard errors that a slope must reach to be one."""
-    flat_limit: float = 0.01
-    """What a flat series does not drift by, its slope's error added `flat_errors` times."""
-    flat_errors: float = 2.0
-    trend_limit: float = 7.0
-    """F of line and parabola; above it, levels are not said to come back."""
-    mean_error: float = 0.015
-    """The largest standard error of a mean that is still proven."""
-    least_steps: int = 200
-    least_seconds: float = 60.0
-    """A last segment shorter than either proves nothing."""
-
-
-DEFAULT_RULE = SteadyStateRule()
+# All levels and spreads are relative to the median step time.
+OUTLIER_WINDOW = 200
+OUTLIER_REACH = 3.0
+"""Outliers lie further from the rolling median than this times the rolling p90 − p10."""
+PENALTY = 15.0
+"""Of one change point, times ln(n)."""
+LEAST_VALUES = 10
+"""Of a segment."""
+NOISE_FLOOR = 0.001
+"""No segment counts as quieter than this, so that a silent device is not cut to pieces."""
+TOLERANCE = 0.01
+"""Levels closer than this, or than the last segment's variance where that is more, are equivalent."""
+TOLERANCE_AT_MOST = 0.05
+"""No scatter, however wide, makes levels equivalent that are further apart."""
+COUNTED_STEPS = 20
+"""A faster start shorter than this is the host running ahead of its device, not a slowdown."""
+LASTING = 6.5
+"""Standard errors by which the two sides of a lasting change differ at least."""
+SLOPE_LIMIT = 0.005
+"""A smaller change over the whole steady part is no slowdown."""
+SLOPE_ERRORS = 4.0
+"""Standard errors that a slope must reach to be one."""
+FLAT_LIMIT = 0.01
+"""What a flat series does not drift by, its slope's error added FLAT_ERRORS times."""
+FLAT_ERRORS = 2.0
+TREND_LIMIT = 7.0
+"""F of line and parabola; above it, levels are not said to come back."""
+MEAN_ERROR = 0.015
+"""The largest standard error of a mean that is still proven."""
+LEAST_STEPS = 200
+LEAST_SECONDS = 60.0
+"""A last segment shorter than either proves nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,23 +85,22 @@ class _Window:
     values: Floats
     """Without outliers."""
     segments: list[_Segment]
-    rule: SteadyStateRule
 
     @property
     def reach(self) -> float:
         """Levels closer than this are one level: what the last segment's own scatter hides, within bounds."""
-        last, rule = self.segments[-1], self.rule
-        hidden = min(last.variance / last.mean**2, rule.tolerance_at_most)
-        return max(rule.tolerance, hidden) * last.mean
+        last = self.segments[-1]
+        hidden = min(last.variance / last.mean**2, TOLERANCE_AT_MOST)
+        return max(TOLERANCE, hidden) * last.mean
 
     def held(self, part: Floats, *, times: int = 1) -> bool:
         """Whether so many relative values are as long as a level must hold."""
         steps, seconds = part.size * self.steps_per_value, float(part.sum()) * self.median_seconds
-        return steps >= times * self.rule.least_steps and seconds >= times * self.rule.least_seconds
+        return steps >= times * LEAST_STEPS and seconds >= times * LEAST_SECONDS
 
 
 @lru_cache(maxsize=256)
-def steady_state(step_us: Series, rule: SteadyStateRule = DEFAULT_RULE) -> Steady:
+def steady_state(step_us: Series) -> Steady:
     """Classifies a trial's step times and says from which step on they are steady.
 
     flat: nothing was cut. recurrent: levels change and come back; all of them are kept. warm-up: a slower
@@ -119,13 +111,13 @@ def steady_state(step_us: Series, rule: SteadyStateRule = DEFAULT_RULE) -> Stead
     if not any(step_us.values()):
         return Steady(kind="unproven", first_step=0)
     steps_per_value = step_us.steps_per_value
-    relative, middle, outliers, _ = _set_apart(step_us, rule)
+    relative, middle, outliers, _ = _set_apart(step_us)
     inliers = ~outliers
     places = numpy.flatnonzero(inliers)
-    segments = _segments(relative[places], rule)
-    window = _Window(relative, middle / 1e6, steps_per_value, relative[places], segments, rule)
+    segments = _segments(relative[places])
+    window = _Window(relative, middle / 1e6, steps_per_value, relative[places], segments)
     chosen = _start_of_steady(window)
-    first = int(places[segments[chosen].start]) if chosen else _leading_outliers(relative, inliers, rule)
+    first = int(places[segments[chosen].start]) if chosen else _leading_outliers(relative, inliers)
     movement = slow_movement(relative[first:][inliers[first:]])
     return Steady(
         kind=_classify(window, chosen, first, movement),
@@ -137,14 +129,14 @@ def steady_state(step_us: Series, rule: SteadyStateRule = DEFAULT_RULE) -> Stead
     )
 
 
-def stalled_seconds(step_us: Series, rule: SteadyStateRule = DEFAULT_RULE) -> Floats:
+def stalled_seconds(step_us: Series) -> Floats:
     """Of each value how much longer it took than those around it, seconds; 0 where it is no slow outlier."""
-    relative, median_us, outliers, around = _set_apart(step_us, rule)
+    relative, median_us, outliers, around = _set_apart(step_us)
     return numpy.where(outliers, numpy.maximum(relative - around, 0.0), 0.0) * median_us / 1e6
 
 
 @lru_cache(maxsize=16)
-def _set_apart(step_us: Series, rule: SteadyStateRule) -> tuple[Floats, float, Flags, Floats]:
+def _set_apart(step_us: Series) -> tuple[Floats, float, Flags, Floats]:
     """Step times over their median, that median, which of them are outliers, and what lies around each.
 
     Over their mean where half of them are 0.
@@ -152,36 +144,36 @@ def _set_apart(step_us: Series, rule: SteadyStateRule) -> tuple[Floats, float, F
     raw = numpy.asarray(step_us.values(), dtype=numpy.float64)
     middle = float(numpy.median(raw) or raw.mean())
     relative = raw / middle
-    return relative, middle, *_outliers(relative, rule)
+    return relative, middle, *_outliers(relative)
 
 
-def _outliers(values: Floats, rule: SteadyStateRule) -> tuple[Flags, Floats]:
+def _outliers(values: Floats) -> tuple[Flags, Floats]:
     """Values outside the rolling median ± reach · (p90 − p10), and that median; edges see their mirror."""
-    size = min(rule.outlier_window, values.size)
+    size = min(OUTLIER_WINDOW, values.size)
     low, middle, high = (
         ndimage.percentile_filter(values, share, size=size, mode="reflect") for share in (10, 50, 90)
     )
-    reach = rule.outlier_reach * numpy.maximum(high - low, rule.noise_floor)
+    reach = OUTLIER_REACH * numpy.maximum(high - low, NOISE_FLOOR)
     return numpy.asarray(numpy.abs(values - middle) > reach), numpy.asarray(middle)
 
 
-def _leading_outliers(values: Floats, inliers: Flags, rule: SteadyStateRule) -> int:
+def _leading_outliers(values: Floats, inliers: Flags) -> int:
     """How many slow outliers open the series, where they move the mean: allocation, tuning, compilation."""
     slow = ~inliers & (values > 1.0)
     count = int(numpy.argmin(slow))
     excess = float((values[:count] - 1.0).sum()) / values.size
-    return count if excess > rule.noise_floor else 0
+    return count if excess > NOISE_FLOOR else 0
 
 
-def _segments(values: Floats, rule: SteadyStateRule) -> list[_Segment]:
-    edges = [0, *_change_points(values, rule), values.size]
+def _segments(values: Floats) -> list[_Segment]:
+    edges = [0, *_change_points(values), values.size]
     return [
         _Segment(start, stop, float(values[start:stop].mean()), float(values[start:stop].var()))
         for start, stop in pairwise(edges)
     ]
 
 
-def _change_points(values: Floats, rule: SteadyStateRule) -> list[int]:
+def _change_points(values: Floats) -> list[int]:
     """The cuts that minimise Σ n·ln(variance) + penalty·ln(n) a cut, segments being normal.
 
     What PELT finds without its pruning, which saves nothing on so few places.
@@ -190,17 +182,17 @@ def _change_points(values: Floats, rule: SteadyStateRule) -> list[int]:
     grid = numpy.append(numpy.arange(0, values.size, spacing), values.size)
     centred = values - values.mean()
     sums, squares = (numpy.append(0.0, numpy.cumsum(centred**power))[grid] for power in (1, 2))
-    penalty = float(rule.penalty * numpy.log(max(values.size, 2)))
-    if _nothing_changes(grid, sums, squares, penalty, rule):
+    penalty = float(PENALTY * numpy.log(max(values.size, 2)))
+    if _nothing_changes(grid, sums, squares, penalty):
         return []
     best = numpy.full(grid.size, numpy.inf)
     best[0] = -penalty
     before = numpy.zeros(grid.size, dtype=numpy.int64)
     # No segment begins and ends within so many places, so these are found at one stroke.
-    stride = -(-rule.least_values // spacing)
+    stride = -(-LEAST_VALUES // spacing)
     for band in range(1, grid.size, BAND):
         stops = numpy.arange(band, min(band + BAND, grid.size))
-        costs = _costs(grid.astype(numpy.float64), sums, squares, stops, rule)
+        costs = _costs(grid.astype(numpy.float64), sums, squares, stops)
         for first in range(0, stops.size, stride):
             rows = stops[first : first + stride]
             totals = costs[first : first + stride, : rows[0]] + best[: rows[0]]
@@ -214,17 +206,15 @@ def _change_points(values: Floats, rule: SteadyStateRule) -> list[int]:
     return cuts[::-1]
 
 
-def _nothing_changes(
-    grid: NDArray[numpy.int64], sums: Floats, squares: Floats, penalty: float, rule: SteadyStateRule
-) -> bool:
+def _nothing_changes(grid: NDArray[numpy.int64], sums: Floats, squares: Floats, penalty: float) -> bool:
     """Whether it is certain that no cuts pay, which is found without the cost of every segment.
 
     A segment saves n·ln(variance of all ÷ its own). Cuts make a first, a last and inner segments: none pay
     where the first and the last together save less than one penalty, and so does each inner one. Inner ones
     are tried by parts of them, since no segment scatters less about its mean than a part of it.
     """
-    variance, floor = float(squares[-1] / grid[-1]), rule.noise_floor**2
-    cuts = numpy.flatnonzero((grid >= rule.least_values) & (grid <= grid[-1] - rule.least_values))
+    variance, floor = float(squares[-1] / grid[-1]), NOISE_FLOOR**2
+    cuts = numpy.flatnonzero((grid >= LEAST_VALUES) & (grid <= grid[-1] - LEAST_VALUES))
     if variance <= floor or not cuts.size:
         return True
     ends = (
@@ -237,7 +227,7 @@ def _nothing_changes(
     ]
     if saved[0].max() + saved[1].max() >= penalty:
         return False
-    stride = max(1, rule.least_values // 2 // int(grid[1]))
+    stride = max(1, LEAST_VALUES // 2 // int(grid[1]))
     edges = numpy.append(numpy.arange(0, grid.size - 1, stride), grid.size - 1)
     if edges.size > MOST_EDGES:
         return False
@@ -251,21 +241,19 @@ def _nothing_changes(
     return not (parts & (least > floor) & (scatter <= longest * least)).any()
 
 
-def _costs(
-    grid: Floats, sums: Floats, squares: Floats, stops: NDArray[numpy.int64], rule: SteadyStateRule
-) -> Floats:
+def _costs(grid: Floats, sums: Floats, squares: Floats, stops: NDArray[numpy.int64]) -> Floats:
     """n·ln(variance) of each segment that ends at one of the places, infinite where it is too short.
 
     A row for each of `stops`, a column for each place before the last of them where a segment may begin.
     """
     starts = slice(0, stops[-1])
     length = grid[stops, numpy.newaxis] - grid[starts]
-    short = length < rule.least_values
+    short = length < LEAST_VALUES
     length[short] = 1.0
     costs = sums[stops, numpy.newaxis] - sums[starts]
     costs *= costs / length
     costs = (squares[stops, numpy.newaxis] - squares[starts] - costs) / length
-    numpy.log(numpy.maximum(costs, rule.noise_floor**2, out=costs), out=costs)
+    numpy.log(numpy.maximum(costs, NOISE_FLOOR**2, out=costs), out=costs)
     costs *= length
     costs[short] = numpy.inf
     return costs
@@ -306,17 +294,17 @@ def _lasting(window: _Window, start: int, change: int) -> bool:
         return True
     variance = (movement.mean_error * float(longer.mean())) ** 2 * longer.size
     error = float(variance * sum(1 / part.size for part in parts)) ** 0.5
-    return bool(difference > window.rule.lasting * error)
+    return bool(difference > LASTING * error)
 
 
 def _classify(window: _Window, chosen: int, first: int, movement: SlowMovement | None) -> Kind:
-    rule, segments = window.rule, window.segments
+    segments = window.segments
     kept = window.relative[first:]
     level = float(window.values[segments[chosen].start :].mean())
     earlier = [
         segment
         for segment in segments[:chosen]
-        if (segment.stop - segment.start) * window.steps_per_value >= rule.counted_steps
+        if (segment.stop - segment.start) * window.steps_per_value >= COUNTED_STEPS
     ]
     faster = [segment for segment in earlier if segment.mean < level - window.reach]
     if not window.held(kept):
@@ -326,13 +314,13 @@ def _classify(window: _Window, chosen: int, first: int, movement: SlowMovement |
     if movement is None:
         return "unproven"
     changed = any(abs(segment.mean - segments[-1].mean) > window.reach for segment in segments[chosen:])
-    drifts = abs(movement.change) > max(rule.slope_limit, rule.slope_errors * movement.change_error)
+    drifts = abs(movement.change) > max(SLOPE_LIMIT, SLOPE_ERRORS * movement.change_error)
     if faster or (drifts and movement.change > 0):
         return "slowdown"
     if drifts:
         return "unproven" if changed else "none"
-    if not changed and abs(movement.change) + rule.flat_errors * movement.change_error <= rule.flat_limit:
+    if not changed and abs(movement.change) + FLAT_ERRORS * movement.change_error <= FLAT_LIMIT:
         return "warm-up" if first else "flat"
-    if movement.trend <= rule.trend_limit and movement.mean_error <= rule.mean_error:
+    if movement.trend <= TREND_LIMIT and movement.mean_error <= MEAN_ERROR:
         return "recurrent"
     return "unproven"

@@ -7,7 +7,7 @@ import pytest
 from scipy.signal import lfilter
 
 from harness.record import Series
-from harness.summary.steady_state import DEFAULT_RULE, steady_state
+from harness.summary.steady_state import LEAST_SECONDS, LEAST_STEPS, TOLERANCE, steady_state
 from tests.helpers.workload_runner import module
 
 level = module("parts.timing.level")
@@ -60,8 +60,7 @@ def test_batches_that_come_six_together_hold_their_level_as_the_sums_of_six():
 
 
 def test_both_ask_for_the_same_seconds_steps_and_tolerance():
-    asked = (DEFAULT_RULE.least_seconds, DEFAULT_RULE.least_steps, DEFAULT_RULE.tolerance)
-    assert asked == (level.HELD_SECONDS, level.HELD_STEPS, level.TOLERANCE)
+    assert (LEAST_SECONDS, LEAST_STEPS, TOLERANCE) == (level.HELD_SECONDS, level.HELD_STEPS, level.TOLERANCE)
 
 
 def window(us: np.ndarray) -> np.ndarray:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from harness.doctor.surroundings import Finding, Surroundings
+from harness.doctor.surroundings import Finding, Surroundings, ok, problem, warn
 from harness.engine.access import KEEPS_GROUPS, PODMAN_GIVES_GPUS, PODMAN_TAKES_ANNOTATIONS
 from harness.engine.base import EngineFacts
 from harness.engines import ENGINES
@@ -38,17 +38,15 @@ def cards(around: Surroundings) -> Iterator[Finding]:
     cpu = around.machine.cpu
     if around.selection.kind == "cpu":
         note = f" ({around.selection.note})" if around.selection.note else ""
-        yield Finding("ok", f"device: the processor, {cpu.model or 'unknown'}, {cpu.usable:g} CPUs{note}"
-                      if cpu.usable else f"device: the processor{note}")  # fmt: skip
+        given = f", {cpu.model or 'unknown'}, {cpu.usable:g} CPUs" if cpu.usable else ""
+        yield ok(f"device: the processor{given}{note}")
     for card in around.selection.gpus:
-        yield Finding("ok", f"device {card.index}: {_card(card)}")
+        yield ok(f"device {card.index}: {_card(card)}")
         yield from _card_state(card)
     for unused in around.selection.others:
-        yield Finding("ok", f"not taken: {unused}", "name it with --device to take it")
+        yield ok(f"not taken: {unused}", "name it with --device to take it")
     if around.image_problem:
-        yield Finding(
-            "problem", around.image_problem, "take --device cpu, or add an image to docker/images.toml"
-        )
+        yield problem(around.image_problem, "take --device cpu, or add an image to docker/images.toml")
 
 
 def _card(card: Gpu) -> str:
@@ -62,8 +60,7 @@ def _card_state(card: Gpu) -> Iterator[Finding]:
     place = f"device {card.index}"
     limit, default = card.power_limit_watts, card.power_limit_default_watts
     if limit is not None and default is not None and abs(limit - default) > 1:
-        yield Finding(
-            "warn",
+        yield warn(
             f"{place} is limited to {limit:.0f} W of {default:.0f} W: its trials will be invalid",
             f"nvidia-smi -i {card.index} -pl {default:.0f}"
             if card.vendor == "NVIDIA"
@@ -71,29 +68,24 @@ def _card_state(card: Gpu) -> Iterator[Finding]:
         )
     if card.clocks_locked:
         release = "nvidia-smi -rgc and -rac" if card.vendor == "NVIDIA" else "rocm-smi --setperflevel auto"
-        yield Finding("warn", f"a setting holds the clocks of {place}", f"{release} releases them")
+        yield warn(f"a setting holds the clocks of {place}", f"{release} releases them")
     if card.mig == "on":
-        yield Finding(
-            "problem",
+        yield problem(
             f"{place} is in MIG mode and has no slice, so CUDA sees nothing of it",
             f"sudo nvidia-smi mig -i {card.index} -cgi 0 -C makes one, nvidia-smi -mig 0 leaves the mode",
         )
     elif card.slice:
-        yield Finding(
-            "warn",
+        yield warn(
             f"{place} is a slice ({card.mig}): it shares clocks, power and heat with the others",
             "a slice is a card of its own in the report, without energy",
         )
     if card.pcie_width and card.pcie_width_max and card.pcie_width < card.pcie_width_max:
-        yield Finding(
-            "warn",
+        yield warn(
             f"{place} is connected by {card.pcie_width} of {card.pcie_width_max} PCI Express lanes",
             "move it to a full slot; figures in `host` mode suffer",
         )
     if card.persistence is False:
-        yield Finding(
-            "warn", f"persistence mode of {place} is off", "nvidia-smi -pm 1, or nvidia-persistenced"
-        )
+        yield warn(f"persistence mode of {place} is off", "nvidia-smi -pm 1, or nvidia-persistenced")
 
 
 def access(around: Surroundings) -> Iterator[Finding]:
@@ -107,13 +99,12 @@ def access(around: Surroundings) -> Iterator[Finding]:
 def _cuda_access(engine: EngineFacts, refusal: str | None) -> Finding:
     if refusal is None:
         way = "CDI" if engine.wants_cdi else "the NVIDIA runtime"
-        return Finding("ok", f"containers reach NVIDIA's cards through {way}")
+        return ok(f"containers reach NVIDIA's cards through {way}")
     if engine.name == "podman" and not engine.cdi:
         needed = ".".join(map(str, PODMAN_GIVES_GPUS[:2]))
-        return Finding("problem", refusal, f"use Podman {needed} or newer with CDI, Docker, or --engine venv")
+        return problem(refusal, f"use Podman {needed} or newer with CDI, Docker, or --engine venv")
     configure = " and nvidia-ctk runtime configure --runtime=docker" if engine.name == "docker" else ""
-    return Finding(
-        "problem",
+    return problem(
         f"no container of {ENGINES[engine.name].title} gets to NVIDIA's cards: {refusal}",
         "install nvidia-container-toolkit, then nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml"
         + configure,
@@ -123,20 +114,16 @@ def _cuda_access(engine: EngineFacts, refusal: str | None) -> Finding:
 def _rocm_access(around: Surroundings) -> Iterator[Finding]:
     nodes = around.access.nodes
     if not any(node.path == "/dev/kfd" for node in nodes):
-        yield Finding("problem", "there is no /dev/kfd", "load the amdgpu driver with compute support")
+        yield problem("there is no /dev/kfd", "load the amdgpu driver with compute support")
         return
     if around.access.refusal is not None:
-        yield Finding("problem", around.access.refusal, _ways_to_kfd(around))
+        yield problem(around.access.refusal, _ways_to_kfd(around))
         return
     groups = ", ".join(f"{node.path} of group {node.group}" for node in nodes)
-    yield Finding("ok", f"containers reach AMD's cards through {groups}")
+    yield ok(f"containers reach AMD's cards through {groups}")
     shut = [node.path for node in nodes if not node.may_open]
     if shut and around.engine is None:
-        yield Finding(
-            "problem",
-            f"this user may not open {', '.join(shut)}",
-            _ways_to_kfd(around),
-        )
+        yield problem(f"this user may not open {', '.join(shut)}", _ways_to_kfd(around))
 
 
 def _ways_to_kfd(around: Surroundings) -> str:
@@ -160,47 +147,40 @@ def precisions(around: Surroundings) -> Iterator[Finding]:
     emulated = [name for name in ("bf16", "fp16") if name not in native]
     says = [f"computes in {' and '.join(native)}"] if native else []
     says += [f"only emulates {' and '.join(emulated)}, which plans leave out"] if emulated else []
-    yield Finding("ok", f"the CPU {' and '.join(says)}")
+    yield ok(f"the CPU {' and '.join(says)}")
 
 
 def settings(machine: Machine, load: Load) -> Iterator[Finding]:
     """What else disturbs a measurement here."""
     if machine.architecture.lower() in _ARM:
-        yield Finding(
-            "warn",
+        yield warn(
             f"the processor is {machine.architecture}, and the images are for x86-64: trials run in a "
             "virtual environment, whose lock may hold no wheel for it",
             "take an interpreter with a framework of its own by --python, as on a GH200",
         )
     if machine.virtual == "wsl":
-        yield Finding(
-            "warn",
+        yield warn(
             "this is WSL2: the driver is that of Windows, which hides other processes and some counters",
             "records will say what was not told; for figures to compare, start Linux itself",
         )
     elif machine.virtual not in (None, "none"):
-        yield Finding(
-            "warn", f"this is a virtual machine ({machine.virtual})", "neighbours may slow it unseen"
-        )
+        yield warn(f"this is a virtual machine ({machine.virtual})", "neighbours may slow it unseen")
     if machine.cpu.governor and machine.cpu.governor != "performance":
-        yield Finding(
-            "warn",
+        yield warn(
             f"the processor's governor is '{machine.cpu.governor}'",
             "sudo cpupower frequency-set -g performance, while measuring",
         )
     usable = machine.cpu.usable
     if load.load_average_1min is not None and usable and load.load_average_1min > usable / 2:
-        yield Finding(
-            "warn",
+        yield warn(
             f"the load average is {load.load_average_1min:.1f} on {usable:g} CPUs",
             "let the other work end first",
         )
     held = load.other_gpu_memory_bytes or 0
     if held > FOREIGN_BYTES:
-        yield Finding(
-            "warn",
+        yield warn(
             f"{load.other_gpu_processes} other processes hold {size(held)} on the cards",
             "end them: a trial on the same card is invalid",
         )
     if load.unknown_because:
-        yield Finding("warn", load.unknown_because, "records will say so")
+        yield warn(load.unknown_because, "records will say so")

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from harness.data import chest_xray
 from harness.doctor import devices
-from harness.doctor.surroundings import TRUST, Disk, Estimate, Finding, Surroundings
+from harness.doctor.surroundings import TRUST, Disk, Estimate, Finding, Surroundings, ok, problem, warn
 from harness.engines import ENGINES
 from harness.units import GIB, counted, duration, size
 
@@ -46,19 +46,15 @@ def _engine(around: Surroundings) -> Iterator[Finding]:
     engine = around.engine
     if engine is None:
         why = f" ({'; '.join(around.refused)})" if around.refused else ""
-        yield Finding(
-            "warn",
+        yield warn(
             f"no container engine answers{why}: trials run in a virtual environment of the same lock",
             "install Docker Engine or Podman to pin the system's libraries too",
         )
         return
     kind = ", rootless" if engine.rootless else ""
-    yield Finding(
-        "ok", f"{ENGINES[engine.name].title} {engine.version or 'of unknown version'} answers{kind}"
-    )
+    yield ok(f"{ENGINES[engine.name].title} {engine.version or 'of unknown version'} answers{kind}")
     if not engine.buildkit:
-        yield Finding(
-            "problem",
+        yield problem(
             "no client here builds with BuildKit, which the images need",
             "install docker-buildx (Debian and Ubuntu: docker-buildx or docker.io's own client)",
         )
@@ -75,8 +71,7 @@ def _memory(around: Surroundings, estimate: Estimate | None) -> Iterator[Finding
         yield Finding("warn" if small else "ok", f"memory: {size(memory)}{shown}", remedy)
     shared, needed = machine.shared_memory_bytes, estimate.shared_memory_bytes if estimate else 0
     if around.engine is None and shared is not None and shared < needed:
-        yield Finding(
-            "warn",
+        yield warn(
             f"/dev/shm holds {size(shared)}, and the loader may need {size(needed)}",
             f"sudo mount -o remount,size={needed // 2**20 + 1}M /dev/shm",
         )
@@ -92,11 +87,11 @@ def _disks(around: Surroundings, estimate: Estimate | None) -> Iterator[Finding]
             continue
         shown = f"disk for {disk.what}: {size(disk.free_bytes)} free"
         if disk.free_bytes < needed:
-            yield Finding("problem", f"{shown}, and the plan needs up to {size(needed)}", "make room first")
+            yield problem(f"{shown}, and the plan needs up to {size(needed)}", "make room first")
         elif disk.free_bytes < needed + SPARE_BYTES:
-            yield Finding("warn", shown, f"the plan needs up to {size(needed)} and should leave some")
+            yield warn(shown, f"the plan needs up to {size(needed)} and should leave some")
         else:
-            yield Finding("ok", shown)
+            yield ok(shown)
 
 
 def _data(around: Surroundings, estimate: Estimate | None) -> Iterator[Finding]:
@@ -104,18 +99,16 @@ def _data(around: Surroundings, estimate: Estimate | None) -> Iterator[Finding]:
     missing = [need for need in around.data if not need.at_hand]
     for need in around.data:
         if need.problem:
-            yield Finding(
-                "problem", need.problem, "remove or correct the file; GPUDYNO_DATA names the folder"
-            )
+            yield problem(need.problem, "remove or correct the file; GPUDYNO_DATA names the folder")
         elif need.at_hand:
-            yield Finding("ok", f"data: {need.name} is at hand")
+            yield ok(f"data: {need.name} is at hand")
         else:
             fetched = f" ({size(need.download_bytes)})" if need.download_bytes else ""
             how = chest_xray.HOW if need.name == chest_xray.NAME else f"`{build}` fetches it"
-            yield Finding("warn", f"data: {need.name}{fetched} is not at hand", how)
+            yield warn(f"data: {need.name}{fetched} is not at hand", how)
     reached = sum(around.answered.values())
     if reached:
-        yield Finding("ok", f"network: {reached} of {len(around.answered)} data hosts answer")
+        yield ok(f"network: {reached} of {len(around.answered)} data hosts answer")
     elif around.answered and missing:
         fake = all(need.may_be_generated for need in missing)
         kinds = {
@@ -132,7 +125,7 @@ def _data(around: Surroundings, estimate: Estimate | None) -> Iterator[Finding]:
 
 def _plan(around: Surroundings, estimate: Estimate | None) -> Iterator[Finding]:
     if around.untrusted:
-        yield Finding("warn", around.untrusted, TRUST)
+        yield warn(around.untrusted, TRUST)
     if around.plan_problem is not None:
         yield around.plan_problem
     if estimate is None:
@@ -142,13 +135,11 @@ def _plan(around: Surroundings, estimate: Estimate | None) -> Iterator[Finding]:
         image += f" (about {size(estimate.build_bytes)})"
     fetch = sum(need.download_bytes for need in around.data if not need.at_hand)
     fetched = f", {size(fetch)} to fetch" if fetch else ""
-    yield Finding(
-        "ok",
+    yield ok(
         f"plan '{estimate.plan}': {image}{fetched}, {counted(estimate.trials, 'trial')}, {_time(estimate)}",
     )
     if estimate.left_out:
-        yield Finding(
-            "warn",
+        yield warn(
             f"left out: {counted(estimate.left_out, 'trial')}",
             f"`invoke plan --plan {estimate.plan}` lists them with the reasons",
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from harness.doctor.surroundings import Finding
+from harness.doctor.surroundings import Finding, ok, problem, warn
 from harness.record import Record
 from harness.units import duration
 
@@ -40,16 +40,14 @@ def judge(tried: Tried) -> tuple[Finding, ...]:
 def _write_back(tried: Tried) -> Iterator[Finding]:
     waited = duration(tried.waited_seconds)
     if tried.began:
-        yield Finding("ok", f"write-back: what {tried.where} wrote is here")
+        yield ok(f"write-back: what {tried.where} wrote is here")
     elif tried.held_up:
-        yield Finding(
-            "problem",
+        yield problem(
             f"write-back: {tried.where} had not begun after {waited}: {tried.held_up}",
             "try it again when the partition is less full, or name another in the site's profile",
         )
     else:
-        yield Finding(
-            "problem",
+        yield problem(
             f"write-back: {tried.where} ended and left nothing here{_words(tried)}",
             "put the clone on a file system that the nodes see under the same path and may write to",
         )
@@ -57,27 +55,25 @@ def _write_back(tried: Tried) -> Iterator[Finding]:
 
 def _mounts(tried: Tried) -> Iterator[Finding]:
     if tried.record is None:
-        yield Finding("warn", "mounts: not reached", FIRST)
+        yield warn("mounts: not reached", FIRST)
     elif tried.absent:
-        yield Finding(
-            "problem",
+        yield problem(
             f"mounts: the node lacks {', '.join(map(repr, tried.absent))}",
             "correct `mounts` of the site's profile or the setting `data`, or have it mounted there",
         )
     elif tried.folders:
-        yield Finding("ok", f"mounts: the node has {', '.join(map(repr, tried.folders))}")
+        yield ok(f"mounts: the node has {', '.join(map(repr, tried.folders))}")
     else:
-        yield Finding("ok", "mounts: none are asked for; the clone itself is on the node")
+        yield ok("mounts: none are asked for; the clone itself is on the node")
 
 
 def _device(tried: Tried) -> Iterator[Finding]:
     record = tried.record
     if record is None:
-        yield Finding("warn", "device: not reached", FIRST)
+        yield warn("device: not reached", FIRST)
         return
     if record.failure is not None and record.failure.reason == "no-device":
-        yield Finding(
-            "problem",
+        yield problem(
             f"device: {record.failure.message}",
             "look at `device`, `gpus_per_node`, `gpu_option` and `gpu_type` of the site's profile",
         )
@@ -89,35 +85,32 @@ def _device(tried: Tried) -> Iterator[Finding]:
         cards = [gpu.name for gpu in record.machine.gpus if gpu.index in record.cards_given]
         given = ", ".join(cards)
     seen = f"; the framework sees {record.measurement.device.name}" if record.measurement else ""
-    yield Finding("ok", f"device: the job was given {given}{seen}")
+    yield ok(f"device: the job was given {given}{seen}")
 
 
 def _start(tried: Tried) -> Iterator[Finding]:
     record, waited = tried.record, duration(tried.waited_seconds)
     reason = record.failure.reason if record is not None and record.failure is not None else ""
     if not tried.began or (record is not None and (tried.absent or reason == "no-device")):
-        yield Finding("warn", "offline start: not reached", FIRST)
+        yield warn("offline start: not reached", FIRST)
     elif record is None and tried.held_up:
-        yield Finding(
-            "problem",
+        yield problem(
             f"offline start: {tried.where} had not ended after {waited}{_words(tried)}",
             "look whether its environment, or gpudyno itself, lies on a slow file system",
         )
     elif record is None:
-        yield Finding(
-            "problem",
+        yield problem(
             f"offline start: {tried.where} could not look at its node{_words(tried)}",
             "name in `python` of the site's profile an interpreter with gpudyno that the nodes have",
         )
     elif record.failure is not None:
-        yield Finding(
-            "problem",
+        yield problem(
             f"offline start: {record.failure.reason} at {record.failure.stage}: {record.failure.message}",
             "`invoke build` where the nodes see it, or correct `runtime`, `image` and `modules`",
         )
     else:
         took = duration(record.wall_seconds)
-        yield Finding("ok", f"offline start: its environment took a step in {took}, with nothing fetched")
+        yield ok(f"offline start: its environment took a step in {took}, with nothing fetched")
 
 
 def _words(tried: Tried) -> str:

@@ -9,6 +9,7 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from threading import Thread
 from typing import Literal
@@ -102,6 +103,11 @@ class Finding:
     level: Level
     what: str
     remedy: str = ""
+
+
+ok = partial(Finding, "ok")
+warn = partial(Finding, "warn")
+problem = partial(Finding, "problem")
 
 
 @dataclass(frozen=True, slots=True)

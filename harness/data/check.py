@@ -25,9 +25,7 @@ Stamps = dict[str, Any]
 class Presence:
     """What a folder has of a data set. `file` and `why` name the first member that is not as it should be."""
 
-    name: str
     state: Literal["complete", "missing", "corrupt"]
-    folder: Path
     file: str | None = None
     why: str | None = None
 
@@ -48,9 +46,9 @@ def check(dataset: Dataset, folder: Path) -> Presence:
     """What `folder` has of it: complete (every hash agrees), missing (nothing of it), or corrupt."""
     absent = [member.path for member in dataset.members if not (folder / member.path).is_file()]
     if len(absent) == len(dataset.members):
-        return Presence(dataset.name, "missing", folder)
+        return Presence("missing")
     if absent:
-        return Presence(dataset.name, "corrupt", folder, absent[0], "it is not there, though others are")
+        return Presence("corrupt", absent[0], "it is not there, though others are")
     file = cache_folder() / "data-stamps.json"
     stamps = read_stamps(file)
     before = dict(stamps)
@@ -60,8 +58,8 @@ def check(dataset: Dataset, folder: Path) -> Presence:
         with contextlib.suppress(OSError), whole(file) as part:
             part.write_text(json.dumps(stamps), encoding="utf-8")
     if wrong:
-        return Presence(dataset.name, "corrupt", folder, *wrong)
-    return Presence(dataset.name, "complete", folder)
+        return Presence("corrupt", *wrong)
+    return Presence("complete")
 
 
 def first_fault(

@@ -132,14 +132,14 @@ def present(folder: Path) -> Presence:
     """What a data folder has of it made ready."""
     ours = folder / NAME
     if not (ours / SUMS).is_file():
-        return Presence(NAME, "missing", folder)
+        return Presence("missing")
     sums = dict(_sums(ours))
     for file in (TABLE_FILE, IMAGES):
         if file not in sums or not (ours / file).is_file():
-            return Presence(NAME, "corrupt", folder, f"{NAME}/{file}", "it is not there")
+            return Presence("corrupt", f"{NAME}/{file}", "it is not there")
     if sha256_of(ours / TABLE_FILE) != sums[TABLE_FILE]:
-        return Presence(NAME, "corrupt", folder, f"{NAME}/{TABLE_FILE}", "it is not the one of its sums")
-    return Presence(NAME, "complete", folder)
+        return Presence("corrupt", f"{NAME}/{TABLE_FILE}", "it is not the one of its sums")
+    return Presence("complete")
 
 
 def files(folder: Path) -> tuple[str, ...]:

@@ -231,10 +231,7 @@ class KernelCards:
     source = "sysfs"
 
     def __init__(self, marks: list[str], root: str) -> None:
-        self.missing: dict[str, str] = {
-            "energy": "amdsmi does not answer",
-            "limited": "amdsmi does not answer",
-        }
+        self.missing = dict.fromkeys(("energy", "limited"), "amdsmi does not answer")
         self.described: list[dict[str, Any]] = []
         self.files = Files(Path(root))
         self.devices: list[Device] = []

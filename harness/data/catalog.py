@@ -2,6 +2,11 @@
 
 Hashes of the archives are those that torchvision, Keras and Hugging Face publish; hashes of the members were
 computed from files with those archives' hashes. A size that no source gives is null.
+
+Their terms: CIFAR states no licence; cite Krizhevsky, Learning Multiple Layers of Features from Tiny Images,
+2009. MNIST is usually quoted as CC BY-SA 3.0; LeCun and Cortes hold the copyright. WikiText-2 is CC BY-SA,
+from Wikipedia. Shakespeare is in the public domain; char-rnn, which has the text, is MIT. torchvision is
+BSD-3-Clause; ImageNet, on which its weights were trained, is for research only.
 """
 
 from __future__ import annotations
@@ -43,7 +48,6 @@ class Dataset:
     """A data set: its downloads together give all its members."""
 
     name: str
-    terms: str
     members: tuple[Member, ...]
     downloads: tuple[Download, ...]
 
@@ -74,10 +78,6 @@ def _members(folder: str, *rows: tuple[str, int, str]) -> tuple[Member, ...]:
 def _tarball(name: str, size: int, sha256: str, members: tuple[Member, ...], *urls: str) -> Download:
     return Download(name, "tar", size, sha256, urls, {member.path: member.path for member in members})
 
-
-_CIFAR_TERMS = (
-    "no licence stated; cite Krizhevsky, Learning Multiple Layers of Features from Tiny Images, 2009"
-)
 
 _CIFAR_100 = _members(
     "cifar-100-python",
@@ -157,7 +157,6 @@ def _weights(model: str, size: int | None, sha256: str) -> Dataset:
     member = Member(f"weights/{name}", size, sha256)
     return Dataset(
         name=f"weights-{model}",
-        terms="torchvision is BSD-3-Clause; ImageNet, on which they were trained, is for research only",
         members=(member,),
         downloads=(_plain_file(name, member, f"https://download.pytorch.org/models/{name}"),),
     )
@@ -166,7 +165,6 @@ def _weights(model: str, size: int | None, sha256: str) -> Dataset:
 _ALL = (
     Dataset(
         name="cifar-100",
-        terms=_CIFAR_TERMS,
         members=_CIFAR_100,
         downloads=(
             _tarball(
@@ -181,7 +179,6 @@ _ALL = (
     ),
     Dataset(
         name="cifar-10",
-        terms=_CIFAR_TERMS,
         members=_CIFAR_10,
         downloads=(
             _tarball(
@@ -198,13 +195,11 @@ _ALL = (
     ),
     Dataset(
         name="mnist",
-        terms="usually quoted as CC BY-SA 3.0; LeCun and Cortes hold the copyright",
         members=_MNIST,
         downloads=tuple(_mnist_file(member) for member in _MNIST),
     ),
     Dataset(
         name="wikitext-2",
-        terms="CC BY-SA; text from Wikipedia, attribution needed",
         members=_WIKITEXT_2,
         downloads=tuple(
             _plain_file(f"wikitext-2-{part}.txt", member, f"{_WIKITEXT_2_RAW}{part}.txt")
@@ -213,7 +208,6 @@ _ALL = (
     ),
     Dataset(
         name="tiny-shakespeare",
-        terms="Shakespeare's works are in the public domain; char-rnn, which has the text, is MIT",
         members=(_TINY_SHAKESPEARE,),
         downloads=(
             _plain_file(

@@ -86,7 +86,7 @@ TARBALL = tarball()
 
 def toy(*urls, body=TARBALL, members=MEMBERS):
     item = Download("toy.tar.gz", "tar", len(body), sha256(body), urls, {path: path for path in CONTENT})
-    return Dataset("toy", "none", members, (item,))
+    return Dataset("toy", members, (item,))
 
 
 def fetch(dataset, folder, *, seconds=None, progress=data_download.silent):

@@ -24,11 +24,13 @@ _NODES = "/sys/devices/system/node"
 def cpu(files: Files, affinity: int | None) -> dict[str, Any]:
     """The fields of record.Cpu. `affinity` is how many CPUs this process may be scheduled on."""
     blocks = _blocks(files)
+    first = blocks[0] if blocks else {}
+    flags = set((first.get("flags") or first.get("Features") or "").split())
     threads = len(blocks) or os.cpu_count()
     sockets, cores = _topology(files, blocks)
     kernel_khz = files.number(f"{_CPU}/cpu0/cpufreq/cpuinfo_max_freq")
     return {
-        "model": _model(blocks),
+        "model": " ".join(first.get("model name", "").split()) or None,
         "sockets": sockets,
         "cores": cores,
         "threads": threads,
@@ -37,8 +39,8 @@ def cpu(files: Files, affinity: int | None) -> dict[str, Any]:
         "governor": _governor(files),
         "turbo": _turbo(files),
         "smt": _smt(files, cores, threads),
-        "features": _features(blocks),
-        "native_16_bit": native_16_bit(blocks),
+        "features": _features(flags),
+        "native_16_bit": _native_16_bit(flags),
     }
 
 
@@ -50,13 +52,6 @@ def _blocks(files: Files) -> list[dict[str, str]]:
         if "processor" in fields:
             blocks.append(fields)
     return blocks
-
-
-def _model(blocks: list[dict[str, str]]) -> str | None:
-    for key in ("model name", "cpu model", "uarch"):
-        if blocks and blocks[0].get(key):
-            return " ".join(blocks[0][key].split())
-    return None
 
 
 def _topology(files: Files, blocks: list[dict[str, str]]) -> tuple[int | None, int | None]:
@@ -101,20 +96,13 @@ def _smt(files: Files, cores: int | None, threads: int | None) -> bool | None:
     return threads > cores if cores and threads else None
 
 
-def _flags(blocks: list[dict[str, str]]) -> set[str]:
-    return set((blocks[0].get("flags") or blocks[0].get("Features") or "").split()) if blocks else set()
+def _features(flags: set[str]) -> list[str]:
+    also = {"neon"} if "asimd" in flags else set()
+    return [feature for feature in FEATURES if feature in flags | also]
 
 
-def _features(blocks: list[dict[str, str]]) -> list[str]:
-    flags = _flags(blocks)
-    if "asimd" in flags:
-        flags.add("neon")
-    return [feature for feature in FEATURES if feature in flags]
-
-
-def native_16_bit(blocks: list[dict[str, str]]) -> list[str] | None:
+def _native_16_bit(flags: set[str]) -> list[str] | None:
     """The 16-bit types that it computes in by itself; None where the system does not say."""
-    flags = _flags(blocks)
     if flags.isdisjoint(_KNOWN_BY_FLAGS):
         return None
     return [name for name, ways in NATIVE_16_BIT.items() if any(flags.issuperset(way) for way in ways)]

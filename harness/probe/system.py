@@ -120,11 +120,9 @@ def _size(files: Files, folder: str) -> int | None:
 
 
 def _distribution(files: Files) -> str | None:
-    for path in ("/etc/os-release", "/usr/lib/os-release"):
-        name = files.fields(path, "=").get("PRETTY_NAME", "").strip("\"'")
-        if name:
-            return name
-    return None
+    paths = ("/etc/os-release", "/usr/lib/os-release")
+    names = (files.fields(path, "=").get("PRETTY_NAME", "").strip("\"'") for path in paths)
+    return next(filter(None, names), None)
 
 
 def _libc() -> str | None:

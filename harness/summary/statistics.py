@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Literal
+from typing import Any
 
 import numpy
 from numpy.typing import NDArray
@@ -24,7 +24,6 @@ MOST_MEMORY_SHARE = 0.95
 """Of a device's memory: a batch that reserves more is not taken for one that fits."""
 
 Floats = NDArray[numpy.float64]
-Verdict = Literal["valid", "warn", "invalid", "unproven"]
 
 
 def summarise(measurement: Measurement) -> Summary:

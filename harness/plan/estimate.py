@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from harness.plan import processors
 from harness.plan.plan import Planned
 from harness.record import DEEP, Limit, Record, TrialRequest, TrialSpec
+from harness.record.vocabulary.workload import declared
 
 SETUP_SECONDS = {"cpu": 10.0, "cuda": 20.0, "rocm": 40.0}
 UNKNOWN_FULL_SECONDS = 3600.0
@@ -20,6 +20,35 @@ LENGTH_OPTIONS = ("epochs", "lead_in", "framework", "train_images")
 """Options of workloads that change how long a whole protocol is."""
 PUBLISHED_EPOCHS = 30
 """Of a protocol that nothing else is known of."""
+
+
+@dataclass(frozen=True, slots=True)
+class Length:
+    """What a whole protocol takes on two cores, validation included."""
+
+    epoch_seconds: float
+    epochs: int
+
+
+OF_MODELS = {
+    # By the processor time of a few steps at 224 pixels, halved for two cores.
+    ("cifar_fastai", "resnet18"): Length(2100.0, 30),
+    ("cifar_fastai", "resnet34"): Length(3450.0, 30),
+    ("cifar_fastai", "resnet50"): Length(6300.0, 30),
+    ("cifar_fastai", "resnet101"): Length(10000.0, 30),
+    # By the committed records of `desk` and `iris-quick`.
+    ("word_lm", "LSTM"): Length(750.0, 30),
+    ("cifar_resnet44", "resnet44"): Length(280.0, 40),
+}
+"""By workload and model, for the protocol's own size of batch and image."""
+
+OF_STEPS = {("tensorcore_mlp", "amp-fp16"): 130.0}
+"""By workload and precision: one core's seconds, which a second core does not shorten.
+
+Where a processor has no arithmetic in half precision, torch does it number by number.
+"""
+
+TRAIN_IMAGES = {"cifar_resnet44": 50_000}
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,9 +124,37 @@ def _without_time_out(item: Planned, speeds: Speeds) -> float:
     if limit.seconds is not None:
         train = min(train, limit.seconds_at_most or limit.seconds)
     elif limit.steps is not None:
-        known = processors.seconds_of_steps(asked) if asked.device == "cpu" else None
-        train = min(train, known or (FEW_STEPS_SECONDS if _is_short(limit) else CAPPED_SECONDS))
+        train = min(train, _seconds_of_steps(asked))
     return setup + train
+
+
+def _length(asked: TrialRequest) -> Length | None:
+    """What is known of a protocol on two cores; null where no step of it was timed.
+
+    Smaller or fewer images take as much less.
+    """
+    options = asked.variant.options
+    found = OF_MODELS.get((asked.workload, asked.variant.model))
+    if found is None:
+        return None
+    itself, images = declared(asked.workload), TRAIN_IMAGES.get(asked.workload)
+    pixels = itself.image_size if itself else None
+    share = 1.0
+    if pixels and asked.variant.image_size:
+        share *= (asked.variant.image_size / pixels) ** 2
+    if images:
+        share *= float(options.get("train_images", images)) / images
+    return replace(found, epoch_seconds=found.epoch_seconds * share)
+
+
+def _seconds_of_steps(asked: TrialRequest) -> float:
+    """What a trial takes that is limited to some steps; options make the work a smaller one."""
+    variant, steps = asked.variant, asked.variant.limit.steps
+    each = OF_STEPS.get((asked.workload, variant.precision)) if asked.device == "cpu" else None
+    if each and steps and not variant.options:
+        # One more is taken after the window, to count the memory.
+        return each * (steps + 1)
+    return FEW_STEPS_SECONDS if _is_short(variant.limit) else CAPPED_SECONDS
 
 
 def _whole_seconds(item: Planned, speeds: Speeds) -> float:
@@ -116,7 +173,7 @@ def _known_seconds(item: Planned, speeds: Speeds) -> float | None:
         return own
     if published is not None:
         return published * _share(asked)
-    known = processors.length(asked) if asked.device == "cpu" else None
+    known = _length(asked) if asked.device == "cpu" else None
     return known.epoch_seconds * _epochs(asked) if known is not None else None
 
 
@@ -127,7 +184,7 @@ def _epochs(asked: TrialRequest) -> float:
 
 
 def _published_epochs(asked: TrialRequest) -> int:
-    known = processors.length(asked)
+    known = _length(asked)
     return known.epochs if known else PUBLISHED_EPOCHS
 
 

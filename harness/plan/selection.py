@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from harness.plan.plan import Planned
-from harness.plan.processors import emulated
 from harness.record import Cpu, Gpu, LeftOut, Precision, Variant
 
 Estimate = Callable[[Planned], float]
@@ -143,6 +142,14 @@ def lacking(precision: Precision, kind: str, card: Gpu | None) -> str | None:
         if precision in rule["precisions"] and kind == rule["device"] and _holds(rule, architecture):
             return str(rule["because"]).format(card=card.name if card else "the card")
     return None
+
+
+def emulated(precision: Precision, cpu: Cpu) -> str | None:
+    """That a processor only emulates a precision; null where it does not, or where nothing is known of it."""
+    sixteen_bit = next((name for name in ("bf16", "fp16") if name in precision), None)
+    if sixteen_bit is None or cpu.native_16_bit is None or sixteen_bit in cpu.native_16_bit:
+        return None
+    return f"this CPU only emulates {sixteen_bit} (`--precision {precision}` runs it)"
 
 
 @cache

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from harness import units
-from harness.plan import estimate, plan, processors, selection
+from harness.plan import estimate, plan, selection
 from harness.plan.plan import PlanContext, Planned
 from harness.record import Cpu, Gpu
 from tests.helpers import ROOT
@@ -203,7 +203,7 @@ def test_a_first_look_takes_six_minutes_at_most_on_a_gpu():
     ],
 )
 def test_a_cpu_emulates_the_16_bit_types_that_it_does_not_compute_in(precision, native, left):
-    assert (processors.emulated(precision, Cpu(native_16_bit=native)) is not None) is left
+    assert (selection.emulated(precision, Cpu(native_16_bit=native)) is not None) is left
 
 
 def test_what_a_cpu_emulates_is_planned_where_it_is_asked_for_by_name():

@@ -214,11 +214,9 @@ def _is_system(path: str) -> bool:
 
 
 def _names(text: str, names: Names) -> bool:
-    for known in (names.hosts, names.users):
-        identifying = tuple(sorted(name for name in known if len(name) > 2 and name.lower() not in NOBODY))
-        if identifying and _words(identifying).search(text):
-            return True
-    return False
+    known = {*names.hosts, *names.users}
+    identifying = tuple(sorted(name for name in known if len(name) > 2 and name.lower() not in NOBODY))
+    return bool(identifying and _words(identifying).search(text))
 
 
 @cache

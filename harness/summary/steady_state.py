@@ -14,11 +14,11 @@ from itertools import pairwise
 from typing import Literal
 
 import numpy
+from numpy.polynomial import legendre
 from numpy.typing import NDArray
 from scipy import ndimage
 
 from harness.record import Series, Steady
-from harness.summary.slow_movement import SlowMovement, slow_movement
 
 Floats = NDArray[numpy.float64]
 Flags = NDArray[numpy.bool_]
@@ -32,6 +32,10 @@ BAND = 40
 
 MOST_EDGES = 256
 """Between more of them, trying parts of segments takes as long as the search."""
+
+BLOCKS, LEAST_BLOCKS, BLOCK_VALUES = 40, 12, 4
+"""Of a slow movement: how many blocks at most and at least, and the fewest values of one."""
+CORRELATION_AT_MOST = 0.9
 
 # All levels and spreads are relative to the median step time.
 OUTLIER_WINDOW = 200
@@ -65,6 +69,20 @@ MEAN_ERROR = 0.015
 LEAST_STEPS = 200
 LEAST_SECONDS = 60.0
 """A last segment shorter than either proves nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class SlowMovement:
+    """How far step times drift, and how well their mean is known; all relative to the mean."""
+
+    change: float
+    """Of a line, from the first value to the last."""
+    change_error: float
+    """Its standard error."""
+    mean_error: float
+    """The standard error of the mean of all values."""
+    trend: float
+    """F of line and parabola against the rest: about 1 where nothing drifts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,6 +275,35 @@ def _costs(grid: Floats, sums: Floats, squares: Floats, stops: NDArray[numpy.int
     costs *= length
     costs[short] = numpy.inf
     return costs
+
+
+def slow_movement(values: Floats) -> SlowMovement | None:
+    """A least-squares parabola with residuals of first-order autocorrelation; null where values are too few.
+
+    A parabola through block means holds the drift. What it leaves moves up and down; the correlation of
+    neighbouring blocks says how many count as independent, and so how large every error is. It is corrected
+    for its bias in short series (Kendall, 1954), never taken as negative, and at most CORRELATION_AT_MOST. It
+    widens the variance by (1 + r) ÷ (1 − r).
+    """
+    blocks = min(BLOCKS, values.size // BLOCK_VALUES)
+    if blocks < LEAST_BLOCKS:
+        return None
+    edges = numpy.linspace(0, values.size, blocks + 1).astype(int)
+    means = numpy.add.reduceat(values, edges[:-1]) / numpy.diff(edges)
+    basis, _ = numpy.linalg.qr(legendre.legvander(numpy.linspace(-1, 1, blocks), 2))
+    fitted = basis.T @ means
+    rest = means - basis @ fitted
+    squares = max(float(rest @ rest), 1e-24 * float(means @ means))
+    correlation = float(rest[1:] @ rest[:-1]) / squares
+    correlation = min(CORRELATION_AT_MOST, max(0.0, correlation + (3 + 4 * correlation) / blocks))
+    variance = squares / (blocks - 3) * (1 + correlation) / (1 - correlation)
+    mean, reach = float(means.mean()), float(basis[-1, 1] - basis[0, 1])
+    return SlowMovement(
+        change=float(fitted[1]) * reach / mean,
+        change_error=abs(reach) * variance**0.5 / mean,
+        mean_error=(variance / blocks) ** 0.5 / mean,
+        trend=float(fitted[1] ** 2 + fitted[2] ** 2) / 2 / variance,
+    )
 
 
 def _start_of_steady(window: _Window) -> int:

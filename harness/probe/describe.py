@@ -1,14 +1,30 @@
-"""The whole fingerprint in one call."""
+"""The whole fingerprint in one call, with cards that the bus shows and no driver describes: silent ones."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from harness.files import Files
 from harness.gpu import amd, nvidia, nvml
 from harness.probe import cpu, topology
-from harness.probe.silent import silent
-from harness.probe.system import system
+from harness.probe.system import contained, system
+
+_PCI = "/sys/bus/pci/devices"
+_MAKERS = {"0x10de": ("NVIDIA", "nvidia"), "0x1002": ("AMD", "amdgpu")}
+"""By the vendor's number: the maker, and the module of its driver."""
+_CLASSES = ("0x03", "0x1200")
+"""Displays and accelerators."""
+_GIVEN_AWAY = ("vfio-pci", "pci-stub", "xen-pciback")
+"""Modules that hold a card for a virtual machine."""
+_UNLISTED = "its driver does not list it"
+_REASONS = {
+    "NVMLError_LibRmVersionMismatch": "its driver's module and library are of different versions",
+    "NVMLError_LibraryNotFound": "its driver's library is not here",
+    "nvidia-ml-py is not installed": "no nvidia-ml-py",
+    "NVMLError_DriverNotLoaded": "its driver is not loaded",
+}
 
 
 def everything(files: Files | None = None) -> dict[str, Any]:
@@ -26,3 +42,37 @@ def everything(files: Files | None = None) -> dict[str, Any]:
         "silent_cards": list(silent(files, {card["bus"] for card in cards}, driver)),
         "links": topology.links(cards, driver, files),
     }
+
+
+def silent(files: Files, described: Collection[str], library: Any | None) -> Iterator[str]:
+    """Each card of a maker that we know whose PCI address is not among those described, with the reason.
+
+    Where a container or a job was given some cards, the others are not its own.
+    """
+    given = bool(described) and ("SLURM_JOB_ID" in os.environ or contained(files))
+    for bus in files.names(_PCI):
+        folder = f"{_PCI}/{bus}"
+        vendor = files.text(f"{folder}/vendor") or ""
+        bound = (files.real(f"{folder}/driver") or "").rpartition("/")[2]
+        if (
+            vendor in _MAKERS
+            and (files.text(f"{folder}/class") or "").startswith(_CLASSES)
+            and bus.lower() not in described
+            and bound not in _GIVEN_AWAY
+            and not files.exists(f"{folder}/physfn")
+        ):
+            maker, module = _MAKERS[vendor]
+            chip = f"{vendor}:{files.text(f'{folder}/device') or '?'}".replace("0x", "")
+            reason = _reason(bound, module, library)
+            if not (given and reason == _UNLISTED):
+                yield f"{maker} card {chip}: {reason}"
+
+
+def _reason(bound: str, module: str, library: Any | None) -> str:
+    if bound and bound != module:
+        return f"the module '{bound}' holds it, and not '{module}'"
+    if module == "nvidia":
+        with nvml.driver(library) as refused:
+            if refused is not None:
+                return _REASONS.get(refused, f"its driver answers {refused}")
+    return _UNLISTED if bound else f"no module '{module}' holds it"

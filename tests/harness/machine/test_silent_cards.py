@@ -15,7 +15,7 @@ from harness.files import Files
 from harness.gpu import nvidia
 from harness.machine import select
 from harness.machine.devices import card_notes
-from harness.probe.silent import silent
+from harness.probe.describe import silent
 from harness.record import Cpu, Gpu, Load, Machine
 from harness.record.finding import sentence
 from harness.run import setup as run_setup

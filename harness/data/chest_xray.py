@@ -13,6 +13,7 @@ that its array is there.
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -82,12 +83,7 @@ def _entry(row: Mapping[str, str], line: int, name: str) -> Entry:
     findings = row["Finding Labels"].split("|")
     unknown = set(findings) - set(LABELS) - {NO_LABEL}
     image = row["Image Index"]
-    if (
-        unknown
-        or not row["Patient ID"].isdecimal()
-        or Path(image).name != image
-        or Path(image).suffix != ".png"
-    ):
+    if unknown or not row["Patient ID"].isdecimal() or not re.fullmatch(r"[^/]+\.png", image):
         raise DataError(
             f"line {line} of '{name}' is no row of that table: '{image}', '{row['Finding Labels']}', "
             f"patient '{row['Patient ID']}'",

@@ -323,10 +323,8 @@ class Cards:
         limit = ask("power_limit", "nvmlDeviceGetEnforcedPowerLimit")
         # What somebody set; the enforced one a driver may move by itself, as laptops do.
         chosen = ask("power_limit_set", "nvmlDeviceGetPowerManagementLimit")
-        volatile, bad = (
-            constant(nvml, "NVML_VOLATILE_ECC"),
-            constant(nvml, "NVML_MEMORY_ERROR_TYPE_UNCORRECTED"),
-        )
+        volatile = constant(nvml, "NVML_VOLATILE_ECC")
+        bad = constant(nvml, "NVML_MEMORY_ERROR_TYPE_UNCORRECTED")
         good = constant(nvml, "NVML_MEMORY_ERROR_TYPE_CORRECTED")
         return {
             "ecc_uncorrected": ask("ecc_uncorrected", "nvmlDeviceGetTotalEccErrors", bad, volatile),

@@ -196,10 +196,8 @@ def supported(
         if reason is None and kind == "cpu" and cpu is not None and what not in by_name:
             reason = emulated(variant.precision, cpu)
         if reason is None and _cannot_compile(variant, kind, card):
-            what, reason = (
-                "profile tuned",
-                "torch.compile has no code for cards before compute capability 7.0",
-            )
+            what = "profile tuned"
+            reason = "torch.compile has no code for cards before compute capability 7.0"
         if reason is None and kind != "cpu" and cards is not None and variant.gpus > cards:
             what, reason = f"{variant.gpus} GPUs", f"the session measures on {cards}"
         if reason is None:

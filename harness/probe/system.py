@@ -20,10 +20,7 @@ def cpu_quota(files: Files) -> float | None:
         words = (files.text(f"{folder}/cpu.max") or "").split()
         if len(words) == 2 and words[0].isdigit() and words[1].isdigit():
             quotas.append(int(words[0]) / int(words[1]))
-        quota, period = (
-            files.number(f"{folder}/cpu.cfs_quota_us"),
-            files.number(f"{folder}/cpu.cfs_period_us"),
-        )
+        quota, period = (files.number(f"{folder}/cpu.cfs_{what}_us") for what in ("quota", "period"))
         if quota is not None and period and quota > 0:
             quotas.append(quota / period)
     return min(quotas, default=None)

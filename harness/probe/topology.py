@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from itertools import combinations
+from itertools import combinations, takewhile
 from typing import Any
 
 from harness.files import Files
@@ -93,11 +93,8 @@ def _pcie(files: Files, near: str, far: str) -> dict[str, Any]:
         return {"way": "PCIe"}
     bridges = [[part for part in str(path).split("/") if _ADDRESS.fullmatch(part)][:-1] for path in paths]
     roots = [re.findall(r"pci[0-9a-f]{4}:[0-9a-f]{2}", str(path))[:1] for path in paths]
-    shared = 0
-    while roots[0] == roots[1] and all(len(path) > shared for path in bridges):
-        if bridges[0][shared] != bridges[1][shared]:
-            break
-        shared += 1
+    same = takewhile(lambda pair: pair[0] == pair[1], zip(*bridges, strict=False))
+    shared = len(list(same)) if roots[0] == roots[1] else 0
     apart = [path[shared:] for path in bridges]
     hops = sum(map(len, apart)) + bool(shared)
     return {"way": "PCIe", "hops": hops, "over": _over(files, near, far, roots[0] == roots[1], shared, apart)}

@@ -199,14 +199,8 @@ def _same_losses(records: Sequence[Record]) -> Iterator[Path]:
     if 1 not in losses or len(losses) < 2:
         return
     counts, alone = " and ".join(str(count) for count in sorted(losses) if count > 1), losses[1]
-    apart = max(
-        (
-            abs(loss / single - 1)
-            for several in losses.values()
-            for loss, single in zip(several, alone, strict=False)
-        ),
-        default=0.0,
-    )
+    pairs = [pair for several in losses.values() for pair in zip(several, alone, strict=False)]
+    apart = max((abs(loss / single - 1) for loss, single in pairs), default=0.0)
     name = "training shared by processes"
     if apart <= LOSS_TOLERANCE and all(len(several) == len(alone) for several in losses.values()):
         yield Path("works", name, f"{counts} processes have the losses of one, at most {apart:.1e} apart")

@@ -137,10 +137,8 @@ def _window(record: Record, measured: Measurement) -> Iterator[str]:
     if record.wall_seconds + slack < window.seconds:
         yield f"its window of {window.seconds:.4g} s stands in {record.wall_seconds:.4g} s"
     trained = sum(epoch.train_seconds for epoch in measured.epochs)
-    if (
-        sum(epoch.steps for epoch in measured.epochs) == window.steps
-        and abs(trained - window.seconds) > slack
-    ):
+    all_trained = sum(epoch.steps for epoch in measured.epochs) == window.steps
+    if all_trained and abs(trained - window.seconds) > slack:
         yield f"its epochs trained for {trained:.4g} s in a window of {window.seconds:.4g} s"
 
 

@@ -125,17 +125,8 @@ class Planned:
     """Of time; NO_BLOCK for a full-length trial, which stands between blocks."""
 
 
-_MATRIX = (
-    "model",
-    "precision",
-    "batch_size",
-    "data_mode",
-    "image_size",
-    "sequence_length",
-    "layout",
-    "profile",
-    "gpus",
-)
+_MATRIX = tuple(name for name in Variant.model_fields if name not in ("options", "limit"))
+"""The dimensions, model and precision first."""
 
 
 def files(root: Path) -> dict[str, Path]:

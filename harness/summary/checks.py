@@ -281,15 +281,21 @@ def _outside_seconds(measurement: Measurement) -> float:
     return window.seconds - sum(series.values()) / 1e6 * max(1.0, window.steps / marked)
 
 
-def _slow_validations(measurement: Measurement) -> tuple[float, float]:
-    """Seconds of validations beyond the usual one, and of all; a sample takes no longer than in training."""
-    whole, window = measurement.protocol.valid_batches, measurement.window
-    ran = [
+def validations(measurement: Measurement) -> list[tuple[float, int]]:
+    """Seconds and batches of each validation that ran."""
+    whole = measurement.protocol.valid_batches
+    return [
         (epoch.valid_seconds, batches)
         for epoch in measurement.epochs
         if epoch.valid_seconds is not None
         and (batches := whole if epoch.valid_batches is None else epoch.valid_batches)
     ]
+
+
+def _slow_validations(measurement: Measurement) -> tuple[float, float]:
+    """Seconds of validations beyond the usual one, and of all; a sample takes no longer than in training."""
+    whole, window = measurement.protocol.valid_batches, measurement.window
+    ran = validations(measurement)
     if not ran:
         return 0.0, 0.0
     usual = [median_low(seconds / batches for seconds, batches in ran)]

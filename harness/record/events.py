@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -58,13 +58,8 @@ def _after(progress: Progress, event: dict[str, Any]) -> Progress:
     if event.get("event") == "stage":
         return Progress(stage=str(event.get("stage", progress.stage)))
     if event.get("event") == "progress" and isinstance(event.get("done"), int):
-        total = event.get("total")
-        return Progress(
-            stage=progress.stage,
-            done=event["done"],
-            total=total if isinstance(total, int) else None,
-            unit=str(event.get("unit", "step")),
-        )
+        total = event["total"] if isinstance(event.get("total"), int) else None
+        return replace(progress, done=event["done"], total=total, unit=str(event.get("unit", "step")))
     return progress
 
 

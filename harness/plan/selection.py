@@ -121,11 +121,7 @@ def _row(item: Planned) -> tuple[object, ...]:
 
 def middle_depths(planned: Iterable[Planned]) -> tuple[str, ...]:
     """Models of the deepest family between its shallowest and deepest, the innermost kept longest."""
-    depths: dict[str, int] = {}
-    for item in planned:
-        digits = "".join(letter for letter in item.model if letter.isdigit())
-        if digits:
-            depths[item.model] = int(digits)
+    depths = {item.model: int(digits) for item in planned if (digits := re.sub(r"\D", "", item.model))}
     ordered = sorted(depths, key=lambda model: depths[model])
     between = ordered[1:-1]
     centre = (len(between) - 1) / 2

@@ -28,13 +28,10 @@ def cpu_quota(files: Files) -> float | None:
 
 def memory_limit(files: Files, installed_bytes: int | None) -> int | None:
     """The tightest memory limit in bytes; None where there is none below what is installed."""
-    limits = []
-    for folder in _folders(files, "memory"):
-        for name in ("memory.max", "memory.limit_in_bytes"):
-            limit = files.number(f"{folder}/{name}")
-            if limit is not None and limit < (installed_bytes or 2**60):
-                limits.append(limit)
-    return min(limits, default=None)
+    names = ("memory.max", "memory.limit_in_bytes")
+    limits = (files.number(f"{folder}/{name}") for folder in _folders(files, "memory") for name in names)
+    most = installed_bytes or 2**60
+    return min((limit for limit in limits if limit is not None and limit < most), default=None)
 
 
 def _folders(files: Files, controller: str) -> Iterator[str]:

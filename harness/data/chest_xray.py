@@ -101,10 +101,7 @@ def parts(entries: Iterable[Entry]) -> dict[Part, tuple[Entry, ...]]:
     part_of: dict[int, Part] = {}
     for place, patient in enumerate(patients):
         part_of[patient] = "train" if place < train else "valid" if place < valid else "test"
-    split: dict[Part, tuple[Entry, ...]] = {}
-    for part in WHOLE:
-        split[part] = tuple(entry for entry in entries if part_of[entry.patient] == part)
-    return split
+    return {part: tuple(entry for entry in entries if part_of[entry.patient] == part) for part in WHOLE}
 
 
 def sizes(split: Mapping[Part, tuple[Entry, ...]]) -> dict[Part, Size]:

@@ -64,9 +64,7 @@ class Path:
 
 def judge(session: Session, records: Iterable[Record], plan: Plan, kind: DeviceKind) -> tuple[Path, ...]:
     """Every path of a session of the plan on a kind of device; the plan's other paths are not here."""
-    last: dict[str, Record] = {}
-    for record in sorted(records, key=lambda record: record.attempt):
-        last[record.trial.id] = record
+    last = {record.trial.id: record for record in sorted(records, key=lambda record: record.attempt)}
     judged = sorted(
         (_of_trial(trial, last.get(trial.id)) for trial in session.trials), key=lambda path: path.name
     )

@@ -135,9 +135,7 @@ def files(root: Path) -> dict[str, Path]:
     A file that cannot be read holds its own plan alone: loading that says what is wrong.
     """
     paths = sorted((root / "plans").glob("*.toml"))
-    found: dict[str, Path] = {}
-    for path in paths:
-        found |= dict.fromkeys(_sizes(path.read_bytes()), path)
+    found = {name: path for path in paths for name in _sizes(path.read_bytes())}
     found |= {path.stem: path for path in paths}
     return dict(sorted(found.items()))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from harness.engine.base import Exit, Handle
@@ -228,11 +228,12 @@ def judged(record: Record) -> Record:
     return record.model_copy(update={"summary": judge_trial(record)})
 
 
-def changed_since(earlier: Record, record: Record) -> tuple[Finding, ...]:
-    """What differs from an earlier trial of the same session: each named with both values."""
-    if earlier.measurement is None or record.measurement is None:
-        return ()
-    before, after = _facts(earlier, earlier.measurement), _facts(record, record.measurement)
+def changed_since(earlier: Iterable[Record], record: Record) -> tuple[Finding, ...]:
+    """What differs from the first measured trial of the workload: each named with both values."""
+    workload = record.trial.asked.workload
+    alike = (each for each in earlier if each.measurement and each.trial.asked.workload == workload)
+    first = min(alike, key=lambda each: each.started_at, default=record)
+    before, after = _facts(first), _facts(record)
     return tuple(
         finding("changed", what=name[:80], before=str(before[name])[:120], after=str(after[name])[:120])
         for name in before
@@ -240,7 +241,10 @@ def changed_since(earlier: Record, record: Record) -> tuple[Finding, ...]:
     )
 
 
-def _facts(record: Record, measurement: Measurement) -> dict[str, str | None]:
+def _facts(record: Record) -> dict[str, str | None]:
+    measurement = record.measurement
+    if measurement is None:
+        return {}
     return {
         "image": record.environment.image_id,
         "kernel": record.machine.kernel,

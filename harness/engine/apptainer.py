@@ -46,9 +46,7 @@ def client(environ: Mapping[str, str] = os.environ) -> str | None:
     return next((path for path in found if path), None)
 
 
-def exec_line(
-    spec: RunSpec, sif: Path, program: str, *, root: bool
-) -> tuple[tuple[str, ...], dict[str, str]]:
+def exec_line(spec: RunSpec, program: str, *, root: bool) -> tuple[tuple[str, ...], dict[str, str]]:
     """One trial as `apptainer exec`: its words, and the variables that it hands over. Pure.
 
     A variable is handed over by its own name with a prefix, since --env parts a value at its commas. A home
@@ -65,7 +63,7 @@ def exec_line(
     for mount in container.mounts(spec):
         words += ["--mount", _mount(mount.source, mount.target, read_only=mount.read_only)]
     words += ["--memory", str(spec.memory_bytes)] if spec.memory_bytes is not None else []
-    words += [str(sif), spec.program, f"/workloads/{container.workload_file(spec)}"]
+    words += [str(spec.sif), spec.program, f"/workloads/{container.workload_file(spec)}"]
     return tuple(words), {f"APPTAINERENV_{name}": value for name, value in sorted(inside.items())}
 
 
@@ -179,13 +177,9 @@ class ApptainerEngine(Processes):
         made = building.environment(spec, self.name, words[-1] if words else None, image_id, self.passed)
         return made.model_copy(update={"sif_sha256": note.sif_sha256 if note else None})
 
-    def _line(self, spec: RunSpec) -> tuple[tuple[str, ...], dict[str, str]]:
-        sif = spec.sif or packed.sif_of(self.root, "IMAGE")
-        return exec_line(spec, sif, self.program, root=os.geteuid() == 0)
-
     def command(self, spec: RunSpec) -> str:
         """The trial as a person would type it."""
-        words, variables = self._line(spec)
+        words, variables = exec_line(spec, self.program, root=os.geteuid() == 0)
         shown = (f"{name}={shlex.quote(value)}" for name, value in variables.items())
         return " ".join([*shown, shlex.join(words)])
 
@@ -208,7 +202,7 @@ class ApptainerEngine(Processes):
         if os.geteuid() == 0:
             for name in ("home", "tmp"):
                 os.chown(work / name, spec.uid, spec.gid)
-        words, variables = self._line(spec)
+        words, variables = exec_line(spec, self.program, root=os.geteuid() == 0)
         # By this name `find` knows the process again; inside it is another folder's.
         return self._begin(words, {**variables, "GPUDYNO_OUT": str(spec.folders.output)}, work)
 

@@ -83,14 +83,6 @@ def kind_of(version: Mapping[str, Any]) -> ContainerEngine:
     return "podman" if any("podman" in name.lower() for name in names) else "docker"
 
 
-def component_version(version: Mapping[str, Any]) -> str | None:
-    """The engine's own version: of its component, else of the whole answer."""
-    for part in version.get("Components") or ():
-        if part.get("Name") in ("Engine", "Podman Engine") and part.get("Version"):
-            return str(part["Version"])
-    return str(version["Version"]) if version.get("Version") else None
-
-
 def _ask_at(host: str) -> Connection | str | None:
     """The engine at a place, or one clause that says why there is none; null where nothing is."""
     problem = _unusable(host)
@@ -105,7 +97,7 @@ def _ask_at(host: str) -> Connection | str | None:
     finally:
         client.close()
     api_version = str(version.get("ApiVersion") or DEFAULT_DOCKER_API_VERSION)
-    return Connection(kind_of(version), host, component_version(version), api_version)
+    return Connection(kind_of(version), host, str(version.get("Version") or "") or None, api_version)
 
 
 def _unusable(host: str) -> str | None:

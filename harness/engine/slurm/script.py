@@ -202,18 +202,12 @@ def _srun(batch: Batch, site: Site, placed: Spread, variables: Mapping[str, str]
         ]
         mounts += [mount.word for mount in site.mounts]
         mounts += [f"{site.scratch}:/tmp"] if site.scratch != SCRATCH else []
-        words += [f"--container-image={_quoted(_image(batch.spec))}", "--container-readonly"]
+        words += [f"--container-image={_quoted(str(batch.spec.sif))}", "--container-readonly"]
         words += [f"--container-mounts={_quoted(','.join(mounts))}"]
         words += ["--container-workdir=/tmp", "--no-container-mount-home"]
         # The image's own value of a variable would go before the job's.
         words += [f"--container-env={','.join(sorted(variables))}"]
     return words
-
-
-def _image(spec: RunSpec) -> str:
-    if spec.sif is None:
-        raise ValueError("a container needs the file of its image")
-    return str(spec.sif)
 
 
 def _card_variable(batch: Batch, site: Site) -> str | None:
@@ -246,12 +240,12 @@ def _contained(spec: RunSpec, site: Site, placed: Spread) -> tuple[Sequence[str]
     if site.runtime == "pyxis":
         start = (spec.program, f"/workloads/{container.workload_file(spec)}")
         return start, {**container.inside(spec, own_devices=False), "GPUDYNO_PIDS": "/out/pids"}
-    words, variables = exec_line(spec, Path(_image(spec)), "apptainer", root=False)
+    words, variables = exec_line(spec, "apptainer", root=False)
     # The folder on a shared disk that it names would be one for all nodes: each task names its own.
     words = _without(words, "--workdir", 2)
     if placed.nodes * placed.tasks > 1:
         words = _without(words, "--net", 3)
-    at = words.index(_image(spec))
+    at = words.index(str(spec.sif))
     own = (part for mount in site.mounts for part in ("--bind", mount.word))
     return (*words[:at], *own, *words[at:]), {**variables, "GPUDYNO_PIDS": f"{WORK}/out/pids"}
 

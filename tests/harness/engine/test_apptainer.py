@@ -93,9 +93,13 @@ def spec(folder: Path, device: DeviceRequest | None = None, **changes) -> RunSpe
 )
 def test_a_trial_in_a_sif_is_asked_for_exactly_as_written_down(name, device, root):
     asked = spec(
-        Path("/scratch/trial"), device, uid=10001 if root else 1000, memory_bytes=2**30 if root else None
+        Path("/scratch/trial"),
+        device,
+        uid=10001 if root else 1000,
+        memory_bytes=2**30 if root else None,
+        sif=Path("/clone/images/cpu.sif"),
     )
-    words, variables = exec_line(asked, Path("/clone/images/cpu.sif"), "apptainer", root=root)
+    words, variables = exec_line(asked, "apptainer", root=root)
     both = {"command": " ".join(words).split(" --"), "variables": variables}
     golden(f"apptainer_{name}.json", json.dumps(both, indent=1) + "\n")
 

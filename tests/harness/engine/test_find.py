@@ -30,7 +30,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning
 
 NAMED = {"DiscoveredDevices": [{"Source": "cdi", "ID": "nvidia.com/gpu=GPU-1"}]}
 PODMAN_OF_TODAY = {
-    "version": {**PODMAN["version"], "Components": [{"Name": "Podman Engine", "Version": "5.4.0"}]},
+    "version": {**PODMAN["version"], "Version": "5.4.0"},
     "info": {**PODMAN["info"], **NAMED},
 }
 HANDLE = Handle(engine="docker", container="0" * 64)

@@ -281,8 +281,6 @@ def config(spec: RunSpec) -> dict[str, Any]:
 
 def process(spec: RunSpec) -> tuple[tuple[str, ...], dict[str, str]]:
     """The same trial as a plain process: its argument list and its environment, real folders in place."""
-    if spec.interpreter is None:
-        raise ValueError("a process needs an interpreter")
     home = spec.folders.output.parent / "home"
     environment = variables(
         spec.passed,
@@ -312,6 +310,19 @@ def _inside(body: Mapping[str, Any]) -> Iterator[str]:
         yield from ("--label", f"{name}={value}")
 
 
+_OPTIONS = {
+    "CapDrop": "--cap-drop",
+    "CapAdd": "--cap-add",
+    "SecurityOpt": "--security-opt",
+    "GroupAdd": "--group-add",
+    "IpcMode": "--ipc",
+    "UsernsMode": "--userns",
+    "Memory": "--memory",
+    "MemorySwap": "--memory-swap",
+}
+"""The options of `docker run` for what the API calls so; of a list, one for each of its members."""
+
+
 def _host(host: Mapping[str, Any]) -> Iterator[str]:
     yield from ("--network", host["NetworkMode"])
     if host["ReadonlyRootfs"]:
@@ -323,26 +334,12 @@ def _host(host: Mapping[str, Any]) -> Iterator[str]:
         yield from ("--tmpfs", f"{target}:{options}")
     if "ShmSize" in host:
         yield from ("--shm-size", str(host["ShmSize"]))
-    repeated = {
-        "CapDrop": "--cap-drop",
-        "CapAdd": "--cap-add",
-        "SecurityOpt": "--security-opt",
-        "GroupAdd": "--group-add",
-    }
-    for key, option in repeated.items():
-        for value in host.get(key, ()):
-            yield from (option, value)
+    for key, option in _OPTIONS.items():
+        values = host.get(key, [])
+        for value in values if isinstance(values, list) else [values]:
+            yield from (option, str(value))
     for name, value in host.get("Annotations", {}).items():
         yield from ("--annotation", f"{name}={value}")
-    single = {
-        "IpcMode": "--ipc",
-        "UsernsMode": "--userns",
-        "Memory": "--memory",
-        "MemorySwap": "--memory-swap",
-    }
-    for key, option in single.items():
-        if key in host:
-            yield from (option, str(host[key]))
     yield from _devices(host)
 
 

@@ -56,7 +56,7 @@ class DockerEngine:
         self._title = ENGINES[connection.kind].title
         self._build = build
         self._passed = passed or {}
-        self._fetched: dict[str, float] = {}
+        self._fetched: dict[str | None, float] = {}
 
     @cached_property
     def _api(self) -> Any:
@@ -224,7 +224,7 @@ class DockerEngine:
         handle = Handle(engine=self.name, container=str(made["Id"]), log=LOG)
         try:
             with answered(self._title, "start a container"):
-                self._api.start(_id(handle))
+                self._api.start(handle.container)
         except NoEngine:
             raise
         except MachineError:
@@ -236,7 +236,7 @@ class DockerEngine:
         """The container's first process; null where the engine runs in a machine of its own, or it ended."""
         with answered(self._title, "look at a container"):
             try:
-                pid = int(self._api.inspect_container(_id(handle))["State"].get("Pid") or 0)
+                pid = int(self._api.inspect_container(handle.container)["State"].get("Pid") or 0)
             except docker.errors.NotFound:
                 return None
         return pid if pid and Path(f"/proc/{pid}").exists() else None
@@ -266,7 +266,7 @@ class DockerEngine:
         """Whether the trial still runs; its output is in the work folder's log when it has ended."""
         with answered(self._title, "look at a container"):
             try:
-                state = self._api.inspect_container(_id(handle))["State"]
+                state = self._api.inspect_container(handle.container)["State"]
             except docker.errors.NotFound:
                 return Exit(code=None, log=log_tail(work / LOG), missing=True)
             status, code = str(state["Status"]), state.get("ExitCode")
@@ -285,41 +285,35 @@ class DockerEngine:
     def _log_is_due(self, handle: Handle, log: Path) -> bool:
         if log.is_file() and log.stat().st_size > LIVE_LOG_BYTES:
             return False
-        return time.monotonic() - self._fetched.get(_id(handle), 0.0) > LOG_SECONDS
+        return time.monotonic() - self._fetched.get(handle.container, 0.0) > LOG_SECONDS
 
     def _fetch_log(self, handle: Handle, work: Path) -> None:
         """Brings the trial's log up to date. An engine that keeps no logs has none to give."""
-        self._fetched[_id(handle)] = time.monotonic()
+        self._fetched[handle.container] = time.monotonic()
         with answered(self._title, "show a container's output"), contextlib.suppress(docker.errors.APIError):
             # Not as a stream: the SDK takes the time limit off a streaming connection.
-            append_new(self._api.logs(_id(handle), stream=False), work / LOG)
+            append_new(self._api.logs(handle.container, stream=False), work / LOG)
 
     def stop(self, handle: Handle, work: Path) -> None:
         """Ends the trial politely, then at once; what it left can still be polled."""
         with answered(self._title, "stop a container"), contextlib.suppress(docker.errors.NotFound):
-            self._api.stop(_id(handle), timeout=STOP_SECONDS)
+            self._api.stop(handle.container, timeout=STOP_SECONDS)
 
     def forget(self, handle: Handle, work: Path) -> None:
         """Removes the trial's container."""
-        self._fetched.pop(_id(handle), None)
+        self._fetched.pop(handle.container, None)
         for pause in (*REMOVAL_PAUSES, None):
             try:
                 with (
                     answered(self._title, "remove a container"),
                     contextlib.suppress(docker.errors.NotFound),
                 ):
-                    self._api.remove_container(_id(handle), force=True, v=True)
+                    self._api.remove_container(handle.container, force=True, v=True)
                 return
             except MachineError as refusal:
                 if pause is None or isinstance(refusal, NoEngine):
                     raise
                 time.sleep(pause)
-
-
-def _id(handle: Handle) -> str:
-    if handle.container is None:
-        raise ValueError("the handle is of no container")
-    return handle.container
 
 
 def append_new(output: bytes, path: Path) -> None:

@@ -18,7 +18,6 @@ from harness.data.check import sha256_of
 from harness.engine import build as building
 from harness.engine import container
 from harness.engine.base import BuildStep, Built, Handle, Say
-from harness.engine.build import BuildSettings
 from harness.engine.container import RunSpec, User
 from harness.engine.docker import chown_to_trial_user
 from harness.engine.local import Processes
@@ -28,7 +27,7 @@ from harness.files import last_line, printed, whole
 from harness.image import packed
 from harness.image.catalog import Image
 from harness.image.packed import SifNote
-from harness.image.spec import BuildSpec
+from harness.image.spec import BuildSettings, BuildSpec
 from harness.record import Environment, store
 
 CLIENTS = ("apptainer", "singularity")

@@ -11,7 +11,7 @@ import subprocess
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from queue import Empty, Queue
 from threading import Thread
@@ -22,8 +22,7 @@ from harness.engine.connection import Client, Connection
 from harness.engines import EngineName
 from harness.errors import MachineError, NoEngine, NoSpace
 from harness.files import printed
-from harness.image.catalog import Image
-from harness.image.spec import ApexPart, BuildSpec, docker_build_argv, spec
+from harness.image.spec import BuildSettings, BuildSpec, docker_build_argv
 from harness.record import Environment
 from harness.settings import Settings
 
@@ -36,34 +35,8 @@ _FIRST_WITHOUT_BUILDKIT_INSIDE = 23
 """From this version on Docker's client builds with BuildKit only through the plugin buildx."""
 
 
-@dataclass(frozen=True, slots=True)
-class BuildSettings:
-    """How images are built here: `secrets` are files by the names in image.SECRETS, `proxy` variables."""
-
-    root: Path
-    logs: Path
-    revision: str | None = None
-    base: str | None = None
-    apex: ApexPart = "python"
-    secrets: Mapping[str, Path] = field(default_factory=dict)
-    proxy: Mapping[str, str] = field(default_factory=dict)
-    network: str | None = None
-
-    def spec(self, image: Image) -> BuildSpec:
-        """What to build of an image; raises UserError and PlanError as image.spec does."""
-        return spec(
-            image,
-            root=self.root,
-            revision=self.revision,
-            base=self.base,
-            apex=self.apex,
-            secrets=self.secrets,
-            network=self.network,
-        )
-
-
 def build_settings(
-    settings: Settings, *, root: Path, logs: Path, revision: str | None, environ: Mapping[str, str]
+    settings: Settings, *, root: Path, revision: str | None, environ: Mapping[str, str]
 ) -> BuildSettings:
     """The user's settings of a build; pip's configuration, CA bundle and proxy also come from `environ`."""
     files = {
@@ -73,7 +46,6 @@ def build_settings(
     }
     return BuildSettings(
         root=root,
-        logs=logs,
         revision=revision,
         base=settings.base,
         apex=settings.apex,
@@ -188,7 +160,7 @@ def shown(build_spec: BuildSpec, client: Client) -> str:
 @contextmanager
 def _proxied(build_spec: BuildSpec, proxy: Mapping[str, str], scratch: str) -> Iterator[BuildSpec]:
     """The same build with the proxy's variables as a secret file, which lives as long as the build."""
-    if not proxy or "proxy" in build_spec.secrets:
+    if not proxy:
         yield build_spec
         return
     path = Path(scratch) / "proxy"

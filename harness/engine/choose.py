@@ -10,7 +10,7 @@ from typing import cast
 from harness.engine import apptainer
 from harness.engine.apptainer import ApptainerEngine
 from harness.engine.base import Engine
-from harness.engine.build import BuildSettings, build_settings
+from harness.engine.build import build_settings
 from harness.engine.container import DeviceRequest
 from harness.engine.docker import DockerEngine
 from harness.engine.find import EngineChoice, find
@@ -18,8 +18,8 @@ from harness.engine.local import HereEngine, identity
 from harness.engine.venv import VenvEngine
 from harness.errors import MachineError, NoDevice, PlanError
 from harness.image.catalog import Image
+from harness.image.spec import BuildSettings
 from harness.machine import local_names, passed_variables, recorded_variables
-from harness.record import store
 from harness.settings import Settings
 
 WHEELHOUSE = "wheelhouse"
@@ -52,8 +52,7 @@ def choose(
         )
     if choice == "venv" or settings.python is not None:
         return venv(root, settings, passed), (_no_container("it was asked for"),)
-    logs = store.state_folder(root) / "logs"
-    building = build_settings(settings, root=root, logs=logs, revision=revision, environ=environ)
+    building = build_settings(settings, root=root, revision=revision, environ=environ)
     if choice == "apptainer":
         return ApptainerEngine(root, apptainer.needed(environ), building, passed), ()
     engine, lost = _container(settings, building, passed, environ)

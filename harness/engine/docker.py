@@ -19,7 +19,6 @@ from harness.engine import access, container
 from harness.engine import build as building
 from harness.engine import connection as capabilities
 from harness.engine.base import BuildStep, Built, EngineFacts, Exit, Handle, Running, Say
-from harness.engine.build import BuildSettings
 from harness.engine.connection import Connection, answered
 from harness.engine.container import LABEL, DeviceRequest, RunSpec, TrialFolders, User, run_line
 from harness.engine.local import LOG, log_tail
@@ -28,8 +27,8 @@ from harness.errors import MachineError, NoDevice, NoEngine, NotBuilt
 from harness.files import Files
 from harness.image import packed
 from harness.image.catalog import Image
-from harness.image.spec import BuildSpec
-from harness.record import DeviceKind, Environment
+from harness.image.spec import BuildSettings, BuildSpec
+from harness.record import DeviceKind, Environment, store
 
 ANSWER_SECONDS = 20
 WHOLE_IMAGE_SECONDS = 3600
@@ -121,7 +120,7 @@ class DockerEngine:
                 list(api.load_image(file))
         if self._image_id(build_spec) is None:
             client = building.needed_client(self.connection, os.environ)
-            log = self._build.logs / f"{build_spec.tag.replace(':', '-')}.log"
+            log = store.state_folder(self._build.root) / "logs" / f"{build_spec.tag.replace(':', '-')}.log"
             building.build(build_spec, client, self._build.proxy, log, say, alive=self._ping)
         return self.built(image)
 

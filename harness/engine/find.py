@@ -16,11 +16,11 @@ from docker.context import ContextAPI
 from docker.context.config import get_current_context_name
 from docker.errors import ContextException
 
-from harness.engine.build import BuildSettings
 from harness.engine.connection import Connection, answered
 from harness.engine.docker import DockerEngine
 from harness.engines import ENGINES, ContainerEngine
 from harness.errors import MachineError, NoEngine
+from harness.image.spec import BuildSettings
 
 EngineChoice = ContainerEngine | Literal["auto"]
 

@@ -12,14 +12,6 @@ from harness.image.catalog import Image
 from harness.image.lock import lock_sha256
 from harness.record import DeviceKind, canonical_json, short_hash
 
-SECRETS = {
-    "pipconf": "pip's configuration: indexes, proxy, timeouts",
-    "ca": "a bundle of certificate authorities in PEM form",
-    "aptconf": "apt's configuration: mirrors, proxy",
-    "proxy": "lines of NAME=value such as HTTPS_PROXY=http://proxy:3128",
-}
-"""What a build may read without leaving a trace in any layer."""
-
 STEPS = "steps.sh"
 """The shell steps that all Dockerfiles share, below docker/."""
 
@@ -69,68 +61,74 @@ class VenvStep:
     alternatives: tuple[tuple[str, ...], ...]
 
 
-def spec(
-    image: Image,
-    *,
-    root: Path,
-    revision: str | None,
-    base: str | None = None,
-    apex: ApexPart = "python",
-    secrets: Mapping[str, Path] | None = None,
-    network: str | None = None,
-) -> BuildSpec:
-    """What to build; `base` substitutes the pinned one, `secrets` are files by the names in SECRETS.
+@dataclass(frozen=True, slots=True)
+class BuildSettings:
+    """How images are built in the clone at `root`; `revision` is its commit, `proxy` variables."""
 
-    Wheels are taken from <root>/wheelhouse where that folder is there. Raises UserError for a secret that is
-    unknown or missing, and PlanError for a file of the image that is missing.
-    """
-    root = root.resolve()
-    digest = None if base else image.base_digest
-    reference = base or f"{image.base}@{image.base_digest}"
-    lock = lock_sha256(root, image.lock)
-    addresses = _addresses(image)
-    arguments = _base_arguments(image) | _apex_arguments(image, apex)
-    decides = {
-        "dockerfile": lock_sha256(root, image.dockerfile),
-        "steps": lock_sha256(root, STEPS),
-        "lock": lock,
-        "base": reference,
-        "addresses": addresses,
-        "arguments": arguments,
-        "architectures": image.architectures,
-        "platform": image.platform,
-    }
-    labels = {
-        "org.opencontainers.image.title": f"gpudyno {image.name}",
-        "org.opencontainers.image.base.name": reference.partition("@")[0],
-        "dev.gpudyno.image": image.name,
-        "dev.gpudyno.device": image.device,
-        "dev.gpudyno.lock-sha256": lock,
-        "dev.gpudyno.base-digest-verified": str(digest is not None and image.base_digest_verified).lower(),
-        "dev.gpudyno.base-substituted": str(base is not None).lower(),
-    }
-    if digest:
-        labels["org.opencontainers.image.base.digest"] = digest
-    if revision:
-        labels["org.opencontainers.image.revision"] = revision
-    return BuildSpec(
-        image=image.name,
-        device=image.device,
-        tag=f"gpudyno-{image.name}:{short_hash(decides)}",
-        dockerfile=root / "docker" / image.dockerfile,
-        context=root,
-        platform=image.platform,
-        base=reference,
-        base_digest=digest,
-        base_digest_verified=digest is not None and image.base_digest_verified,
-        base_substituted=base is not None,
-        lock_sha256=lock,
-        addresses=addresses,
-        build_arguments=arguments,
-        labels=labels,
-        secrets=_checked_secrets(secrets or {}),
-        network=network,
-    )
+    root: Path
+    revision: str | None = None
+    base: str | None = None
+    """In place of the pinned one."""
+    apex: ApexPart = "python"
+    secrets: Mapping[str, Path] = field(default_factory=dict)
+    """Files that a build reads by these names, without leaving a trace in any layer."""
+    proxy: Mapping[str, str] = field(default_factory=dict)
+    network: str | None = None
+
+    def spec(self, image: Image) -> BuildSpec:
+        """What to build of an image.
+
+        Wheels are taken from <root>/wheelhouse where that folder is there. Raises UserError for a secret,
+        PlanError for a file of the image that is missing.
+        """
+        root, base = self.root.resolve(), self.base
+        digest = None if base else image.base_digest
+        verified = digest is not None and image.base_digest_verified
+        reference = base or f"{image.base}@{image.base_digest}"
+        lock = lock_sha256(root, image.lock)
+        addresses = _addresses(image)
+        arguments = _base_arguments(image) | _apex_arguments(image, self.apex)
+        decides = {
+            "dockerfile": lock_sha256(root, image.dockerfile),
+            "steps": lock_sha256(root, STEPS),
+            "lock": lock,
+            "base": reference,
+            "addresses": addresses,
+            "arguments": arguments,
+            "architectures": image.architectures,
+            "platform": image.platform,
+        }
+        labels = {
+            "org.opencontainers.image.title": f"gpudyno {image.name}",
+            "org.opencontainers.image.base.name": reference.partition("@")[0],
+            "dev.gpudyno.image": image.name,
+            "dev.gpudyno.device": image.device,
+            "dev.gpudyno.lock-sha256": lock,
+            "dev.gpudyno.base-digest-verified": str(verified).lower(),
+            "dev.gpudyno.base-substituted": str(base is not None).lower(),
+        }
+        if digest:
+            labels["org.opencontainers.image.base.digest"] = digest
+        if self.revision:
+            labels["org.opencontainers.image.revision"] = self.revision
+        return BuildSpec(
+            image=image.name,
+            device=image.device,
+            tag=f"gpudyno-{image.name}:{short_hash(decides)}",
+            dockerfile=root / "docker" / image.dockerfile,
+            context=root,
+            platform=image.platform,
+            base=reference,
+            base_digest=digest,
+            base_digest_verified=verified,
+            base_substituted=base is not None,
+            lock_sha256=lock,
+            addresses=addresses,
+            build_arguments=arguments,
+            labels=labels,
+            secrets=_checked_secrets(self.secrets),
+            network=self.network,
+        )
 
 
 def docker_build_argv(
@@ -289,8 +287,6 @@ def _apex_arguments(image: Image, part: ApexPart) -> dict[str, str]:
 
 def _checked_secrets(secrets: Mapping[str, Path]) -> dict[str, Path]:
     for name, path in secrets.items():
-        if name not in SECRETS:
-            raise UserError(f"build secret '{name}' is unknown", remedy=f"take one of {', '.join(SECRETS)}")
         if not path.is_file():
             raise UserError(f"build secret '{name}': '{path}' is not a file", remedy="name the right one")
     return {name: secrets[name].resolve() for name in sorted(secrets)}

@@ -18,11 +18,11 @@ import pytest
 
 from harness.engine.apptainer import ApptainerEngine, client, exec_line, needed
 from harness.engine.base import Running
-from harness.engine.build import BuildSettings
 from harness.engine.container import DeviceRequest, RunSpec, TrialFolders
 from harness.errors import DataError, MachineError, NoEngine, NotBuilt
 from harness.image import packed
 from harness.image.catalog import load_images
+from harness.image.spec import BuildSettings
 from harness.record import TrialRequest, TrialSpec, Variant
 from harness.run.setup import prepare
 from harness.settings import Settings
@@ -136,7 +136,7 @@ def program(folder: Path) -> Path:
 def engine(tmp_path, rootfs):
     tmp_path.chmod(0o755)
     root = make_clone(tmp_path / "clone")
-    settings = BuildSettings(root=root, logs=tmp_path / "logs", base="a-base:1")
+    settings = BuildSettings(root=root, base="a-base:1")
     return ApptainerEngine(root, str(program(tmp_path)), settings)
 
 

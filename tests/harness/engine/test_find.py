@@ -16,11 +16,10 @@ import pytest
 
 from harness.engine import docker, find
 from harness.engine.base import Exit, Handle
-from harness.engine.build import BuildSettings
 from harness.engine.container import UNPRIVILEGED, DeviceRequest
 from harness.engine.docker import User, append_new
 from harness.errors import MachineError, NoDevice, NoEngine, NoSpace
-from harness.image.spec import BuildSpec
+from harness.image.spec import BuildSettings, BuildSpec
 from harness.record import DeviceKind
 from tests.harness.engine.test_container import asked_for
 from tests.helpers.fake_engine import DOCKER, PODMAN, answering, silent
@@ -56,7 +55,7 @@ def _engines_are_closed(monkeypatch):
 
 @pytest.fixture
 def settings(tmp_path):
-    return BuildSettings(root=tmp_path, logs=tmp_path / "logs")
+    return BuildSettings(root=tmp_path)
 
 
 def engine_at(path: Path, settings: BuildSettings, choice: find.EngineChoice = "auto"):

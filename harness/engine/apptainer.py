@@ -57,7 +57,8 @@ def exec_line(spec: RunSpec, program: str, *, root: bool) -> tuple[tuple[str, ..
     words += ["--home", f"{spec.folders.output.parent / 'home'}:{HOME}"]
     # Without one of ours /tmp is in memory, with 64 MiB.
     words += ["--workdir", str(spec.folders.output.parent / "tmp")]
-    words += ["--no-privs", "--security", f"uid:{spec.uid}", "--security", f"gid:{spec.gid}"] if root else []
+    user = spec.user
+    words += ["--no-privs", "--security", f"uid:{user.uid}", "--security", f"gid:{user.gid}"] if root else []
     words += _DEVICES[spec.device.kind]
     for mount in container.mounts(spec):
         words += ["--mount", _mount(mount.source, mount.target, read_only=mount.read_only)]
@@ -197,10 +198,10 @@ class ApptainerEngine(Processes):
         work = spec.folders.output.parent
         for name in ("home", "tmp"):
             (work / name).mkdir(exist_ok=True)
-        chown_to_trial_user(spec.folders, spec.uid, spec.gid)
+        chown_to_trial_user(spec.folders, spec.user)
         if os.geteuid() == 0:
             for name in ("home", "tmp"):
-                os.chown(work / name, spec.uid, spec.gid)
+                os.chown(work / name, spec.user.uid, spec.user.gid)
         words, variables = exec_line(spec, self.program, root=os.geteuid() == 0)
         # By this name `find` knows the process again; inside it is another folder's.
         return self._begin(words, {**variables, "GPUDYNO_OUT": str(spec.folders.output)}, work)

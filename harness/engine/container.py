@@ -78,9 +78,7 @@ class RunSpec:
     image_id: str | None = None
     interpreter: Path | None = None
     sif: Path | None = None
-    uid: int = UNPRIVILEGED
-    gid: int = UNPRIVILEGED
-    keep_id: bool = False
+    user: User = field(default_factory=User)
     userns_host: bool = False
     """The engine remaps users, and the trial's own folders belong to none of those that it would have."""
     writable_root: bool = False
@@ -88,7 +86,6 @@ class RunSpec:
     selinux: bool = False
     """The engine labels for SELinux, which would close the mounted folders to the trial."""
     memory_bytes: int | None = None
-    shared_memory_bytes: int = GIB
     passed: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -244,7 +241,7 @@ def config(spec: RunSpec) -> dict[str, Any]:
         "Mounts": [mount.body for mount in mounts(spec)],
         "Tmpfs": {"/tmp": "rw,exec,nosuid,nodev,mode=1777,size=4g"},
         # Podman refuses a size beside the host's own shared memory, and Docker passes over it.
-        **({"IpcMode": "host"} if unconfined else {"ShmSize": spec.shared_memory_bytes}),
+        **({"IpcMode": "host"} if unconfined else {"ShmSize": shared_memory(spec.trial)}),
         "CapDrop": ["ALL"],
         "SecurityOpt": [
             "no-new-privileges",
@@ -253,18 +250,18 @@ def config(spec: RunSpec) -> dict[str, Any]:
         ],
         "AutoRemove": False,
         "RestartPolicy": {"Name": "no", "MaximumRetryCount": 0},
-        **_device_options(spec.device, keep_id=spec.keep_id),
+        **_device_options(spec.device, keep_id=spec.user.keep_id),
     }
     if unconfined:
         host["CapAdd"] = ["SYS_PTRACE"]
-    if spec.keep_id or spec.userns_host:
-        host["UsernsMode"] = "keep-id" if spec.keep_id else "host"
+    if spec.user.keep_id or spec.userns_host:
+        host["UsernsMode"] = "keep-id" if spec.user.keep_id else "host"
     if spec.memory_bytes is not None:
         host |= {"Memory": spec.memory_bytes, "MemorySwap": spec.memory_bytes}
     return {
         "Image": spec.image_id,
         "Cmd": [spec.program, f"/workloads/{workload_file(spec)}"],
-        "User": f"{spec.uid}:{spec.gid}",
+        "User": f"{spec.user.uid}:{spec.user.gid}",
         "WorkingDir": "/tmp",
         "Env": [f"{name}={value}" for name, value in sorted(environment.items())],
         # How a new process finds a running trial again.

@@ -208,10 +208,10 @@ class DockerEngine:
         fitted = self._fitted(spec)
         for orphan in self.leftovers(spec.session):
             self.forget(orphan, spec.folders.output.parent)
-        chown_to_trial_user(fitted.folders, fitted.uid, fitted.gid)
+        chown_to_trial_user(fitted.folders, fitted.user)
         body = container.config(fitted)
         # For a caller's own id a rootless Podman first copies the whole image, once.
-        asked = self._patient() if fitted.keep_id else contextlib.nullcontext(self._api)
+        asked = self._patient() if fitted.user.keep_id else contextlib.nullcontext(self._api)
         with answered(self._title, "create a container"), asked as api:
             try:
                 made = api.create_container_from_config(body, name=fitted.name)
@@ -325,22 +325,22 @@ def append_new(output: bytes, path: Path) -> None:
         file.write(output[written_bytes:])
 
 
-def chown_to_trial_user(folders: TrialFolders, uid: int, gid: int) -> None:
+def chown_to_trial_user(folders: TrialFolders, user: User) -> None:
     """Gives a trial's own folders to the user inside, where the caller is root and that user is not.
 
     Raises MachineError for a data or workload folder that the user inside could not read.
     """
-    if os.geteuid() != 0 or uid == 0:
+    if os.geteuid() != 0 or user.uid == 0:
         return
     for folder in (folders.input, folders.output, folders.cache):
         for path in (folder, *folder.rglob("*")):
-            if path.lstat().st_uid != uid:
-                os.chown(path, uid, gid, follow_symlinks=False)
+            if path.lstat().st_uid != user.uid:
+                os.chown(path, user.uid, user.gid, follow_symlinks=False)
     for folder in (folders.workloads, *(folder for _, folder in folders.data)):
-        closed = _closed(folder, uid)
+        closed = _closed(folder, user.uid)
         if closed is not None:
             raise MachineError(
-                f"'{closed}' is closed to user {uid}, as whom trials run where the caller is root",
+                f"'{closed}' is closed to user {user.uid}, as whom trials run where the caller is root",
                 remedy=f"open it with `chmod -R a+rX {folder}`",
             )
 

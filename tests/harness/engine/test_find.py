@@ -256,7 +256,7 @@ def test_what_an_engine_refuses_is_said_as_what_is_missing(tmp_path, settings, s
 def test_a_rootless_podman_may_take_long_to_create_its_first_container(tmp_path, settings, monkeypatch):
     """It copies the whole image for the caller's own id."""
     monkeypatch.setattr(docker, "ANSWER_SECONDS", 1)
-    spec = dataclasses.replace(spec_in(tmp_path, DeviceRequest("cpu")), keep_id=True)
+    spec = dataclasses.replace(spec_in(tmp_path, DeviceRequest("cpu")), user=User(1000, 1000, keep_id=True))
     slow = {"create": lambda: time.sleep(1.5) or {"Id": "f" * 64}, "containers/json": [], "start": {}}
     with answering(tmp_path / "s", {**PODMAN, **slow}):
         assert engine_at(tmp_path / "s", settings).start(spec).container == "f" * 64

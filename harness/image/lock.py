@@ -68,34 +68,22 @@ def moved(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[str, ...
     )
 
 
-def compile_argv(
-    image: Image,
-    root: Path,
-    *,
-    uv: str,
-    python: str,
-    excludes: Path,
-    output: Path,
-    constraints: Path | None = None,
-    only: Sequence[str] = (),
-) -> tuple[str, ...]:
-    """uv's command line: hashes for every file of a version, no address and no path in the output."""
-    command = ["env", *image.sources.settings()] if image.sources and image.sources.variables else []
-    command += [uv, "pip", "compile", str(root / "docker" / image.requirements)]
-    command += ["--python-version", python, "--python-platform", uv_platform(image.platform)]
-    command += ["--only-binary", ":all:", "--generate-hashes", "--no-header", "--no-annotate"]
-    command += [] if only else ["--upgrade"]
+def _compile_line(image: Image, root: Path, uv: str, only: Sequence[str]) -> list[str]:
+    """What is asked of uv for each Python: hashes for every file of a version, no address and no path."""
+    requirements = str(root / "docker" / image.requirements)
+    line = ["env", *image.sources.settings()] if image.sources and image.sources.variables else []
+    line += [uv, "pip", "compile", requirements, "--python-platform", uv_platform(image.platform)]
+    line += ["--only-binary", ":all:", "--generate-hashes", "--no-header", "--no-annotate", "--quiet"]
+    line += [] if only else ["--upgrade"]
     for pin in only:
-        command += ["--upgrade-package", pin]
-    command += ["--quiet", "--excludes", str(excludes), "--output-file", str(output)]
-    command += ["--constraints", str(constraints)] if constraints else []
+        line += ["--upgrade-package", pin]
     if image.sources:
-        command += ["--build-constraints", str(root / "docker" / image.requirements)]
+        line += ["--build-constraints", requirements]
     for name in image.sources.packages if image.sources else ():
-        command += ["--no-binary", name]
+        line += ["--no-binary", name]
     for package in image.channel.packages if image.channel else ():
-        command += ["--no-emit-package", package.name]
-    return tuple(command)
+        line += ["--no-emit-package", package.name]
+    return line
 
 
 def lock_header(image: Image) -> str:
@@ -142,22 +130,14 @@ def _resolve(image: Image, root: Path, uv: str, folder: Path, run: Run, only: Se
     excludes = folder / "excludes.txt"
     excludes.write_text("\n".join([*image.left_out, *image.from_base]) + "\n", encoding="utf-8")
     first = folder / f"{image.python}.txt"
+    line = [*_compile_line(image, root, uv, only), "--excludes", str(excludes)]
     for python in image.pythons:
         output = folder / f"{python}.txt"
         if only:
             # What uv finds in its output stays as it is, but for the package that is asked for.
             shutil.copyfile(root / "docker" / image.lock, output)
-        argv = compile_argv(
-            image,
-            root,
-            uv=uv,
-            python=python,
-            excludes=excludes,
-            output=output,
-            constraints=None if output == first else first,
-            only=only,
-        )
-        done = run(argv)
+        other = [] if output == first else ["--constraints", str(first)]
+        done = run([*line, "--python-version", python, "--output-file", str(output), *other])
         if done.returncode:
             raise uv_failed(image, python, done.stderr)
         if output.read_bytes() != first.read_bytes():

@@ -13,14 +13,14 @@ from pathlib import Path
 from harness.data.fetch import Resolved
 from harness.errors import UserError
 from harness.plan import estimate, names, plan, selection
-from harness.plan.plan import Planned
+from harness.plan.plan import PlanContext, Planned
 from harness.plan.selection import supported
-from harness.record import Gpu, LeftOut, Record, Session, TrialSpec, session_id, store
+from harness.record import DataSource, Gpu, LeftOut, Record, Session, TrialSpec, session_id, store
 from harness.record.published.cards import find as find_card
 from harness.record.published.cards import load_cards, peak_tflops
 from harness.record.published.claims import load_claims, nearest
 from harness.run.session import PAUSE
-from harness.run.setup import RunSetup, trial_context
+from harness.run.setup import RunSetup
 from harness.settings import Settings
 from harness.units import duration, seconds_of
 
@@ -68,16 +68,8 @@ def choose(
     With `keep` only those that it names are chosen; `speeds` spares reading them anew. Raises UserError where
     the device can do none of them.
     """
-    lock = setup.engine.expected(setup.image).environment.lock_sha256
-    context = trial_context(setup, lock, resolved or {})
-    if resolved is None:
-        context = replace(
-            context,
-            sources=dict.fromkeys(plan.datasets(setup.plan, context.device), "real"),
-            weights=dict.fromkeys(plan.pretrained_models(setup.plan, context.device), True),
-        )
     seed = secrets.randbelow(2**31)
-    everything = plan.trials(setup.plan, context, seed)
+    everything = plan.trials(setup.plan, _context(setup, resolved), seed)
     card = setup.selection.gpus[0] if setup.selection.gpus else None
     able, left_out = supported(
         everything,
@@ -110,6 +102,24 @@ def choose(
     seconds = fitted.seconds + pause_seconds(planned, seconds_each)
     seconds += estimate.warm_up_seconds(planned, speeds)
     return Chosen(planned, ids, seed, (*left_out, *fitted.left_out), seconds, budget_seconds, speeds)
+
+
+def _context(setup: RunSetup, resolved: Mapping[str, Resolved] | None) -> PlanContext:
+    """What trials are named by."""
+    kind = setup.selection.kind
+    lock = setup.engine.expected(setup.image).environment.lock_sha256
+    if resolved is None:
+        sources: dict[str, DataSource] = dict.fromkeys(plan.datasets(setup.plan, kind), "real")
+        weights = dict.fromkeys(plan.pretrained_models(setup.plan, kind), True)
+    else:
+        sources = {name: answer.source for name, answer in resolved.items()}
+        prefix = "weights-"
+        weights = {
+            name.removeprefix(prefix): source == "real"
+            for name, source in sources.items()
+            if name.startswith(prefix)
+        }
+    return PlanContext(kind, setup.image.name, lock, sources, weights)
 
 
 def session_of(

@@ -31,8 +31,8 @@ from harness.machine import (
 )
 from harness.machine.devices import card_notes
 from harness.plan import plan
-from harness.plan.plan import Plan, PlanContext
-from harness.record import DataSource, DeviceKind, Harness, Machine, TrialSpec
+from harness.plan.plan import Plan
+from harness.record import DeviceKind, Harness, Machine, TrialSpec
 from harness.run import source_tree
 from harness.run.runner import Job
 from harness.run.setting import Setting
@@ -276,19 +276,6 @@ def resolve_data(
         if file in needed:
             resolved[program.folder] = source_tree.resolve(program, folders)
     return resolved
-
-
-def trial_context(
-    setup: RunSetup, lock_sha256: str | None, resolved: Mapping[str, fetch.Resolved]
-) -> PlanContext:
-    """What trials are named by."""
-    sources: dict[str, DataSource] = {name: answer.source for name, answer in resolved.items()}
-    weights = {
-        name.removeprefix("weights-"): answer.source == "real"
-        for name, answer in resolved.items()
-        if name.startswith("weights-")
-    }
-    return PlanContext(setup.selection.kind, setup.image.name, lock_sha256, sources, weights)
 
 
 def setting(setup: RunSetup, built: Built, resolved: Mapping[str, fetch.Resolved]) -> Setting:

@@ -16,7 +16,7 @@ from typing import Any
 import tomlkit
 
 from harness.errors import MachineError, NoNetwork, PlanError, UserError
-from harness.image.catalog import ChannelPackage, Image
+from harness.image.catalog import Image
 
 Run = Callable[[Sequence[str]], "subprocess.CompletedProcess[str]"]
 
@@ -241,33 +241,21 @@ def lock_packages(path: Path) -> dict[str, str]:
 
 def disagreements(image: Image, root: Path) -> tuple[str, ...]:
     """Where an image's requirements, channel, base and lock name one package in two versions."""
-    wanted = {
-        **{normal_name(package.name): package.version for package in _channel_packages(image)},
-        **{normal_name(name): version for name, version in image.from_base.items()},
-    }
-    clauses = []
-    asked = lock_packages(root / "docker" / image.requirements)
-    for name, version in asked.items():
-        if name in wanted and not satisfies(wanted[name], version):
-            clauses.append(
-                f"docker/{image.requirements} asks for {name} {version}, and {wanted[name]} is pinned"
-            )
     locked = lock_packages(root / "docker" / image.lock)
-    for package in _channel_packages(image):
-        found = locked.get(normal_name(package.name))
-        if found != package.version:
-            clauses.append(f"docker/{image.lock} has {package.name} {found}, and {package.version} is pinned")
-    for name, version in asked.items():
-        if name not in wanted and not satisfies(locked.get(name, "none of it"), version):
-            has = locked.get(name, "none of it")
-            clauses.append(
-                f"docker/{image.requirements} asks for {name} {version}, and {image.lock} has {has}"
-            )
+    packages = image.channel.packages if image.channel else ()
+    channel = {normal_name(package.name): package.version for package in packages}
+    clauses = [
+        f"docker/{image.lock} has {name} {locked.get(name)}, and {version} is pinned"
+        for name, version in channel.items()
+        if locked.get(name) != version
+    ]
+    over_base = {normal_name(name): version for name, version in image.from_base.items()}
+    pinned = locked | channel | over_base
+    for name, version in lock_packages(root / "docker" / image.requirements).items():
+        has = pinned.get(name, "none of it")
+        if not satisfies(has, version):
+            clauses.append(f"docker/{image.requirements} asks for {name} {version}, and {has} is pinned")
     return tuple(clauses)
-
-
-def _channel_packages(image: Image) -> tuple[ChannelPackage, ...]:
-    return image.channel.packages if image.channel else ()
 
 
 def normal_name(name: str) -> str:

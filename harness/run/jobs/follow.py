@@ -216,8 +216,6 @@ def ending(
     state = place.state if attempt.last_of_job else None
     if told is None and state is not None and state.cause is not None:
         told = SchedulerState(state.cause, f"the scheduler says {state.word}")
-    if told is None and code is None and state is not None:
-        told = accounted.get((state.id, attempt.task))
     if told is None and code is None and attempt.batch.id is not None and attempt.last_of_job:
         told = accounted.get((attempt.batch.id, attempt.task))
     if told is None and code is None and not attempt.last_of_job:

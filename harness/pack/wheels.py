@@ -90,15 +90,12 @@ def locked(
     say: Say,
 ) -> None:
     """Fetches the wheels of an image's lock, each checked by the lock's hashes."""
-    if image.from_base:
-        raise MachineError(
-            f"image '{image.name}' takes {' and '.join(image.from_base)} from its base, not from wheels",
-            remedy="pack it as an image, where Docker or Podman is",
-        )
+    why = f"takes {' and '.join(image.from_base)} from its base" if image.from_base else ""
     if image.sources:
+        why = f"builds {' and '.join(image.sources.packages)} from source"
+    if why:
         raise MachineError(
-            f"image '{image.name}' builds {' and '.join(image.sources.packages)} from source, "
-            "not from wheels",
+            f"image '{image.name}' {why}, not from wheels",
             remedy="pack it as an image, where Docker or Podman is",
         )
     for version in pythons:

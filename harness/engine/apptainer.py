@@ -233,10 +233,6 @@ class SiteImage(ApptainerEngine):
         """Whether the file is there."""
         return self.file.is_file()
 
-    def steps(self, image: Image) -> tuple[BuildStep, ...]:
-        """Nothing is made: the site has it."""
-        return (BuildStep("the site's file of the image", str(self.file)),)
-
     def build(self, image: Image, say: Say) -> Built:
         """The file, as it is there; raises NotBuilt."""
         return self.built(image)

@@ -183,51 +183,32 @@ def venv_steps(
             remedy="install Docker, Podman or Apptainer",
         )
     python = str(venv / "bin" / "python")
-    make = VenvStep("virtual environment", ((interpreter, "-m", "venv", "--clear", str(venv)),))
-    locked = ("--no-deps", "--require-hashes", "--no-build-isolation", "--no-input")
-    install: tuple[str, ...] = (python, "-m", "pip", "install", *locked)
-    steps = [make]
-    if image.channel:
-        channel = ("--index-url", image.channel.address, *CHANNEL_PATIENCE)
-        framework = root / "docker" / image.channel.lock
-        names = " and ".join(package.name for package in image.channel.packages)
-        steps.append(VenvStep(names, _sources(install, framework, wheelhouse, channel)))
-    if image.sources:
-        tools = root / "docker" / image.sources.lock
-        names = " and ".join(
-            image.sources.tools or (f"what builds {name}" for name in image.sources.packages)
-        )
-        steps.append(VenvStep(names, _sources(install, tools, wheelhouse)))
-        if image.sources.variables:
-            install = ("env", *image.sources.settings(), *install)
-    steps.append(VenvStep("packages", _sources(install, root / "docker" / image.lock, wheelhouse)))
+    options = ("--no-deps", "--require-hashes", "--no-build-isolation", "--no-input")
+    steps = [VenvStep("virtual environment", ((interpreter, "-m", "venv", "--clear", str(venv)),))]
+    steps += locked_steps(image, root, (python, "-m", "pip", "install", *options), wheelhouse)
     if image.channel and image.device == "cpu":
         steps.append(VenvStep("torchvision", (("sh", str(root / "docker" / STEPS), "torchvision", python),)))
     return tuple(steps)
 
 
-def wheel_steps(
-    image: Image,
-    *,
-    root: Path,
-    folder: Path,
-    python: str,
-    interpreter: str,
-    wheelhouse: Path | None = None,
-) -> tuple[VenvStep, ...]:
-    """The commands that fetch the wheels of an image's lock into `folder`, for one version of Python.
-
-    Their sources are those of `venv_steps`.
-    """
-    fetch = (interpreter, "-m", "pip", "download", *wheel_options(image.platform, python))
-    fetch += ("--no-deps", "--require-hashes", "--no-input", "--dest", str(folder))
+def locked_steps(
+    image: Image, root: Path, command: tuple[str, ...], wheelhouse: Path | None
+) -> list[VenvStep]:
+    """What pip's `command` takes of an image's lock, one step after the other."""
+    docker = root / "docker"
     steps = []
     if image.channel:
         channel = ("--index-url", image.channel.address, *CHANNEL_PATIENCE)
-        framework = root / "docker" / image.channel.lock
-        steps.append(VenvStep(f"channel for {python}", _sources(fetch, framework, wheelhouse, channel)))
-    lock = root / "docker" / image.lock
-    return (*steps, VenvStep(f"packages for {python}", _sources(fetch, lock, wheelhouse)))
+        names = " and ".join(package.name for package in image.channel.packages)
+        steps.append(VenvStep(names, _sources(command, docker / image.channel.lock, wheelhouse, channel)))
+    if image.sources:
+        names = " and ".join(
+            image.sources.tools or (f"what builds {name}" for name in image.sources.packages)
+        )
+        steps.append(VenvStep(names, _sources(command, docker / image.sources.lock, wheelhouse)))
+        if image.sources.variables:
+            command = ("env", *image.sources.settings(), *command)
+    return [*steps, VenvStep("packages", _sources(command, docker / image.lock, wheelhouse))]
 
 
 def wheel_options(platform: str, python: str) -> tuple[str, ...]:

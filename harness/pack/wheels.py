@@ -18,7 +18,7 @@ from harness.engine.venv import first_that_works
 from harness.errors import MachineError, UserError
 from harness.image.catalog import Image
 from harness.image.lock import hashed, normal_name
-from harness.image.spec import wheel_options, wheel_steps
+from harness.image.spec import locked_steps, wheel_options
 
 REQUIREMENTS = "requirements.txt"
 OLDEST = (3, 11)
@@ -99,12 +99,12 @@ def locked(
             remedy="pack it as an image, where Docker or Podman is",
         )
     for version in pythons:
-        steps = wheel_steps(
-            image, root=root, folder=folder, python=version, interpreter=python, wheelhouse=wheelhouse
-        )
-        for step in steps:
-            say(f"{image.name}: {step.label}")
-            first_that_works(step.label, step.alternatives, log, say)
+        fetch = (python, "-m", "pip", "download", *wheel_options(image.platform, version))
+        fetch += ("--no-deps", "--require-hashes", "--no-input", "--dest", str(folder))
+        for step in locked_steps(image, root, fetch, wheelhouse):
+            label = f"{image.name} for Python {version}: {step.label}"
+            say(label)
+            first_that_works(label, step.alternatives, log, say)
 
 
 def requirements(folder: Path) -> str:

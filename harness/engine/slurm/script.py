@@ -87,34 +87,15 @@ def script(batch: Batch, site: Site) -> str:
     ):
         _refuse(text, site)
     words, variables = _command(batch.spec, site, placed)
-    values = {
-        "title": batch.title,
-        "options": _options(batch, site, placed),
-        "jobs": _quoted(str(batch.jobs)),
-        "root": _quoted(str(batch.root)),
-        "python": _quoted(site.python or batch.python),
-        "cache": _quoted(str(batch.cache)),
-        "trials": [_quoted(trial) for trial in batch.trials],
-        "attempts": batch.attempts,
-        "modules": [_quoted(module) for module in site.modules],
-        "commands": site.commands,
-        "runtime": site.runtime,
-        "links": [(_quoted(name), _quoted(str(path))) for name, path in batch.spec.folders.data]
-        if site.runtime == "none"
-        else [],
-        "variables": [(name, _quoted(value)) for name, value in sorted(variables.items())],
-        "card_variable": _card_variable(batch, site),
-        "srun": _srun(batch, site, placed, variables),
-        "scratch": _quoted(site.scratch),
-        "infiniband": site.infiniband and placed.nodes > 1,
-        "shell": "sh" if site.runtime == "pyxis" else "bash",
-        "command": [_quoted(word) for word in words],
-        "rank_by_rank": placed.tasks > 1,
-        "warm": batch.warm,
-        "kind": batch.spec.device.kind,
-        "cards": batch.cards,
-    }
-    return _template().render(values)
+    return _template().render(
+        batch=batch,
+        site=site,
+        placed=placed,
+        options=_options(batch, site, placed),
+        variables=variables,
+        srun=_srun(batch, site, placed, variables),
+        command=words,
+    )
 
 
 def _has_ranks(spec: RunSpec) -> bool:
@@ -125,6 +106,7 @@ def _has_ranks(spec: RunSpec) -> bool:
 @cache
 def _template() -> Template:
     environment = Environment(undefined=StrictUndefined, keep_trailing_newline=True, autoescape=False)
+    environment.filters["quoted"] = lambda value: _quoted(str(value))
     return environment.from_string(TEMPLATE.read_text(encoding="utf-8"))
 
 
@@ -208,12 +190,6 @@ def _srun(batch: Batch, site: Site, placed: Spread, variables: Mapping[str, str]
         # The image's own value of a variable would go before the job's.
         words += [f"--container-env={','.join(sorted(variables))}"]
     return words
-
-
-def _card_variable(batch: Batch, site: Site) -> str | None:
-    if batch.node is None or site.device == "cpu":
-        return None
-    return "ROCR_VISIBLE_DEVICES" if site.device == "rocm" else "CUDA_VISIBLE_DEVICES"
 
 
 def _command(spec: RunSpec, site: Site, placed: Spread) -> tuple[Sequence[str], Mapping[str, str]]:

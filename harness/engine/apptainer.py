@@ -196,12 +196,11 @@ class ApptainerEngine(Processes):
         if spec.device.rocm_unconfined:
             raise NoDevice("Apptainer has no unconfined containers", remedy="unset rocm_unconfined")
         work = spec.folders.output.parent
-        for name in ("home", "tmp"):
-            (work / name).mkdir(exist_ok=True)
+        for folder in (work / "home", work / "tmp"):
+            folder.mkdir(exist_ok=True)
+            if os.geteuid() == 0:
+                os.chown(folder, spec.user.uid, spec.user.gid)
         chown_to_trial_user(spec.folders, spec.user)
-        if os.geteuid() == 0:
-            for name in ("home", "tmp"):
-                os.chown(work / name, spec.user.uid, spec.user.gid)
         words, variables = exec_line(spec, self.program, root=os.geteuid() == 0)
         # By this name `find` knows the process again; inside it is another folder's.
         return self._begin(words, {**variables, "GPUDYNO_OUT": str(spec.folders.output)}, work)

@@ -64,10 +64,8 @@ class VenvEngine(Processes):
 
     def build(self, image: Image, say: Say) -> Built:
         """Makes the environment, or finds it whole; raises MachineError naming the step that failed."""
-        if self.python:
-            return self._as_it_is(image)
         folder = self._folder(image)
-        if _reasons(folder) is None:
+        if not self.python and _reasons(folder) is None:
             self._make(image, folder, say)
         return self.built(image)
 

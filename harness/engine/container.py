@@ -105,11 +105,6 @@ def workload_file(spec: RunSpec) -> str:
     return f"{spec.own_workloads}/{file}" if spec.own_workloads else file
 
 
-def _shared_parts(spec: RunSpec, workloads: str) -> dict[str, str]:
-    """A version that lies one folder down imports what it shares with the others from above."""
-    return {"PYTHONPATH": workloads} if spec.own_workloads else {}
-
-
 WORKERS = 4
 """What the workloads' loaders have unless a variant's options say otherwise."""
 
@@ -125,16 +120,21 @@ def shared_memory(trial: TrialSpec) -> int:
     return max(GIB, int(1.5 * 2 * workers * batch_bytes))
 
 
-def variables(
-    passed: Mapping[str, str], *, input: str, output: str, data: str, cache: str, home: str
-) -> dict[str, str]:
+_INSIDE = TrialFolders(Path("/in"), Path("/out"), (), Path("/cache"), Path("/workloads"))
+"""Where a trial's folders lie in a container."""
+
+
+def _variables(spec: RunSpec, folders: TrialFolders, *, data: str, home: str) -> dict[str, str]:
     """The environment of a trial: its folders, its caches, and what the user's own variables pass in."""
+    cache = folders.cache
     return {
-        **passed,
-        "GPUDYNO_IN": input,
-        "GPUDYNO_OUT": output,
+        **spec.passed,
+        # A version that lies one folder down imports what it shares with the others from above.
+        **({"PYTHONPATH": str(folders.workloads)} if spec.own_workloads else {}),
+        "GPUDYNO_IN": str(folders.input),
+        "GPUDYNO_OUT": str(folders.output),
         "GPUDYNO_DATA": data,
-        "GPUDYNO_CACHE": cache,
+        "GPUDYNO_CACHE": str(cache),
         "HOME": home,
         "TMPDIR": home,
         "XDG_CACHE_HOME": f"{cache}/xdg",
@@ -220,8 +220,7 @@ def mounts(spec: RunSpec) -> tuple[Mount, ...]:
 
 def inside(spec: RunSpec, *, own_devices: bool = True) -> dict[str, str]:
     """A trial's variables in a container, which holds its own CUDA devices alone where `own_devices`."""
-    found = variables(spec.passed, input="/in", output="/out", data="/data", cache="/cache", home="/tmp")
-    found |= _shared_parts(spec, "/workloads")
+    found = _variables(spec, _INSIDE, data="/data", home="/tmp")
     if spec.device.kind != "cpu":
         # Inside, the user's own indices would mean other cards: only those of the trial are shown.
         found |= _visible(spec.device, inside=own_devices)
@@ -278,16 +277,9 @@ def config(spec: RunSpec) -> dict[str, Any]:
 
 def process(spec: RunSpec) -> tuple[tuple[str, ...], dict[str, str]]:
     """The same trial as a plain process: its argument list and its environment, real folders in place."""
-    home = spec.folders.output.parent / "home"
-    environment = variables(
-        spec.passed,
-        input=str(spec.folders.input),
-        output=str(spec.folders.output),
-        data=str(spec.folders.output.parent / "data"),
-        cache=str(spec.folders.cache),
-        home=str(home),
-    )
-    environment |= _visible(spec.device) | _shared_parts(spec, str(spec.folders.workloads))
+    work = spec.folders.output.parent
+    environment = _variables(spec, spec.folders, data=str(work / "data"), home=str(work / "home"))
+    environment |= _visible(spec.device)
     script = spec.folders.workloads / workload_file(spec)
     return (str(spec.interpreter), str(script)), environment
 

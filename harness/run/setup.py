@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 
@@ -238,23 +239,11 @@ def sets_and_weights(
 ) -> dict[str, fetch.Resolved]:
     """As resolve_data, of data sets and weights alone; weights are not waited for where data was not had."""
     names, weights = data_names(run_plan, kind)
-    resolved = fetch.resolve(
-        names,
-        folders=folders,
-        allow_generated=run_plan.generated_data,
-        deadline_seconds=seconds,
-        progress=progress,
-        fetching=fetching,
-    )
+    resolve = partial(fetch.resolve, folders=folders, progress=progress, fetching=fetching)
+    resolved = resolve(names, allow_generated=run_plan.generated_data, deadline_seconds=seconds)
     lacking = seconds is not None and any(answer.source == "generated" for answer in resolved.values())
-    return resolved | fetch.resolve(
-        weights,
-        folders=folders,
-        allow_generated=True,
-        deadline_seconds=0.0 if lacking else seconds,
-        progress=progress,
-        fetching=fetching,
-    )
+    wait_seconds = 0.0 if lacking else seconds
+    return resolved | resolve(weights, allow_generated=True, deadline_seconds=wait_seconds)
 
 
 def resolve_data(

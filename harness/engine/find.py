@@ -103,24 +103,18 @@ def _ask_at(host: str) -> Connection | str | None:
 def _unusable(host: str) -> str | None:
     """Why a place is not worth asking: empty where there simply is none, null where it is."""
     scheme, _, rest = host.partition("://")
-    if scheme == "unix":
-        return _unusable_socket(Path("/" + rest.lstrip("/")))
     if scheme in ("tcp", "http", "https") and urlsplit(host).hostname in _LOOPBACK:
         return None
-    return f"{host} is another machine, and containers there do not see the folders of this one"
-
-
-def _unusable_socket(path: Path) -> str | None:
+    if scheme != "unix":
+        return f"{host} is another machine, and containers there do not see the folders of this one"
+    path = Path("/" + rest.lstrip("/"))
+    closed = f"{path} is not open to this user"
     try:
         if not stat.S_ISSOCK(path.stat().st_mode):
             return f"{path} is not a socket"
-    except PermissionError:
-        return f"{path} is not open to this user"
-    except OSError:
-        return ""
-    if not os.access(path, os.R_OK | os.W_OK):
-        return f"{path} is not open to this user"
-    return None
+    except OSError as error:
+        return closed if isinstance(error, PermissionError) else ""
+    return None if os.access(path, os.R_OK | os.W_OK) else closed
 
 
 def find(

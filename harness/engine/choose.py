@@ -18,7 +18,6 @@ from harness.engine.local import HereEngine, identity
 from harness.engine.venv import VenvEngine
 from harness.errors import MachineError, NoDevice, PlanError
 from harness.image.catalog import Image
-from harness.image.spec import BuildSettings
 from harness.machine import local_names, passed_variables, recorded_variables
 from harness.settings import Settings
 
@@ -55,7 +54,14 @@ def choose(
     building = build_settings(settings, root=root, revision=revision, environ=environ)
     if choice == "apptainer":
         return ApptainerEngine(root, apptainer.needed(environ), building, passed), ()
-    engine, lost = _container(settings, building, passed, environ)
+    engine: DockerEngine | None = None
+    lost = ""
+    try:
+        engine = find(cast(EngineChoice, choice), building, passed=passed, environ=environ)
+    except MachineError as error:
+        if choice != "auto":
+            raise
+        lost = error.problem
     reason = _unfit(engine, choice, image, device, architecture) if engine else None
     if engine is not None and (reason is None or choice != "auto"):
         if reason is not None and refuse:
@@ -69,18 +75,6 @@ def choose(
     if by_file is not None and by_file.at_hand(image):
         return by_file, (f"engine: Apptainer ({lost})",)
     return venv(root, settings, passed), (_no_container(lost),)
-
-
-def _container(
-    settings: Settings, building: BuildSettings, passed: Mapping[str, str], environ: Mapping[str, str]
-) -> tuple[DockerEngine | None, str]:
-    """The container engine that answers; else why none does, which is raised where one was asked for."""
-    try:
-        return find(cast(EngineChoice, settings.engine), building, passed=passed, environ=environ), ""
-    except MachineError as error:
-        if settings.engine != "auto":
-            raise
-        return None, error.problem
 
 
 def _unfit(

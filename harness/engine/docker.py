@@ -7,7 +7,7 @@ import os
 import shlex
 import stat
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -154,15 +154,10 @@ class DockerEngine:
             for piece in api.get_image(tag):
                 out.write(piece)
 
-    @contextlib.contextmanager
-    def _patient(self) -> Iterator[Any]:
+    def _patient(self) -> Any:
         """A connection for whole images: the engine says nothing while it reads or writes one."""
         host, version = self.connection.host, self.connection.api_version
-        api = docker.APIClient(base_url=host, timeout=WHOLE_IMAGE_SECONDS, version=version)
-        try:
-            yield api
-        finally:
-            api.close()
+        return docker.APIClient(base_url=host, timeout=WHOLE_IMAGE_SECONDS, version=version)
 
     def _image_id(self, build_spec: BuildSpec) -> str | None:
         """The id of the image with this tag; Podman keeps its own under localhost/."""

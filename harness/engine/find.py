@@ -90,12 +90,10 @@ def _ask_at(host: str) -> Connection | str | None:
         return problem or None
     client = docker.APIClient(base_url=host, timeout=PROBE_SECONDS, version=DEFAULT_DOCKER_API_VERSION)
     try:
-        with answered(f"the engine at {host}", "tell its version"):
+        with client, answered(f"the engine at {host}", "tell its version"):
             version = client.version(api_version=False)
     except MachineError:
         return f"nothing answers at {host}"
-    finally:
-        client.close()
     api_version = str(version.get("ApiVersion") or DEFAULT_DOCKER_API_VERSION)
     return Connection(kind_of(version), host, str(version.get("Version") or "") or None, api_version)
 

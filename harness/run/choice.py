@@ -242,33 +242,25 @@ def speeds_of(setup: RunSetup) -> estimate.Speeds:
     """What is known of durations here: this machine's records, and published runs scaled to its card."""
     records = [stored.record for stored in store.read_all(setup.root).records]
     # What was published of cards says nothing of a processor.
-    published = _published(setup.root) if setup.selection.gpus else {}
-    return estimate.speeds(records, setup.machine.id, published, scale=_scale(setup))
+    published = _published(setup.root, setup.selection.gpus[0].name) if setup.selection.gpus else {}
+    return estimate.speeds(records, setup.machine.id, published)
 
 
-def _published(root: Path) -> dict[tuple[str, ...], float]:
-    """The reference card's durations by workload, protocol, model and precision.
+def _published(root: Path, device: str) -> dict[tuple[str, ...], float]:
+    """A card's durations by workload, protocol, model and precision, as a rough guide and no more.
 
-    Where it has none, another card's, scaled to it by what both can do on paper.
+    They are those of the reference card, else of another, scaled by what both can do on paper. A card of
+    which that is unknown is taken for the reference card.
     """
-    peaks = {card.name: peak_tflops(card, "fp16-master") for card in load_cards(root)}
-    reference = peaks.get(REFERENCE)
+    cards = load_cards(root)
+    peaks = {card.name: peak_tflops(card, "fp16-master") for card in cards}
+    ours = find_card(device, cards)
+    own = peaks.get(ours.name if ours else "") or peaks.get(REFERENCE)
     found: dict[tuple[str, ...], float] = {}
     for claim in sorted(load_claims(root).claims, key=lambda claim: claim.of.card == REFERENCE):
         side, peak = claim.of, peaks.get(claim.of.card or "")
         timed = claim.kind == "absolute" and claim.metric == "protocol_seconds"
-        if timed and claim.value and side.precision and peak and reference:
+        if timed and claim.value and side.precision and peak and own:
             row = (claim.workload, claim.protocol, side.model, side.precision)
-            found[row] = claim.value * peak / reference
+            found[row] = claim.value * peak / own
     return found
-
-
-def _scale(setup: RunSetup) -> float:
-    """The published card's 16-bit peak over this one's: a rough guide to a duration, and no more."""
-    if not setup.selection.gpus:
-        return 1.0
-    cards = load_cards(setup.root)
-    ours = find_card(setup.selection.gpus[0].name, cards)
-    published = find_card(REFERENCE, cards)
-    peaks = [peak_tflops(card, "fp16-master") if card else None for card in (published, ours)]
-    return peaks[0] / peaks[1] if peaks[0] and peaks[1] else 1.0

@@ -209,7 +209,7 @@ def _never_began(
         batch, trial = place.batch, place.trial
         number = batch.attempts[batch.trials.index(trial)]
         work = kept.work_folder(jobs, trial, number)
-        attempt = Attempt(trial, number, batch, batch.task_of(trial), work, over=True, last_of_job=True)
+        attempt = Attempt(trial, number, batch, work, over=True, last_of_job=True)
         yield attempt, Exit(code=None, log="", cause=told.cause, said=f"{told.words}; {WHERE}")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -15,7 +15,7 @@ from harness.doctor.surroundings import TRUST, untrusted
 from harness.engine.apptainer import ApptainerEngine
 from harness.engine.base import Built, Engine
 from harness.engine.choose import choose as choose_engine
-from harness.engine.container import DeviceRequest
+from harness.engine.container import DeviceRequest, User
 from harness.engine.docker import DockerEngine
 from harness.engine.local import identity
 from harness.errors import DataError, NoDevice
@@ -273,7 +273,7 @@ def setting(setup: RunSetup, built: Built, resolved: Mapping[str, fetch.Resolved
     Of the user's variables it passes none that stands for the choice of cards: the runtimes filter one after
     the other, and what ROCR_VISIBLE_DEVICES leaves is counted again from 0.
     """
-    own = data_folders(setup.settings, setup.root).own
+    own, engine = data_folders(setup.settings, setup.root).own, setup.engine
     return Setting(
         root=setup.root,
         built=built,
@@ -282,17 +282,15 @@ def setting(setup: RunSetup, built: Built, resolved: Mapping[str, fetch.Resolved
         passed={name: value for name, value in setup.passed.items() if name not in VISIBILITY},
         own_workloads=setup.image.workloads,
         program=setup.image.program,
+        user=engine.user() if isinstance(engine, DockerEngine | ApptainerEngine) else User(),
         memory_bytes=setup.settings.memory_bytes,
     )
 
 
 def job(setup: RunSetup, built: Built, resolved: Mapping[str, fetch.Resolved]) -> Job:
     """All that stays the same over the trials of this line, on this machine."""
-    shared = setting(setup, built, resolved)
-    if isinstance(setup.engine, DockerEngine | ApptainerEngine):
-        shared = replace(shared, user=setup.engine.user())
     device = request_of(setup.selection, setup.settings)
-    return Job(shared, setup.engine, setup.machine, device, load)
+    return Job(setting(setup, built, resolved), setup.engine, setup.machine, device, load)
 
 
 def request_of(selection: Selection, settings: Settings) -> DeviceRequest:

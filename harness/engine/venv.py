@@ -157,12 +157,9 @@ def _reasons(folder: Path) -> tuple[str, ...] | None:
 
 def find_python(version: str) -> str | None:
     """An interpreter of that version on PATH, or one that uv or pyenv keeps."""
-    path = shutil.which(f"python{version}")
-    candidates = [path] if path else []
-    candidates += [str(path) for path in sorted(Path.home().glob(f".pyenv/versions/{version}.*/bin/python"))]
-    uv = shutil.which("uv")
-    if uv:
-        candidates += (printed(uv, "python", "find", version) or "").split("\n")[:1]
+    pyenv = sorted(Path.home().glob(f".pyenv/versions/{version}.*/bin/python"))
+    uv = (printed("uv", "python", "find", version) or "").strip()
+    candidates = (shutil.which(f"python{version}"), *map(str, pyenv), uv)
     return next((path for path in candidates if path and _is_version(path, version)), None)
 
 

@@ -225,12 +225,7 @@ def _part_of_log(jobs: Path, attempt: Attempt) -> str:
     """Of a job's output what was written while this attempt ran."""
     told = attempt.work / "job"
     number = told.read_text().strip() if told.is_file() else ""
-    path = jobs / f"log-{number}_{attempt.batch.task_of(attempt.trial)}.txt"
-    if not path.is_file():
-        return ""
-    with path.open("rb") as file:
-        file.seek(max(0, path.stat().st_size - _LOG_BYTES))
-        text = file.read().decode("utf-8", "replace")
+    text = log_tail(jobs / f"log-{number}_{attempt.batch.task_of(attempt.trial)}.txt", _LOG_BYTES)
     begins = list(_BEGINS.finditer(text))
     for match, following in zip(begins, [*begins[1:], None], strict=True):
         if match[1] == f"{attempt.trial}.a{attempt.number}":

@@ -226,8 +226,6 @@ def _part_of_log(jobs: Path, attempt: Attempt) -> str:
     told = attempt.work / "job"
     number = told.read_text().strip() if told.is_file() else ""
     text = log_tail(jobs / f"log-{number}_{attempt.batch.task_of(attempt.trial)}.txt", _LOG_BYTES)
-    begins = list(_BEGINS.finditer(text))
-    for match, following in zip(begins, [*begins[1:], None], strict=True):
-        if match[1] == f"{attempt.trial}.a{attempt.number}":
-            return text[match.end() : following.start() if following else len(text)].strip()
-    return ""
+    parts = _BEGINS.split(text)
+    of_attempts = dict(zip(parts[1::2], parts[2::2], strict=True))
+    return of_attempts.get(f"{attempt.trial}.a{attempt.number}", "").strip()

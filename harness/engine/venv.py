@@ -197,7 +197,7 @@ def first_that_works(
             return
         if number < len(alternatives):
             say(f"{label}: source {number} of {len(alternatives)} did not have it; trying the next")
-    cause = install_cause(_last_step(log.read_text(errors="replace").splitlines(), len(alternatives)))
+    cause = install_cause(log.read_text(errors="replace"), len(alternatives))
     remedy = "put the wheels into a folder and name it with --wheelhouse"
     if cause.kind is NoSpace:
         remedy = "free some space"
@@ -205,12 +205,6 @@ def first_that_works(
         f"{label} could not be installed: {cause.words}",
         remedy=f"{remedy}; the whole log is {log.parent.name}/{log.name}",
     )
-
-
-def _last_step(lines: list[str], commands: int) -> list[str]:
-    """What the last so many commands of a log printed, each with its own line."""
-    starts = [at for at, line in enumerate(lines) if line.startswith("$ ")]
-    return lines[starts[-commands] :] if len(starts) >= commands else lines
 
 
 def _streamed(argv: tuple[str, ...], log: Path, say: Callable[..., None], environ: Mapping[str, str]) -> int:

@@ -7,7 +7,7 @@ import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 from urllib.parse import urlsplit
 
 import docker
@@ -66,21 +66,9 @@ def _context(environ: Mapping[str, str]) -> str | None:
 
 def search(environ: Mapping[str, str]) -> Search:
     """Asks at every place in turn."""
-    connections: list[Connection] = []
-    refused: list[str] = []
-    for host in places(environ):
-        answer = _ask_at(host)
-        if isinstance(answer, Connection):
-            connections.append(answer)
-        elif answer:
-            refused.append(answer)
-    return Search(tuple(connections), tuple(refused))
-
-
-def kind_of(version: Mapping[str, Any]) -> ContainerEngine:
-    """Which engine gave this answer of the version API."""
-    names = [str(part.get("Name", "")) for part in version.get("Components") or ()]
-    return "podman" if any("podman" in name.lower() for name in names) else "docker"
+    answers = [_ask_at(host) for host in places(environ)]
+    connections = tuple(answer for answer in answers if isinstance(answer, Connection))
+    return Search(connections, tuple(answer for answer in answers if isinstance(answer, str)))
 
 
 def _ask_at(host: str) -> Connection | str | None:
@@ -95,7 +83,10 @@ def _ask_at(host: str) -> Connection | str | None:
     except MachineError:
         return f"nothing answers at {host}"
     api_version = str(version.get("ApiVersion") or DEFAULT_DOCKER_API_VERSION)
-    return Connection(kind_of(version), host, str(version.get("Version") or "") or None, api_version)
+    parts = version.get("Components") or ()
+    podman = any("podman" in str(part.get("Name", "")).lower() for part in parts)
+    own_version = str(version.get("Version") or "") or None
+    return Connection("podman" if podman else "docker", host, own_version, api_version)
 
 
 def _unusable(host: str) -> str | None:

@@ -125,9 +125,7 @@ def _rested(job: Job, opened: Session, trial: TrialSpec, records: list[Record], 
         f"the next block of time begins at {begins:%H:%M}, so that an hour lies between; "
         "Ctrl-C, and the same line after that, do as well"
     )
-    until = time.monotonic() + wait.total_seconds()
-    while time.monotonic() < until:
-        time.sleep(POLL_SECONDS)
+    time.sleep(wait.total_seconds())
     return True
 
 

@@ -54,22 +54,16 @@ def answered(engine: str, doing: str) -> Iterator[None]:
         yield
     except docker.errors.APIError as refusal:
         raise refused(engine, doing, refusal.explanation or str(refusal)) from None
+    except _SILENCE as silence:
+        raise NoEngine(
+            f"{engine} did not answer when asked to {doing} ({type(silence).__name__})",
+            remedy="start it again, or use --engine venv",
+        ) from None
     except (TypeError, KeyError, IndexError, ValueError, AttributeError) as strange:
-        if isinstance(strange, requests.exceptions.RequestException):
-            raise _silent(engine, doing, strange) from None
         raise NoEngine(
             f"{engine} gave an answer that cannot be read when asked to {doing} ({type(strange).__name__})",
             remedy="update it or start it again, then give the same line again",
         ) from None
-    except _SILENCE as silence:
-        raise _silent(engine, doing, silence) from None
-
-
-def _silent(engine: str, doing: str, silence: Exception) -> NoEngine:
-    return NoEngine(
-        f"{engine} did not answer when asked to {doing} ({type(silence).__name__})",
-        remedy="start it again, or use --engine venv",
-    )
 
 
 def refused(engine: str, doing: str, explanation: str) -> MachineError:

@@ -68,11 +68,11 @@ def moved(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[str, ...
     )
 
 
-def _compile_line(image: Image, root: Path, uv: str, only: Sequence[str]) -> list[str]:
+def _compile_line(image: Image, root: Path, only: Sequence[str]) -> list[str]:
     """What is asked of uv for each Python: hashes for every file of a version, no address and no path."""
     requirements = str(root / "docker" / image.requirements)
     line = ["env", *image.sources.settings()] if image.sources and image.sources.variables else []
-    line += [uv, "pip", "compile", requirements, "--python-platform", uv_platform(image.platform)]
+    line += [uv_program(), "pip", "compile", requirements, "--python-platform", uv_platform(image.platform)]
     line += ["--only-binary", ":all:", "--generate-hashes", "--no-header", "--no-annotate", "--quiet"]
     line += [] if only else ["--upgrade"]
     for pin in only:
@@ -84,15 +84,6 @@ def _compile_line(image: Image, root: Path, uv: str, only: Sequence[str]) -> lis
     for package in image.channel.packages if image.channel else ():
         line += ["--no-emit-package", package.name]
     return line
-
-
-def lock_header(image: Image) -> str:
-    """What stands above the packages."""
-    return (
-        f"# The lock of image '{image.name}', written by: invoke lock --image {image.name}\n"
-        f"# Python {', '.join(image.pythons)}, {image.platform}.\n"
-        "# It is complete: install it with --no-deps --require-hashes.\n"
-    )
 
 
 def hashed(pin: str, sha256: Iterable[str]) -> str:
@@ -109,10 +100,13 @@ def uv_program() -> str:
 
 
 def _resolve_packages(image: Image, root: Path, run: Run, only: Sequence[str]) -> list[str]:
-    uv = uv_program()
     with tempfile.TemporaryDirectory() as folder:
-        resolved = _resolve(image, root, uv, Path(folder), run, only)
-    header = lock_header(image)
+        resolved = _resolve(image, root, Path(folder), run, only)
+    header = (
+        f"# The lock of image '{image.name}', written by: invoke lock --image {image.name}\n"
+        f"# Python {', '.join(image.pythons)}, {image.platform}.\n"
+        "# It is complete: install it with --no-deps --require-hashes.\n"
+    )
     changed = []
     if image.channel:
         channel = "".join(hashed(f"{one.name}=={one.version}", one.sha256) for one in image.channel.packages)
@@ -125,12 +119,12 @@ def _resolve_packages(image: Image, root: Path, run: Run, only: Sequence[str]) -
     return changed + _write(root, image.lock, header + "".join(blocks.values()))
 
 
-def _resolve(image: Image, root: Path, uv: str, folder: Path, run: Run, only: Sequence[str]) -> str:
+def _resolve(image: Image, root: Path, folder: Path, run: Run, only: Sequence[str]) -> str:
     """Resolves for the image's own Python; its other Pythons have to come to the same packages."""
     excludes = folder / "excludes.txt"
     excludes.write_text("\n".join([*image.left_out, *image.from_base]) + "\n", encoding="utf-8")
     first = folder / f"{image.python}.txt"
-    line = [*_compile_line(image, root, uv, only), "--excludes", str(excludes)]
+    line = [*_compile_line(image, root, only), "--excludes", str(excludes)]
     for python in image.pythons:
         output = folder / f"{python}.txt"
         if only:

@@ -111,9 +111,7 @@ class ApptainerEngine(Processes):
         """Makes the SIF of an archive, or finds it made; raises NotBuilt, NoSpace or MachineError."""
         tag = self.settings.spec(image).tag
         sif, archive = packed.sif_of(self.root, tag), packed.archive_of(self.root, tag)
-        if not sif.is_file():
-            if not archive.is_file():
-                raise self._absent(image, tag)
+        if not sif.is_file() and archive.is_file():
             say(f"making {sif.name} of {archive.name}")
             self._make(tag, sif, archive)
         return self.built(image)

@@ -172,13 +172,9 @@ def revision(root: Path) -> tuple[str | None, bool | None]:
     unpacked = packed.read(root)
     if unpacked is not None:
         return unpacked.revision, unpacked.modified
-
-    def git(*words: str) -> str | None:
-        told = printed("git", "-C", str(root), *words)
-        return None if told is None else told.strip()
-
-    changed = git("status", "--porcelain", "--untracked-files=no")
-    return git("rev-parse", "HEAD"), None if changed is None else bool(changed)
+    git = partial(printed, "git", "-C", str(root))
+    head, changed = git("rev-parse", "HEAD"), git("status", "--porcelain", "--untracked-files=no")
+    return head and head.strip(), None if changed is None else bool(changed.strip())
 
 
 def data_folders(settings: Settings, root: Path) -> fetch.DataFolders:

@@ -10,7 +10,6 @@ import signal
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from queue import Empty, Queue
@@ -137,10 +136,8 @@ def build(
     NoSpace, NoNetwork or MachineError with the cause and where the whole log lies.
     """
     log.parent.mkdir(parents=True, exist_ok=True)
-    with (
-        tempfile.TemporaryDirectory(prefix="gpudyno-build-") as scratch,
-        _proxied(build_spec, proxy, scratch) as ready,
-    ):
+    with tempfile.TemporaryDirectory(prefix="gpudyno-build-") as scratch:
+        ready = _proxied(build_spec, proxy, Path(scratch) / "proxy")
         argv = docker_build_argv(
             ready, client=client.path, iidfile=Path(scratch) / "iid", buildx=client.buildx
         )
@@ -157,16 +154,13 @@ def shown(build_spec: BuildSpec, client: Client) -> str:
     return shlex.join([*(f"{name}={value}" for name, value in client.environment.items()), *argv])
 
 
-@contextmanager
-def _proxied(build_spec: BuildSpec, proxy: Mapping[str, str], scratch: str) -> Iterator[BuildSpec]:
-    """The same build with the proxy's variables as a secret file, which lives as long as the build."""
+def _proxied(build_spec: BuildSpec, proxy: Mapping[str, str], path: Path) -> BuildSpec:
+    """The same build with the proxy's variables as a secret, a file at `path`."""
     if not proxy:
-        yield build_spec
-        return
-    path = Path(scratch) / "proxy"
+        return build_spec
     path.touch(mode=0o600)
     path.write_text("".join(f"{name}={value}\n" for name, value in proxy.items()), encoding="utf-8")
-    yield replace(build_spec, secrets={**build_spec.secrets, "proxy": path})
+    return replace(build_spec, secrets={**build_spec.secrets, "proxy": path})
 
 
 def _run(argv: tuple[str, ...], client: Client, log: Path, say: Say, alive: Callable[[], object]) -> int:

@@ -138,9 +138,7 @@ def build(
     log.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="gpudyno-build-") as scratch:
         ready = _proxied(build_spec, proxy, Path(scratch) / "proxy")
-        argv = docker_build_argv(
-            ready, client=client.path, iidfile=Path(scratch) / "iid", buildx=client.buildx
-        )
+        argv = docker_build_argv(ready, client=client.path, buildx=client.buildx)
         code = _run(argv, client, log, say, alive)
     if code != 0:
         raise _failed(build_spec, log)
@@ -148,9 +146,7 @@ def build(
 
 def shown(build_spec: BuildSpec, client: Client) -> str:
     """The build as a person would type it; a proxy's variables stay out of it."""
-    argv = docker_build_argv(
-        build_spec, client=client.path, iidfile=Path("image-id.txt"), buildx=client.buildx
-    )
+    argv = docker_build_argv(build_spec, client=client.path, buildx=client.buildx)
     return shlex.join([*(f"{name}={value}" for name, value in client.environment.items()), *argv])
 
 

@@ -131,10 +131,8 @@ class BuildSettings:
         )
 
 
-def docker_build_argv(
-    spec: BuildSpec, *, client: str = "docker", iidfile: Path, buildx: bool
-) -> tuple[str, ...]:
-    """The command that builds an image, and writes its id to `iidfile`.
+def docker_build_argv(spec: BuildSpec, *, client: str = "docker", buildx: bool) -> tuple[str, ...]:
+    """The command that builds an image.
 
     Without buildx a Docker client needs DOCKER_BUILDKIT=1 in its environment. Podman takes the same options.
     """
@@ -142,7 +140,6 @@ def docker_build_argv(
     command = [client, "buildx", "build", "--load", "--provenance=false"] if buildx else [client, "build"]
     command += ["--format", "docker"] if podman else ["--progress", "plain"]
     command += ["--platform", spec.platform, "--file", str(spec.dockerfile), "--tag", spec.tag]
-    command += ["--iidfile", str(iidfile)]
     command += ["--network", spec.network] if spec.network else []
     arguments = {
         "BASE": spec.base,

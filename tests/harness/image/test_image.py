@@ -34,7 +34,7 @@ def tag(root: Path, name: str = "cuda", **options: object) -> str:
 @pytest.mark.parametrize("name", NAMES)
 def test_the_command_that_builds_an_image_is_this(name: str):
     what = BuildSettings(ROOT, REVISION).spec(IMAGES.image(name))
-    argv = docker_build_argv(what, client="docker", iidfile=Path("/run/iid"), buildx=True)
+    argv = docker_build_argv(what, client="docker", buildx=True)
     golden(f"image_{name}.txt", lines(argv, what))
 
 
@@ -50,13 +50,13 @@ def test_a_build_on_a_substituted_base_behind_a_proxy_is_this(tmp_path: Path):
         network="host",
     )
     what = settings.spec(IMAGES.image("cuda"))
-    argv = docker_build_argv(what, client="/usr/bin/podman", iidfile=Path("/run/iid"), buildx=False)
+    argv = docker_build_argv(what, client="/usr/bin/podman", buildx=False)
     golden("image_cuda_podman.txt", lines(argv, what).replace(str(tmp_path), "<secrets>"))
 
 
 def test_a_docker_client_without_buildx_builds_with_plain_build():
     what = BuildSettings(ROOT, REVISION).spec(IMAGES.image("cpu"))
-    argv = docker_build_argv(what, client="/usr/bin/docker", iidfile=Path("/run/iid"), buildx=False)
+    argv = docker_build_argv(what, client="/usr/bin/docker", buildx=False)
     assert argv[:4] == ("/usr/bin/docker", "build", "--progress", "plain")
     assert not {"buildx", "--load", "--provenance=false", "--metadata-file"} & set(argv)
 

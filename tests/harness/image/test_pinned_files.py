@@ -149,7 +149,7 @@ def test_a_dockerfile_is_given_every_argument_that_it_asks_for(name: str):
     image = IMAGES.image(name)
     part: ApexPart = "extensions" if name in ("cuda", "rocm") else "python"
     what = BuildSettings(ROOT, apex=part).spec(image)
-    argv = docker_build_argv(what, iidfile=Path("iid"), buildx=True)
+    argv = docker_build_argv(what, buildx=True)
     given_ = {word.split("=")[0] for at, word in enumerate(argv) if argv[at - 1] == "--build-arg"}
     assert (
         set(re.findall(r"^ARG (\w+)", _dockerfile(image), re.MULTILINE)) - {"TOOLKIT", "APEX_ARCHITECTURES"}

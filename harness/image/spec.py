@@ -83,7 +83,6 @@ class BuildSettings:
         """
         root, base = self.root.resolve(), self.base
         digest = None if base else image.base_digest
-        verified = digest is not None and image.base_digest_verified
         reference = base or f"{image.base}@{image.base_digest}"
         lock = lock_sha256(root, image.lock)
         addresses = _addresses(image)
@@ -102,10 +101,6 @@ class BuildSettings:
             "org.opencontainers.image.title": f"gpudyno {image.name}",
             "org.opencontainers.image.base.name": reference.partition("@")[0],
             "dev.gpudyno.image": image.name,
-            "dev.gpudyno.device": image.device,
-            "dev.gpudyno.lock-sha256": lock,
-            "dev.gpudyno.base-digest-verified": str(verified).lower(),
-            "dev.gpudyno.base-substituted": str(base is not None).lower(),
         }
         if digest:
             labels["org.opencontainers.image.base.digest"] = digest
@@ -120,7 +115,7 @@ class BuildSettings:
             platform=image.platform,
             base=reference,
             base_digest=digest,
-            base_digest_verified=verified,
+            base_digest_verified=digest is not None and image.base_digest_verified,
             base_substituted=base is not None,
             lock_sha256=lock,
             addresses=addresses,

@@ -23,14 +23,15 @@ def record_problems(root: Path, results: Results) -> Iterator[str]:
     """A sentence for each record that is unreadable, too large, or says whose machine it is from."""
     yield from results.problems
     for stored in results.records:
-        path = root / stored.path
-        if path.stat().st_size > RECORD_BYTES:
-            yield f"{stored.path}: {path.stat().st_size} bytes, where a record has at most {RECORD_BYTES}"
-        yield from _leaks(path, stored.path)
+        yield from _file_problems(root / stored.path, stored.path)
 
 
-def _leaks(path: Path, where: str) -> Iterator[str]:
+def _file_problems(path: Path, where: str) -> Iterator[str]:
+    """What is wrong with a file by itself: its size, whom it names, or its form."""
     try:
+        if (size := path.stat().st_size) > RECORD_BYTES:
+            yield f"{where}: {size} bytes, where a file has at most {RECORD_BYTES}"
+            return
         for leak in leaks(path.read_text(encoding="utf-8"), Names()):
             yield f"{where}: {leak}"
     except OSError as error:
@@ -107,13 +108,10 @@ def _other_files(root: Path, results: Results) -> Iterator[str]:
         if path.name != "session.json" and not path.name.endswith(store.REJECTED):
             continue
         where = path.relative_to(root).as_posix()
-        if path.stat().st_size > RECORD_BYTES:
-            yield f"{where}: {path.stat().st_size} bytes, where a file has at most {RECORD_BYTES}"
-            continue
         if path.name != "session.json" and where.removesuffix(store.REJECTED) not in failed:
             yield f"{where}: no record beside it says that its measurement was refused"
-        elif path.is_file():
-            yield from _leaks(path, where)
+        else:
+            yield from _file_problems(path, where)
 
 
 def _ledger_problems(root: Path, results: Results) -> Iterator[str]:

@@ -18,7 +18,6 @@ from harness.data.check import sha256_of
 from harness.engine import build as building
 from harness.engine import container
 from harness.engine.base import BuildStep, Built, Handle, Say
-from harness.engine.build import BuildSettings
 from harness.engine.container import RunSpec, User
 from harness.engine.docker import chown_to_trial_user
 from harness.engine.local import Processes
@@ -28,7 +27,7 @@ from harness.files import last_line, printed, whole
 from harness.image import packed
 from harness.image.catalog import Image
 from harness.image.packed import SifNote
-from harness.image.spec import BuildSpec
+from harness.image.spec import BuildSettings, BuildSpec
 from harness.record import Environment, store
 
 CLIENTS = ("apptainer", "singularity")
@@ -46,9 +45,7 @@ def client(environ: Mapping[str, str] = os.environ) -> str | None:
     return next((path for path in found if path), None)
 
 
-def exec_line(
-    spec: RunSpec, sif: Path, program: str, *, root: bool
-) -> tuple[tuple[str, ...], dict[str, str]]:
+def exec_line(spec: RunSpec, program: str, *, root: bool) -> tuple[tuple[str, ...], dict[str, str]]:
     """One trial as `apptainer exec`: its words, and the variables that it hands over. Pure.
 
     A variable is handed over by its own name with a prefix, since --env parts a value at its commas. A home
@@ -60,12 +57,13 @@ def exec_line(
     words += ["--home", f"{spec.folders.output.parent / 'home'}:{HOME}"]
     # Without one of ours /tmp is in memory, with 64 MiB.
     words += ["--workdir", str(spec.folders.output.parent / "tmp")]
-    words += ["--no-privs", "--security", f"uid:{spec.uid}", "--security", f"gid:{spec.gid}"] if root else []
+    user = spec.user
+    words += ["--no-privs", "--security", f"uid:{user.uid}", "--security", f"gid:{user.gid}"] if root else []
     words += _DEVICES[spec.device.kind]
     for mount in container.mounts(spec):
         words += ["--mount", _mount(mount.source, mount.target, read_only=mount.read_only)]
     words += ["--memory", str(spec.memory_bytes)] if spec.memory_bytes is not None else []
-    words += [str(sif), spec.program, f"/workloads/{container.workload_file(spec)}"]
+    words += [str(spec.sif), spec.program, f"/workloads/{container.workload_file(spec)}"]
     return tuple(words), {f"APPTAINERENV_{name}": value for name, value in sorted(inside.items())}
 
 
@@ -113,9 +111,7 @@ class ApptainerEngine(Processes):
         """Makes the SIF of an archive, or finds it made; raises NotBuilt, NoSpace or MachineError."""
         tag = self.settings.spec(image).tag
         sif, archive = packed.sif_of(self.root, tag), packed.archive_of(self.root, tag)
-        if not sif.is_file():
-            if not archive.is_file():
-                raise self._absent(image, tag)
+        if not sif.is_file() and archive.is_file():
             say(f"making {sif.name} of {archive.name}")
             self._make(tag, sif, archive)
         return self.built(image)
@@ -179,13 +175,9 @@ class ApptainerEngine(Processes):
         made = building.environment(spec, self.name, words[-1] if words else None, image_id, self.passed)
         return made.model_copy(update={"sif_sha256": note.sif_sha256 if note else None})
 
-    def _line(self, spec: RunSpec) -> tuple[tuple[str, ...], dict[str, str]]:
-        sif = spec.sif or packed.sif_of(self.root, "IMAGE")
-        return exec_line(spec, sif, self.program, root=os.geteuid() == 0)
-
     def command(self, spec: RunSpec) -> str:
         """The trial as a person would type it."""
-        words, variables = self._line(spec)
+        words, variables = exec_line(spec, self.program, root=os.geteuid() == 0)
         shown = (f"{name}={shlex.quote(value)}" for name, value in variables.items())
         return " ".join([*shown, shlex.join(words)])
 
@@ -202,13 +194,12 @@ class ApptainerEngine(Processes):
         if spec.device.rocm_unconfined:
             raise NoDevice("Apptainer has no unconfined containers", remedy="unset rocm_unconfined")
         work = spec.folders.output.parent
-        for name in ("home", "tmp"):
-            (work / name).mkdir(exist_ok=True)
-        chown_to_trial_user(spec.folders, spec.uid, spec.gid)
-        if os.geteuid() == 0:
-            for name in ("home", "tmp"):
-                os.chown(work / name, spec.uid, spec.gid)
-        words, variables = self._line(spec)
+        for folder in (work / "home", work / "tmp"):
+            folder.mkdir(exist_ok=True)
+            if os.geteuid() == 0:
+                os.chown(folder, spec.user.uid, spec.user.gid)
+        chown_to_trial_user(spec.folders, spec.user)
+        words, variables = exec_line(spec, self.program, root=os.geteuid() == 0)
         # By this name `find` knows the process again; inside it is another folder's.
         return self._begin(words, {**variables, "GPUDYNO_OUT": str(spec.folders.output)}, work)
 
@@ -238,10 +229,6 @@ class SiteImage(ApptainerEngine):
     def at_hand(self, image: Image) -> bool:
         """Whether the file is there."""
         return self.file.is_file()
-
-    def steps(self, image: Image) -> tuple[BuildStep, ...]:
-        """Nothing is made: the site has it."""
-        return (BuildStep("the site's file of the image", str(self.file)),)
 
     def build(self, image: Image, say: Say) -> Built:
         """The file, as it is there; raises NotBuilt."""

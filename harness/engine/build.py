@@ -10,8 +10,7 @@ import signal
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from queue import Empty, Queue
 from threading import Thread
@@ -22,8 +21,7 @@ from harness.engine.connection import Client, Connection
 from harness.engines import EngineName
 from harness.errors import MachineError, NoEngine, NoSpace
 from harness.files import printed
-from harness.image.catalog import Image
-from harness.image.spec import ApexPart, BuildSpec, docker_build_argv, spec
+from harness.image.spec import BuildSettings, BuildSpec, docker_build_argv
 from harness.record import Environment
 from harness.settings import Settings
 
@@ -36,34 +34,8 @@ _FIRST_WITHOUT_BUILDKIT_INSIDE = 23
 """From this version on Docker's client builds with BuildKit only through the plugin buildx."""
 
 
-@dataclass(frozen=True, slots=True)
-class BuildSettings:
-    """How images are built here: `secrets` are files by the names in image.SECRETS, `proxy` variables."""
-
-    root: Path
-    logs: Path
-    revision: str | None = None
-    base: str | None = None
-    apex: ApexPart = "python"
-    secrets: Mapping[str, Path] = field(default_factory=dict)
-    proxy: Mapping[str, str] = field(default_factory=dict)
-    network: str | None = None
-
-    def spec(self, image: Image) -> BuildSpec:
-        """What to build of an image; raises UserError and PlanError as image.spec does."""
-        return spec(
-            image,
-            root=self.root,
-            revision=self.revision,
-            base=self.base,
-            apex=self.apex,
-            secrets=self.secrets,
-            network=self.network,
-        )
-
-
 def build_settings(
-    settings: Settings, *, root: Path, logs: Path, revision: str | None, environ: Mapping[str, str]
+    settings: Settings, *, root: Path, revision: str | None, environ: Mapping[str, str]
 ) -> BuildSettings:
     """The user's settings of a build; pip's configuration, CA bundle and proxy also come from `environ`."""
     files = {
@@ -73,7 +45,6 @@ def build_settings(
     }
     return BuildSettings(
         root=root,
-        logs=logs,
         revision=revision,
         base=settings.base,
         apex=settings.apex,
@@ -165,13 +136,9 @@ def build(
     NoSpace, NoNetwork or MachineError with the cause and where the whole log lies.
     """
     log.parent.mkdir(parents=True, exist_ok=True)
-    with (
-        tempfile.TemporaryDirectory(prefix="gpudyno-build-") as scratch,
-        _proxied(build_spec, proxy, scratch) as ready,
-    ):
-        argv = docker_build_argv(
-            ready, client=client.path, iidfile=Path(scratch) / "iid", buildx=client.buildx
-        )
+    with tempfile.TemporaryDirectory(prefix="gpudyno-build-") as scratch:
+        ready = _proxied(build_spec, proxy, Path(scratch) / "proxy")
+        argv = docker_build_argv(ready, client=client.path, buildx=client.buildx)
         code = _run(argv, client, log, say, alive)
     if code != 0:
         raise _failed(build_spec, log)
@@ -179,22 +146,17 @@ def build(
 
 def shown(build_spec: BuildSpec, client: Client) -> str:
     """The build as a person would type it; a proxy's variables stay out of it."""
-    argv = docker_build_argv(
-        build_spec, client=client.path, iidfile=Path("image-id.txt"), buildx=client.buildx
-    )
+    argv = docker_build_argv(build_spec, client=client.path, buildx=client.buildx)
     return shlex.join([*(f"{name}={value}" for name, value in client.environment.items()), *argv])
 
 
-@contextmanager
-def _proxied(build_spec: BuildSpec, proxy: Mapping[str, str], scratch: str) -> Iterator[BuildSpec]:
-    """The same build with the proxy's variables as a secret file, which lives as long as the build."""
-    if not proxy or "proxy" in build_spec.secrets:
-        yield build_spec
-        return
-    path = Path(scratch) / "proxy"
+def _proxied(build_spec: BuildSpec, proxy: Mapping[str, str], path: Path) -> BuildSpec:
+    """The same build with the proxy's variables as a secret, a file at `path`."""
+    if not proxy:
+        return build_spec
     path.touch(mode=0o600)
     path.write_text("".join(f"{name}={value}\n" for name, value in proxy.items()), encoding="utf-8")
-    yield replace(build_spec, secrets={**build_spec.secrets, "proxy": path})
+    return replace(build_spec, secrets={**build_spec.secrets, "proxy": path})
 
 
 def _run(argv: tuple[str, ...], client: Client, log: Path, say: Say, alive: Callable[[], object]) -> int:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from harness.errors import MachineError, NoNetwork, NoSpace
+from harness.files import last_line
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,25 +47,21 @@ _SIGNS: tuple[tuple[str, str, type[MachineError]], ...] = (
 )
 
 _HOST = re.compile(r"host='([^']+)'|lookup ([\w.-]+)|https?://(?:[^@/\s]*@)?([\w.-]+)")
-_COMMAND = re.compile(r"^\$ .*?(?:--index-url (?:'|\")?https?://(?:[^@/\s]*@)?(?P<host>[\w.-]+).*)?$")
+_INDEX = re.compile(r"--index-url (?:'|\")?https?://(?:[^@/\s]*@)?([\w.-]+)")
 
 
-def install_cause(lines: Iterable[str]) -> Cause:
-    """Why packages could not be installed, source by source; each begins with its command, behind `$ `."""
+def install_cause(log: str, commands: int) -> Cause:
+    """Why packages could not be installed, by the last commands of a log; each stands behind `$ `."""
+    parts = re.split(r"^\$ ", log, flags=re.MULTILINE)[-commands:]
     found: dict[str, type[MachineError]] = {}
-    source, own = "the package index", list[str]()
-    last = ""
-    for line in [*lines, "$ "]:
-        if command := _COMMAND.match(line):
-            cause = _cause(own, source)
-            if cause is not None:
-                found[cause.words] = cause.kind
-            source, own = command["host"] or "the package index", []
-        else:
-            own.append(line)
-            last = line.strip() or last
+    for part in parts:
+        command, _, output = part.partition("\n")
+        index = _INDEX.search(command)
+        cause = _cause(output.splitlines(), index[1] if index else "the package index")
+        if cause is not None:
+            found[cause.words] = cause.kind
     if not found:
-        return Cause(last[:200] or "no output")
+        return Cause(last_line(parts[-1].partition("\n")[2]))
     return Cause("; ".join(found), next(iter(found.values())))
 
 

@@ -10,7 +10,7 @@ from typing import cast
 from harness.engine import apptainer
 from harness.engine.apptainer import ApptainerEngine
 from harness.engine.base import Engine
-from harness.engine.build import BuildSettings, build_settings
+from harness.engine.build import build_settings
 from harness.engine.container import DeviceRequest
 from harness.engine.docker import DockerEngine
 from harness.engine.find import EngineChoice, find
@@ -19,7 +19,6 @@ from harness.engine.venv import VenvEngine
 from harness.errors import MachineError, NoDevice, PlanError
 from harness.image.catalog import Image
 from harness.machine import local_names, passed_variables, recorded_variables
-from harness.record import store
 from harness.settings import Settings
 
 WHEELHOUSE = "wheelhouse"
@@ -52,11 +51,17 @@ def choose(
         )
     if choice == "venv" or settings.python is not None:
         return venv(root, settings, passed), (_no_container("it was asked for"),)
-    logs = store.state_folder(root) / "logs"
-    building = build_settings(settings, root=root, logs=logs, revision=revision, environ=environ)
+    building = build_settings(settings, root=root, revision=revision, environ=environ)
     if choice == "apptainer":
         return ApptainerEngine(root, apptainer.needed(environ), building, passed), ()
-    engine, lost = _container(settings, building, passed, environ)
+    engine: DockerEngine | None = None
+    lost = ""
+    try:
+        engine = find(cast(EngineChoice, choice), building, passed=passed, environ=environ)
+    except MachineError as error:
+        if choice != "auto":
+            raise
+        lost = error.problem
     reason = _unfit(engine, choice, image, device, architecture) if engine else None
     if engine is not None and (reason is None or choice != "auto"):
         if reason is not None and refuse:
@@ -70,18 +75,6 @@ def choose(
     if by_file is not None and by_file.at_hand(image):
         return by_file, (f"engine: Apptainer ({lost})",)
     return venv(root, settings, passed), (_no_container(lost),)
-
-
-def _container(
-    settings: Settings, building: BuildSettings, passed: Mapping[str, str], environ: Mapping[str, str]
-) -> tuple[DockerEngine | None, str]:
-    """The container engine that answers; else why none does, which is raised where one was asked for."""
-    try:
-        return find(cast(EngineChoice, settings.engine), building, passed=passed, environ=environ), ""
-    except MachineError as error:
-        if settings.engine != "auto":
-            raise
-        return None, error.problem
 
 
 def _unfit(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -54,22 +54,16 @@ def answered(engine: str, doing: str) -> Iterator[None]:
         yield
     except docker.errors.APIError as refusal:
         raise refused(engine, doing, refusal.explanation or str(refusal)) from None
+    except _SILENCE as silence:
+        raise NoEngine(
+            f"{engine} did not answer when asked to {doing} ({type(silence).__name__})",
+            remedy="start it again, or use --engine venv",
+        ) from None
     except (TypeError, KeyError, IndexError, ValueError, AttributeError) as strange:
-        if isinstance(strange, requests.exceptions.RequestException):
-            raise _silent(engine, doing, strange) from None
         raise NoEngine(
             f"{engine} gave an answer that cannot be read when asked to {doing} ({type(strange).__name__})",
             remedy="update it or start it again, then give the same line again",
         ) from None
-    except _SILENCE as silence:
-        raise _silent(engine, doing, silence) from None
-
-
-def _silent(engine: str, doing: str, silence: Exception) -> NoEngine:
-    return NoEngine(
-        f"{engine} did not answer when asked to {doing} ({type(silence).__name__})",
-        remedy="start it again, or use --engine venv",
-    )
 
 
 def refused(engine: str, doing: str, explanation: str) -> MachineError:
@@ -99,14 +93,14 @@ def facts(
 
     `podman` is what Podman tells by its own API, since the compatible one may leave out SELinux and rootless.
     """
-    options = [str(option) for option in info.get("SecurityOptions") or ()]
+    options = " ".join(map(str, info.get("SecurityOptions") or ()))
+    folders = info.get("CDISpecDirs") or CDI_FOLDERS
     host = (podman or {}).get("host") or {}
     security = host.get("security") or {}
     runtime = (host.get("ociRuntime") or {}).get("name") or info.get("DefaultRuntime")
     discovered = [
         str(device["ID"]) for device in info.get("DiscoveredDevices") or () if device.get("Source") == "cdi"
     ]
-    specified = cdi_devices(files, info.get("CDISpecDirs") or CDI_FOLDERS)
     return EngineFacts(
         name=connection.kind,
         version=connection.version,
@@ -115,18 +109,14 @@ def facts(
         cdi=version_numbers(connection.version) >= PODMAN_GIVES_GPUS
         if connection.kind == "podman"
         else bool(info.get("CDISpecDirs")),
-        cdi_devices=tuple(dict.fromkeys((*discovered, *specified))),
-        cdi_lacks=cdi_lacks(files, info.get("CDISpecDirs") or CDI_FOLDERS),
-        rootless=bool(info.get("Rootless") or security.get("rootless") or _has(options, "rootless")),
-        userns_remap=_has(options, "userns"),
-        selinux=bool(security.get("selinuxEnabled") or _has(options, "selinux")),
+        cdi_devices=tuple(dict.fromkeys((*discovered, *cdi_devices(files, folders)))),
+        cdi_lacks=cdi_lacks(files, folders),
+        rootless=bool(info.get("Rootless") or security.get("rootless") or "name=rootless" in options),
+        userns_remap="name=userns" in options,
+        selinux=bool(security.get("selinuxEnabled") or "name=selinux" in options),
         data_root_free_bytes=free_bytes(Path(root)) if (root := info.get("DockerRootDir")) else None,
         runtime=Path(str(runtime)).name if runtime else None,
     )
-
-
-def _has(options: Iterable[str], name: str) -> bool:
-    return any(f"name={name}" in option for option in options)
 
 
 @dataclass(frozen=True, slots=True)

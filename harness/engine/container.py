@@ -78,9 +78,7 @@ class RunSpec:
     image_id: str | None = None
     interpreter: Path | None = None
     sif: Path | None = None
-    uid: int = UNPRIVILEGED
-    gid: int = UNPRIVILEGED
-    keep_id: bool = False
+    user: User = field(default_factory=User)
     userns_host: bool = False
     """The engine remaps users, and the trial's own folders belong to none of those that it would have."""
     writable_root: bool = False
@@ -88,7 +86,6 @@ class RunSpec:
     selinux: bool = False
     """The engine labels for SELinux, which would close the mounted folders to the trial."""
     memory_bytes: int | None = None
-    shared_memory_bytes: int = GIB
     passed: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -108,11 +105,6 @@ def workload_file(spec: RunSpec) -> str:
     return f"{spec.own_workloads}/{file}" if spec.own_workloads else file
 
 
-def _shared_parts(spec: RunSpec, workloads: str) -> dict[str, str]:
-    """A version that lies one folder down imports what it shares with the others from above."""
-    return {"PYTHONPATH": workloads} if spec.own_workloads else {}
-
-
 WORKERS = 4
 """What the workloads' loaders have unless a variant's options say otherwise."""
 
@@ -128,16 +120,21 @@ def shared_memory(trial: TrialSpec) -> int:
     return max(GIB, int(1.5 * 2 * workers * batch_bytes))
 
 
-def variables(
-    passed: Mapping[str, str], *, input: str, output: str, data: str, cache: str, home: str
-) -> dict[str, str]:
+_INSIDE = TrialFolders(Path("/in"), Path("/out"), (), Path("/cache"), Path("/workloads"))
+"""Where a trial's folders lie in a container."""
+
+
+def _variables(spec: RunSpec, folders: TrialFolders, *, data: str, home: str) -> dict[str, str]:
     """The environment of a trial: its folders, its caches, and what the user's own variables pass in."""
+    cache = folders.cache
     return {
-        **passed,
-        "GPUDYNO_IN": input,
-        "GPUDYNO_OUT": output,
+        **spec.passed,
+        # A version that lies one folder down imports what it shares with the others from above.
+        **({"PYTHONPATH": str(folders.workloads)} if spec.own_workloads else {}),
+        "GPUDYNO_IN": str(folders.input),
+        "GPUDYNO_OUT": str(folders.output),
         "GPUDYNO_DATA": data,
-        "GPUDYNO_CACHE": cache,
+        "GPUDYNO_CACHE": str(cache),
         "HOME": home,
         "TMPDIR": home,
         "XDG_CACHE_HOME": f"{cache}/xdg",
@@ -223,8 +220,7 @@ def mounts(spec: RunSpec) -> tuple[Mount, ...]:
 
 def inside(spec: RunSpec, *, own_devices: bool = True) -> dict[str, str]:
     """A trial's variables in a container, which holds its own CUDA devices alone where `own_devices`."""
-    found = variables(spec.passed, input="/in", output="/out", data="/data", cache="/cache", home="/tmp")
-    found |= _shared_parts(spec, "/workloads")
+    found = _variables(spec, _INSIDE, data="/data", home="/tmp")
     if spec.device.kind != "cpu":
         # Inside, the user's own indices would mean other cards: only those of the trial are shown.
         found |= _visible(spec.device, inside=own_devices)
@@ -244,7 +240,7 @@ def config(spec: RunSpec) -> dict[str, Any]:
         "Mounts": [mount.body for mount in mounts(spec)],
         "Tmpfs": {"/tmp": "rw,exec,nosuid,nodev,mode=1777,size=4g"},
         # Podman refuses a size beside the host's own shared memory, and Docker passes over it.
-        **({"IpcMode": "host"} if unconfined else {"ShmSize": spec.shared_memory_bytes}),
+        **({"IpcMode": "host"} if unconfined else {"ShmSize": shared_memory(spec.trial)}),
         "CapDrop": ["ALL"],
         "SecurityOpt": [
             "no-new-privileges",
@@ -253,18 +249,18 @@ def config(spec: RunSpec) -> dict[str, Any]:
         ],
         "AutoRemove": False,
         "RestartPolicy": {"Name": "no", "MaximumRetryCount": 0},
-        **_device_options(spec.device, keep_id=spec.keep_id),
+        **_device_options(spec.device, keep_id=spec.user.keep_id),
     }
     if unconfined:
         host["CapAdd"] = ["SYS_PTRACE"]
-    if spec.keep_id or spec.userns_host:
-        host["UsernsMode"] = "keep-id" if spec.keep_id else "host"
+    if spec.user.keep_id or spec.userns_host:
+        host["UsernsMode"] = "keep-id" if spec.user.keep_id else "host"
     if spec.memory_bytes is not None:
         host |= {"Memory": spec.memory_bytes, "MemorySwap": spec.memory_bytes}
     return {
         "Image": spec.image_id,
         "Cmd": [spec.program, f"/workloads/{workload_file(spec)}"],
-        "User": f"{spec.uid}:{spec.gid}",
+        "User": f"{spec.user.uid}:{spec.user.gid}",
         "WorkingDir": "/tmp",
         "Env": [f"{name}={value}" for name, value in sorted(environment.items())],
         # How a new process finds a running trial again.
@@ -281,18 +277,9 @@ def config(spec: RunSpec) -> dict[str, Any]:
 
 def process(spec: RunSpec) -> tuple[tuple[str, ...], dict[str, str]]:
     """The same trial as a plain process: its argument list and its environment, real folders in place."""
-    if spec.interpreter is None:
-        raise ValueError("a process needs an interpreter")
-    home = spec.folders.output.parent / "home"
-    environment = variables(
-        spec.passed,
-        input=str(spec.folders.input),
-        output=str(spec.folders.output),
-        data=str(spec.folders.output.parent / "data"),
-        cache=str(spec.folders.cache),
-        home=str(home),
-    )
-    environment |= _visible(spec.device) | _shared_parts(spec, str(spec.folders.workloads))
+    work = spec.folders.output.parent
+    environment = _variables(spec, spec.folders, data=str(work / "data"), home=str(work / "home"))
+    environment |= _visible(spec.device)
     script = spec.folders.workloads / workload_file(spec)
     return (str(spec.interpreter), str(script)), environment
 
@@ -312,6 +299,19 @@ def _inside(body: Mapping[str, Any]) -> Iterator[str]:
         yield from ("--label", f"{name}={value}")
 
 
+_OPTIONS = {
+    "CapDrop": "--cap-drop",
+    "CapAdd": "--cap-add",
+    "SecurityOpt": "--security-opt",
+    "GroupAdd": "--group-add",
+    "IpcMode": "--ipc",
+    "UsernsMode": "--userns",
+    "Memory": "--memory",
+    "MemorySwap": "--memory-swap",
+}
+"""The options of `docker run` for what the API calls so; of a list, one for each of its members."""
+
+
 def _host(host: Mapping[str, Any]) -> Iterator[str]:
     yield from ("--network", host["NetworkMode"])
     if host["ReadonlyRootfs"]:
@@ -323,26 +323,12 @@ def _host(host: Mapping[str, Any]) -> Iterator[str]:
         yield from ("--tmpfs", f"{target}:{options}")
     if "ShmSize" in host:
         yield from ("--shm-size", str(host["ShmSize"]))
-    repeated = {
-        "CapDrop": "--cap-drop",
-        "CapAdd": "--cap-add",
-        "SecurityOpt": "--security-opt",
-        "GroupAdd": "--group-add",
-    }
-    for key, option in repeated.items():
-        for value in host.get(key, ()):
-            yield from (option, value)
+    for key, option in _OPTIONS.items():
+        values = host.get(key, [])
+        for value in values if isinstance(values, list) else [values]:
+            yield from (option, str(value))
     for name, value in host.get("Annotations", {}).items():
         yield from ("--annotation", f"{name}={value}")
-    single = {
-        "IpcMode": "--ipc",
-        "UsernsMode": "--userns",
-        "Memory": "--memory",
-        "MemorySwap": "--memory-swap",
-    }
-    for key, option in single.items():
-        if key in host:
-            yield from (option, str(host[key]))
     yield from _devices(host)
 
 

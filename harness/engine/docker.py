@@ -7,7 +7,7 @@ import os
 import shlex
 import stat
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -19,7 +19,6 @@ from harness.engine import access, container
 from harness.engine import build as building
 from harness.engine import connection as capabilities
 from harness.engine.base import BuildStep, Built, EngineFacts, Exit, Handle, Running, Say
-from harness.engine.build import BuildSettings
 from harness.engine.connection import Connection, answered
 from harness.engine.container import LABEL, DeviceRequest, RunSpec, TrialFolders, User, run_line
 from harness.engine.local import LOG, log_tail
@@ -28,8 +27,8 @@ from harness.errors import MachineError, NoDevice, NoEngine, NotBuilt
 from harness.files import Files
 from harness.image import packed
 from harness.image.catalog import Image
-from harness.image.spec import BuildSpec
-from harness.record import DeviceKind, Environment
+from harness.image.spec import BuildSettings, BuildSpec
+from harness.record import DeviceKind, Environment, store
 
 ANSWER_SECONDS = 20
 WHOLE_IMAGE_SECONDS = 3600
@@ -56,7 +55,7 @@ class DockerEngine:
         self._title = ENGINES[connection.kind].title
         self._build = build
         self._passed = passed or {}
-        self._fetched: dict[str, float] = {}
+        self._fetched: dict[str | None, float] = {}
 
     @cached_property
     def _api(self) -> Any:
@@ -121,7 +120,7 @@ class DockerEngine:
                 list(api.load_image(file))
         if self._image_id(build_spec) is None:
             client = building.needed_client(self.connection, os.environ)
-            log = self._build.logs / f"{build_spec.tag.replace(':', '-')}.log"
+            log = store.state_folder(self._build.root) / "logs" / f"{build_spec.tag.replace(':', '-')}.log"
             building.build(build_spec, client, self._build.proxy, log, say, alive=self._ping)
         return self.built(image)
 
@@ -155,15 +154,10 @@ class DockerEngine:
             for piece in api.get_image(tag):
                 out.write(piece)
 
-    @contextlib.contextmanager
-    def _patient(self) -> Iterator[Any]:
+    def _patient(self) -> Any:
         """A connection for whole images: the engine says nothing while it reads or writes one."""
         host, version = self.connection.host, self.connection.api_version
-        api = docker.APIClient(base_url=host, timeout=WHOLE_IMAGE_SECONDS, version=version)
-        try:
-            yield api
-        finally:
-            api.close()
+        return docker.APIClient(base_url=host, timeout=WHOLE_IMAGE_SECONDS, version=version)
 
     def _image_id(self, build_spec: BuildSpec) -> str | None:
         """The id of the image with this tag; Podman keeps its own under localhost/."""
@@ -209,10 +203,10 @@ class DockerEngine:
         fitted = self._fitted(spec)
         for orphan in self.leftovers(spec.session):
             self.forget(orphan, spec.folders.output.parent)
-        chown_to_trial_user(fitted.folders, fitted.uid, fitted.gid)
+        chown_to_trial_user(fitted.folders, fitted.user)
         body = container.config(fitted)
         # For a caller's own id a rootless Podman first copies the whole image, once.
-        asked = self._patient() if fitted.keep_id else contextlib.nullcontext(self._api)
+        asked = self._patient() if fitted.user.keep_id else contextlib.nullcontext(self._api)
         with answered(self._title, "create a container"), asked as api:
             try:
                 made = api.create_container_from_config(body, name=fitted.name)
@@ -224,7 +218,7 @@ class DockerEngine:
         handle = Handle(engine=self.name, container=str(made["Id"]), log=LOG)
         try:
             with answered(self._title, "start a container"):
-                self._api.start(_id(handle))
+                self._api.start(handle.container)
         except NoEngine:
             raise
         except MachineError:
@@ -236,7 +230,7 @@ class DockerEngine:
         """The container's first process; null where the engine runs in a machine of its own, or it ended."""
         with answered(self._title, "look at a container"):
             try:
-                pid = int(self._api.inspect_container(_id(handle))["State"].get("Pid") or 0)
+                pid = int(self._api.inspect_container(handle.container)["State"].get("Pid") or 0)
             except docker.errors.NotFound:
                 return None
         return pid if pid and Path(f"/proc/{pid}").exists() else None
@@ -266,7 +260,7 @@ class DockerEngine:
         """Whether the trial still runs; its output is in the work folder's log when it has ended."""
         with answered(self._title, "look at a container"):
             try:
-                state = self._api.inspect_container(_id(handle))["State"]
+                state = self._api.inspect_container(handle.container)["State"]
             except docker.errors.NotFound:
                 return Exit(code=None, log=log_tail(work / LOG), missing=True)
             status, code = str(state["Status"]), state.get("ExitCode")
@@ -285,41 +279,35 @@ class DockerEngine:
     def _log_is_due(self, handle: Handle, log: Path) -> bool:
         if log.is_file() and log.stat().st_size > LIVE_LOG_BYTES:
             return False
-        return time.monotonic() - self._fetched.get(_id(handle), 0.0) > LOG_SECONDS
+        return time.monotonic() - self._fetched.get(handle.container, 0.0) > LOG_SECONDS
 
     def _fetch_log(self, handle: Handle, work: Path) -> None:
         """Brings the trial's log up to date. An engine that keeps no logs has none to give."""
-        self._fetched[_id(handle)] = time.monotonic()
+        self._fetched[handle.container] = time.monotonic()
         with answered(self._title, "show a container's output"), contextlib.suppress(docker.errors.APIError):
             # Not as a stream: the SDK takes the time limit off a streaming connection.
-            append_new(self._api.logs(_id(handle), stream=False), work / LOG)
+            append_new(self._api.logs(handle.container, stream=False), work / LOG)
 
     def stop(self, handle: Handle, work: Path) -> None:
         """Ends the trial politely, then at once; what it left can still be polled."""
         with answered(self._title, "stop a container"), contextlib.suppress(docker.errors.NotFound):
-            self._api.stop(_id(handle), timeout=STOP_SECONDS)
+            self._api.stop(handle.container, timeout=STOP_SECONDS)
 
     def forget(self, handle: Handle, work: Path) -> None:
         """Removes the trial's container."""
-        self._fetched.pop(_id(handle), None)
+        self._fetched.pop(handle.container, None)
         for pause in (*REMOVAL_PAUSES, None):
             try:
                 with (
                     answered(self._title, "remove a container"),
                     contextlib.suppress(docker.errors.NotFound),
                 ):
-                    self._api.remove_container(_id(handle), force=True, v=True)
+                    self._api.remove_container(handle.container, force=True, v=True)
                 return
             except MachineError as refusal:
                 if pause is None or isinstance(refusal, NoEngine):
                     raise
                 time.sleep(pause)
-
-
-def _id(handle: Handle) -> str:
-    if handle.container is None:
-        raise ValueError("the handle is of no container")
-    return handle.container
 
 
 def append_new(output: bytes, path: Path) -> None:
@@ -332,22 +320,22 @@ def append_new(output: bytes, path: Path) -> None:
         file.write(output[written_bytes:])
 
 
-def chown_to_trial_user(folders: TrialFolders, uid: int, gid: int) -> None:
+def chown_to_trial_user(folders: TrialFolders, user: User) -> None:
     """Gives a trial's own folders to the user inside, where the caller is root and that user is not.
 
     Raises MachineError for a data or workload folder that the user inside could not read.
     """
-    if os.geteuid() != 0 or uid == 0:
+    if os.geteuid() != 0 or user.uid == 0:
         return
     for folder in (folders.input, folders.output, folders.cache):
         for path in (folder, *folder.rglob("*")):
-            if path.lstat().st_uid != uid:
-                os.chown(path, uid, gid, follow_symlinks=False)
+            if path.lstat().st_uid != user.uid:
+                os.chown(path, user.uid, user.gid, follow_symlinks=False)
     for folder in (folders.workloads, *(folder for _, folder in folders.data)):
-        closed = _closed(folder, uid)
+        closed = _closed(folder, user.uid)
         if closed is not None:
             raise MachineError(
-                f"'{closed}' is closed to user {uid}, as whom trials run where the caller is root",
+                f"'{closed}' is closed to user {user.uid}, as whom trials run where the caller is root",
                 remedy=f"open it with `chmod -R a+rX {folder}`",
             )
 

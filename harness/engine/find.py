@@ -7,7 +7,7 @@ import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 from urllib.parse import urlsplit
 
 import docker
@@ -16,11 +16,11 @@ from docker.context import ContextAPI
 from docker.context.config import get_current_context_name
 from docker.errors import ContextException
 
-from harness.engine.build import BuildSettings
 from harness.engine.connection import Connection, answered
 from harness.engine.docker import DockerEngine
 from harness.engines import ENGINES, ContainerEngine
 from harness.errors import MachineError, NoEngine
+from harness.image.spec import BuildSettings
 
 EngineChoice = ContainerEngine | Literal["auto"]
 
@@ -66,29 +66,9 @@ def _context(environ: Mapping[str, str]) -> str | None:
 
 def search(environ: Mapping[str, str]) -> Search:
     """Asks at every place in turn."""
-    connections: list[Connection] = []
-    refused: list[str] = []
-    for host in places(environ):
-        answer = _ask_at(host)
-        if isinstance(answer, Connection):
-            connections.append(answer)
-        elif answer:
-            refused.append(answer)
-    return Search(tuple(connections), tuple(refused))
-
-
-def kind_of(version: Mapping[str, Any]) -> ContainerEngine:
-    """Which engine gave this answer of the version API."""
-    names = [str(part.get("Name", "")) for part in version.get("Components") or ()]
-    return "podman" if any("podman" in name.lower() for name in names) else "docker"
-
-
-def component_version(version: Mapping[str, Any]) -> str | None:
-    """The engine's own version: of its component, else of the whole answer."""
-    for part in version.get("Components") or ():
-        if part.get("Name") in ("Engine", "Podman Engine") and part.get("Version"):
-            return str(part["Version"])
-    return str(version["Version"]) if version.get("Version") else None
+    answers = [_ask_at(host) for host in places(environ)]
+    connections = tuple(answer for answer in answers if isinstance(answer, Connection))
+    return Search(connections, tuple(answer for answer in answers if isinstance(answer, str)))
 
 
 def _ask_at(host: str) -> Connection | str | None:
@@ -98,37 +78,32 @@ def _ask_at(host: str) -> Connection | str | None:
         return problem or None
     client = docker.APIClient(base_url=host, timeout=PROBE_SECONDS, version=DEFAULT_DOCKER_API_VERSION)
     try:
-        with answered(f"the engine at {host}", "tell its version"):
+        with client, answered(f"the engine at {host}", "tell its version"):
             version = client.version(api_version=False)
     except MachineError:
         return f"nothing answers at {host}"
-    finally:
-        client.close()
     api_version = str(version.get("ApiVersion") or DEFAULT_DOCKER_API_VERSION)
-    return Connection(kind_of(version), host, component_version(version), api_version)
+    parts = version.get("Components") or ()
+    podman = any("podman" in str(part.get("Name", "")).lower() for part in parts)
+    own_version = str(version.get("Version") or "") or None
+    return Connection("podman" if podman else "docker", host, own_version, api_version)
 
 
 def _unusable(host: str) -> str | None:
     """Why a place is not worth asking: empty where there simply is none, null where it is."""
     scheme, _, rest = host.partition("://")
-    if scheme == "unix":
-        return _unusable_socket(Path("/" + rest.lstrip("/")))
     if scheme in ("tcp", "http", "https") and urlsplit(host).hostname in _LOOPBACK:
         return None
-    return f"{host} is another machine, and containers there do not see the folders of this one"
-
-
-def _unusable_socket(path: Path) -> str | None:
+    if scheme != "unix":
+        return f"{host} is another machine, and containers there do not see the folders of this one"
+    path = Path("/" + rest.lstrip("/"))
+    closed = f"{path} is not open to this user"
     try:
         if not stat.S_ISSOCK(path.stat().st_mode):
             return f"{path} is not a socket"
-    except PermissionError:
-        return f"{path} is not open to this user"
-    except OSError:
-        return ""
-    if not os.access(path, os.R_OK | os.W_OK):
-        return f"{path} is not open to this user"
-    return None
+    except OSError as error:
+        return closed if isinstance(error, PermissionError) else ""
+    return None if os.access(path, os.R_OK | os.W_OK) else closed
 
 
 def find(

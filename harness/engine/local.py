@@ -56,12 +56,12 @@ def _alive(handle: Handle) -> psutil.Process | None:
         return None
 
 
-def log_tail(path: Path) -> str:
-    """The end of a log as text."""
+def log_tail(path: Path, most_bytes: int = LOG_TAIL_BYTES) -> str:
+    """The end of a log as text; empty where there is none."""
     if not path.is_file():
         return ""
     with path.open("rb") as file:
-        file.seek(max(0, path.stat().st_size - LOG_TAIL_BYTES))
+        file.seek(max(0, path.stat().st_size - most_bytes))
         return file.read().decode("utf-8", "replace")
 
 

@@ -64,10 +64,8 @@ class VenvEngine(Processes):
 
     def build(self, image: Image, say: Say) -> Built:
         """Makes the environment, or finds it whole; raises MachineError naming the step that failed."""
-        if self.python:
-            return self._as_it_is(image)
         folder = self._folder(image)
-        if _reasons(folder) is None:
+        if not self.python and _reasons(folder) is None:
             self._make(image, folder, say)
         return self.built(image)
 
@@ -159,12 +157,9 @@ def _reasons(folder: Path) -> tuple[str, ...] | None:
 
 def find_python(version: str) -> str | None:
     """An interpreter of that version on PATH, or one that uv or pyenv keeps."""
-    path = shutil.which(f"python{version}")
-    candidates = [path] if path else []
-    candidates += [str(path) for path in sorted(Path.home().glob(f".pyenv/versions/{version}.*/bin/python"))]
-    uv = shutil.which("uv")
-    if uv:
-        candidates += (printed(uv, "python", "find", version) or "").split("\n")[:1]
+    pyenv = sorted(Path.home().glob(f".pyenv/versions/{version}.*/bin/python"))
+    uv = (printed("uv", "python", "find", version) or "").strip()
+    candidates = (shutil.which(f"python{version}"), *map(str, pyenv), uv)
     return next((path for path in candidates if path and _is_version(path, version)), None)
 
 
@@ -202,7 +197,7 @@ def first_that_works(
             return
         if number < len(alternatives):
             say(f"{label}: source {number} of {len(alternatives)} did not have it; trying the next")
-    cause = install_cause(_last_step(log.read_text(errors="replace").splitlines(), len(alternatives)))
+    cause = install_cause(log.read_text(errors="replace"), len(alternatives))
     remedy = "put the wheels into a folder and name it with --wheelhouse"
     if cause.kind is NoSpace:
         remedy = "free some space"
@@ -210,12 +205,6 @@ def first_that_works(
         f"{label} could not be installed: {cause.words}",
         remedy=f"{remedy}; the whole log is {log.parent.name}/{log.name}",
     )
-
-
-def _last_step(lines: list[str], commands: int) -> list[str]:
-    """What the last so many commands of a log printed, each with its own line."""
-    starts = [at for at, line in enumerate(lines) if line.startswith("$ ")]
-    return lines[starts[-commands] :] if len(starts) >= commands else lines
 
 
 def _streamed(argv: tuple[str, ...], log: Path, say: Callable[..., None], environ: Mapping[str, str]) -> int:

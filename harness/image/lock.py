@@ -16,7 +16,7 @@ from typing import Any
 import tomlkit
 
 from harness.errors import MachineError, NoNetwork, PlanError, UserError
-from harness.image.catalog import ChannelPackage, Image
+from harness.image.catalog import Image
 
 Run = Callable[[Sequence[str]], "subprocess.CompletedProcess[str]"]
 
@@ -68,43 +68,22 @@ def moved(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[str, ...
     )
 
 
-def compile_argv(
-    image: Image,
-    root: Path,
-    *,
-    uv: str,
-    python: str,
-    excludes: Path,
-    output: Path,
-    constraints: Path | None = None,
-    only: Sequence[str] = (),
-) -> tuple[str, ...]:
-    """uv's command line: hashes for every file of a version, no address and no path in the output."""
-    command = ["env", *image.sources.settings()] if image.sources and image.sources.variables else []
-    command += [uv, "pip", "compile", str(root / "docker" / image.requirements)]
-    command += ["--python-version", python, "--python-platform", uv_platform(image.platform)]
-    command += ["--only-binary", ":all:", "--generate-hashes", "--no-header", "--no-annotate"]
-    command += [] if only else ["--upgrade"]
+def _compile_line(image: Image, root: Path, only: Sequence[str]) -> list[str]:
+    """What is asked of uv for each Python: hashes for every file of a version, no address and no path."""
+    requirements = str(root / "docker" / image.requirements)
+    line = ["env", *image.sources.settings()] if image.sources and image.sources.variables else []
+    line += [uv_program(), "pip", "compile", requirements, "--python-platform", uv_platform(image.platform)]
+    line += ["--only-binary", ":all:", "--generate-hashes", "--no-header", "--no-annotate", "--quiet"]
+    line += [] if only else ["--upgrade"]
     for pin in only:
-        command += ["--upgrade-package", pin]
-    command += ["--quiet", "--excludes", str(excludes), "--output-file", str(output)]
-    command += ["--constraints", str(constraints)] if constraints else []
+        line += ["--upgrade-package", pin]
     if image.sources:
-        command += ["--build-constraints", str(root / "docker" / image.requirements)]
+        line += ["--build-constraints", requirements]
     for name in image.sources.packages if image.sources else ():
-        command += ["--no-binary", name]
+        line += ["--no-binary", name]
     for package in image.channel.packages if image.channel else ():
-        command += ["--no-emit-package", package.name]
-    return tuple(command)
-
-
-def lock_header(image: Image) -> str:
-    """What stands above the packages."""
-    return (
-        f"# The lock of image '{image.name}', written by: invoke lock --image {image.name}\n"
-        f"# Python {', '.join(image.pythons)}, {image.platform}.\n"
-        "# It is complete: install it with --no-deps --require-hashes.\n"
-    )
+        line += ["--no-emit-package", package.name]
+    return line
 
 
 def hashed(pin: str, sha256: Iterable[str]) -> str:
@@ -121,10 +100,13 @@ def uv_program() -> str:
 
 
 def _resolve_packages(image: Image, root: Path, run: Run, only: Sequence[str]) -> list[str]:
-    uv = uv_program()
     with tempfile.TemporaryDirectory() as folder:
-        resolved = _resolve(image, root, uv, Path(folder), run, only)
-    header = lock_header(image)
+        resolved = _resolve(image, root, Path(folder), run, only)
+    header = (
+        f"# The lock of image '{image.name}', written by: invoke lock --image {image.name}\n"
+        f"# Python {', '.join(image.pythons)}, {image.platform}.\n"
+        "# It is complete: install it with --no-deps --require-hashes.\n"
+    )
     changed = []
     if image.channel:
         channel = "".join(hashed(f"{one.name}=={one.version}", one.sha256) for one in image.channel.packages)
@@ -137,27 +119,19 @@ def _resolve_packages(image: Image, root: Path, run: Run, only: Sequence[str]) -
     return changed + _write(root, image.lock, header + "".join(blocks.values()))
 
 
-def _resolve(image: Image, root: Path, uv: str, folder: Path, run: Run, only: Sequence[str]) -> str:
+def _resolve(image: Image, root: Path, folder: Path, run: Run, only: Sequence[str]) -> str:
     """Resolves for the image's own Python; its other Pythons have to come to the same packages."""
     excludes = folder / "excludes.txt"
     excludes.write_text("\n".join([*image.left_out, *image.from_base]) + "\n", encoding="utf-8")
     first = folder / f"{image.python}.txt"
+    line = [*_compile_line(image, root, only), "--excludes", str(excludes)]
     for python in image.pythons:
         output = folder / f"{python}.txt"
         if only:
             # What uv finds in its output stays as it is, but for the package that is asked for.
             shutil.copyfile(root / "docker" / image.lock, output)
-        argv = compile_argv(
-            image,
-            root,
-            uv=uv,
-            python=python,
-            excludes=excludes,
-            output=output,
-            constraints=None if output == first else first,
-            only=only,
-        )
-        done = run(argv)
+        other = [] if output == first else ["--constraints", str(first)]
+        done = run([*line, "--python-version", python, "--output-file", str(output), *other])
         if done.returncode:
             raise uv_failed(image, python, done.stderr)
         if output.read_bytes() != first.read_bytes():
@@ -261,33 +235,21 @@ def lock_packages(path: Path) -> dict[str, str]:
 
 def disagreements(image: Image, root: Path) -> tuple[str, ...]:
     """Where an image's requirements, channel, base and lock name one package in two versions."""
-    wanted = {
-        **{normal_name(package.name): package.version for package in _channel_packages(image)},
-        **{normal_name(name): version for name, version in image.from_base.items()},
-    }
-    clauses = []
-    asked = lock_packages(root / "docker" / image.requirements)
-    for name, version in asked.items():
-        if name in wanted and not satisfies(wanted[name], version):
-            clauses.append(
-                f"docker/{image.requirements} asks for {name} {version}, and {wanted[name]} is pinned"
-            )
     locked = lock_packages(root / "docker" / image.lock)
-    for package in _channel_packages(image):
-        found = locked.get(normal_name(package.name))
-        if found != package.version:
-            clauses.append(f"docker/{image.lock} has {package.name} {found}, and {package.version} is pinned")
-    for name, version in asked.items():
-        if name not in wanted and not satisfies(locked.get(name, "none of it"), version):
-            has = locked.get(name, "none of it")
-            clauses.append(
-                f"docker/{image.requirements} asks for {name} {version}, and {image.lock} has {has}"
-            )
+    packages = image.channel.packages if image.channel else ()
+    channel = {normal_name(package.name): package.version for package in packages}
+    clauses = [
+        f"docker/{image.lock} has {name} {locked.get(name)}, and {version} is pinned"
+        for name, version in channel.items()
+        if locked.get(name) != version
+    ]
+    over_base = {normal_name(name): version for name, version in image.from_base.items()}
+    pinned = locked | channel | over_base
+    for name, version in lock_packages(root / "docker" / image.requirements).items():
+        has = pinned.get(name, "none of it")
+        if not satisfies(has, version):
+            clauses.append(f"docker/{image.requirements} asks for {name} {version}, and {has} is pinned")
     return tuple(clauses)
-
-
-def _channel_packages(image: Image) -> tuple[ChannelPackage, ...]:
-    return image.channel.packages if image.channel else ()
 
 
 def normal_name(name: str) -> str:

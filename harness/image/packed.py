@@ -54,12 +54,7 @@ class SifNote(Model):
 def read(root: Path) -> Packed | None:
     """What this folder was unpacked from; null for a clone."""
     path = root / FILE
-    if not path.is_file():
-        return None
-    try:
-        return Packed.model_validate_json(path.read_bytes())
-    except ValidationError as error:
-        raise DataError(f"{FILE}: {first_problem(error)}", remedy="unpack the archive again") from None
+    return Packed.parse(path.read_bytes(), FILE) if path.is_file() else None
 
 
 def archive_of(root: Path, tag: str) -> Path:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -29,17 +28,6 @@ _ASKED = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)==([0-9][A-Za-z0-9.!]*)")
 _HASH = re.compile(r"--hash=sha256:([0-9a-f]{64})")
 
 
-@dataclass(frozen=True, slots=True)
-class Pin:
-    """A package and the version that it moves to."""
-
-    name: str
-    version: str
-
-    def __str__(self) -> str:
-        return f"{self.name}=={self.version}"
-
-
 def repin(root: Path, image: str, asked: Sequence[str], *, run: Run = run_quietly) -> LockReport:
     """Moves packages, as `torch==2.14.1`, in an image's requirements, channel and lock, and not the base.
 
@@ -59,14 +47,15 @@ def repin(root: Path, image: str, asked: Sequence[str], *, run: Run = run_quietl
         for pin in pins:
             _pin_channel(chosen, root, pin, run)
             _pin_requirement(folder / chosen.requirements, pin)
-        return relock(load_images(root).image(image), root, run=run, only=[str(pin) for pin in pins])
+        return relock(load_images(root).image(image), root, run=run, only=pins)
     except BaseException:
         for path, content in before.items():
             path.write_bytes(content)
         raise
 
 
-def _pin(asked: str, image: Image, root: Path) -> Pin:
+def _pin(asked: str, image: Image, root: Path) -> str:
+    """A package and the version that it moves to, as the lock writes it."""
     found = _ASKED.fullmatch(asked)
     if found is None:
         raise UserError(f"'{asked[:80]}' names no version of a package", remedy="write it as torch==2.14.1")
@@ -78,31 +67,34 @@ def _pin(asked: str, image: Image, root: Path) -> Pin:
         )
     if name not in lock_packages(root / "docker" / image.lock):
         raise UserError(f"docker/{image.lock} has no package '{name}'", remedy="add it to the requirements")
-    return Pin(name, found[2])
+    return f"{name}=={found[2]}"
 
 
-def _pin_requirement(path: Path, pin: Pin) -> None:
+def _pin_requirement(path: Path, pin: str) -> None:
+    name, _, version = pin.partition("==")
+
     def pinned(line: str) -> str:
         own = re.match(r"(([A-Za-z0-9][A-Za-z0-9._-]*)(?:\[[^\]]*\])?)==[^\s;]+", line)
-        same = own and normal_name(own[2]) == pin.name
-        return f"{own[1]}=={pin.version}{line[own.end() :]}" if own and same else line
+        same = own and normal_name(own[2]) == name
+        return f"{own[1]}=={version}{line[own.end() :]}" if own and same else line
 
     lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
     path.write_text("".join(map(pinned, lines)), encoding="utf-8")
 
 
-def _pin_channel(image: Image, root: Path, pin: Pin, run: Run) -> None:
+def _pin_channel(image: Image, root: Path, pin: str, run: Run) -> None:
     """Writes a version and its hashes into images.toml, where a channel has the package."""
+    name, _, version = pin.partition("==")
     packages = image.channel.packages if image.channel else ()
     for place, package in enumerate(packages):
-        if normal_name(package.name) == pin.name and image.channel is not None:
+        if normal_name(package.name) == name and image.channel is not None:
             # With the local part that the channel's package has.
             _, plus, local = package.version.partition("+")
-            whole = f"{pin.version}{plus}{local}"
-            hashes = _hashes(image, f"{pin.name}=={whole}", run, "--index-url", image.channel.address)
+            whole = f"{version}{plus}{local}"
+            hashes = _hashes(image, f"{name}=={whole}", run, "--index-url", image.channel.address)
             if not local:
                 # Where the channel does not answer, the index's own build is installed: it is pinned too.
-                hashes += _hashes(image, str(pin), run)
+                hashes += _hashes(image, pin, run)
             path = root / "docker" / "images.toml"
             document: Any = tomlkit.parse(path.read_text(encoding="utf-8"))
             entry = document["images"][image.name]["channel"]["packages"][place]

@@ -12,14 +12,6 @@ from harness.image.catalog import Image
 from harness.image.lock import lock_sha256
 from harness.record import DeviceKind, canonical_json, short_hash
 
-SECRETS = {
-    "pipconf": "pip's configuration: indexes, proxy, timeouts",
-    "ca": "a bundle of certificate authorities in PEM form",
-    "aptconf": "apt's configuration: mirrors, proxy",
-    "proxy": "lines of NAME=value such as HTTPS_PROXY=http://proxy:3128",
-}
-"""What a build may read without leaving a trace in any layer."""
-
 STEPS = "steps.sh"
 """The shell steps that all Dockerfiles share, below docker/."""
 
@@ -69,74 +61,73 @@ class VenvStep:
     alternatives: tuple[tuple[str, ...], ...]
 
 
-def spec(
-    image: Image,
-    *,
-    root: Path,
-    revision: str | None,
-    base: str | None = None,
-    apex: ApexPart = "python",
-    secrets: Mapping[str, Path] | None = None,
-    network: str | None = None,
-) -> BuildSpec:
-    """What to build; `base` substitutes the pinned one, `secrets` are files by the names in SECRETS.
+@dataclass(frozen=True, slots=True)
+class BuildSettings:
+    """How images are built in the clone at `root`; `revision` is its commit, `proxy` variables."""
 
-    Wheels are taken from <root>/wheelhouse where that folder is there. Raises UserError for a secret that is
-    unknown or missing, and PlanError for a file of the image that is missing.
-    """
-    root = root.resolve()
-    digest = None if base else image.base_digest
-    reference = base or f"{image.base}@{image.base_digest}"
-    lock = lock_sha256(root, image.lock)
-    addresses = _addresses(image)
-    arguments = _base_arguments(image) | _apex_arguments(image, apex)
-    decides = {
-        "dockerfile": lock_sha256(root, image.dockerfile),
-        "steps": lock_sha256(root, STEPS),
-        "lock": lock,
-        "base": reference,
-        "addresses": addresses,
-        "arguments": arguments,
-        "architectures": image.architectures,
-        "platform": image.platform,
-    }
-    labels = {
-        "org.opencontainers.image.title": f"gpudyno {image.name}",
-        "org.opencontainers.image.base.name": reference.partition("@")[0],
-        "dev.gpudyno.image": image.name,
-        "dev.gpudyno.device": image.device,
-        "dev.gpudyno.lock-sha256": lock,
-        "dev.gpudyno.base-digest-verified": str(digest is not None and image.base_digest_verified).lower(),
-        "dev.gpudyno.base-substituted": str(base is not None).lower(),
-    }
-    if digest:
-        labels["org.opencontainers.image.base.digest"] = digest
-    if revision:
-        labels["org.opencontainers.image.revision"] = revision
-    return BuildSpec(
-        image=image.name,
-        device=image.device,
-        tag=f"gpudyno-{image.name}:{short_hash(decides)}",
-        dockerfile=root / "docker" / image.dockerfile,
-        context=root,
-        platform=image.platform,
-        base=reference,
-        base_digest=digest,
-        base_digest_verified=digest is not None and image.base_digest_verified,
-        base_substituted=base is not None,
-        lock_sha256=lock,
-        addresses=addresses,
-        build_arguments=arguments,
-        labels=labels,
-        secrets=_checked_secrets(secrets or {}),
-        network=network,
-    )
+    root: Path
+    revision: str | None = None
+    base: str | None = None
+    """In place of the pinned one."""
+    apex: ApexPart = "python"
+    secrets: Mapping[str, Path] = field(default_factory=dict)
+    """Files that a build reads by these names, without leaving a trace in any layer."""
+    proxy: Mapping[str, str] = field(default_factory=dict)
+    network: str | None = None
+
+    def spec(self, image: Image) -> BuildSpec:
+        """What to build of an image.
+
+        Wheels are taken from <root>/wheelhouse where that folder is there. Raises UserError for a secret,
+        PlanError for a file of the image that is missing.
+        """
+        root, base = self.root.resolve(), self.base
+        digest = None if base else image.base_digest
+        reference = base or f"{image.base}@{image.base_digest}"
+        lock = lock_sha256(root, image.lock)
+        addresses = _addresses(image)
+        arguments = _base_arguments(image) | _apex_arguments(image, self.apex)
+        decides = {
+            "dockerfile": lock_sha256(root, image.dockerfile),
+            "steps": lock_sha256(root, STEPS),
+            "lock": lock,
+            "base": reference,
+            "addresses": addresses,
+            "arguments": arguments,
+            "architectures": image.architectures,
+            "platform": image.platform,
+        }
+        labels = {
+            "org.opencontainers.image.title": f"gpudyno {image.name}",
+            "org.opencontainers.image.base.name": reference.partition("@")[0],
+            "dev.gpudyno.image": image.name,
+        }
+        if digest:
+            labels["org.opencontainers.image.base.digest"] = digest
+        if self.revision:
+            labels["org.opencontainers.image.revision"] = self.revision
+        return BuildSpec(
+            image=image.name,
+            device=image.device,
+            tag=f"gpudyno-{image.name}:{short_hash(decides)}",
+            dockerfile=root / "docker" / image.dockerfile,
+            context=root,
+            platform=image.platform,
+            base=reference,
+            base_digest=digest,
+            base_digest_verified=digest is not None and image.base_digest_verified,
+            base_substituted=base is not None,
+            lock_sha256=lock,
+            addresses=addresses,
+            build_arguments=arguments,
+            labels=labels,
+            secrets=_checked_secrets(self.secrets),
+            network=self.network,
+        )
 
 
-def docker_build_argv(
-    spec: BuildSpec, *, client: str = "docker", iidfile: Path, buildx: bool
-) -> tuple[str, ...]:
-    """The command that builds an image, and writes its id to `iidfile`.
+def docker_build_argv(spec: BuildSpec, *, client: str = "docker", buildx: bool) -> tuple[str, ...]:
+    """The command that builds an image.
 
     Without buildx a Docker client needs DOCKER_BUILDKIT=1 in its environment. Podman takes the same options.
     """
@@ -144,7 +135,6 @@ def docker_build_argv(
     command = [client, "buildx", "build", "--load", "--provenance=false"] if buildx else [client, "build"]
     command += ["--format", "docker"] if podman else ["--progress", "plain"]
     command += ["--platform", spec.platform, "--file", str(spec.dockerfile), "--tag", spec.tag]
-    command += ["--iidfile", str(iidfile)]
     command += ["--network", spec.network] if spec.network else []
     arguments = {
         "BASE": spec.base,
@@ -185,51 +175,32 @@ def venv_steps(
             remedy="install Docker, Podman or Apptainer",
         )
     python = str(venv / "bin" / "python")
-    make = VenvStep("virtual environment", ((interpreter, "-m", "venv", "--clear", str(venv)),))
-    locked = ("--no-deps", "--require-hashes", "--no-build-isolation", "--no-input")
-    install: tuple[str, ...] = (python, "-m", "pip", "install", *locked)
-    steps = [make]
-    if image.channel:
-        channel = ("--index-url", image.channel.address, *CHANNEL_PATIENCE)
-        framework = root / "docker" / image.channel.lock
-        names = " and ".join(package.name for package in image.channel.packages)
-        steps.append(VenvStep(names, _sources(install, framework, wheelhouse, channel)))
-    if image.sources:
-        tools = root / "docker" / image.sources.lock
-        names = " and ".join(
-            image.sources.tools or (f"what builds {name}" for name in image.sources.packages)
-        )
-        steps.append(VenvStep(names, _sources(install, tools, wheelhouse)))
-        if image.sources.variables:
-            install = ("env", *image.sources.settings(), *install)
-    steps.append(VenvStep("packages", _sources(install, root / "docker" / image.lock, wheelhouse)))
+    options = ("--no-deps", "--require-hashes", "--no-build-isolation", "--no-input")
+    steps = [VenvStep("virtual environment", ((interpreter, "-m", "venv", "--clear", str(venv)),))]
+    steps += locked_steps(image, root, (python, "-m", "pip", "install", *options), wheelhouse)
     if image.channel and image.device == "cpu":
         steps.append(VenvStep("torchvision", (("sh", str(root / "docker" / STEPS), "torchvision", python),)))
     return tuple(steps)
 
 
-def wheel_steps(
-    image: Image,
-    *,
-    root: Path,
-    folder: Path,
-    python: str,
-    interpreter: str,
-    wheelhouse: Path | None = None,
-) -> tuple[VenvStep, ...]:
-    """The commands that fetch the wheels of an image's lock into `folder`, for one version of Python.
-
-    Their sources are those of `venv_steps`.
-    """
-    fetch = (interpreter, "-m", "pip", "download", *wheel_options(image.platform, python))
-    fetch += ("--no-deps", "--require-hashes", "--no-input", "--dest", str(folder))
+def locked_steps(
+    image: Image, root: Path, command: tuple[str, ...], wheelhouse: Path | None
+) -> list[VenvStep]:
+    """What pip's `command` takes of an image's lock, one step after the other."""
+    docker = root / "docker"
     steps = []
     if image.channel:
         channel = ("--index-url", image.channel.address, *CHANNEL_PATIENCE)
-        framework = root / "docker" / image.channel.lock
-        steps.append(VenvStep(f"channel for {python}", _sources(fetch, framework, wheelhouse, channel)))
-    lock = root / "docker" / image.lock
-    return (*steps, VenvStep(f"packages for {python}", _sources(fetch, lock, wheelhouse)))
+        names = " and ".join(package.name for package in image.channel.packages)
+        steps.append(VenvStep(names, _sources(command, docker / image.channel.lock, wheelhouse, channel)))
+    if image.sources:
+        names = " and ".join(
+            image.sources.tools or (f"what builds {name}" for name in image.sources.packages)
+        )
+        steps.append(VenvStep(names, _sources(command, docker / image.sources.lock, wheelhouse)))
+        if image.sources.variables:
+            command = ("env", *image.sources.settings(), *command)
+    return [*steps, VenvStep("packages", _sources(command, docker / image.lock, wheelhouse))]
 
 
 def wheel_options(platform: str, python: str) -> tuple[str, ...]:
@@ -289,8 +260,6 @@ def _apex_arguments(image: Image, part: ApexPart) -> dict[str, str]:
 
 def _checked_secrets(secrets: Mapping[str, Path]) -> dict[str, Path]:
     for name, path in secrets.items():
-        if name not in SECRETS:
-            raise UserError(f"build secret '{name}' is unknown", remedy=f"take one of {', '.join(SECRETS)}")
         if not path.is_file():
             raise UserError(f"build secret '{name}': '{path}' is not a file", remedy="name the right one")
     return {name: secrets[name].resolve() for name in sorted(secrets)}

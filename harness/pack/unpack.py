@@ -30,7 +30,14 @@ class Refused(Exception):
         self.code = code
 
 
-def said(command: List[str], problem: str, folder: Optional[str] = None) -> str:
+def said(
+    command: List[str],
+    problem: str,
+    folder: Optional[str] = None,
+    remedy: str = COPY,
+    code: int = 2,
+    **variables: str,
+) -> str:
     """What a command prints; raises Refused with its last line where it fails."""
     done = subprocess.run(
         command,
@@ -38,12 +45,12 @@ def said(command: List[str], problem: str, folder: Optional[str] = None) -> str:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         universal_newlines=True,
-        env=dict(os.environ, LC_ALL="C"),
+        env=dict(os.environ, LC_ALL="C", **variables),
     )
     if done.returncode:
         last = ((done.stdout + done.stderr).strip().splitlines() or ["no output"])[-1]
         full = "No space left" in done.stderr
-        raise Refused("%s (%s)" % (problem, last), "make room" if full else COPY, 4 if full else 2)
+        raise Refused("%s (%s)" % (problem, last), "make room" if full else remedy, 4 if full else code)
     return done.stdout
 
 
@@ -126,21 +133,10 @@ def install(folder: str, python: str) -> None:
     pip += ["--quiet", "--no-index", "--no-deps"]
     packages = ["--require-hashes", "--find-links", wheels, "-r", os.path.join(wheels, "requirements.txt")]
     own = ["--no-build-isolation", "--editable", folder]
+    problem = "gpudyno could not be installed into '%s'" % venv
     for command in ([python, "-m", "venv", "--clear", venv], pip + packages, pip + own):
         # A user's own list of package indexes is of no use here.
-        environment = dict(os.environ, PIP_CONFIG_FILE=os.devnull, PIP_NO_INPUT="1")
-        done = subprocess.run(
-            command,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            universal_newlines=True,
-            env=environment,
-        )
-        if done.returncode:
-            last = ([line for line in done.stdout.splitlines() if line.strip()] or ["no output"])[-1]
-            raise Refused(
-                "gpudyno could not be installed into '%s': %s" % (venv, last.strip()), "mend that", 4
-            )
+        said(command, problem, None, "mend that", 4, PIP_CONFIG_FILE=os.devnull, PIP_NO_INPUT="1")
 
 
 def spread(folder: str) -> None:

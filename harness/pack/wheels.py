@@ -18,7 +18,7 @@ from harness.engine.venv import first_that_works
 from harness.errors import MachineError, UserError
 from harness.image.catalog import Image
 from harness.image.lock import hashed, normal_name
-from harness.image.spec import wheel_options, wheel_steps
+from harness.image.spec import locked_steps, wheel_options
 
 REQUIREMENTS = "requirements.txt"
 OLDEST = (3, 11)
@@ -90,24 +90,21 @@ def locked(
     say: Say,
 ) -> None:
     """Fetches the wheels of an image's lock, each checked by the lock's hashes."""
-    if image.from_base:
-        raise MachineError(
-            f"image '{image.name}' takes {' and '.join(image.from_base)} from its base, not from wheels",
-            remedy="pack it as an image, where Docker or Podman is",
-        )
+    why = f"takes {' and '.join(image.from_base)} from its base" if image.from_base else ""
     if image.sources:
+        why = f"builds {' and '.join(image.sources.packages)} from source"
+    if why:
         raise MachineError(
-            f"image '{image.name}' builds {' and '.join(image.sources.packages)} from source, "
-            "not from wheels",
+            f"image '{image.name}' {why}, not from wheels",
             remedy="pack it as an image, where Docker or Podman is",
         )
     for version in pythons:
-        steps = wheel_steps(
-            image, root=root, folder=folder, python=version, interpreter=python, wheelhouse=wheelhouse
-        )
-        for step in steps:
-            say(f"{image.name}: {step.label}")
-            first_that_works(step.label, step.alternatives, log, say)
+        fetch = (python, "-m", "pip", "download", *wheel_options(image.platform, version))
+        fetch += ("--no-deps", "--require-hashes", "--no-input", "--dest", str(folder))
+        for step in locked_steps(image, root, fetch, wheelhouse):
+            label = f"{image.name} for Python {version}: {step.label}"
+            say(label)
+            first_that_works(label, step.alternatives, log, say)
 
 
 def requirements(folder: Path) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from harness.engine.base import Exit, Handle
@@ -144,10 +144,10 @@ def _checked(
 
 
 def _failure(started: Started, exit: Exit, output: Path, problem: str, timed_out: bool) -> Failure:
-    kind, stage, reason, message = _why(started, exit, output, problem, timed_out)
+    stage, reason, message = _why(started, exit, output, problem, timed_out)
     return Failure.model_validate(
         {
-            "kind": kind,
+            "kind": "machinery" if reason in _MACHINERY else "trial",
             "stage": stage,
             "reason": reason,
             "message": message[:2000] if kept("message", message, Names()) != WITHHELD else IN_THE_LOG,
@@ -166,38 +166,30 @@ def _reported(output: Path) -> Reported | None:
         return None
 
 
-def _why(
-    started: Started, exit: Exit, output: Path, problem: str, timed_out: bool
-) -> tuple[str, str, str, str]:
-    """kind, stage, reason and message of a failure, the most telling source first."""
-    limit = f"the trial ran past its limit of {started.trial.timeout_seconds:.0f} s and was stopped"
+def _why(started: Started, exit: Exit, output: Path, problem: str, timed_out: bool) -> tuple[str, str, str]:
+    """Stage, reason and message of a failure, the most telling source first."""
     code = exit.code
-    cases: tuple[tuple[bool, tuple[str, str, str, str]], ...] = (
-        (bool(problem), ("trial", "collect", "bad-measurement", problem)),
-        (timed_out, ("trial", "train", "timeout", limit)),
-        (exit.out_of_memory, ("trial", "train", "out-of-memory", "it was killed at its memory limit")),
-        (exit.missing, ("machinery", "collect", "engine-gone", "the engine knows nothing of it any more")),
-    )
-    for holds, why in cases:
-        if holds:
-            return why
+    if problem:
+        return "collect", "bad-measurement", problem
+    if timed_out:
+        limit = f"{started.trial.timeout_seconds:.0f} s"
+        return "train", "timeout", f"the trial ran past its limit of {limit} and was stopped"
+    if exit.out_of_memory:
+        return "train", "out-of-memory", "it was killed at its memory limit"
+    if exit.missing:
+        return "collect", "engine-gone", "the engine knows nothing of it any more"
     if exit.cause is not None:
-        return ("machinery" if exit.cause in _MACHINERY else "trial", "train", exit.cause, exit.said)
+        return "train", exit.cause, exit.said
     reported = _reported(output)
     if reported is not None:
-        kind = "machinery" if reported.reason in _MACHINERY else "trial"
-        return kind, reported.stage, reported.reason, reported.message
+        return reported.stage, reported.reason, reported.message
     if code is None or code in _KILLED:
-        return (
-            "machinery",
-            "collect",
-            "killed",
-            "it was killed from outside before its measurement was written",
-        )
+        outside = "it was killed from outside before its measurement was written"
+        return "collect", "killed", outside
     if shutil.disk_usage(output).free < FULL_BYTES:
         full = f"it ended with code {code} and left no measurement, and the disk is full"
-        return "machinery", "collect", "disk-full", full
-    return "trial", "start", "error", f"it ended with code {code} and left no measurement"
+        return "collect", "disk-full", full
+    return "start", "error", f"it ended with code {code} and left no measurement"
 
 
 def _record(
@@ -228,11 +220,12 @@ def judged(record: Record) -> Record:
     return record.model_copy(update={"summary": judge_trial(record)})
 
 
-def changed_since(earlier: Record, record: Record) -> tuple[Finding, ...]:
-    """What differs from an earlier trial of the same session: each named with both values."""
-    if earlier.measurement is None or record.measurement is None:
-        return ()
-    before, after = _facts(earlier, earlier.measurement), _facts(record, record.measurement)
+def changed_since(earlier: Iterable[Record], record: Record) -> tuple[Finding, ...]:
+    """What differs from the first measured trial of the workload: each named with both values."""
+    workload = record.trial.asked.workload
+    alike = (each for each in earlier if each.measurement and each.trial.asked.workload == workload)
+    first = min(alike, key=lambda each: each.started_at, default=record)
+    before, after = _facts(first), _facts(record)
     return tuple(
         finding("changed", what=name[:80], before=str(before[name])[:120], after=str(after[name])[:120])
         for name in before
@@ -240,7 +233,10 @@ def changed_since(earlier: Record, record: Record) -> tuple[Finding, ...]:
     )
 
 
-def _facts(record: Record, measurement: Measurement) -> dict[str, str | None]:
+def _facts(record: Record) -> dict[str, str | None]:
+    measurement = record.measurement
+    if measurement is None:
+        return {}
     return {
         "image": record.environment.image_id,
         "kernel": record.machine.kernel,

@@ -7,7 +7,6 @@ below 16, each try a fresh process of full length. What then fits is tried in ev
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from harness.record import Record, Session, TrialSpec
 from harness.run.session import last_attempts, sweep_key
@@ -18,21 +17,6 @@ FEWEST_BATCH_SIZES = 3
 
 COARSE = 8
 FINE_BELOW = 16
-
-
-@dataclass(frozen=True, slots=True)
-class Gap:
-    """Where a sweep ends: the largest batch that fits, and the smallest that does not."""
-
-    fits: int
-    too_large: int
-
-    def middle(self) -> int | None:
-        """The batch size to try next; null where nothing is left between."""
-        fine = range(self.fits + 1, min(self.too_large, FINE_BELOW))
-        coarse = range(max(self.fits + 1, FINE_BELOW), self.too_large)
-        left = [*fine, *(size for size in coarse if size % COARSE == 0)]
-        return left[len(left) // 2] if left else None
 
 
 def grown(session: Session, records: Iterable[Record]) -> Session:
@@ -72,22 +56,34 @@ def _next(sweep: Sequence[TrialSpec], last_of: Mapping[str, Record]) -> list[Tri
     gap = _gap(sweep, last_of)
     if gap is None:
         return []
-    size = gap.middle()
+    fits, too_large = gap
+    size = _between(fits, too_large)
     trial_of = {trial.repeat: trial for trial in sweep}
     repeats = sorted(trial_of)
     if size is not None:
         return [_with_batch(trial_of[repeats[0]], size)]
-    return [_with_batch(trial_of[repeat], gap.fits) for repeat in repeats[1:]]
+    return [_with_batch(trial_of[repeat], fits) for repeat in repeats[1:]]
 
 
-def _gap(sweep: Iterable[TrialSpec], last_of: Mapping[str, Record]) -> Gap | None:
-    """Null while every size fits, or none does, or one below the first too large was tried in no repeat."""
+def _gap(sweep: Iterable[TrialSpec], last_of: Mapping[str, Record]) -> tuple[int, int] | None:
+    """The largest batch that fits and the smallest that does not.
+
+    Null while every size fits, or none does, or one below the first too large was tried in no repeat.
+    """
     outcomes: dict[bool | None, set[int]] = {True: set(), False: set(), None: set()}
     for trial in sweep:
         outcomes[_fits(last_of.get(trial.id))].add(_batch_size(trial))
     too_large = min(outcomes[False], default=0)
     below = {size for size in set.union(*outcomes.values()) if size < too_large}
-    return Gap(max(below), too_large) if below and below <= outcomes[True] else None
+    return (max(below), too_large) if below and below <= outcomes[True] else None
+
+
+def _between(fits: int, too_large: int) -> int | None:
+    """The batch size to try next; null where nothing is left between."""
+    fine = range(fits + 1, min(too_large, FINE_BELOW))
+    coarse = range(max(fits + 1, FINE_BELOW), too_large)
+    left = [*fine, *(size for size in coarse if size % COARSE == 0)]
+    return left[len(left) // 2] if left else None
 
 
 def _fits(record: Record | None) -> bool | None:

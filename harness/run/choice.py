@@ -13,14 +13,14 @@ from pathlib import Path
 from harness.data.fetch import Resolved
 from harness.errors import UserError
 from harness.plan import estimate, names, plan, selection
-from harness.plan.plan import Planned
+from harness.plan.plan import PlanContext, Planned
 from harness.plan.selection import supported
-from harness.record import Gpu, LeftOut, Record, Session, TrialSpec, session_id, store
+from harness.record import DataSource, Gpu, LeftOut, Record, Session, TrialSpec, session_id, store
 from harness.record.published.cards import find as find_card
 from harness.record.published.cards import load_cards, peak_tflops
 from harness.record.published.claims import load_claims, nearest
 from harness.run.session import PAUSE
-from harness.run.setup import RunSetup, trial_context
+from harness.run.setup import RunSetup
 from harness.settings import Settings
 from harness.units import duration, seconds_of
 
@@ -68,16 +68,8 @@ def choose(
     With `keep` only those that it names are chosen; `speeds` spares reading them anew. Raises UserError where
     the device can do none of them.
     """
-    lock = setup.engine.expected(setup.image).environment.lock_sha256
-    context = trial_context(setup, lock, resolved or {})
-    if resolved is None:
-        context = replace(
-            context,
-            sources=dict.fromkeys(plan.datasets(setup.plan, context.device), "real"),
-            weights=dict.fromkeys(plan.pretrained_models(setup.plan, context.device), True),
-        )
     seed = secrets.randbelow(2**31)
-    everything = plan.trials(setup.plan, context, seed)
+    everything = plan.trials(setup.plan, _context(setup, resolved), seed)
     card = setup.selection.gpus[0] if setup.selection.gpus else None
     able, left_out = supported(
         everything,
@@ -110,6 +102,24 @@ def choose(
     seconds = fitted.seconds + pause_seconds(planned, seconds_each)
     seconds += estimate.warm_up_seconds(planned, speeds)
     return Chosen(planned, ids, seed, (*left_out, *fitted.left_out), seconds, budget_seconds, speeds)
+
+
+def _context(setup: RunSetup, resolved: Mapping[str, Resolved] | None) -> PlanContext:
+    """What trials are named by."""
+    kind = setup.selection.kind
+    lock = setup.engine.expected(setup.image).environment.lock_sha256
+    if resolved is None:
+        sources: dict[str, DataSource] = dict.fromkeys(plan.datasets(setup.plan, kind), "real")
+        weights = dict.fromkeys(plan.pretrained_models(setup.plan, kind), True)
+    else:
+        sources = {name: answer.source for name, answer in resolved.items()}
+        prefix = "weights-"
+        weights = {
+            name.removeprefix(prefix): source == "real"
+            for name, source in sources.items()
+            if name.startswith(prefix)
+        }
+    return PlanContext(kind, setup.image.name, lock, sources, weights)
 
 
 def session_of(
@@ -232,33 +242,25 @@ def speeds_of(setup: RunSetup) -> estimate.Speeds:
     """What is known of durations here: this machine's records, and published runs scaled to its card."""
     records = [stored.record for stored in store.read_all(setup.root).records]
     # What was published of cards says nothing of a processor.
-    published = _published(setup.root) if setup.selection.gpus else {}
-    return estimate.speeds(records, setup.machine.id, published, scale=_scale(setup))
+    published = _published(setup.root, setup.selection.gpus[0].name) if setup.selection.gpus else {}
+    return estimate.speeds(records, setup.machine.id, published)
 
 
-def _published(root: Path) -> dict[tuple[str, ...], float]:
-    """The reference card's durations by workload, protocol, model and precision.
+def _published(root: Path, device: str) -> dict[tuple[str, ...], float]:
+    """A card's durations by workload, protocol, model and precision, as a rough guide and no more.
 
-    Where it has none, another card's, scaled to it by what both can do on paper.
+    They are those of the reference card, else of another, scaled by what both can do on paper. A card of
+    which that is unknown is taken for the reference card.
     """
-    peaks = {card.name: peak_tflops(card, "fp16-master") for card in load_cards(root)}
-    reference = peaks.get(REFERENCE)
+    cards = load_cards(root)
+    peaks = {card.name: peak_tflops(card, "fp16-master") for card in cards}
+    ours = find_card(device, cards)
+    own = peaks.get(ours.name if ours else "") or peaks.get(REFERENCE)
     found: dict[tuple[str, ...], float] = {}
     for claim in sorted(load_claims(root).claims, key=lambda claim: claim.of.card == REFERENCE):
         side, peak = claim.of, peaks.get(claim.of.card or "")
         timed = claim.kind == "absolute" and claim.metric == "protocol_seconds"
-        if timed and claim.value and side.precision and peak and reference:
+        if timed and claim.value and side.precision and peak and own:
             row = (claim.workload, claim.protocol, side.model, side.precision)
-            found[row] = claim.value * peak / reference
+            found[row] = claim.value * peak / own
     return found
-
-
-def _scale(setup: RunSetup) -> float:
-    """The published card's 16-bit peak over this one's: a rough guide to a duration, and no more."""
-    if not setup.selection.gpus:
-        return 1.0
-    cards = load_cards(setup.root)
-    ours = find_card(setup.selection.gpus[0].name, cards)
-    published = find_card(REFERENCE, cards)
-    peaks = [peak_tflops(card, "fp16-master") if card else None for card in (published, ours)]
-    return peaks[0] / peaks[1] if peaks[0] and peaks[1] else 1.0

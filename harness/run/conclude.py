@@ -11,7 +11,7 @@ from harness.engine.base import Exit
 from harness.engine.local import FLOOD_BYTES, LOG, keep_end
 from harness.image.catalog import load_images
 from harness.image.lock import lock_packages
-from harness.record import Finding, Record, Session, finding, store
+from harness.record import Record, Session, finding, store
 from harness.run import assemble, ledger
 from harness.run.assemble import Started
 from harness.run.ledger import Say
@@ -56,7 +56,7 @@ def conclude(
     seconds = ((asked_at or opened.started_at) - watched.started_at).total_seconds()
     # It began before it was asked for, as on a node whose clock is behind.
     behind = [finding("clock-behind", behind_seconds=seconds)] if seconds >= CLOCKS_APART_SECONDS else []
-    found = (*behind, *_changes(earlier, watched))
+    found = (*behind, *assemble.changed_since(earlier, watched))
     record = assemble.judged(watched.model_copy(update={"warnings": (*watched.warnings, *found)}))
     store.write_record(root, opened, record)
     ledger.trial_ended(root, opened, record, say)
@@ -74,14 +74,3 @@ def _locked(root: Path, image_name: str) -> tuple[Mapping[str, str], bool]:
     """What an image's lock and base pin, and whether the base brings packages that no lock of ours names."""
     image = load_images(root).image(image_name)
     return lock_packages(root / "docker" / image.lock) | image.from_base, bool(image.from_base)
-
-
-def _changes(earlier: Iterable[Record], record: Record) -> tuple[Finding, ...]:
-    """Each thing that differs from the session's first measured trial."""
-    alike = [
-        before
-        for before in earlier
-        if before.measurement is not None and before.trial.asked.workload == record.trial.asked.workload
-    ]
-    first = min(alike, key=lambda before: before.started_at, default=record)
-    return assemble.changed_since(first, record)

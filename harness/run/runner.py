@@ -84,7 +84,10 @@ def run(job: Job, opened: Session, watcher: Watcher, *, retry: bool = False) -> 
     tried: dict[str, int] = {}
     while True:
         records = [stored.record for stored in store.session_records(job.setting.root, opened)]
-        opened = _grown(job.setting.root, opened, records)
+        grown = batch_search.grown(opened, records)
+        if grown is not opened:
+            store.write_session(job.setting.root, grown)
+        opened = grown
         lacking = [
             item
             for item in session.missing(opened, records, retry=retry)
@@ -102,14 +105,6 @@ def run(job: Job, opened: Session, watcher: Watcher, *, retry: bool = False) -> 
         _warm_up(job, opened, item.trial, watcher)
         ran.append(_attempt(job, opened, item, records, watcher))
     return _outcome(job, opened, ran)
-
-
-def _grown(root: Path, opened: Session, records: list[Record]) -> Session:
-    """The session with the batch sizes that its sweeps need next."""
-    extended = batch_search.grown(opened, records)
-    if extended is not opened:
-        store.write_session(root, extended)
-    return extended
 
 
 def _in_time(job: Job, trial: TrialSpec, records: Sequence[Record], wait_seconds: float = 0.0) -> bool:
@@ -130,9 +125,7 @@ def _rested(job: Job, opened: Session, trial: TrialSpec, records: list[Record], 
         f"the next block of time begins at {begins:%H:%M}, so that an hour lies between; "
         "Ctrl-C, and the same line after that, do as well"
     )
-    until = time.monotonic() + wait.total_seconds()
-    while time.monotonic() < until:
-        time.sleep(POLL_SECONDS)
+    time.sleep(wait.total_seconds())
     return True
 
 

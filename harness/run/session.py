@@ -99,16 +99,11 @@ def _pointer(root: Path, plan: str) -> Path:
 
 def find_open(root: Path, plan: str) -> Session | None:
     """This clone's open session of a plan, or null where none can be read."""
-    pointer = _pointer(root, plan)
-    if not pointer.is_file():
-        return None
-    name = store.pointed(pointer)
-    path = store.results_folder(root) / name / "session.json"
-    if not name or not path.is_file():
-        return None
     try:
-        return Session.parse(path.read_bytes(), path.relative_to(root).as_posix())
-    except RecordError:
+        name = store.pointed(_pointer(root, plan))
+        path = store.results_folder(root) / name / "session.json"
+        return Session.parse(path.read_bytes(), path.relative_to(root).as_posix()) if name else None
+    except (OSError, RecordError):
         return None
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.engine.base import Built
-from harness.engine.container import DeviceRequest, RunSpec, TrialFolders, User, shared_memory
+from harness.engine.container import DeviceRequest, RunSpec, TrialFolders, User
 from harness.plan.estimate import WARM_UP_STEPS
 from harness.record import Harness, Limit, TrialSpec
 
@@ -57,11 +57,8 @@ class Setting:
             image_id=self.built.environment.image_id,
             interpreter=self.built.interpreter,
             sif=self.built.sif,
-            uid=self.user.uid,
-            gid=self.user.gid,
-            keep_id=self.user.keep_id,
+            user=self.user,
             memory_bytes=self.memory_bytes,
-            shared_memory_bytes=shared_memory(trial),
             passed=self.passed,
         )
 

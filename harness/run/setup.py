@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from harness.doctor.surroundings import TRUST, untrusted
 from harness.engine.apptainer import ApptainerEngine
 from harness.engine.base import Built, Engine
 from harness.engine.choose import choose as choose_engine
-from harness.engine.container import DeviceRequest
+from harness.engine.container import DeviceRequest, User
 from harness.engine.docker import DockerEngine
 from harness.engine.local import identity
 from harness.errors import DataError, NoDevice
@@ -31,8 +32,8 @@ from harness.machine import (
 )
 from harness.machine.devices import card_notes
 from harness.plan import plan
-from harness.plan.plan import Plan, PlanContext
-from harness.record import DataSource, DeviceKind, Harness, Machine, TrialSpec
+from harness.plan.plan import Plan
+from harness.record import DeviceKind, Harness, Machine, TrialSpec
 from harness.run import source_tree
 from harness.run.runner import Job
 from harness.run.setting import Setting
@@ -171,13 +172,9 @@ def revision(root: Path) -> tuple[str | None, bool | None]:
     unpacked = packed.read(root)
     if unpacked is not None:
         return unpacked.revision, unpacked.modified
-
-    def git(*words: str) -> str | None:
-        told = printed("git", "-C", str(root), *words)
-        return None if told is None else told.strip()
-
-    changed = git("status", "--porcelain", "--untracked-files=no")
-    return git("rev-parse", "HEAD"), None if changed is None else bool(changed)
+    git = partial(printed, "git", "-C", str(root))
+    head, changed = git("rev-parse", "HEAD"), git("status", "--porcelain", "--untracked-files=no")
+    return head and head.strip(), None if changed is None else bool(changed.strip())
 
 
 def data_folders(settings: Settings, root: Path) -> fetch.DataFolders:
@@ -238,23 +235,11 @@ def sets_and_weights(
 ) -> dict[str, fetch.Resolved]:
     """As resolve_data, of data sets and weights alone; weights are not waited for where data was not had."""
     names, weights = data_names(run_plan, kind)
-    resolved = fetch.resolve(
-        names,
-        folders=folders,
-        allow_generated=run_plan.generated_data,
-        deadline_seconds=seconds,
-        progress=progress,
-        fetching=fetching,
-    )
+    resolve = partial(fetch.resolve, folders=folders, progress=progress, fetching=fetching)
+    resolved = resolve(names, allow_generated=run_plan.generated_data, deadline_seconds=seconds)
     lacking = seconds is not None and any(answer.source == "generated" for answer in resolved.values())
-    return resolved | fetch.resolve(
-        weights,
-        folders=folders,
-        allow_generated=True,
-        deadline_seconds=0.0 if lacking else seconds,
-        progress=progress,
-        fetching=fetching,
-    )
+    wait_seconds = 0.0 if lacking else seconds
+    return resolved | resolve(weights, allow_generated=True, deadline_seconds=wait_seconds)
 
 
 def resolve_data(
@@ -278,26 +263,13 @@ def resolve_data(
     return resolved
 
 
-def trial_context(
-    setup: RunSetup, lock_sha256: str | None, resolved: Mapping[str, fetch.Resolved]
-) -> PlanContext:
-    """What trials are named by."""
-    sources: dict[str, DataSource] = {name: answer.source for name, answer in resolved.items()}
-    weights = {
-        name.removeprefix("weights-"): answer.source == "real"
-        for name, answer in resolved.items()
-        if name.startswith("weights-")
-    }
-    return PlanContext(setup.selection.kind, setup.image.name, lock_sha256, sources, weights)
-
-
 def setting(setup: RunSetup, built: Built, resolved: Mapping[str, fetch.Resolved]) -> Setting:
     """What all trials of this line share.
 
     Of the user's variables it passes none that stands for the choice of cards: the runtimes filter one after
     the other, and what ROCR_VISIBLE_DEVICES leaves is counted again from 0.
     """
-    own = data_folders(setup.settings, setup.root).own
+    own, engine = data_folders(setup.settings, setup.root).own, setup.engine
     return Setting(
         root=setup.root,
         built=built,
@@ -306,17 +278,15 @@ def setting(setup: RunSetup, built: Built, resolved: Mapping[str, fetch.Resolved
         passed={name: value for name, value in setup.passed.items() if name not in VISIBILITY},
         own_workloads=setup.image.workloads,
         program=setup.image.program,
+        user=engine.user() if isinstance(engine, DockerEngine | ApptainerEngine) else User(),
         memory_bytes=setup.settings.memory_bytes,
     )
 
 
 def job(setup: RunSetup, built: Built, resolved: Mapping[str, fetch.Resolved]) -> Job:
     """All that stays the same over the trials of this line, on this machine."""
-    shared = setting(setup, built, resolved)
-    if isinstance(setup.engine, DockerEngine | ApptainerEngine):
-        shared = replace(shared, user=setup.engine.user())
     device = request_of(setup.selection, setup.settings)
-    return Job(shared, setup.engine, setup.machine, device, load)
+    return Job(setting(setup, built, resolved), setup.engine, setup.machine, device, load)
 
 
 def request_of(selection: Selection, settings: Settings) -> DeviceRequest:

@@ -89,41 +89,31 @@ def energy(
     """All devices together over the windows; `items` are the training samples that passed in them."""
     seconds = sum(end - begin for begin, end in windows)
     samples = min((_inside(device.power or device.counter, windows) for device in devices), default=0)
-    unjudged = Energy(scope=scope, window_seconds=seconds, samples=samples)
+    found = Energy(scope=scope, window_seconds=seconds, samples=samples)
     reason = _too_little(devices, windows, seconds, samples)
     if reason:
-        return unjudged.model_copy(update={"unknown_because": reason})
+        return found.model_copy(update={"unknown_because": reason})
     counted = _sum([counter_joules(device.counter, windows) for device in devices])
     sampled = _sum([sampled_joules(device.power, windows) for device in devices])
-    unjudged = unjudged.model_copy(update={"counter_joules": counted, "sampled_joules": sampled})
+    apart = sampled / counted - 1 if counted and sampled is not None else None
+    found = found.model_copy(
+        update={"counter_joules": counted, "sampled_joules": sampled, "disagreement": apart}
+    )
     joules = counted if counted is not None else sampled
     if joules is None or joules <= 0:
-        return unjudged.model_copy(
-            update={"unknown_because": "neither an energy counter nor power was told throughout"}
-        )
-    return _judged(unjudged, joules, counted, sampled, items)
-
-
-def _judged(
-    unjudged: Energy, joules: float, counted: float | None, sampled: float | None, items: int | None
-) -> Energy:
-    disagreement = sampled / counted - 1 if counted and sampled is not None else None
-    if disagreement is not None and abs(disagreement) > WITHHOLD_ABOVE:
-        reason = f"counter and sampled power differ by {disagreement:+.0%}"
-        return unjudged.model_copy(update={"disagreement": disagreement, "unknown_because": reason})
-    warning = (
-        f"counter and sampled power differ by {disagreement:+.1%}"
-        if disagreement is not None and abs(disagreement) > WARN_ABOVE
-        else None
-    )
-    return unjudged.model_copy(
+        reason = "neither an energy counter nor power was told throughout"
+    elif apart is not None and abs(apart) > WITHHOLD_ABOVE:
+        reason = f"counter and sampled power differ by {apart:+.0%}"
+    if joules is None or reason:
+        return found.model_copy(update={"unknown_because": reason})
+    warned = apart is not None and abs(apart) > WARN_ABOVE
+    return found.model_copy(
         update={
             "joules": joules,
             "joules_per_sample": joules / items if items else None,
             "method": "counter" if counted is not None else "sampled power",
-            "disagreement": disagreement,
             "band": BAND,
-            "warning": warning,
+            "warning": f"counter and sampled power differ by {apart:+.1%}" if warned else None,
         }
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
 from statistics import fmean
@@ -77,11 +77,16 @@ def _thinned(
     head: Sample, samples: Sequence[Sample], last: Sample, segments: Segments, items: int | None
 ) -> Telemetry:
     windows = _windows(head, segments, samples)
-    seconds = samples[-1]["t"]
+    seconds, count = samples[-1]["t"], len(head["cards"])
     missing = last.get("missing", {})
-    unwatched = head["source"] != "none" and not head["cards"]
-    slots = _slots(samples, seconds, len(head["cards"]))
-    cards = tuple(_card(index, card, samples, slots, windows) for index, card in enumerate(head["cards"]))
+    unwatched = head["source"] != "none" and not count
+    cpu = [{"t": sample["t"], **sample["cpu"]} for sample in samples]
+    series = [_of_card(samples, index) for index in range(count)]
+    slots = _slots(cpu, seconds, count)
+    cards = tuple(
+        _card(described, one, _slots(one, seconds, count), windows)
+        for described, one in zip(head["cards"], series, strict=True)
+    )
     return Telemetry(
         source=head["source"],
         interval_seconds=head["interval_seconds"],
@@ -91,14 +96,20 @@ def _thinned(
         times=Trace.of([fmean(sample["t"] for sample in slot) for slot in slots], 0.01),
         windows=tuple(windows),
         cards=cards,
-        cpu=CpuTelemetry(**_traces(slots, _CPU_TRACES, lambda sample: sample["cpu"])),
+        cpu=CpuTelemetry(**_traces(slots, _CPU_TRACES)),
         energy=Energy(scope="cards", unknown_because=missing.get("cards", "no card could be told"))
         if unwatched
-        else _energy(samples, len(cards), windows, items),
+        else _energy(cpu, series, windows, items),
         others_unknown_because=head.get("others_unknown_because"),
         missing=missing,
         ended=last.get("end", CUT_SHORT),
     )
+
+
+def _of_card(samples: Sequence[Sample], index: int) -> list[Sample]:
+    """What each sample tells of one card, beside its time; nothing where the driver did not answer."""
+    told: list[list[Sample]] = [(sample.get("cards") or [])[index : index + 1] for sample in samples]
+    return [{"t": sample["t"], **dict(*card)} for sample, card in zip(samples, told, strict=True)]
 
 
 def _windows(head: Sample, segments: Segments, samples: Sequence[Sample]) -> list[tuple[float, float]]:
@@ -130,18 +141,12 @@ def _slots(samples: Sequence[Sample], seconds: float, cards: int) -> list[list[S
     return list(minutes.values())
 
 
-def _traces(
-    slots: Sequence[Sequence[Sample]], names: Sequence[str], of: Callable[[Sample], Sample | None]
-) -> dict[str, TraceStats | None]:
-    return {name: _trace(slots, name, of) for name in names}
+def _traces(slots: Sequence[Sequence[Sample]], names: Sequence[str]) -> dict[str, TraceStats | None]:
+    return {name: _trace(slots, name) for name in names}
 
 
-def _trace(
-    slots: Sequence[Sequence[Sample]], name: str, of: Callable[[Sample], Sample | None]
-) -> TraceStats | None:
-    values_by_slot = [
-        [value for sample in slot if (value := (of(sample) or {}).get(name)) is not None] for slot in slots
-    ]
+def _trace(slots: Sequence[Sequence[Sample]], name: str) -> TraceStats | None:
+    values_by_slot = [_values(slot, name) for slot in slots]
     if not any(values_by_slot):
         return None
     scale = _SCALES[name]
@@ -155,46 +160,34 @@ def _trace(
     )
 
 
-def _of_card(index: int) -> Callable[[Sample], Sample | None]:
-    return lambda sample: next(iter((sample.get("cards") or ())[index:]), None)
-
-
 def _card(
-    index: int,
-    described: Sample,
-    samples: Sequence[Sample],
-    slots: Sequence[Sequence[Sample]],
-    windows: Windows,
+    described: Sample, series: Sequence[Sample], slots: Sequence[Sequence[Sample]], windows: Windows
 ) -> CardTelemetry:
-    of = _of_card(index)
-    inside = _inside(samples, windows)
-    in_windows = [card for sample in inside if (card := of(sample)) is not None]
-    throughout = [card for sample in samples if (card := of(sample)) is not None]
-    read = _read(samples, of)
-    limits, chosen = _values(throughout, "power_limit_watts"), _values(throughout, "power_limit_set_watts")
+    inside = _inside(series, windows)
+    limits, chosen = _values(series, "power_limit_watts"), _values(series, "power_limit_set_watts")
     levels = [level for level, _ in groupby(limits)]
     moves = len(set(chosen)) == 1 < len(levels) if chosen else len(levels) > 2
     return CardTelemetry(
         index=described["index"],
         unit=described.get("unit"),
         name=described.get("name"),
-        **_traces(slots, _CARD_TRACES, of),
-        limited_share=_limited(inside, of),
-        reasons_share=_reasons(in_windows),
-        performance_states=_states(in_windows),
-        others=_others(in_windows),
-        ecc_uncorrected=_rise(throughout, "ecc_uncorrected"),
-        ecc_corrected=_rise(throughout, "ecc_corrected"),
-        xids=next(iter(_values(throughout[::-1], "xids")), None),
+        **_traces(slots, _CARD_TRACES),
+        limited_share=_limited(inside),
+        reasons_share=_reasons(inside),
+        performance_states=_states(inside),
+        others=_others(inside),
+        ecc_uncorrected=_rise(series, "ecc_uncorrected"),
+        ecc_corrected=_rise(series, "ecc_corrected"),
+        xids=next(iter(_values(series[::-1], "xids")), None),
         power_limit_watts=limits[-1] if limits else None,
         power_limit_set_watts=chosen[-1] if chosen else None,
         power_limit_changed=len(set(chosen or limits)) > 1 and not moves if limits else None,
         power_limit_moved_watts=(min(limits), max(limits)) if moves else None,
-        mig_changed=len(set(states)) > 1 if (states := _values(throughout, "mig")) else None,
-        pcie_generation=max(_values(throughout, "pcie_generation"), default=None),
-        pcie_width=max(_values(throughout, "pcie_width"), default=None),
-        start_temperature_c=next(iter(_values(in_windows, "temperature_c")), None),
-        energy_joules=None if any(_values(throughout, "mig")) else energy([read], windows, None).joules,
+        mig_changed=len(set(states)) > 1 if (states := _values(series, "mig")) else None,
+        pcie_generation=max(_values(series, "pcie_generation"), default=None),
+        pcie_width=max(_values(series, "pcie_width"), default=None),
+        start_temperature_c=next(iter(_values(inside, "temperature_c")), None),
+        energy_joules=None if any(_values(series, "mig")) else energy([_read(series)], windows, None).joules,
     )
 
 
@@ -216,12 +209,8 @@ def _rise(cards: Sequence[Sample], name: str) -> int | None:
     return values[-1] - values[0] if values and values[-1] >= values[0] else None
 
 
-def _limited(inside: Sequence[Sample], of: Callable[[Sample], Sample | None]) -> dict[str, float]:
-    points = [
-        (sample["t"], card["limited_seconds"])
-        for sample in inside
-        if (card := of(sample)) is not None and card.get("limited_seconds")
-    ]
+def _limited(inside: Sequence[Sample]) -> dict[str, float]:
+    points = [(sample["t"], told) for sample in inside if (told := sample.get("limited_seconds"))]
     if len(points) < 2 or points[-1][0] <= points[0][0]:
         return {}
     (begin, first), (end, last) = points[0], points[-1]
@@ -256,22 +245,20 @@ def _others(cards: Sequence[Sample]) -> Others | None:
     )
 
 
-def _read(samples: Sequence[Sample], of: Callable[[Sample], Sample | None]) -> Read:
+def _read(series: Sequence[Sample]) -> Read:
     def points(name: str) -> list[tuple[float, float]]:
-        return [
-            (sample["t"], card[name])
-            for sample in samples
-            if (card := of(sample)) is not None and card.get(name) is not None
-        ]
+        return [(sample["t"], sample[name]) for sample in series if sample.get(name) is not None]
 
     return Read(points("energy_joules"), points("power_watts"))
 
 
-def _energy(samples: Sequence[Sample], cards: int, windows: Windows, items: int | None) -> Energy:
-    if any(card.get("mig") for sample in samples for card in sample.get("cards") or ()):
+def _energy(
+    cpu: Sequence[Sample], cards: Sequence[Sequence[Sample]], windows: Windows, items: int | None
+) -> Energy:
+    if any(sample.get("mig") for series in cards for sample in series):
         return Energy(scope="cards", unknown_because="a divided card's energy is not that of one slice")
     if cards:
-        return energy([_read(samples, _of_card(index)) for index in range(cards)], windows, items)
-    package = _read(samples, lambda sample: sample["cpu"])
+        return energy([_read(series) for series in cards], windows, items)
+    package = _read(cpu)
     devices = [package] if package.counter else []
     return energy(devices, windows, items, scope="processor packages")

@@ -117,15 +117,12 @@ class Sampler:
 
     def sample(self, seconds: float, *, edge: bool) -> dict[str, Any]:
         """One line: the processor's values, and each card's, or null once the driver is gone."""
-        values: dict[str, Any] = {"t": round(seconds, 3), "cpu": self.cpu.sample()}
+        cpu, cards = self.cpu.sample(), None
         if self.gone is None:
-            slow = edge or self.taken % SLOW_EVERY == 0
-            values["cards"] = self._cards(slow)
-            self._notice(values["cards"])
-        else:
-            values["cards"] = None
+            cards = self._cards(edge or self.taken % SLOW_EVERY == 0)
+            self._notice(cards)
         self.taken += 1
-        return values
+        return {"t": round(seconds, 3), "cpu": cpu, "cards": cards}
 
     def _cards(self, slow: bool) -> list[dict[str, Any]]:
         try:

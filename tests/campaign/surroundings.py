@@ -17,11 +17,11 @@ from random import Random
 from harness.data.catalog import Download
 from harness.data.download import Deadline, download
 from harness.engine.base import Handle
-from harness.engine.build import BuildSettings
 from harness.engine.connection import Connection
 from harness.engine.docker import DockerEngine
 from harness.engine.slurm.scheduler import JobId, Slurm
 from harness.errors import GpudynoError
+from harness.image.spec import BuildSettings
 from tests.campaign.attack import Attack, Broken
 from tests.campaign.mutation import STRINGS, changed_bytes, changed_json
 from tests.helpers.fake_engine import DOCKER
@@ -140,9 +140,7 @@ def _daemon(rng: Random, root: Path) -> None:
         if lives < 0:
             listening.close()
 
-    engine = DockerEngine(
-        Connection("docker", f"unix://{place}", "28.3.0", "1.41"), BuildSettings(root=root, logs=root)
-    )
+    engine = DockerEngine(Connection("docker", f"unix://{place}", "28.3.0", "1.41"), BuildSettings(root=root))
     handle = Handle(engine="docker", container="a" * 64, log="log.txt")
     asked: tuple[Callable[[], object], ...] = (
         engine.facts,

@@ -56,7 +56,6 @@ class Bench:
             path.mkdir(exist_ok=True)
         (folders["set"] / "a.txt").write_text("a sample")
         (folders["workloads"] / "word_lm.py").write_text(script)
-        who = self.engine.user()
         return RunSpec(
             trial=trial,
             session=SESSION,
@@ -70,9 +69,7 @@ class Bench:
             ),
             device=DeviceRequest("cpu"),
             image_id=self.api.inspect_image(self.base)["Id"],
-            uid=who.uid,
-            gid=who.gid,
-            keep_id=who.keep_id,
+            user=self.engine.user(),
             **changes,
         )
 

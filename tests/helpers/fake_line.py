@@ -23,12 +23,12 @@ from commands.report import How, report_on
 from harness.engine import access, container
 from harness.engine import choose as engine_choice
 from harness.engine.base import EngineFacts, Exit, Handle
-from harness.engine.build import BuildSettings
 from harness.engine.connection import Connection
 from harness.engine.container import DeviceRequest, RunSpec
 from harness.engine.docker import DockerEngine
 from harness.files import Files
 from harness.gpu import amd, amdgpu, nvml
+from harness.image.spec import BuildSettings
 from harness.machine import VISIBILITY
 from harness.machine.load import load_from
 from harness.probe import describe

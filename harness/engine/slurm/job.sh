@@ -1,24 +1,25 @@
-#!/bin/bash{{ " -l" if modules or commands }}
-# {{ title }}
+#!/bin/bash{{ " -l" if site.modules or site.commands }}
+# {{ batch.title }}
 # Written by `invoke submit`, which sends it by sbatch. To change the jobs of a site, edit its profile; to change all
 # jobs, edit the template harness/engine/slurm/job.sh; to change these alone, edit this file and send it yourself.
+{% set runtime, kind, rank_by_rank = site.runtime, batch.spec.device.kind, placed.tasks > 1 -%}
 {% for option in options -%}
 #SBATCH {{ option }}
 {% endfor %}
-root={{ root }}
-jobs={{ jobs }}
-cache={{ cache }}
-python={{ python }}
+root={{ batch.root | quoted }}
+jobs={{ batch.jobs | quoted }}
+cache={{ batch.cache | quoted }}
+python={{ (site.python or batch.python) | quoted }}
 trials=(
-{%- for trial in trials %}
-    {{ trial }}
+{%- for trial in batch.trials %}
+    {{ trial | quoted }}
 {%- endfor %}
 )
-attempts=({{ attempts | join(" ") }})
-{% for line in modules -%}
-module load {{ line }}
+attempts=({{ batch.attempts | join(" ") }})
+{% for line in site.modules -%}
+module load {{ line | quoted }}
 {% endfor -%}
-{% for line in commands -%}
+{% for line in site.commands -%}
 {{ line }}
 {% endfor %}
 {% if rank_by_rank -%}
@@ -36,7 +37,7 @@ mkdir -p "$TMPDIR"
 [ "${SLURM_NODEID:-0}" != 0 ] || echo $$ >>"$GPUDYNO_PIDS"
 {%- if runtime == "apptainer" %}
 export APPTAINER_WORKDIR=$TMPDIR
-{%- if infiniband %}
+{%- if site.infiniband and placed.nodes > 1 %}
 [ ! -d /dev/infiniband ] || export APPTAINER_BIND=${APPTAINER_BIND:+$APPTAINER_BIND,}/dev/infiniband
 {%- endif %}
 export APPTAINERENV_GPUDYNO_NODE=${SLURM_{{ "PROCID" if rank_by_rank else "NODEID" }}:-0}
@@ -63,23 +64,23 @@ exit "$code"
 # The trial itself, in the work folder that is given.
 run() (
     work=$1
-{%- for name, folder in links %}
-    mkdir -p "$work/data" && ln -sfn {{ folder }} "$work/data/"{{ name }}
+{%- for name, folder in batch.spec.folders.data if runtime == "none" %}
+    mkdir -p "$work/data" && ln -sfn {{ folder | quoted }} "$work/data/"{{ name | quoted }}
 {%- endfor %}
-{%- for name, value in variables %}
-    export {{ name }}={{ value }}
+{%- for name, value in variables | dictsort(case_sensitive=true) %}
+    export {{ name }}={{ value | quoted }}
 {%- endfor %}
 {%- if runtime != "pyxis" %}
-    export TMPDIR={{ scratch }}/gpudyno-${SLURM_JOB_ID:-$$}
+    export TMPDIR={{ site.scratch | quoted }}/gpudyno-${SLURM_JOB_ID:-$$}
 {%- endif %}
-{%- if card_variable %}
-    [ -z "$card" ] || export {{ card_variable }}="$card"
+{%- if batch.node and site.device != "cpu" %}
+    [ -z "$card" ] || export {{ "ROCR" if site.device == "rocm" else "CUDA" }}_VISIBLE_DEVICES="$card"
 {%- endif %}
     launch=({{ srun | join(" \\\n        ") }})
     # Another scheduler than SLURM starts this script as it is.
     [ -n "${SLURM_JOB_ID:-}" ] || launch=()
-    exec "${launch[@]}" {{ shell }} -c "$task" trial \
-        {{ command | join(" \\\n        ") }}
+    exec "${launch[@]}" {{ "sh" if runtime == "pyxis" else "bash" }} -c "$task" trial \
+        {{ command | map("quoted") | join(" \\\n        ") }}
 )
 
 # This node as it is before the trial, and what of it the trial takes.
@@ -96,7 +97,7 @@ measure() {
     echo "gpudyno: $name.a$attempt begins"
     echo "${SLURM_ARRAY_JOB_ID:-${SLURM_JOB_ID:-}}" >"$work/job"
     if look; then
-{%- if warm %}
+{%- if batch.warm %}
         # Compilers fill their caches first, by a short trial that no record has.
         warm=$jobs/work/$name.warm
         if [ ! -e "$warm/done" ]; then
@@ -127,8 +128,8 @@ measure() {
 
 trap '[ -z "${work:-}" ] || echo "signal TERM $(date +%s.%N)" >>"$work/ended"' TERM
 cd -- "$root" || exit 1
-{%- if cards %}
-cards=({{ cards | join(" ") }})
+{%- if batch.cards %}
+cards=({{ batch.cards | join(" ") }})
 worst=0
 for at in "${!trials[@]}"; do
     measure "${trials[$at]}" "${attempts[$at]}" "${cards[$at]}" || worst=$?

@@ -87,34 +87,15 @@ def script(batch: Batch, site: Site) -> str:
     ):
         _refuse(text, site)
     words, variables = _command(batch.spec, site, placed)
-    values = {
-        "title": batch.title,
-        "options": _options(batch, site, placed),
-        "jobs": _quoted(str(batch.jobs)),
-        "root": _quoted(str(batch.root)),
-        "python": _quoted(site.python or batch.python),
-        "cache": _quoted(str(batch.cache)),
-        "trials": [_quoted(trial) for trial in batch.trials],
-        "attempts": batch.attempts,
-        "modules": [_quoted(module) for module in site.modules],
-        "commands": site.commands,
-        "runtime": site.runtime,
-        "links": [(_quoted(name), _quoted(str(path))) for name, path in batch.spec.folders.data]
-        if site.runtime == "none"
-        else [],
-        "variables": [(name, _quoted(value)) for name, value in sorted(variables.items())],
-        "card_variable": _card_variable(batch, site),
-        "srun": _srun(batch, site, placed, variables),
-        "scratch": _quoted(site.scratch),
-        "infiniband": site.infiniband and placed.nodes > 1,
-        "shell": "sh" if site.runtime == "pyxis" else "bash",
-        "command": [_quoted(word) for word in words],
-        "rank_by_rank": placed.tasks > 1,
-        "warm": batch.warm,
-        "kind": batch.spec.device.kind,
-        "cards": batch.cards,
-    }
-    return _template().render(values)
+    return _template().render(
+        batch=batch,
+        site=site,
+        placed=placed,
+        options=_options(batch, site, placed),
+        variables=variables,
+        srun=_srun(batch, site, placed, variables),
+        command=words,
+    )
 
 
 def _has_ranks(spec: RunSpec) -> bool:
@@ -125,6 +106,7 @@ def _has_ranks(spec: RunSpec) -> bool:
 @cache
 def _template() -> Template:
     environment = Environment(undefined=StrictUndefined, keep_trailing_newline=True, autoescape=False)
+    environment.filters["quoted"] = lambda value: _quoted(str(value))
     return environment.from_string(TEMPLATE.read_text(encoding="utf-8"))
 
 
@@ -202,24 +184,12 @@ def _srun(batch: Batch, site: Site, placed: Spread, variables: Mapping[str, str]
         ]
         mounts += [mount.word for mount in site.mounts]
         mounts += [f"{site.scratch}:/tmp"] if site.scratch != SCRATCH else []
-        words += [f"--container-image={_quoted(_image(batch.spec))}", "--container-readonly"]
+        words += [f"--container-image={_quoted(str(batch.spec.sif))}", "--container-readonly"]
         words += [f"--container-mounts={_quoted(','.join(mounts))}"]
         words += ["--container-workdir=/tmp", "--no-container-mount-home"]
         # The image's own value of a variable would go before the job's.
         words += [f"--container-env={','.join(sorted(variables))}"]
     return words
-
-
-def _image(spec: RunSpec) -> str:
-    if spec.sif is None:
-        raise ValueError("a container needs the file of its image")
-    return str(spec.sif)
-
-
-def _card_variable(batch: Batch, site: Site) -> str | None:
-    if batch.node is None or site.device == "cpu":
-        return None
-    return "ROCR_VISIBLE_DEVICES" if site.device == "rocm" else "CUDA_VISIBLE_DEVICES"
 
 
 def _command(spec: RunSpec, site: Site, placed: Spread) -> tuple[Sequence[str], Mapping[str, str]]:
@@ -246,12 +216,12 @@ def _contained(spec: RunSpec, site: Site, placed: Spread) -> tuple[Sequence[str]
     if site.runtime == "pyxis":
         start = (spec.program, f"/workloads/{container.workload_file(spec)}")
         return start, {**container.inside(spec, own_devices=False), "GPUDYNO_PIDS": "/out/pids"}
-    words, variables = exec_line(spec, Path(_image(spec)), "apptainer", root=False)
+    words, variables = exec_line(spec, "apptainer", root=False)
     # The folder on a shared disk that it names would be one for all nodes: each task names its own.
     words = _without(words, "--workdir", 2)
     if placed.nodes * placed.tasks > 1:
         words = _without(words, "--net", 3)
-    at = words.index(_image(spec))
+    at = words.index(str(spec.sif))
     own = (part for mount in site.mounts for part in ("--bind", mount.word))
     return (*words[:at], *own, *words[at:]), {**variables, "GPUDYNO_PIDS": f"{WORK}/out/pids"}
 

@@ -62,10 +62,10 @@ def collect(root: Path, submission: Submission, scheduler: Slurm, answer: Answer
         else:
             unlooked.append((each, _before_its_look(exit)))
     ends += _write_down(jobs, (*unlooked, *_never_began(jobs, found, accounted)))
-    machines = {started.machine.id for started, _, _ in ends}
-    homes = {machine: _Home(root, submission, machine) for machine in sorted(machines)}
-    for machine, home in homes.items():
-        home.plan({each.trial for started, each, _ in ends if started.machine.id == machine})
+    begun: dict[str, set[str]] = {}
+    for started, each, _ in ends:
+        begun.setdefault(started.machine.id, set()).add(each.trial)
+    homes = {machine: _Home(root, submission, machine, trials) for machine, trials in begun.items()}
     new = []
     for started, attempt, exit in sorted(ends, key=lambda item: item[0].started_at):
         record = homes[started.machine.id].bring(attempt, started, exit, say)
@@ -92,39 +92,29 @@ def _started(work: Path) -> Started | None:
 
 
 class _Home:
-    """One machine's session of a submission, as far as its records are written."""
+    """One machine's session of a submission, as far as its records are written.
 
-    def __init__(self, root: Path, submission: Submission, machine: str) -> None:
+    It has those of the plan's trials that began on the machine; `begun` are those that are now over.
+    """
+
+    def __init__(self, root: Path, submission: Submission, machine: str, begun: Collection[str]) -> None:
         path = kept.folder(root, submission.id) / "machines" / f"{machine}.json"
-        own = OwnSession.parse(path.read_bytes(), path.name)
+        own = _session(root, submission.whole, OwnSession.parse(path.read_bytes(), path.name))
+        there = {trial.id for trial in own.trials}
+        new = [trial for trial in submission.whole.trials if trial.id in begun and trial.id not in there]
+        block_of = submission.whole.block_of
+        blocks = (*own.blocks, *(block_of.get(trial.id, 1) for trial in new))
         self.root = root
-        self.whole = submission.whole
-        self.session = _session(root, submission.whole, own)
-        stored = store.session_records(root, self.session)
-        self.records = [each.record for each in stored]
-        path = store.ledger_path(root, self.session)
+        self.session = own.model_copy(update={"trials": (*own.trials, *new), "blocks": blocks})
+        self.records = [each.record for each in store.session_records(root, own)]
+        self.entered: set[tuple[str, int]] = set()
+        path = store.ledger_path(root, own)
         if path.is_file():
-            self.entered = set(parse_ledger(path.read_bytes(), path.as_posix()).starts)
-        else:
-            self.entered = set()
+            self.entered |= set(parse_ledger(path.read_bytes(), path.as_posix()).starts)
+        if new or not self.entered:
             store.write_session(root, self.session)
+        if not path.is_file():
             ledger.begun(root, self.session)
-
-    def plan(self, begun: Collection[str]) -> None:
-        """A machine's session has those of the plan's trials that began on it."""
-        there = {trial.id for trial in self.session.trials}
-        blocks = self.whole.block_of
-        new = [trial for trial in self.whole.trials if trial.id in begun and trial.id not in there]
-        if not new:
-            return
-        added = (blocks.get(trial.id, 1) for trial in new)
-        self.session = self.session.model_copy(
-            update={
-                "trials": (*self.session.trials, *new),
-                "blocks": (*self.session.blocks, *added),
-            }
-        )
-        store.write_session(self.root, self.session)
 
     def bring(self, attempt: Attempt, started: Started, exit: Exit, say: Say) -> Record | None:
         """Writes an attempt's record; null where an earlier line was cut short after it did."""
@@ -209,7 +199,7 @@ def _never_began(
         batch, trial = place.batch, place.trial
         number = batch.attempts[batch.trials.index(trial)]
         work = kept.work_folder(jobs, trial, number)
-        attempt = Attempt(trial, number, batch, batch.task_of(trial), work, over=True, last_of_job=True)
+        attempt = Attempt(trial, number, batch, work, over=True, last_of_job=True)
         yield attempt, Exit(code=None, log="", cause=told.cause, said=f"{told.words}; {WHERE}")
 
 

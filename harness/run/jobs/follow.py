@@ -71,7 +71,6 @@ class Attempt:
     trial: str
     number: int
     batch: Sent
-    task: int
     work: Path
     over: bool
     last_of_job: bool
@@ -114,8 +113,8 @@ def places(root: Path, submission: Submission, answer: Answer) -> tuple[Place, .
     for batch in submission.batches:
         for trial in batch.trials:
             numbers = [n for n in begun.get(trial, ()) if owner[trial, n] == batch.name]
-            task = batch.task_of(trial)
-            found.append(_place(jobs, batch, trial, task, numbers, states.get((batch.name, task)), answer))
+            state = states.get((batch.name, batch.task_of(trial)))
+            found.append(_place(jobs, batch, trial, numbers, state, answer))
     return tuple(found)
 
 
@@ -132,13 +131,7 @@ def _owners(batches: Iterable[Sent], begun: Mapping[str, Sequence[int]]) -> dict
 
 
 def _place(
-    jobs: Path,
-    batch: Sent,
-    trial: str,
-    task: int,
-    numbers: Sequence[int],
-    state: TaskState | None,
-    answer: Answer,
+    jobs: Path, batch: Sent, trial: str, numbers: Sequence[int], state: TaskState | None, answer: Answer
 ) -> Place:
     first = batch.attempts[batch.trials.index(trial)]
     attempts = []
@@ -146,7 +139,7 @@ def _place(
         work = kept.work_folder(jobs, trial, number)
         last = number == max(numbers)
         over = not last or _is_over(work, batch, state, answer, number - first)
-        attempts.append(Attempt(trial, number, batch, task, work, over, last))
+        attempts.append(Attempt(trial, number, batch, work, over, last))
     unheard = state is None and batch.sent_at >= answer.asked_at
     in_flight = unheard or (state is not None and state.standing != "ended")
     if batch.by_hand:
@@ -216,10 +209,8 @@ def ending(
     state = place.state if attempt.last_of_job else None
     if told is None and state is not None and state.cause is not None:
         told = SchedulerState(state.cause, f"the scheduler says {state.word}")
-    if told is None and code is None and state is not None:
-        told = accounted.get((state.id, attempt.task))
     if told is None and code is None and attempt.batch.id is not None and attempt.last_of_job:
-        told = accounted.get((attempt.batch.id, attempt.task))
+        told = accounted.get((attempt.batch.id, attempt.batch.task_of(attempt.trial)))
     if told is None and code is None and not attempt.last_of_job:
         told = SchedulerState("node-failed", "its node said no more, and the job was queued again")
     if told is None and code is None and attempt.batch.given_up:
@@ -234,14 +225,7 @@ def _part_of_log(jobs: Path, attempt: Attempt) -> str:
     """Of a job's output what was written while this attempt ran."""
     told = attempt.work / "job"
     number = told.read_text().strip() if told.is_file() else ""
-    path = jobs / f"log-{number}_{attempt.task}.txt"
-    if not path.is_file():
-        return ""
-    with path.open("rb") as file:
-        file.seek(max(0, path.stat().st_size - _LOG_BYTES))
-        text = file.read().decode("utf-8", "replace")
-    begins = list(_BEGINS.finditer(text))
-    for match, following in zip(begins, [*begins[1:], None], strict=True):
-        if match[1] == f"{attempt.trial}.a{attempt.number}":
-            return text[match.end() : following.start() if following else len(text)].strip()
-    return ""
+    text = log_tail(jobs / f"log-{number}_{attempt.batch.task_of(attempt.trial)}.txt", _LOG_BYTES)
+    parts = _BEGINS.split(text)
+    of_attempts = dict(zip(parts[1::2], parts[2::2], strict=True))
+    return of_attempts.get(f"{attempt.trial}.a{attempt.number}", "").strip()

@@ -20,7 +20,7 @@ from harness.errors import NotBuilt, UserError
 from harness.image.catalog import choose, load_images
 from harness.machine import VISIBILITY, Selection, local_names, look, passed_variables, recorded_variables
 from harness.plan import plan, selection
-from harness.record import Gpu, TrialSpec, store
+from harness.record import Gpu, TrialSpec
 from harness.record.machine import KINDS
 from harness.run import setup as run_setup
 from harness.run.choice import Chosen
@@ -78,9 +78,8 @@ def _engine(
     """What makes the environment that jobs start in."""
     if site.runtime == "none":
         return replace(venv(root, settings, recorded), name="slurm")
-    logs = store.state_folder(root) / "logs"
     commit, _ = run_setup.revision(root)
-    building = build_settings(settings, root=root, logs=logs, revision=commit, environ=environ)
+    building = build_settings(settings, root=root, revision=commit, environ=environ)
     if site.image is not None:
         return SiteImage(root, "apptainer", building, recorded, "slurm", Path(site.image))
     if site.runtime == "pyxis":

@@ -5,8 +5,8 @@ from __future__ import annotations
 import docker
 import pytest
 
-from harness.engine.build import BuildSettings
 from harness.engine.docker import DockerEngine
+from harness.image.spec import BuildSettings
 from tests.helpers.engine_bench import ENGINES, SESSION, Bench, closed, connection
 from tests.helpers.fake_image import NAME, imported, make
 
@@ -31,7 +31,7 @@ def imported_base(request, rootfs):
 def bench(imported_base, tmp_path):
     found, api, base = imported_base
     tmp_path.chmod(0o755)
-    engine = DockerEngine(found, BuildSettings(root=tmp_path / "clone", logs=tmp_path / "logs", base=base))
+    engine = DockerEngine(found, BuildSettings(root=tmp_path / "clone", base=base))
     yield Bench(engine, api, base, tmp_path)
     for handle in engine.leftovers(SESSION):
         engine.forget(handle, tmp_path)

@@ -18,11 +18,11 @@ import pytest
 
 from harness.engine.apptainer import ApptainerEngine, client, exec_line, needed
 from harness.engine.base import Running
-from harness.engine.build import BuildSettings
-from harness.engine.container import DeviceRequest, RunSpec, TrialFolders
+from harness.engine.container import DeviceRequest, RunSpec, TrialFolders, User
 from harness.errors import DataError, MachineError, NoEngine, NotBuilt
 from harness.image import packed
 from harness.image.catalog import load_images
+from harness.image.spec import BuildSettings
 from harness.record import TrialRequest, TrialSpec, Variant
 from harness.run.setup import prepare
 from harness.settings import Settings
@@ -73,7 +73,7 @@ def spec(folder: Path, device: DeviceRequest | None = None, **changes) -> RunSpe
         folder / "cache",
         folder / "w",
     )
-    settings = {"uid": 1000, "gid": 1000, **changes}
+    settings = {"user": User(1000, 1000), **changes}
     trial = TrialSpec.of(asked, 1, seed=1, timeout_seconds=60)
     device = device or DeviceRequest("cpu")
     return RunSpec(
@@ -93,9 +93,13 @@ def spec(folder: Path, device: DeviceRequest | None = None, **changes) -> RunSpe
 )
 def test_a_trial_in_a_sif_is_asked_for_exactly_as_written_down(name, device, root):
     asked = spec(
-        Path("/scratch/trial"), device, uid=10001 if root else 1000, memory_bytes=2**30 if root else None
+        Path("/scratch/trial"),
+        device,
+        user=User(10001 if root else 1000, 1000),
+        memory_bytes=2**30 if root else None,
+        sif=Path("/clone/images/cpu.sif"),
     )
-    words, variables = exec_line(asked, Path("/clone/images/cpu.sif"), "apptainer", root=root)
+    words, variables = exec_line(asked, "apptainer", root=root)
     both = {"command": " ".join(words).split(" --"), "variables": variables}
     golden(f"apptainer_{name}.json", json.dumps(both, indent=1) + "\n")
 
@@ -132,7 +136,7 @@ def program(folder: Path) -> Path:
 def engine(tmp_path, rootfs):
     tmp_path.chmod(0o755)
     root = make_clone(tmp_path / "clone")
-    settings = BuildSettings(root=root, logs=tmp_path / "logs", base="a-base:1")
+    settings = BuildSettings(root=root, base="a-base:1")
     return ApptainerEngine(root, str(program(tmp_path)), settings)
 
 
@@ -162,7 +166,7 @@ def test_a_trial_runs_in_a_sif_of_the_image_with_its_own_folders_and_without_a_n
     assert built.environment.sif_sha256 == hashlib.sha256(built.sif.read_bytes()).hexdigest()
     assert (built.environment.engine, built.environment.engine_version) == ("apptainer", "0-stand-in")
     user, work = engine.user(), tmp_path / "work"
-    asked = spec(work, sif=built.sif, uid=user.uid, gid=user.gid, passed={"HSA_X": "a, b"})
+    asked = spec(work, sif=built.sif, user=user, passed={"HSA_X": "a, b"})
     for folder in (asked.folders.input, asked.folders.output, asked.folders.cache, asked.folders.workloads):
         folder.mkdir(parents=True)
     (asked.folders.workloads / "word_lm.py").write_text(LOOK)

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from harness.engine.build import BuildSettings
 from harness.engine.docker import DockerEngine
 from harness.errors import MachineError, NotBuilt
 from harness.image.catalog import Image
+from harness.image.spec import BuildSettings
 from tests.helpers import ROOT
 from tests.helpers.checks import require
 from tests.helpers.engine_bench import Bench, closed
@@ -64,7 +64,6 @@ def clone(bench: Bench, step: str) -> tuple[Image, DockerEngine]:
     )
     settings = BuildSettings(
         root=root,
-        logs=bench.folder / "logs",
         revision="0123abc",
         base=bench.base,
         secrets={"pipconf": bench.folder / "pip.conf"},

@@ -14,16 +14,15 @@ UNNAMED = (
 
 
 def test_a_failed_installation_names_what_each_source_lacked_and_not_pips_last_line():
-    cause = install_cause(
-        [
-            CHANNEL,
-            UNNAMED,
-            "ERROR: No matching distribution found for torch==2.13.0+cpu",
-            INDEX,
-            "ERROR: Cannot install torch==2.13.0+cpu because these package versions conflict.",
-            "ERROR: ResolutionImpossible: for help visit https://pip.example.org/",
-        ]
-    )
+    lines = [
+        CHANNEL,
+        UNNAMED,
+        "ERROR: No matching distribution found for torch==2.13.0+cpu",
+        INDEX,
+        "ERROR: Cannot install torch==2.13.0+cpu because these package versions conflict.",
+        "ERROR: ResolutionImpossible: for help visit https://pip.example.org/",
+    ]
+    cause = install_cause("\n".join(["$ an earlier step", "no space left on device", *lines]), 2)
     assert cause.words == (
         "the name of wheels.example.org was not found; "
         "the package index has no torch==2.13.0+cpu for this Python"
@@ -45,7 +44,7 @@ def test_a_failed_installation_names_what_each_source_lacked_and_not_pips_last_l
     ],
 )
 def test_the_cause_of_a_failed_installation_has_the_error_of_its_kind(line, words, kind):
-    cause = install_cause([INDEX, line])
+    cause = install_cause(f"{INDEX}\n{line}\n", 1)
     assert words in cause.words
     assert cause.kind is kind
 

@@ -12,6 +12,7 @@ from harness.engine.container import (
     DeviceRequest,
     RunSpec,
     TrialFolders,
+    User,
     config,
     process,
     run_line,
@@ -57,7 +58,7 @@ def trial(
 
 
 def asked_for(device: DeviceRequest, **changes) -> RunSpec:
-    settings = {"uid": 1000, "gid": 1000, **changes}
+    settings = {"user": User(1000, 1000), **changes}
     return RunSpec(
         trial=trial(device.kind),
         session="20261120-0a1b2c",
@@ -79,7 +80,7 @@ SPECS = {
     ),
     "cuda_podman": asked_for(
         DeviceRequest("cuda", ids=UNITS[:1], indices=(1,), cdi=("nvidia.com/gpu=1",)),
-        keep_id=True,
+        user=User(1000, 1000, keep_id=True),
         writable_root=True,
     ),
     "userns_remap": asked_for(DeviceRequest("cuda", ids=UNITS[:1]), userns_host=True),
@@ -89,11 +90,11 @@ SPECS = {
     ),
     "rocm_by_index": asked_for(DeviceRequest("rocm", indices=(1,), groups=GROUPS)),
     "rocm_unconfined": asked_for(DeviceRequest("rocm", groups=GROUPS, rocm_unconfined=True)),
-    "rocm_keep_id": asked_for(DeviceRequest("rocm", groups=GROUPS), keep_id=True),
-    "keep_id": asked_for(DeviceRequest("cpu"), keep_id=True),
+    "rocm_keep_id": asked_for(DeviceRequest("rocm", groups=GROUPS), user=User(1000, 1000, keep_id=True)),
+    "keep_id": asked_for(DeviceRequest("cpu"), user=User(1000, 1000, keep_id=True)),
     "own_workloads": asked_for(DeviceRequest("cpu"), own_workloads="frameworks/era2019"),
     "selinux": asked_for(DeviceRequest("cpu"), selinux=True),
-    "root": asked_for(DeviceRequest("cpu"), uid=10001, gid=10001),
+    "root": asked_for(DeviceRequest("cpu"), user=User()),
 }
 
 

@@ -43,7 +43,7 @@ def test_rootless_selinux_and_runtime_are_read_where_each_engine_tells_them(
     with answering(tmp_path / "s", created) as asked:
         engine = engine_at(tmp_path / "s", settings)
         facts = engine.facts
-        engine.start(dataclasses.replace(spec, keep_id=engine.user().keep_id))
+        engine.start(dataclasses.replace(spec, user=engine.user()))
     host = next(body for _, path, body in asked if "/containers/create" in path)["HostConfig"]
     assert (facts.rootless, facts.selinux, facts.runtime) == told
     assert ("label=disable" in host["SecurityOpt"]) == told[1]

@@ -16,11 +16,10 @@ import pytest
 
 from harness.engine import docker, find
 from harness.engine.base import Exit, Handle
-from harness.engine.build import BuildSettings
 from harness.engine.container import UNPRIVILEGED, DeviceRequest
 from harness.engine.docker import User, append_new
 from harness.errors import MachineError, NoDevice, NoEngine, NoSpace
-from harness.image.spec import BuildSpec
+from harness.image.spec import BuildSettings, BuildSpec
 from harness.record import DeviceKind
 from tests.harness.engine.test_container import asked_for
 from tests.helpers.fake_engine import DOCKER, PODMAN, answering, silent
@@ -30,7 +29,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning
 
 NAMED = {"DiscoveredDevices": [{"Source": "cdi", "ID": "nvidia.com/gpu=GPU-1"}]}
 PODMAN_OF_TODAY = {
-    "version": {**PODMAN["version"], "Components": [{"Name": "Podman Engine", "Version": "5.4.0"}]},
+    "version": {**PODMAN["version"], "Version": "5.4.0"},
     "info": {**PODMAN["info"], **NAMED},
 }
 HANDLE = Handle(engine="docker", container="0" * 64)
@@ -56,7 +55,7 @@ def _engines_are_closed(monkeypatch):
 
 @pytest.fixture
 def settings(tmp_path):
-    return BuildSettings(root=tmp_path, logs=tmp_path / "logs")
+    return BuildSettings(root=tmp_path)
 
 
 def engine_at(path: Path, settings: BuildSettings, choice: find.EngineChoice = "auto"):
@@ -257,7 +256,7 @@ def test_what_an_engine_refuses_is_said_as_what_is_missing(tmp_path, settings, s
 def test_a_rootless_podman_may_take_long_to_create_its_first_container(tmp_path, settings, monkeypatch):
     """It copies the whole image for the caller's own id."""
     monkeypatch.setattr(docker, "ANSWER_SECONDS", 1)
-    spec = dataclasses.replace(spec_in(tmp_path, DeviceRequest("cpu")), keep_id=True)
+    spec = dataclasses.replace(spec_in(tmp_path, DeviceRequest("cpu")), user=User(1000, 1000, keep_id=True))
     slow = {"create": lambda: time.sleep(1.5) or {"Id": "f" * 64}, "containers/json": [], "start": {}}
     with answering(tmp_path / "s", {**PODMAN, **slow}):
         assert engine_at(tmp_path / "s", settings).start(spec).container == "f" * 64

@@ -13,10 +13,10 @@ import docker
 import pytest
 
 from harness.engine.base import Exit, Running
-from harness.engine.build import BuildSettings
 from harness.engine.docker import DockerEngine
 from harness.engine.find import search
 from harness.errors import NoEngine
+from harness.image.spec import BuildSettings
 from tests.helpers.checks import require
 from tests.helpers.engine_bench import ENGINES, SESSION, WAIT, Bench, closed
 from tests.helpers.fake_image import imported
@@ -100,7 +100,7 @@ def test_an_engine_killed_in_mid_trial_is_no_engine_at_once_and_its_trial_is_fou
     (found,) = search({"DOCKER_HOST": f"unix://{daemon.socket}"}).connections
     api = docker.APIClient(base_url=found.host, timeout=60, version=found.api_version)
     base = imported(api, rootfs, podman=daemon.kind == "podman")
-    engine = DockerEngine(found, BuildSettings(root=tmp_path, logs=tmp_path))
+    engine = DockerEngine(found, BuildSettings(root=tmp_path))
     bench = Bench(engine, api, base, tmp_path)
     handle = engine.start(bench.spec(WAIT))
     bench.said(handle, "waiting")

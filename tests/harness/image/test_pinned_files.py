@@ -12,7 +12,7 @@ import pytest
 from harness.errors import NoEngine
 from harness.image.catalog import Image, load_images
 from harness.image.lock import differences, lock_packages
-from harness.image.spec import ApexPart, docker_build_argv, spec, venv_name, venv_steps
+from harness.image.spec import ApexPart, BuildSettings, docker_build_argv, venv_name, venv_steps
 from tests.helpers import ROOT
 from tests.helpers.checks import golden
 from tests.helpers.images import IMAGES, NAMES, OF_TODAY, change
@@ -148,8 +148,8 @@ def test_a_dockerfile_pins_all_that_it_takes(name: str):
 def test_a_dockerfile_is_given_every_argument_that_it_asks_for(name: str):
     image = IMAGES.image(name)
     part: ApexPart = "extensions" if name in ("cuda", "rocm") else "python"
-    what = spec(image, root=ROOT, revision=None, apex=part)
-    argv = docker_build_argv(what, iidfile=Path("iid"), buildx=True)
+    what = BuildSettings(ROOT, apex=part).spec(image)
+    argv = docker_build_argv(what, buildx=True)
     given_ = {word.split("=")[0] for at, word in enumerate(argv) if argv[at - 1] == "--build-arg"}
     assert (
         set(re.findall(r"^ARG (\w+)", _dockerfile(image), re.MULTILINE)) - {"TOOLKIT", "APEX_ARCHITECTURES"}

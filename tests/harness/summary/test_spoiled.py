@@ -175,7 +175,7 @@ def twice(**changes: Any) -> tuple[Record, Record]:
 
 def after(first: Record, second: Record) -> Record:
     """The second as a run would write it."""
-    return assemble.judged(second.model_copy(update={"warnings": assemble.changed_since(first, second)}))
+    return assemble.judged(second.model_copy(update={"warnings": assemble.changed_since((first,), second)}))
 
 
 def test_a_data_set_that_was_swapped_within_a_session_is_named_with_both_hashes():

@@ -16,11 +16,10 @@ drawn by the rule that all frameworks have.
 training"; `valid_devices` "first"; `loss` "read each step" or "kept" on the device.
 """
 
-from parts.trial import Failed, TrialProcess, main  # isort: skip  (its clock starts with this line)
+from parts.trial import TrialProcess, main  # isort: skip  (its clock starts with this line)
 
 from parts.networks.vision import torchvision  # isort: skip
 
-import contextlib
 import io
 import re
 from typing import Any
@@ -193,24 +192,20 @@ def run(trial: TrialProcess) -> dict[str, Any]:
         return loaded(trial, asked)
     if asked.devices > 1 and asked.parallel == "ddp" and place is None:
         return ranks.launched(trial, "ddp", asked.devices)
-    if trial.asked["device"] == "cpu" and asked.devices > 1 and asked.parallel == "dp":
-        raise Failed("unsupported", "parallel 'dp' is DataParallel, which needs GPUs; take 'ddp'")
     place = place or Place()
     with trial.phase("device"):
         device = choose_own(trial.asked["device"], place.local, 1 if place.count > 1 else asked.devices)
         torch.backends.cudnn.benchmark = trial.asked["protocol"] == PROTOCOLS[0]
         arithmetic = precision.prepare(asked.precision, device)
-    meeting: contextlib.AbstractContextManager[None] = contextlib.nullcontext()
-    if place.count > 1:
-        meeting = ranks.together(place, device, gradients=True)
-    with meeting:
+    with ranks.together(place, device, gradients=True):
         return measured(trial, asked, place, device, arithmetic)
 
 
 def loaded(trial: TrialProcess, asked: Terms) -> dict[str, Any]:
     """The loader alone: no device has anything to do."""
+    kind = trial.asked["device"]
     with trial.phase("device"):
-        device = choose_own(trial.asked["device"], 0, asked.devices)
+        device = choose_own(kind, 0, 1 if kind == "cpu" else asked.devices)
     trial.stage("data")
     with trial.phase("data"):
         seed_everything(trial.seed)

@@ -39,7 +39,10 @@ ON_NODE = "GPUDYNO_ON_NODE"
 
 @contextmanager
 def together(place: Place, device: torch.device, *, gradients: bool) -> Iterator[None]:
-    """The ranks' meeting; over the devices' own links where gradients are to be shared."""
+    """The meeting of several ranks, over the devices' own links where gradients are to be shared."""
+    if place.count == 1:
+        yield
+        return
     # The agent's request to end must not wait for a collective that will never return.
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     backend = "nccl" if device.type == "cuda" and gradients else "gloo"

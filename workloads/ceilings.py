@@ -191,12 +191,7 @@ def common(
     return {
         "device": facts(trial.asked["device"], device),
         "versions": software(),
-        "protocol": {
-            "steps_per_epoch": clock.steps_per_epoch,
-            "epochs": 1,
-            "valid_batches": 0,
-            **clock.ended([epoch], whole=True),
-        },
+        "protocol": clock.protocol([epoch]),
         "epochs": [epoch],
         "notes": [],
         **series,

@@ -145,7 +145,6 @@ def run(trial: TrialProcess) -> dict[str, Any]:
     trial.stage("collect")
     series = clock.series()
     scales = [callback.log.facts() for callback in more if isinstance(callback, ScaleRecorder)]
-    length = {"steps_per_epoch": steps_per_epoch, "epochs": all_epochs, "valid_batches": valid_steps}
     return {
         "device": facts(trial.asked["device"], device),
         "versions": software(torchvision, fastai, np),
@@ -166,7 +165,7 @@ def run(trial: TrialProcess) -> dict[str, Any]:
             "weights_sha256": weights_sha256,
             **clock.batches(),
         },
-        "protocol": dict(length, **clock.ended(measured.epochs, whole=valid_batches == valid_steps)),
+        "protocol": clock.protocol(measured.epochs, valid_steps, valid_batches),
         "sample_unit": "image",
         "samples_per_step": batch_size,
         "epochs": measured.epochs,

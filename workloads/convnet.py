@@ -130,7 +130,6 @@ def measured(setting: Setting, arithmetic: dict[str, Any]) -> dict[str, Any]:
     def again() -> None:
         step(*(half.to(device) for half in batches[0]))
 
-    protocol = {"steps_per_epoch": STEPS_PER_EPOCH, "epochs": EPOCHS, "valid_batches": 0}
     several = trial.variant["gpus"] > 1
     return {
         "device": dict(facts(trial.asked["device"], device), count=setting.devices),
@@ -142,7 +141,7 @@ def measured(setting: Setting, arithmetic: dict[str, Any]) -> dict[str, Any]:
             **update.facts(),
         ),
         "data": {"name": "random", "source": trial.asked["data"], "distinct_batches": len(batches)},
-        "protocol": dict(protocol, **clock.ended(epochs, whole=True)),
+        "protocol": clock.protocol(epochs),
         "sample_unit": "image",
         "samples_per_step": setting.samples,
         "epochs": epochs,

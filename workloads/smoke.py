@@ -98,12 +98,7 @@ def run(trial: TrialProcess) -> dict[str, Any]:
             arithmetic, output_dtypes=found.output_dtypes, parameter_dtypes={}, method="one check"
         ),
         "data": {"name": "random normals", "source": "synthetic"},
-        "protocol": {
-            "steps_per_epoch": steps,
-            "epochs": 1,
-            "valid_batches": 0,
-            **clock.ended([epoch], whole=True),
-        },
+        "protocol": clock.protocol([epoch]),
         "sample_unit": "sample",
         "samples_per_step": 1,
         "epochs": [epoch],

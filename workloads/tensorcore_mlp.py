@@ -123,7 +123,6 @@ def run(trial: TrialProcess) -> dict[str, Any]:
         measured["memory"]["allocated_peak_bytes"] = held
     else:
         output_types = rehearse()
-    protocol = {"steps_per_epoch": length.steps_per_epoch, "epochs": length.epochs, "valid_batches": 0}
     return {
         "device": facts(trial.asked["device"], device),
         "versions": software(),
@@ -134,7 +133,7 @@ def run(trial: TrialProcess) -> dict[str, Any]:
             **update.facts(),
         ),
         "data": {"name": "random", "source": trial.asked["data"], **clock.batches()},
-        "protocol": dict(protocol, **clock.ended(epochs, whole=True)),
+        "protocol": clock.protocol(epochs),
         "sample_unit": "sample",
         "samples_per_step": batch_size,
         "epochs": epochs,

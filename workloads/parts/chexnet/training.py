@@ -18,7 +18,7 @@ import numpy as np
 
 from parts.chexnet import auc, network, weights
 from parts.chexnet.data import Batch, sha256
-from parts.chexnet.protocol import CLASSES, EPOCHS, LOADING, Terms
+from parts.chexnet.protocol import CLASSES, LOADING, Terms
 from parts.timing.step_clock import StepClock
 from parts.trial import Failed, TrialProcess
 
@@ -214,15 +214,13 @@ def measurement(
     """A measurement's part that all frameworks tell alike, and `found`: framework, device, versions,
     precision."""
     valid_batches = valid.whole if valid else 0
-    protocol = {"steps_per_epoch": clock.steps_per_epoch, "epochs": EPOCHS, "valid_batches": valid_batches}
     flops = {"per_sample": float(network.operations_per_image(terms.image_size)), "method": network.METHOD}
     begins = {"weights": "random", "weights_sha256": weights.SHA256}
-    whole = trial.valid_batches(valid_batches) == valid_batches
     return dict(
         {
             "data": dict({"name": terms.data_name, "source": trial.asked["data"], **begins}, **data),
             "quality_name": "auc" if valid else None,
-            "protocol": dict(protocol, **clock.ended(epochs, whole=whole)),
+            "protocol": clock.protocol(epochs, valid_batches, trial.valid_batches(valid_batches)),
             "sample_unit": "image",
             "samples_per_step": terms.global_batch_size,
             "epochs": epochs,

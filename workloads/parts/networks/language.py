@@ -168,10 +168,8 @@ def measured(
     clock = Clock(trial, task.device, steps_per_epoch=len(train), epochs=options["epochs"])
     valid_batches = 0 if train.fixed else trial.valid_batches(len(valid))
     epochs = train_epochs(trial, task, clock, step, texts, valid_batches, options["lr"])
-    whole = valid_batches == len(valid)
-    ended = clock.ended(epochs, whole=whole)
     test_quality = None
-    if whole and len(epochs) == clock.epochs and epochs[-1]["complete"]:
+    if valid_batches == len(valid) and len(epochs) == clock.epochs and epochs[-1]["complete"]:
         trial.stage("test")
         test = Text(in_columns(texts.corpus.test, VALID_BATCH_SIZE, texts.home), train.bptt)
         test_quality = perplexity(validation_loss(task, test, len(test)))
@@ -194,12 +192,7 @@ def measured(
             "valid_items": len(texts.corpus.valid),
             **clock.batches(),
         },
-        "protocol": {
-            "steps_per_epoch": len(train),
-            "epochs": options["epochs"],
-            "valid_batches": len(valid),
-            **ended,
-        },
+        "protocol": clock.protocol(epochs, len(valid), valid_batches),
         "sample_unit": "token",
         "samples_per_step": batch_size * train.bptt,
         "epochs": epochs,

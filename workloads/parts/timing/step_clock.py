@@ -161,11 +161,21 @@ class StepClock:
         outlasted = self.second_limit is not None and self._elapsed() >= self.second_limit * len(self.step_us)
         return min(batches, 1) if outlasted else batches
 
-    def ended(self, epochs: list[dict[str, Any]], *, whole: bool) -> dict[str, Any]:
-        """What stopped the trial, and whether the protocol is complete; `whole` says that validation was."""
+    def protocol(
+        self, epochs: list[dict[str, Any]], valid_batches: int = 0, validated: int = 0
+    ) -> dict[str, Any]:
+        """The protocol's length, what stopped the trial, and whether it is complete.
+
+        `valid_batches` are those of a whole validation, `validated` those that the limit leaves.
+        """
         reached_end = len(epochs) == self.epochs_in_protocol and epochs[-1]["complete"]
-        stopped_by = "protocol" if reached_end else self.over() or "epochs"
-        return {"complete": reached_end and whole, "stopped_by": stopped_by}
+        return {
+            "steps_per_epoch": self.steps_per_epoch,
+            "epochs": self.epochs_in_protocol,
+            "valid_batches": valid_batches,
+            "complete": reached_end and validated == valid_batches,
+            "stopped_by": "protocol" if reached_end else self.over() or "epochs",
+        }
 
     def series(self) -> dict[str, Any]:
         """The measurement's window, step series, losses and memory."""

@@ -157,11 +157,6 @@ def fit(
         operations = _operations(setting, model, first, passes, loop, other_operations)
     # Of several devices one's kernels would say nothing, and a rank must not train without the others.
     alone = setting.devices == 1 and not setting.shares_gradients
-    protocol = {
-        "steps_per_epoch": clock.steps_per_epoch,
-        "epochs": loop.epochs,
-        "valid_batches": validation.whole,
-    }
     return {
         "device": dict(facts(trial.asked["device"], device), count=setting.devices),
         "versions": software(),
@@ -172,7 +167,7 @@ def fit(
             **update.facts(),
         ),
         "data": {"source": trial.asked["data"], **(data or {}), **clock.batches()},
-        "protocol": dict(protocol, **clock.ended(epochs, whole=validation.limit == validation.whole)),
+        "protocol": clock.protocol(epochs, validation.whole, validation.limit),
         "sample_unit": loop.sample_unit,
         "samples_per_step": samples_of(first[1], loop),
         "epochs": epochs,

@@ -172,15 +172,7 @@ def of_rank(trial: TrialProcess, place: Place, options: dict[str, Any]) -> dict[
         },
         "all_reduce": found,
         "structure": {"message_bytes": fastest.message_bytes},
-        "ranks": [
-            {
-                "rank": place.rank,
-                "samples": window["samples"],
-                "seconds": window["seconds"],
-                "forward_seconds": None,
-                "memory": series["memory"],
-            }
-        ],
+        "ranks": ranks.entries(place, place.count, clock),
     }
 
 

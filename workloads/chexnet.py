@@ -37,7 +37,7 @@ from parts.device import choose_own, facts, seed_everything, software
 from parts.inputs import datasets
 from parts.launcher import Place
 from parts.numerics import precision
-from parts.timing.clock import Clock, memory
+from parts.timing.clock import Clock
 from parts.timing.step_clock import StepClock
 from parts.training.parallel import same_buffers
 
@@ -277,7 +277,7 @@ def measured(
             method="none",
         ),
         "samples_per_step": len(given.first[1]),
-        "ranks": entries(clock, asked, place, device),
+        "ranks": ranks.entries(place, asked.devices, clock),
     }
     data = {**clock.batches(), **begun, **given.facts}
     return training.measurement(trial, asked, clock, epochs, data, found, valid)
@@ -291,24 +291,6 @@ def differs(asked: Terms) -> list[str]:
     if torch.backends.cudnn.benchmark:
         found.append("cudnn.benchmark is on, as published")
     return found
-
-
-def entries(clock: Clock, asked: Terms, place: Place, device: torch.device) -> list[dict[str, Any]]:
-    """What is known of each device of this process; DataParallel's share one clock."""
-    if asked.devices == 1:
-        return []
-    if place.count == 1:
-        peaks = [memory(torch.device(device.type, index)) for index in range(asked.devices)]
-        return [{"rank": index, "memory": peak} for index, peak in enumerate(peaks)]
-    return [
-        {
-            "rank": place.rank,
-            "samples": clock.samples,
-            "seconds": clock.seconds,
-            "forward_seconds": None,
-            "memory": memory(device),
-        }
-    ]
 
 
 if __name__ == "__main__":

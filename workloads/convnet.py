@@ -36,7 +36,7 @@ from parts.numerics.update import LABELS, Update
 from parts.timing import kernels
 from parts.timing.clock import Clock
 from parts.training.batches import Batch
-from parts.training.parallel import ForwardTimer, Step, entries, spread
+from parts.training.parallel import ForwardTimer, Step, spread
 from parts.training.setting import Setting
 
 STEPS_PER_EPOCH, EPOCHS = 100, 100
@@ -122,6 +122,7 @@ def measured(setting: Setting, arithmetic: dict[str, Any]) -> dict[str, Any]:
     timer = ForwardTimer(device)
     epochs = train(setting, clock, step, batches, timer)
     series = clock.series()
+    of_ranks = ranks.entries(setting.place, trial.variant["gpus"], clock, timer.median())
 
     trial.stage("collect")
     # Of several devices one's kernels would say nothing, and a rank must not train without the others.
@@ -130,7 +131,6 @@ def measured(setting: Setting, arithmetic: dict[str, Any]) -> dict[str, Any]:
     def again() -> None:
         step(*(half.to(device) for half in batches[0]))
 
-    several = trial.variant["gpus"] > 1
     return {
         "device": dict(facts(trial.asked["device"], device), count=setting.devices),
         "versions": software(torchvision, timm),
@@ -156,7 +156,7 @@ def measured(setting: Setting, arithmetic: dict[str, Any]) -> dict[str, Any]:
         if size >= made_for
         else [f"smaller images than the model's own: {size} of {made_for} px"],
         "kernels": kernels.kernel_time(again, device) if alone else None,
-        "ranks": entries(setting.place.rank, setting.devices, series, timer) if several else [],
+        "ranks": of_ranks,
         **series,
     }
 

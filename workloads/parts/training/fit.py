@@ -21,7 +21,7 @@ from parts.device import facts, software
 from parts.numerics import precision
 from parts.numerics.flops import of_batch, value_bytes
 from parts.numerics.update import Together, Update
-from parts.ranks import End
+from parts.ranks import End, entries
 from parts.timing import kernels
 from parts.timing.clock import Clock, few_elements, stopwatch
 from parts.training.batches import Batch
@@ -32,7 +32,6 @@ from parts.training.parallel import (
     Step,
     TrainStep,
     beneath,
-    entries,
     same_buffers,
     spread,
 )
@@ -149,6 +148,7 @@ def fit(
     validation = Validation(setting, whole, loss, quality, valid)
     epochs = _train(setting, loop, clock, step, timer, train, validation, rates)
     series = clock.series()
+    of_ranks = entries(setting.place, trial.variant["gpus"], clock, timer.median())
 
     trial.stage("collect")
     if first is None:
@@ -177,9 +177,7 @@ def fit(
         "parallel": setting.parallel if setting.devices > 1 else None,
         "notes": _notes(setting),
         "kernels": kernels.kernel_time(lambda: step(*first), device) if alone else None,
-        "ranks": entries(setting.place.rank, setting.devices, series, timer)
-        if trial.variant["gpus"] > 1
-        else [],
+        "ranks": of_ranks,
         **series,
     }
 

@@ -44,7 +44,7 @@ from torch import nn
 
 from parts.device import choose, facts, seed_everything, software
 from parts.inputs import datasets
-from parts.inputs.images import Loaders, Pictures, Preparation, batches_in, joined, loaders, pictures
+from parts.inputs.images import Loaders, Preparation, loaders
 from parts.networks.fastai_learner import (
     GradientRecorder,
     Input,
@@ -57,6 +57,7 @@ from parts.networks.fastai_learner import (
 )
 from parts.numerics import flops, precision
 from parts.timing.clock import Clock
+from parts.training.batches import Batch, image_tensors
 
 TITLE = "Image classification: ResNets on CIFAR-100, with fastai"
 ABOUT = "A ResNet with a pretrained, frozen body learns CIFAR-100's 100 classes (Bhutani 2019)."
@@ -113,10 +114,10 @@ def run(trial: TrialProcess) -> dict[str, Any]:
         layout = "channels_last" if tuned else variant["layout"]
         prepare = Preparation(mode, size, CIFAR_STATS, device, layout)
         data = loaders(train, valid, batch_size, size, prepare, loading(options["workers"], tuned, device))
-    steps_per_epoch = batches_in(len(train), batch_size, whole_ones=True)
+    train_items, valid_items = len(train[1]), len(valid[1])
+    steps_per_epoch, valid_steps = train_items // batch_size, -(-valid_items // batch_size)
     all_epochs = 1 if options["lead_in"] else EPOCHS
     clock = Clock(trial, device, steps_per_epoch=steps_per_epoch, epochs=all_epochs)
-    valid_steps = batches_in(len(valid), batch_size, whole_ones=False)
     valid_batches = 0 if cached else trial.valid_batches(valid_steps)
 
     trial.stage("setup")
@@ -159,8 +160,8 @@ def run(trial: TrialProcess) -> dict[str, Any]:
             "name": images.name,
             "source": trial.asked["data"],
             "sha256": images.sha256,
-            "train_items": len(train),
-            "valid_items": len(valid),
+            "train_items": train_items,
+            "valid_items": valid_items,
             "weights": "pretrained" if weights else "random",
             "weights_sha256": weights_sha256,
             **clock.batches(),
@@ -192,15 +193,15 @@ def loading(workers: int, tuned: bool, device: torch.device) -> dict[str, Any]:
     return more
 
 
-def split(images: datasets.ImageSet, protocol: str) -> tuple[Pictures, Pictures]:
+def split(images: datasets.ImageSet, protocol: str) -> list[Batch]:
     """Training and validation images, by the study's random fifth or by the official files."""
-    official = pictures(images.train, images.shape), pictures(images.test, images.shape)
+    official = image_tensors(images, torch.device("cpu"))
     if protocol == "fair/1":
-        return official
-    pool = joined(official)
-    order = torch.from_numpy(np.random.RandomState(SPLIT_SEED).permutation(len(pool)))
-    held_out = int(VALID_SHARE * len(pool))
-    return pool.chosen(order[held_out:]), pool.chosen(order[:held_out])
+        return list(official)
+    pixels, labels = (torch.cat(halves) for halves in zip(*official, strict=True))
+    order = torch.from_numpy(np.random.RandomState(SPLIT_SEED).permutation(len(labels)))
+    held_out = int(VALID_SHARE * len(labels))
+    return [(pixels[part], labels[part]) for part in (order[held_out:], order[:held_out])]
 
 
 def network(name: str, features: int, classes: int, weights: bytes | None) -> nn.Sequential:

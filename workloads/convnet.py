@@ -35,7 +35,7 @@ from parts.numerics.flops import of_step, value_bytes
 from parts.numerics.update import LABELS, Update
 from parts.timing import kernels
 from parts.timing.clock import Clock
-from parts.training.batches import Batch
+from parts.training.batches import Batch, Rotated
 from parts.training.parallel import ForwardTimer, Step, spread
 from parts.training.setting import Setting
 
@@ -173,8 +173,7 @@ def train(
     ended = False
     while len(epochs) < clock.epochs and not ended:
         clock.start()
-        for number in range(STEPS_PER_EPOCH):
-            batch = batches[number % len(batches)]
+        for batch in Rotated(batches, STEPS_PER_EPOCH):
             clock.ready()
             images, labels = (half.to(setting.device, non_blocking=True) for half in batch)
             if setting.place.count > 1:

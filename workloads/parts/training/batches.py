@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
 import torch
 
@@ -15,14 +16,15 @@ Prepare = Callable[[torch.Tensor], torch.Tensor]
 ALONE = Place()
 
 
+def tensors(split: Images, shape: tuple[int, int, int], home: torch.device) -> Batch:
+    """Pixels as uint8 (items, channels, height, width) and labels, where they are to lie."""
+    pixels = torch.frombuffer(bytearray(split.pixels), dtype=torch.uint8).view(-1, *shape)
+    return pixels.to(home), torch.tensor(split.labels).to(home)
+
+
 def image_tensors(images: ImageSet, home: torch.device) -> tuple[Batch, Batch]:
-    """Pixels as uint8 (items, channels, height, width) and labels, to train with and to validate with."""
-
-    def tensors(split: Images) -> Batch:
-        pixels = torch.frombuffer(bytearray(split.pixels), dtype=torch.uint8).view(-1, *images.shape)
-        return pixels.to(home), torch.tensor(split.labels).to(home)
-
-    return tensors(images.train), tensors(images.test)
+    """The images to train with and to validate with."""
+    return tensors(images.train, images.shape, home), tensors(images.test, images.shape, home)
 
 
 def _as_they_are(inputs: torch.Tensor) -> torch.Tensor:
@@ -76,3 +78,17 @@ class InOrder:
         for first in range(0, len(self.targets), self.batch_size):
             part = slice(first, first + self.batch_size)
             yield self.prepare(self.inputs[part]), self.targets[part]
+
+
+@dataclass(frozen=True)
+class Rotated:
+    """The same batches over and over, an epoch of them."""
+
+    batches: Sequence[Batch]
+    steps: int
+
+    def __len__(self) -> int:
+        return self.steps
+
+    def __iter__(self) -> Iterator[Batch]:
+        return (self.batches[step % len(self.batches)] for step in range(self.steps))

@@ -10,7 +10,8 @@ they still carry the loss scale; in `fp16_optimizer` the fp32 gradients are, aft
 """
 
 import importlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -112,6 +113,54 @@ class Update:
         """The method, and the loss scale where there is one, as a measurement has them."""
         self.read()
         return {"method": self.method, "loss_scale": self.log.facts() if self.log else None}
+
+
+class GivenUpdate:
+    """What a `train_step` of the user's own is given; in a rehearsal it makes gradients alone.
+
+    A `train_step` runs under the trial's autocast; what is done here does not. A compiler leaves it alone: no
+    graph goes through a backward pass.
+    """
+
+    def __init__(self, update: Update | None, after_forward: Callable[[], None] = lambda: None) -> None:
+        self._update, self._after_forward = update, after_forward
+        self.backwards = self.steps = 0
+
+    @torch.compiler.disable
+    def backward(self, loss: torch.Tensor) -> None:
+        """Gradients of the loss, added to those that are there."""
+        if not self.backwards:
+            self._after_forward()
+        self.backwards += 1
+        if self._update is None:
+            loss.backward()
+            return
+        with _without_autocast(self._update):
+            self._update.backward(loss)
+
+    @torch.compiler.disable
+    def clip(self, largest_norm: float) -> torch.Tensor:
+        """All gradients scaled down to this norm where theirs is larger; gives the norm that they had."""
+        if self._update is None:
+            return torch.zeros(())
+        with _without_autocast(self._update):
+            return self._update.clip(largest_norm)
+
+    @torch.compiler.disable
+    def step(self) -> None:
+        """Every optimiser's step, where the gradients are finite."""
+        self.steps += 1
+        if self._update is not None:
+            with _without_autocast(self._update):
+                self._update.step()
+
+
+@contextmanager
+def _without_autocast(update: Update) -> Iterator[None]:
+    with torch.autocast(update.device.type, enabled=False):
+        yield
+    # The copies of weights in half would outlast an update, and be shared by the parts of a batch.
+    torch.clear_autocast_cache()
 
 
 class MasterWeights:

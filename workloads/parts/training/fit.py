@@ -20,12 +20,11 @@ from torch.optim.lr_scheduler import LRScheduler
 from parts.device import facts, software
 from parts.numerics import precision
 from parts.numerics.flops import of_batch, value_bytes
-from parts.numerics.update import Together, Update
+from parts.numerics.update import GivenUpdate, Together, Update
 from parts.ranks import End, entries
 from parts.timing import kernels
 from parts.timing.clock import Clock, few_elements, stopwatch
 from parts.training.batches import Batch
-from parts.training.given_update import GivenUpdate
 from parts.training.parallel import (
     ForwardTimer,
     Loss,

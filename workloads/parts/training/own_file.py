@@ -21,9 +21,9 @@ from torch.optim.lr_scheduler import LRScheduler
 
 from parts.device import seed_everything
 from parts.numerics import precision
+from parts.numerics.update import GivenUpdate
 from parts.training.batches import Batch
 from parts.training.fit import Batches, Loop, Optimisers, Passes, Quality, accuracy
-from parts.training.given_update import GivenUpdate
 from parts.training.parallel import TrainStep
 from parts.training.setting import Setting
 from parts.trial import Failed, TrialProcess, why

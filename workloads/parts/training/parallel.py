@@ -14,9 +14,8 @@ from torch.distributed.fsdp import fully_shard
 from torch.func import functional_call
 
 from parts.numerics import precision
-from parts.numerics.update import Update
+from parts.numerics.update import GivenUpdate, Update
 from parts.training.batches import Batch
-from parts.training.given_update import GivenUpdate
 from parts.training.setting import Setting
 from parts.trial import Failed
 

@@ -31,7 +31,7 @@ from parts.device import choose_own, facts, seed_everything, software
 from parts.launcher import Place
 from parts.networks.models import classifier, image_size, loss_of
 from parts.numerics import precision
-from parts.numerics.flops import of_step, value_bytes
+from parts.numerics.flops import of_images, value_bytes
 from parts.numerics.update import LABELS, Update
 from parts.timing import kernels
 from parts.timing.clock import Clock
@@ -93,9 +93,7 @@ def measured(setting: Setting, arithmetic: dict[str, Any]) -> dict[str, Any]:
         model = classifier(setting.model, classes)
         made_for = image_size(setting.model, model)
         size = setting.image_size or made_for
-        shape = (setting.batch_size, 3, size, size)
-        labels = torch.zeros(setting.batch_size, dtype=torch.long, device="meta")
-        flops = of_step(model, shape, lambda output: loss_of(output, labels), value_bytes(setting.label))
+        flops = of_images(model, size, setting.batch_size, value_bytes(setting.label), loss_of)
         model.to(device, memory_format=layout).train()
     trial.stage("data")
     with trial.phase("data"):

@@ -14,6 +14,7 @@ import json
 import math
 import os
 import platform
+import resource
 import signal
 import sys
 import threading
@@ -318,11 +319,7 @@ def finite(value):
 
 
 def process_peak_bytes():
-    """The most memory this process has held, in bytes; None where the system does not say."""
-    try:
-        import resource
-    except ImportError:
-        return None
+    """The most memory this process has held, in bytes."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024
 

@@ -11,7 +11,7 @@ Protocol `warmed/1` is the same work, warmed and long enough to mean something o
 
 The peak of the allocator needs no clock: data 2 n b w, parameters and gradients 2 l (w² + w), one weight's
 new gradient before it is added w² + w, and (l + 2) b w of activations, times four bytes (width w, batch b,
-n batches, l layers). `peak_bytes` adds it up as CUDA's allocator rounds.
+n batches, l layers).
 """
 
 from parts.trial import TrialProcess, main  # isort: skip  (its clock starts with this line)
@@ -35,8 +35,6 @@ ABOUT = "Three linear layers on random numbers, a recipe of mixed precision: ten
 BATCHES = 50
 RATE = 1e-3
 PUBLISHED_BATCH = 512
-ALLOCATED_IN = 512
-"""Bytes: what CUDA's allocator rounds up to."""
 OPTIONS: dict[str, Any] = {"width": 4096, "layers": 3}
 
 
@@ -155,15 +153,6 @@ def network(width: int, layers: int) -> nn.Sequential:
     return nn.Sequential(*parts, nn.Linear(width, width))
 
 
-def peak_bytes(width: int, batch_size: int, *, batches: int = BATCHES, layers: int = 3) -> int:
-    """The peak that fp32 training needs in CUDA's allocator, by arithmetic; 1,350,681,600 as published."""
-    weight, bias, values = (_rounded(4 * count) for count in (width**2, width, batch_size * width))
-    parameters = layers * (weight + bias)
-    # It is reached in the backward pass of the last layer, with the new gradients of its weight and bias, the
-    # loss and its gradient, and `layers` + 2 tensors of a batch's size: what was kept, gradients passed on.
-    return 2 * batches * values + 2 * parameters + weight + (layers + 2) * values + bias + 2 * _rounded(4)
-
-
 def notes(options: dict[str, Any], batch_size: int) -> list[str]:
     """What a reader has to know before holding this against the study."""
     published = {**OPTIONS, "batch": PUBLISHED_BATCH}
@@ -172,10 +161,6 @@ def notes(options: dict[str, Any], batch_size: int) -> list[str]:
         f"{name} {here[name]} (published {value})" for name, value in published.items() if here[name] != value
     ]
     return [f"scaled down: {', '.join(different)}"] if different else []
-
-
-def _rounded(size: int) -> int:
-    return -(-size // ALLOCATED_IN) * ALLOCATED_IN
 
 
 def _only_what_lives(device: torch.device) -> None:

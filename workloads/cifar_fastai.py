@@ -57,7 +57,7 @@ from parts.networks.fastai_learner import (
 )
 from parts.numerics import flops, precision
 from parts.timing.clock import Clock
-from parts.training.batches import Batch, image_tensors
+from parts.training.batches import Batch, image_tensors, loader_options
 
 TITLE = "Image classification: ResNets on CIFAR-100, with fastai"
 ABOUT = "A ResNet with a pretrained, frozen body learns CIFAR-100's 100 classes (Bhutani 2019)."
@@ -113,7 +113,9 @@ def run(trial: TrialProcess) -> dict[str, Any]:
         seed_everything(trial.seed)
         layout = "channels_last" if tuned else variant["layout"]
         prepare = Preparation(mode, size, CIFAR_STATS, device, layout)
-        data = loaders(train, valid, batch_size, size, prepare, loading(options["workers"], tuned, device))
+        data = loaders(
+            train, valid, batch_size, size, prepare, loader_options(options["workers"], tuned, device)
+        )
     train_items, valid_items = len(train[1]), len(valid[1])
     steps_per_epoch, valid_steps = train_items // batch_size, -(-valid_items // batch_size)
     all_epochs = 1 if options["lead_in"] else EPOCHS
@@ -183,14 +185,6 @@ def run(trial: TrialProcess) -> dict[str, Any]:
         "kernels": kernel_time(learner, [*in_precision()[1], Input(None, prepare)], device),
         **series,
     }
-
-
-def loading(workers: int, tuned: bool, device: torch.device) -> dict[str, Any]:
-    """How the host's loaders work: as published, in pageable memory, with new workers for each epoch."""
-    more: dict[str, Any] = {"num_workers": workers}
-    if tuned:
-        more.update(pin_memory=device.type == "cuda", persistent_workers=workers > 0)
-    return more
 
 
 def split(images: datasets.ImageSet, protocol: str) -> list[Batch]:

@@ -28,7 +28,7 @@ from torchvision import transforms
 
 from parts.device import software
 from parts.inputs import datasets
-from parts.training.batches import Batch, Rotated, tensors
+from parts.training.batches import Batch, Rotated, loader_options, tensors
 from parts.training.fit import Batches, Loop, fit
 from parts.training.setting import Setting, over_processes
 
@@ -137,10 +137,8 @@ def source(images: datasets.ImageSet, setting: Setting) -> Batches:
     """An epoch's batches each time it is gone through, in the data mode asked; the last one is the rest."""
     mode, size, device = setting.trial.variant["data_mode"], setting.batch_size, setting.device
     if mode == "host":
-        workers, more = setting.options["workers"], dict[str, Any]()
-        if setting.tuned:
-            more.update(pin_memory=device.type == "cuda", persistent_workers=workers > 0)
-        return DataLoader(DigitsOneByOne(images.train), size, shuffle=True, num_workers=workers, **more)
+        more = loader_options(setting.options["workers"], setting.tuned, device)
+        return DataLoader(DigitsOneByOne(images.train), size, shuffle=True, **more)
     pixels, labels = tensors(images.train, images.shape, device)
     normal = (pixels.float() / 255 - MEAN) / DEVIATION
     digits = DigitsOnDevice(normal, labels, size)

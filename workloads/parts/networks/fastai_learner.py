@@ -91,7 +91,7 @@ class Measured(Callback):
 
     def after_validate(self) -> None:
         if self.valid_batches:
-            _synchronise(self.clock.device)
+            self.clock.synchronise()
             self.epochs[-1].update(
                 valid_seconds=time.perf_counter() - self.validation.began,
                 valid_batches=self.clock.valid_batches(self.valid_batches),
@@ -116,7 +116,7 @@ class Validation(Callback):
 
     def before_validate(self) -> None:
         self.trial.stage("valid")
-        _synchronise(self.clock.device)
+        self.clock.synchronise()
         self.began = time.perf_counter()
         if not self.batches:
             raise CancelValidException
@@ -260,8 +260,3 @@ def precision_callbacks(label: str, kind: str, static_scale: float) -> tuple[str
         return method, [scaler, ScaleRecorder(scaler, "dynamic")]
     weights = MasterWeightsCallback(loss_scale=static_scale, dynamic=kind == "dynamic")
     return "fastai NonNativeMixedPrecision", [ModelToHalf(), weights, ScaleRecorder(weights, kind)]
-
-
-def _synchronise(device: torch.device) -> None:
-    if device.type == "cuda":
-        torch.cuda.synchronize(device)

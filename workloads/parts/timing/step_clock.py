@@ -57,7 +57,7 @@ class StepClock:
             )
         self.trial = trial
         self.steps_per_epoch = steps_per_epoch
-        self._synchronise, self.values, self._reads_freely = synchronise, values, reads_freely
+        self.synchronise, self.values, self._reads_freely = synchronise, values, reads_freely
         self.together = together
         self.epochs_in_protocol = epochs
         self.epochs: int = min(epochs, trial.limit.get("epochs") or epochs)
@@ -83,7 +83,7 @@ class StepClock:
 
     def start(self) -> None:
         """Opens a segment: everything before it is done."""
-        self._synchronise()
+        self.synchronise()
         self._segment_first = len(self.step_us)
         self._segment_begins()
         self._segment_began = self._mark = time.perf_counter_ns()
@@ -119,7 +119,7 @@ class StepClock:
 
     def stop(self) -> dict[str, Any]:
         """Closes the segment and gives its epoch's record; raises Failed on a loss that is not finite."""
-        self._synchronise()
+        self.synchronise()
         self._mark = time.perf_counter_ns()
         seconds = (self._mark - self._segment_began) * 1e-9
         self.seconds += seconds

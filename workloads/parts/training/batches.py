@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 
@@ -92,3 +93,9 @@ class Rotated:
 
     def __iter__(self) -> Iterator[Batch]:
         return (self.batches[step % len(self.batches)] for step in range(self.steps))
+
+
+def loader_options(workers: int, tuned: bool, device: torch.device) -> dict[str, Any]:
+    """How a host's loaders work: as published, in pageable memory, with new workers for each epoch."""
+    more = {"pin_memory": device.type == "cuda", "persistent_workers": workers > 0} if tuned else {}
+    return {"num_workers": workers, **more}

@@ -212,7 +212,7 @@ def loaded(trial: TrialProcess, asked: Terms) -> dict[str, Any]:
         given = sources.given(trial, asked, Place(), pinned=device.type == "cuda")
     together = max(1, asked.workers)
     clock = StepClock(trial, steps_per_epoch=given.terms.steps_per_epoch, epochs=EPOCHS, together=together)
-    epochs = training.loaded(trial, clock, given.train)
+    epochs = training.loaded(clock, given.train)
     trial.stage("collect")
     arithmetic = {"label": asked.precision, "output_dtypes": {}, "parameter_dtypes": {}, "method": "none"}
     found = {**told(trial, asked, device, asked.devices), "precision": arithmetic}

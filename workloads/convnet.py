@@ -163,27 +163,21 @@ def train(
     setting: Setting, clock: Clock, step: Step, batches: list[Batch], timer: ForwardTimer
 ) -> list[dict[str, Any]]:
     """Epochs until the protocol or the trial's limit ends; one record each."""
-    over = ranks.End(clock, setting.place).over if setting.shares_gradients else clock.over
-    if setting.place.count > 1:
+    several = setting.place.count > 1
+    over = ranks.End(clock, setting.place).over if setting.shares_gradients else None
+    if several:
         step.after_forward = timer.end
         distributed.barrier()
-    epochs: list[dict[str, Any]] = []
-    ended = False
-    while len(epochs) < clock.epochs and not ended:
-        clock.start()
-        for batch in Rotated(batches, STEPS_PER_EPOCH):
-            clock.ready()
-            images, labels = (half.to(setting.device, non_blocking=True) for half in batch)
-            if setting.place.count > 1:
-                timer.begin()
-            clock.step(step(images, labels), len(labels))
-            ended = bool(over())
-            if ended:
-                break
-        epochs.append(clock.stop())
-        step.update.read()
-        setting.trial.event("epoch", **epochs[-1])
-    return epochs
+
+    def trained(batch: Batch) -> None:
+        clock.ready()
+        images, labels = (half.to(setting.device, non_blocking=True) for half in batch)
+        if several:
+            timer.begin()
+        clock.step(step(images, labels), len(labels))
+
+    rounds = Rotated(batches, STEPS_PER_EPOCH)
+    return clock.run(lambda: rounds, trained, over, lambda epoch: step.update.read())
 
 
 def sgd(setting: Setting, model: torch.nn.Module) -> torch.optim.SGD:

@@ -100,17 +100,13 @@ def run(trial: TrialProcess) -> dict[str, Any]:
     clock = Clock(trial, device, steps_per_epoch=length.steps_per_epoch, epochs=length.epochs)
     trial.stage("train")
     _only_what_lives(device)
-    epochs: list[dict[str, Any]] = []
-    while len(epochs) < clock.epochs and not clock.over():
-        clock.start()
-        for step in range(length.steps_per_epoch):
-            clock.ready(inputs[step % BATCHES])
-            clock.step(trained(step % BATCHES), batch_size)
-            if clock.over():
-                break
-        epochs.append(clock.stop())
-        update.read()
-        trial.event("epoch", **epochs[-1])
+
+    def step(number: int) -> None:
+        clock.ready(inputs[number % BATCHES])
+        clock.step(trained(number % BATCHES), batch_size)
+
+    numbers = range(length.steps_per_epoch)
+    epochs = clock.run(lambda: numbers, step, after=lambda epoch: update.read())
     measured = clock.series()
 
     trial.stage("collect")

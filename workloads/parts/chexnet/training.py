@@ -146,51 +146,36 @@ def train(
 
     `batches` is a list of those that come round, or a loader, which begins anew with each epoch.
     """
-    trial.stage("train")
-    over = over or clock.over
-    every = terms.reads_loss_every
-    epochs: list[dict[str, Any]] = []
-    ended = False
-    while len(epochs) < clock.epochs and not ended:
-        clock.start()
+    come_round, every = isinstance(batches, list), terms.reads_loss_every
+
+    def coming() -> Iterable[tuple[int, Batch]]:
         if valid and terms.valid_ahead:
             valid.begin()
-        coming = itertools.cycle(batches) if isinstance(batches, list) else batches
-        for number, (images, labels) in enumerate(itertools.islice(coming, clock.steps_per_epoch)):
-            clock.ready(None if isinstance(batches, list) else images)
-            loss = trainer.step(images, labels)
-            if every and (number + 1) % every == 0:
-                clock.values([loss])
-            clock.step(loss, len(labels))
-            ended = bool(over())
-            if ended:
-                break
-        epochs.append(clock.stop())
+        return enumerate(itertools.cycle(batches) if come_round else batches, 1)
+
+    def trained(numbered: tuple[int, Batch]) -> None:
+        number, (images, labels) = numbered
+        clock.ready(None if come_round else images)
+        loss = trainer.step(images, labels)
+        if every and number % every == 0:
+            clock.values([loss])
+        clock.step(loss, len(labels))
+
+    def after(epoch: dict[str, Any]) -> None:
         if valid:
-            validated(trial, valid, epochs[-1])
-        trial.event("epoch", **epochs[-1])
-    return epochs
+            validated(trial, valid, epoch)
+
+    return clock.run(coming, trained, over, after)
 
 
-def loaded(trial: TrialProcess, clock: StepClock, batches: Iterable[Batch]) -> list[dict[str, Any]]:
+def loaded(clock: StepClock, batches: Iterable[Batch]) -> list[dict[str, Any]]:
     """As `train`, with nothing trained: a step is a batch that came."""
-    trial.stage("train")
-    epochs: list[dict[str, Any]] = []
-    ended = False
-    while len(epochs) < clock.epochs and not ended:
-        clock.start()
-        coming = None
-        for _ in range(clock.steps_per_epoch):
-            clock.ready()
-            coming = coming or iter(batches)
-            _, labels = next(coming)
-            clock.step(None, len(labels))
-            ended = bool(clock.over())
-            if ended:
-                break
-        epochs.append(clock.stop())
-        trial.event("epoch", **epochs[-1])
-    return epochs
+
+    def came(batch: Batch) -> None:
+        clock.ready()
+        clock.step(None, len(batch[1]))
+
+    return clock.run(lambda: batches, came)
 
 
 def of_arrays(batches: list[Batch]) -> dict[str, Any]:

@@ -13,10 +13,11 @@ Standard library and Python 3.7 syntax only.
 
 from __future__ import annotations
 
+import itertools
 import math
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from parts.timing.level import LOOK_EVERY_SECONDS, level_held
@@ -137,6 +138,35 @@ class StepClock:
             "train_loss": sum(losses) / len(losses) if losses else None,
             "complete": steps == self.steps_per_epoch,
         }
+
+    def run(
+        self,
+        batches: Callable[[], Iterable[Any]],
+        step: Callable[[Any], None],
+        over: Callable[[], object] | None = None,
+        after: Callable[[dict[str, Any]], None] = lambda epoch: None,
+    ) -> list[dict[str, Any]]:
+        """Epochs until the protocol or the trial's limit ends; one record each.
+
+        `batches` gives an epoch's, `step` works on one and marks it, and what comes `after` an epoch, outside
+        the window, may add to its record. `over` is for ranks, which have to agree.
+        """
+        over = over or self.over
+        epochs: list[dict[str, Any]] = []
+        ended = False
+        while len(epochs) < self.epochs and not ended:
+            if self.trial.stage_now != "train":
+                self.trial.stage("train")
+            self.start()
+            for batch in itertools.islice(batches(), self.steps_per_epoch):
+                step(batch)
+                ended = bool(over())
+                if ended:
+                    break
+            epochs.append(self.stop())
+            after(epochs[-1])
+            self.trial.event("epoch", **epochs[-1])
+        return epochs
 
     def over(self) -> str | None:
         """The limit that the steps so far have reached: "steps", "seconds", "level-held" or none.

@@ -273,28 +273,20 @@ def _train(
         over = End(clock, setting.place).over
         step.after_forward = timer.end
         distributed.barrier()
-    epochs: list[dict[str, Any]] = []
-    ended = False
-    while len(epochs) < clock.epochs and not ended:
-        setting.trial.stage("train")
-        clock.start()
-        for inputs, targets in islice(train, clock.steps_per_epoch):
-            clock.ready(inputs)
-            inputs, targets = (
-                half.to(setting.device, non_blocking=not loop.waits) for half in (inputs, targets)
-            )
-            if setting.shares_gradients:
-                timer.begin()
-            loss = step(inputs, targets)
-            if loop.waits:
-                loss.item()
-            for rate in rates["step"]:
-                rate.step()
-            clock.step(loss, samples_of(targets, loop))
-            ended = bool(over())
-            if ended:
-                break
-        epoch = clock.stop()
+
+    def trained(batch: Batch) -> None:
+        clock.ready(batch[0])
+        inputs, targets = (half.to(setting.device, non_blocking=not loop.waits) for half in batch)
+        if setting.shares_gradients:
+            timer.begin()
+        loss = step(inputs, targets)
+        if loop.waits:
+            loss.item()
+        for rate in rates["step"]:
+            rate.step()
+        clock.step(loss, samples_of(targets, loop))
+
+    def after(epoch: dict[str, Any]) -> None:
         step.update.read()
         if validation.limit:
             setting.trial.stage("valid")
@@ -303,9 +295,8 @@ def _train(
             epoch.update(validation(clock.valid_batches(validation.limit) if alone else validation.limit))
         for rate in rates["epoch"]:
             rate.step()
-        epochs.append(epoch)
-        setting.trial.event("epoch", **epoch)
-    return epochs
+
+    return clock.run(lambda: train, trained, over, after)
 
 
 def _first_batch(setting: Setting, train: Batches) -> Batch:

@@ -93,8 +93,7 @@ def of_one_device(trial: TrialProcess, model: str, options: dict[str, Any]) -> d
     operations_per_step = max(1, round(STEP_SECONDS / once))
     clock = Clock(trial, device, steps_per_epoch=steps_of(trial), epochs=1)
     trial.stage("train")
-    epoch = measured(clock, operation.call, operations_per_step, operations_per_step, clock.over)
-    trial.event("epoch", **epoch)
+    epochs = measured(clock, operation.call, operations_per_step, operations_per_step)
 
     trial.stage("collect")
     series = clock.series()
@@ -111,7 +110,7 @@ def of_one_device(trial: TrialProcess, model: str, options: dict[str, Any]) -> d
         ceilings["copy_gb_per_second"] = rate / 1e9
     flops = {"per_sample": operation.amount, "method": "2 m n k"} if model == "gemm" else {}
     return {
-        **common(trial, device, clock, epoch, series),
+        **common(clock, epochs, series),
         "precision": dict(
             arithmetic,
             output_dtypes={str(operation.dtype).removeprefix("torch."): 1} if model == "gemm" else {},
@@ -153,15 +152,14 @@ def of_rank(trial: TrialProcess, place: Place, options: dict[str, Any]) -> dict[
         trial.stage("train")
         distributed.barrier()
         bytes_per_step = fastest.calls_per_sample * fastest.message_bytes
-        epoch = measured(clock, call, fastest.calls_per_sample, bytes_per_step, over)
-        trial.event("epoch", **epoch)
+        epochs = measured(clock, call, fastest.calls_per_sample, bytes_per_step, over)
         trial.stage("collect")
         found = all_reduce.facts(sizes)
     series = clock.series()
     window = series["window"]
     gb_per_second = window["samples"] / window["seconds"] / 1e9
     return {
-        **common(trial, device, clock, epoch, series),
+        **common(clock, epochs, series),
         "precision": dict(arithmetic, output_dtypes={}, parameter_dtypes={}, method="none"),
         "data": {"name": "zeros", "source": "synthetic"},
         "sample_unit": "byte",
@@ -176,15 +174,13 @@ def of_rank(trial: TrialProcess, place: Place, options: dict[str, Any]) -> dict[
     }
 
 
-def common(
-    trial: TrialProcess, device: torch.device, clock: Clock, epoch: dict[str, Any], series: dict[str, Any]
-) -> dict[str, Any]:
+def common(clock: Clock, epochs: list[dict[str, Any]], series: dict[str, Any]) -> dict[str, Any]:
     """The parts that the measurements of all ceilings have."""
     return {
-        "device": facts(trial.asked["device"], device),
+        "device": facts(clock.trial.asked["device"], clock.device),
         "versions": software(),
-        "protocol": clock.protocol([epoch]),
-        "epochs": [epoch],
+        "protocol": clock.protocol(epochs),
+        "epochs": epochs,
         "notes": [],
         **series,
         "losses": [],
@@ -196,20 +192,20 @@ def measured(
     call: Callable[[], torch.Tensor],
     calls_per_step: int,
     samples_per_step: int,
-    over: Callable[[], object],
-) -> dict[str, Any]:
+    over: Callable[[], object] | None = None,
+) -> list[dict[str, Any]]:
     """Steps of so many calls each, until the protocol or the limit ends; the window's record."""
-    clock.start()
+
+    def step(number: int) -> None:
+        clock.ready()
+        for _ in range(calls_per_step):
+            result = call()
+        # One value of the last result, so that the clock sees whether it is finite.
+        clock.step(result.flatten()[0], samples_per_step)
+
+    steps = range(clock.steps_per_epoch)
     with torch.no_grad():
-        while True:
-            clock.ready()
-            for _ in range(calls_per_step):
-                result = call()
-            # One value of the last result, so that the clock sees whether it is finite.
-            clock.step(result.flatten()[0], samples_per_step)
-            if over() or len(clock.step_us) == clock.steps_per_epoch:
-                break
-    return dict(clock.stop(), train_loss=None)
+        return clock.run(lambda: steps, step, over, lambda epoch: epoch.update(train_loss=None))
 
 
 def fastest_product(device: torch.device, dtype: torch.dtype, largest: int) -> TimedOperation:

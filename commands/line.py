@@ -61,17 +61,14 @@ class Verb:
     """What may stand after a verb."""
 
     positionals: int
+    options: frozenset[str]
+    """All of them, as `--name`."""
     flags: frozenset[str]
-    valued: frozenset[str]
+    """Those without a value."""
     either: frozenset[str]
-    """Options that may have a value."""
+    """Those that may have one."""
     settings: frozenset[str]
-    """Those of its options that are settings, which the whole line shares."""
-
-    @property
-    def options(self) -> frozenset[str]:
-        """All of them, as `--name`."""
-        return self.flags | self.valued | self.either
+    """Those that are settings, which the whole line shares."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,12 +130,10 @@ class Line:
 
 
 def _known(parameters: Sequence[inspect.Parameter], settings: Sequence[str], optional: Sequence[str]) -> Verb:
-    positionals = [one for one in parameters if one.default is inspect.Parameter.empty]
-    flags = [one.name for one in parameters if isinstance(one.default, bool)]
     return Verb(
-        positionals=len(positionals),
-        flags=frozenset(map(_option, flags)),
-        valued=frozenset(map(_option, {one.name for one in parameters} - {*flags, *optional})),
+        positionals=sum(one.default is inspect.Parameter.empty for one in parameters),
+        options=frozenset(_option(one.name) for one in parameters),
+        flags=frozenset(_option(one.name) for one in parameters if isinstance(one.default, bool)),
         either=frozenset(map(_option, optional)),
         settings=frozenset(map(_option, settings)),
     )

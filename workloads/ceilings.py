@@ -21,7 +21,7 @@ import torch
 from torch import distributed
 
 from parts import all_reduce, launcher, ranks
-from parts.device import choose, choose_own, facts, seed_everything, software
+from parts.device import choose, choose_own, seed_everything
 from parts.launcher import Place
 from parts.numerics import precision
 from parts.timing import kernels
@@ -93,24 +93,26 @@ def of_one_device(trial: TrialProcess, model: str, options: dict[str, Any]) -> d
     operations_per_step = max(1, round(STEP_SECONDS / once))
     clock = Clock(trial, device, steps_per_epoch=steps_of(trial), epochs=1)
     trial.stage("train")
-    epochs = measured(clock, operation.call, operations_per_step, operations_per_step)
+    epochs = steps_measured(clock, operation.call, operations_per_step, operations_per_step)
 
     trial.stage("collect")
-    series = clock.series()
+    measured = clock.told(epochs)
 
     @torch.no_grad()
     def again() -> None:
         for _ in range(operations_per_step):
             operation.call()
 
-    rate = operation.amount * series["window"]["samples"] / series["window"]["seconds"]
+    rate = operation.amount * measured["window"]["samples"] / measured["window"]["seconds"]
     if model == "gemm":
         ceilings[f"gemm_{type_name}_tflops"] = rate / 1e12
     else:
         ceilings["copy_gb_per_second"] = rate / 1e9
     flops = {"per_sample": operation.amount, "method": "2 m n k"} if model == "gemm" else {}
     return {
-        **common(clock, epochs, series),
+        **measured,
+        "losses": [],
+        "notes": [],
         "precision": dict(
             arithmetic,
             output_dtypes={str(operation.dtype).removeprefix("torch."): 1} if model == "gemm" else {},
@@ -152,14 +154,16 @@ def of_rank(trial: TrialProcess, place: Place, options: dict[str, Any]) -> dict[
         trial.stage("train")
         distributed.barrier()
         bytes_per_step = fastest.calls_per_sample * fastest.message_bytes
-        epochs = measured(clock, call, fastest.calls_per_sample, bytes_per_step, over)
+        epochs = steps_measured(clock, call, fastest.calls_per_sample, bytes_per_step, over)
         trial.stage("collect")
         found = all_reduce.facts(sizes)
-    series = clock.series()
-    window = series["window"]
+    measured = clock.told(epochs)
+    window = measured["window"]
     gb_per_second = window["samples"] / window["seconds"] / 1e9
     return {
-        **common(clock, epochs, series),
+        **measured,
+        "losses": [],
+        "notes": [],
         "precision": dict(arithmetic, output_dtypes={}, parameter_dtypes={}, method="none"),
         "data": {"name": "zeros", "source": "synthetic"},
         "sample_unit": "byte",
@@ -174,20 +178,7 @@ def of_rank(trial: TrialProcess, place: Place, options: dict[str, Any]) -> dict[
     }
 
 
-def common(clock: Clock, epochs: list[dict[str, Any]], series: dict[str, Any]) -> dict[str, Any]:
-    """The parts that the measurements of all ceilings have."""
-    return {
-        "device": facts(clock.trial.asked["device"], clock.device),
-        "versions": software(),
-        "protocol": clock.protocol(epochs),
-        "epochs": epochs,
-        "notes": [],
-        **series,
-        "losses": [],
-    }
-
-
-def measured(
+def steps_measured(
     clock: Clock,
     call: Callable[[], torch.Tensor],
     calls_per_step: int,

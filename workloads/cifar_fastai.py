@@ -42,7 +42,7 @@ from fastai.optimizer import Adam, OptimWrapper
 from fastai.torch_core import apply_init
 from torch import nn
 
-from parts.device import choose, facts, seed_everything, software
+from parts.device import choose, seed_everything
 from parts.inputs import datasets
 from parts.inputs.images import Loaders, Preparation, loaders
 from parts.networks.fastai_learner import (
@@ -146,11 +146,10 @@ def run(trial: TrialProcess) -> dict[str, Any]:
     learner.fit_one_cycle(all_epochs, rates, cbs=[*more, *callbacks], **CYCLE)
 
     trial.stage("collect")
-    series = clock.series()
+    told = clock.told(measured.epochs, valid_steps, valid_batches, (torchvision, fastai, np))
     scales = [callback.log.facts() for callback in more if isinstance(callback, ScaleRecorder)]
     return {
-        "device": facts(trial.asked["device"], device),
-        "versions": software(torchvision, fastai, np),
+        **told,
         "precision": dict(
             arithmetic,
             output_dtypes=rehearsal.output_types,
@@ -168,10 +167,8 @@ def run(trial: TrialProcess) -> dict[str, Any]:
             "weights_sha256": weights_sha256,
             **clock.batches(),
         },
-        "protocol": clock.protocol(measured.epochs, valid_steps, valid_batches),
         "sample_unit": "image",
         "samples_per_step": batch_size,
-        "epochs": measured.epochs,
         "quality_name": "accuracy",
         "flops": operations,
         "structure": {
@@ -183,7 +180,6 @@ def run(trial: TrialProcess) -> dict[str, Any]:
         },
         "notes": ["cached batches: nothing is validated"] if cached else [],
         "kernels": kernel_time(learner, [*in_precision()[1], Input(None, prepare)], device),
-        **series,
     }
 
 

@@ -27,7 +27,7 @@ import torch
 from torch import distributed
 
 from parts import launcher, ranks
-from parts.device import choose_own, facts, seed_everything, software
+from parts.device import choose_own, seed_everything
 from parts.launcher import Place
 from parts.networks.models import classifier, image_size, loss_of
 from parts.numerics import precision
@@ -79,10 +79,10 @@ def run(trial: TrialProcess) -> dict[str, Any]:
     options["compile"] = tuned and options["compile"]
     setting = Setting(trial, label, device, parallel, place, devices, options)
     with ranks.together(place, device, gradients=setting.shares_gradients):
-        return measured(setting, arithmetic)
+        return trained(setting, arithmetic)
 
 
-def measured(setting: Setting, arithmetic: dict[str, Any]) -> dict[str, Any]:
+def trained(setting: Setting, arithmetic: dict[str, Any]) -> dict[str, Any]:
     """The training of this process and what it measured."""
     trial, device, classes = setting.trial, setting.device, setting.options["classes"]
     channels_last = setting.tuned or trial.variant["layout"] == "channels_last"
@@ -119,7 +119,7 @@ def measured(setting: Setting, arithmetic: dict[str, Any]) -> dict[str, Any]:
     trial.stage("train")
     timer = ForwardTimer(device)
     epochs = train(setting, clock, step, batches, timer)
-    series = clock.series()
+    measured = clock.told(epochs, modules=(torchvision, timm))
     of_ranks = ranks.entries(setting.place, trial.variant["gpus"], clock, timer.median())
 
     trial.stage("collect")
@@ -130,8 +130,8 @@ def measured(setting: Setting, arithmetic: dict[str, Any]) -> dict[str, Any]:
         step(*(half.to(device) for half in batches[0]))
 
     return {
-        "device": dict(facts(trial.asked["device"], device), count=setting.devices),
-        "versions": software(torchvision, timm),
+        **measured,
+        "device": dict(measured["device"], count=setting.devices),
         "precision": dict(
             arithmetic,
             output_dtypes=output_types,
@@ -139,10 +139,8 @@ def measured(setting: Setting, arithmetic: dict[str, Any]) -> dict[str, Any]:
             **update.facts(),
         ),
         "data": {"name": "random", "source": trial.asked["data"], "distinct_batches": len(batches)},
-        "protocol": clock.protocol(epochs),
         "sample_unit": "image",
         "samples_per_step": setting.samples,
-        "epochs": epochs,
         "flops": flops,
         "structure": {
             "parameters": sum(weight.numel() for weight in model.parameters()),
@@ -155,7 +153,6 @@ def measured(setting: Setting, arithmetic: dict[str, Any]) -> dict[str, Any]:
         else [f"smaller images than the model's own: {size} of {made_for} px"],
         "kernels": kernels.kernel_time(again, device) if alone else None,
         "ranks": of_ranks,
-        **series,
     }
 
 
@@ -169,7 +166,7 @@ def train(
         step.after_forward = timer.end
         distributed.barrier()
 
-    def trained(batch: Batch) -> None:
+    def step_of(batch: Batch) -> None:
         clock.ready()
         images, labels = (half.to(setting.device, non_blocking=True) for half in batch)
         if several:
@@ -177,7 +174,7 @@ def train(
         clock.step(step(images, labels), len(labels))
 
     rounds = Rotated(batches, STEPS_PER_EPOCH)
-    return clock.run(lambda: rounds, trained, over, lambda epoch: step.update.read())
+    return clock.run(lambda: rounds, step_of, over, lambda epoch: step.update.read())
 
 
 def sgd(setting: Setting, model: torch.nn.Module) -> torch.optim.SGD:

@@ -22,7 +22,7 @@ from typing import Any
 import torch
 from torch import distributed, nn
 
-from parts.device import choose, facts, seed_everything, software
+from parts.device import choose, seed_everything
 from parts.networks import recurrent
 from parts.numerics import precision
 from parts.timing.clock import Clock, stopwatch
@@ -91,18 +91,14 @@ def run(trial: TrialProcess) -> dict[str, Any]:
 
     trial.stage("collect")
     return {
-        "device": facts(trial.asked["device"], device),
-        "versions": software(),
+        **clock.told([epoch]),
         "precision": dict(
             arithmetic, output_dtypes=here.output_dtypes, parameter_dtypes={}, method="one check"
         ),
         "data": {"name": "random normals", "source": "synthetic"},
-        "protocol": clock.protocol([epoch]),
         "sample_unit": "sample",
         "samples_per_step": 1,
-        "epochs": [epoch],
         "notes": list(notes),
-        **clock.series(),
         "losses": [],
     }
 

@@ -23,7 +23,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from parts.device import choose, facts, seed_everything, software
+from parts.device import choose, seed_everything
 from parts.numerics import allocations, precision
 from parts.numerics.flops import of_step, value_bytes
 from parts.numerics.update import LABELS, Update
@@ -107,7 +107,7 @@ def run(trial: TrialProcess) -> dict[str, Any]:
 
     numbers = range(length.steps_per_epoch)
     epochs = clock.run(lambda: numbers, step, after=lambda epoch: update.read())
-    measured = clock.series()
+    measured = clock.told(epochs)
 
     trial.stage("collect")
     if device.type == "cpu":
@@ -118,8 +118,7 @@ def run(trial: TrialProcess) -> dict[str, Any]:
     else:
         output_types = rehearse()
     return {
-        "device": facts(trial.asked["device"], device),
-        "versions": software(),
+        **measured,
         "precision": dict(
             precision.facts(label, device),
             output_dtypes=output_types,
@@ -127,17 +126,14 @@ def run(trial: TrialProcess) -> dict[str, Any]:
             **update.facts(),
         ),
         "data": {"name": "random", "source": trial.asked["data"], **clock.batches()},
-        "protocol": clock.protocol(epochs),
         "sample_unit": "sample",
         "samples_per_step": batch_size,
-        "epochs": epochs,
         "flops": of_step(
             model, shape, lambda output: loss_of(output, torch.zeros_like(output)), value_bytes(label)
         ),
         "structure": {"parameters": sum(weight.numel() for weight in model.parameters())},
         "notes": notes(options, batch_size),
         "kernels": kernels.kernel_time(lambda: trained(0), device),
-        **measured,
     }
 
 

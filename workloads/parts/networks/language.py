@@ -13,7 +13,6 @@ from typing import Any
 import torch
 from torch import nn
 
-from parts.device import facts, software
 from parts.inputs import datasets
 from parts.numerics import precision
 from parts.numerics.loss_scale import ScaleLog
@@ -175,8 +174,7 @@ def measured(
         test_quality = perplexity(validation_loss(task, test, len(test)))
     trial.stage("collect")
     return {
-        "device": facts(trial.asked["device"], task.device),
-        "versions": software(),
+        **clock.told(epochs, len(valid), valid_batches),
         "precision": dict(
             arithmetic,
             output_dtypes=output_types,
@@ -192,10 +190,8 @@ def measured(
             "valid_items": len(texts.corpus.valid),
             **clock.batches(),
         },
-        "protocol": clock.protocol(epochs, len(valid), valid_batches),
         "sample_unit": "token",
         "samples_per_step": batch_size * train.bptt,
-        "epochs": epochs,
         "quality_name": "perplexity",
         "test_quality": test_quality,
         "structure": {
@@ -203,7 +199,6 @@ def measured(
             "vocabulary": texts.corpus.types,
             "padded_vocabulary": model.decoder.out_features,
         },
-        **clock.series(),
     }
 
 

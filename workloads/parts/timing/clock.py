@@ -6,9 +6,12 @@ import time
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from types import ModuleType
+from typing import Any
 
 import torch
 
+from parts.device import facts, software
 from parts.timing import step_clock
 from parts.timing.step_clock import StepClock
 from parts.trial import TrialProcess
@@ -73,6 +76,22 @@ class Clock(StepClock):
         self.device = device
         self._device_steps = DeviceSteps() if device.type == "cuda" else None
         self.step_clock = "device" if self._device_steps else "host"
+
+    def told(
+        self,
+        epochs: list[dict[str, Any]],
+        valid_batches: int = 0,
+        validated: int = 0,
+        modules: Sequence[ModuleType] = (),
+    ) -> dict[str, Any]:
+        """What every measurement tells: device, versions, protocol, epochs, and the clock's series."""
+        return {
+            "device": facts(self.trial.asked["device"], self.device),
+            "versions": software(*modules),
+            "protocol": self.protocol(epochs, valid_batches, validated),
+            "epochs": epochs,
+            **self.series(),
+        }
 
     def _wait(self) -> None:
         if self.device.type == "cuda":

@@ -17,7 +17,6 @@ import torch
 from torch import distributed, nn
 from torch.optim.lr_scheduler import LRScheduler
 
-from parts.device import facts, software
 from parts.numerics import precision
 from parts.numerics.flops import of_batch, value_bytes
 from parts.numerics.update import GivenUpdate, Together, Update
@@ -146,7 +145,7 @@ def fit(
     timer = ForwardTimer(device)
     validation = Validation(setting, whole, loss, quality, valid)
     epochs = _train(setting, loop, clock, step, timer, train, validation, rates)
-    series = clock.series()
+    measured = clock.told(epochs, validation.whole, validation.limit)
     of_ranks = entries(setting.place, trial.variant["gpus"], clock, timer.median())
 
     trial.stage("collect")
@@ -157,8 +156,8 @@ def fit(
     # Of several devices one's kernels would say nothing, and a rank must not train without the others.
     alone = setting.devices == 1 and not setting.shares_gradients
     return {
-        "device": dict(facts(trial.asked["device"], device), count=setting.devices),
-        "versions": software(),
+        **measured,
+        "device": dict(measured["device"], count=setting.devices),
         "precision": dict(
             precision.facts(setting.label, device),
             output_dtypes=output_types,
@@ -166,10 +165,8 @@ def fit(
             **update.facts(),
         ),
         "data": {"source": trial.asked["data"], **(data or {}), **clock.batches()},
-        "protocol": clock.protocol(epochs, validation.whole, validation.limit),
         "sample_unit": loop.sample_unit,
         "samples_per_step": samples_of(first[1], loop),
-        "epochs": epochs,
         "quality_name": quality.name if quality and valid is not None else None,
         "flops": operations,
         "structure": {**counts, **(structure or {})},
@@ -177,7 +174,6 @@ def fit(
         "notes": _notes(setting),
         "kernels": kernels.kernel_time(lambda: step(*first), device) if alone else None,
         "ranks": of_ranks,
-        **series,
     }
 
 

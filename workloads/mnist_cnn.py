@@ -111,7 +111,7 @@ def train(setting: Setting) -> dict[str, Any]:
     trial = setting.trial
     trial.stage("data")
     with trial.phase("data"):
-        images = datasets.mnist(trial.data_folder, trial.asked["data"])
+        images = setting.dataset("mnist")
         batches = source(images, setting)
     measured = fit(
         setting,
@@ -123,8 +123,7 @@ def train(setting: Setting) -> dict[str, Any]:
         Loop(EPOCHS, "image", warmed=False, waits=True),
         schedule=lambda given: [torch.optim.lr_scheduler.StepLR(given, 1, gamma=RATE_AFTER_EPOCH)],
         data={
-            "name": images.name,
-            "sha256": images.sha256,
+            **setting.data_read,
             "train_items": len(images.train.labels),
             "valid_items": len(images.test.labels),
         },

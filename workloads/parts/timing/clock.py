@@ -72,10 +72,9 @@ class Clock(StepClock):
             synchronise=self._wait,
             values=_values,
             reads_freely=device.type == "cpu",
+            device_steps=DeviceSteps() if device.type == "cuda" else None,
         )
         self.device = device
-        self._device_steps = DeviceSteps() if device.type == "cuda" else None
-        self.step_clock = "device" if self._device_steps else "host"
 
     def told(
         self,
@@ -96,17 +95,6 @@ class Clock(StepClock):
     def _wait(self) -> None:
         if self.device.type == "cuda":
             torch.cuda.synchronize(self.device)
-
-    def _segment_begins(self) -> None:
-        if self._device_steps:
-            self._device_steps.start()
-
-    def _step_ends(self) -> None:
-        if self._device_steps:
-            self._device_steps.end()
-
-    def _passed(self) -> list[int]:
-        return self._device_steps.passed() if self._device_steps else super()._passed()
 
     def _kept(self, value: torch.Tensor) -> torch.Tensor:
         return value.detach()

@@ -2,7 +2,7 @@
 
 A step runs from the end of the one before it to its own end: input, copy, forward, loss, backward, optimiser.
 Every step is marked without synchronising, when the host has issued it; on a CPU that is when it is done. A
-framework whose device marks the ends of steps by itself says so in a subclass (`parts.timing.clock` for
+framework whose device marks the ends of steps by itself brings what reads them (`parts.timing.clock` for
 torch). The wait for input is the host's in any case.
 The window is the sum of the training segments, each closed by a synchronisation before and after; validation
 lies outside. Losses, and the first gradient norms where the loop has them, stay on the device until a segment
@@ -39,8 +39,6 @@ class StepClock:
     second.
     """
 
-    step_clock = "host"
-
     def __init__(
         self,
         trial: TrialProcess,
@@ -51,6 +49,7 @@ class StepClock:
         synchronise: Callable[[], object] = lambda: None,
         values: Callable[[Sequence[Any]], list[float]] = lambda losses: [float(loss) for loss in losses],
         reads_freely: bool = True,
+        device_steps: Any = None,
     ) -> None:
         if not steps_per_epoch:
             raise Failed(
@@ -60,6 +59,8 @@ class StepClock:
         self.steps_per_epoch = steps_per_epoch
         self.synchronise, self.values, self._reads_freely = synchronise, values, reads_freely
         self.together = together
+        self._device_steps = device_steps
+        self.step_clock = "device" if device_steps else "host"
         self.epochs_in_protocol = epochs
         self.epochs: int = min(epochs, trial.limit.get("epochs") or epochs)
         self.step_limit: int | None = trial.limit.get("steps")
@@ -86,7 +87,8 @@ class StepClock:
         """Opens a segment: everything before it is done."""
         self.synchronise()
         self._segment_first = len(self.step_us)
-        self._segment_begins()
+        if self._device_steps:
+            self._device_steps.start()
         self._segment_began = self._mark = time.perf_counter_ns()
 
     def ready(self, batch: Any = None) -> None:
@@ -107,7 +109,8 @@ class StepClock:
 
     def step(self, loss: Any, samples: int) -> None:
         """The step's work is issued; `samples` of them went through it, and its loss, if it trained."""
-        self._step_ends()
+        if self._device_steps:
+            self._device_steps.end()
         if loss is not None:
             self._pending_losses.append(self._kept(loss))
         self.samples += samples
@@ -230,16 +233,6 @@ class StepClock:
     def _elapsed(self) -> float:
         return self.seconds + (self._mark - self._segment_began) * 1e-9
 
-    def _segment_begins(self) -> None:
-        """A segment is about to begin; the device is idle."""
-
-    def _step_ends(self) -> None:
-        """The host has issued a step."""
-
-    def _passed(self) -> list[int]:
-        """Microseconds of the steps that are known to have ended since the last call."""
-        return self.step_us[self._finished :]
-
     def _kept(self, value: Any) -> Any:
         """A loss or a norm as it is held until a segment ends."""
         return value
@@ -256,7 +249,8 @@ class StepClock:
 
     def _read_steps(self) -> None:
         """Takes over what the device has finished; nothing waits."""
-        passed = self._passed()
+        own = self._device_steps
+        passed = own.passed() if own else self.step_us[self._finished :]
         first, self._finished = self._finished, self._finished + len(passed)
         self.step_us[first : self._finished] = passed
 

@@ -46,12 +46,10 @@ from parts.device import choose, seed_everything
 from parts.inputs import datasets
 from parts.inputs.images import Loaders, Preparation, loaders
 from parts.networks.fastai_learner import (
-    GradientRecorder,
     Input,
     Measured,
     Rehearsal,
     ScaleRecorder,
-    Validation,
     kernel_time,
     precision_callbacks,
 )
@@ -139,11 +137,9 @@ def run(trial: TrialProcess) -> dict[str, Any]:
 
     rehearsal = Rehearsal(trial, label, prepare, (batch_size, 3, size, size))
     measured = Measured(trial, clock, valid_batches)
-    callbacks = [Input(clock, prepare), rehearsal, measured, GradientRecorder(clock)]
-    callbacks.append(Validation(trial, clock, valid_batches))
     method, more = in_precision()
     rates = RATE_OF_RESNET18_FP32 if published_resnet18 and label.startswith("fp32-") else RATES
-    learner.fit_one_cycle(all_epochs, rates, cbs=[*more, *callbacks], **CYCLE)
+    learner.fit_one_cycle(all_epochs, rates, cbs=[*more, Input(clock, prepare), rehearsal, measured], **CYCLE)
 
     trial.stage("collect")
     told = clock.told(measured.epochs, valid_steps, valid_batches, (torchvision, fastai, np))

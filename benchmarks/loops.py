@@ -20,7 +20,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from benchmarks.interleaved import interleaved, report
+from benchmarks.interleaved import interleaved
 
 from parts.trial import TrialProcess  # isort: skip
 from parts.networks.vision import torchvision  # isort: skip
@@ -74,7 +74,9 @@ def main(arguments: Sequence[str]) -> None:
             sampler.send_signal(signal.SIGCONT)
             sampler.terminate()
             sampler.wait(10)
-    report(f"{what} on {device.type}", 2 * steps, seconds)
+    # The parent reads it; the steps are those of one side in a round.
+    said = {"what": f"{what} on {device.type}", "steps": 2 * steps, "seconds": seconds}
+    print(json.dumps(said), flush=True)
 
 
 def _ours(step: Callable[[int], torch.Tensor], steps: int, samples: int, clock: Clock) -> None:

@@ -19,7 +19,6 @@ from parts.trial import Failed, TrialProcess, main  # isort: skip  (its clock st
 
 from parts.networks.vision import torchvision  # isort: skip  (before timm)
 
-from collections.abc import Iterator
 from typing import Any
 
 import timm
@@ -195,7 +194,8 @@ def synthetic(setting: Setting, size: int, layout: torch.memory_format) -> list[
     pinned = setting.tuned and home.type == "cpu" and torch.cuda.is_available()
     batches = []
     for number in range(setting.options["batches"]):
-        items = list(pictures(number, range(first, first + setting.samples), size, classes, setting.seed))
+        places = range(first, first + setting.samples)
+        items = [picture(setting.seed * 1_000_003 + number * 100_003 + at, size, classes) for at in places]
         images = torch.stack([image for image, _ in items]).contiguous(memory_format=layout)
         labels = torch.tensor([label for _, label in items])
         if pinned:
@@ -204,14 +204,11 @@ def synthetic(setting: Setting, size: int, layout: torch.memory_format) -> list[
     return batches
 
 
-def pictures(
-    batch: int, items: range, size: int, classes: int, seed: int
-) -> Iterator[tuple[torch.Tensor, int]]:
-    """Images as (3, size, size) with their labels; `items` are places in the global batch."""
-    for item in items:
-        generator = torch.Generator().manual_seed(seed * 1_000_003 + batch * 100_003 + item)
-        image = torch.randn((3, size, size), generator=generator)
-        yield image, int(torch.randint(classes, (), generator=generator))
+def picture(seed: int, size: int, classes: int) -> tuple[torch.Tensor, int]:
+    """An image as (3, size, size), and its label."""
+    generator = torch.Generator().manual_seed(seed)
+    image = torch.randn((3, size, size), generator=generator)
+    return image, int(torch.randint(classes, (), generator=generator))
 
 
 if __name__ == "__main__":

@@ -239,7 +239,9 @@ def train_epochs(
             epoch.update(quality=perplexity(loss))
             if loss < best:
                 trial.stage("checkpoint")
-                best, best_weights = loss, copy_on_host(task.model)
+                # Kept off the device, so that its peak memory is the training's.
+                best, weights = loss, task.model.state_dict().items()
+                best_weights = {name: weight.detach().cpu().clone() for name, weight in weights}
             else:
                 rate /= SMALLER_RATE
         epochs.append(epoch)
@@ -264,11 +266,6 @@ def validation_loss(task: Task, valid: Text, limit: int) -> float:
         total += loss.double() * targets.numel()
         words += targets.numel()
     return total.item() / words
-
-
-def copy_on_host(model: nn.Module) -> dict[str, torch.Tensor]:
-    """The model's weights, kept off the device so that its peak memory is the training's."""
-    return {name: weight.detach().cpu().clone() for name, weight in model.state_dict().items()}
 
 
 def in_columns(tokens: Any, columns: int, device: torch.device) -> torch.Tensor:

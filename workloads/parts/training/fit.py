@@ -116,7 +116,9 @@ def fit(
     trial, device = setting.trial, setting.device
     trial.stage("setup")
     with trial.phase("model"):
-        model.to(device, memory_format=_layout(setting)).train()
+        channels_last = trial.variant["layout"] == "channels_last"
+        layout = torch.channels_last if channels_last else torch.contiguous_format
+        model.to(device, memory_format=layout).train()
         counts = {"parameters": sum(weight.numel() for weight in model.parameters())}
     if setting.place.rank:
         # Alike up to here, so that the models are; from here on each rank drops and augments by itself.
@@ -361,11 +363,6 @@ def _operations(
         # A model may do what tensors without content cannot; it is measured all the same.
         reason = str(error).partition("\n")[0]
         return {"per_sample": None, "method": f"not given: {type(error).__name__}: {reason}"[:300]}
-
-
-def _layout(setting: Setting) -> torch.memory_format:
-    asked = setting.trial.variant["layout"] == "channels_last"
-    return torch.channels_last if asked else torch.contiguous_format
 
 
 def _notes(setting: Setting) -> list[str]:

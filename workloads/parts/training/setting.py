@@ -148,7 +148,10 @@ def over_processes(
         return ranks.launched(trial, parallel, gpus)
     devices = gpus if place is None and shares else 1
     kind = trial.asked["device"]
-    _refuse_unsupported(chosen, gpus)
+    count = chosen.get("virtual_ranks", 1)
+    if count < 1 or (count > 1 and gpus > 1):
+        message = f"{count} virtual ranks on {gpus} devices: they stand for several devices on one"
+        raise Failed("unsupported", message)
     with trial.phase("device"):
         device = choose_own(kind, place.local if place else 0, devices) if shares else choose(kind, gpus)
         torch.backends.cudnn.benchmark = trial.variant["profile"] == "tuned"
@@ -157,10 +160,3 @@ def over_processes(
     setting = Setting(trial, label, device, parallel, place or Place(), devices, chosen)
     with ranks.together(setting.place, device, gradients=True):
         return work(setting)
-
-
-def _refuse_unsupported(options: dict[str, Any], gpus: int) -> None:
-    count = options.get("virtual_ranks", 1)
-    if count < 1 or (count > 1 and gpus > 1):
-        message = f"{count} virtual ranks on {gpus} devices: they stand for several devices on one"
-        raise Failed("unsupported", message)

@@ -32,12 +32,12 @@ class DeviceSteps:
     def start(self) -> None:
         """The first step begins; the device has to be idle."""
         self._ends.clear()
-        self._before = self._marked()
+        self._before = marked()
         self._rest_us = 0.0
 
     def end(self) -> None:
         """The step's work is issued."""
-        self._ends.append(self._marked())
+        self._ends.append(marked())
 
     def passed(self) -> list[int]:
         """Whole microseconds of the steps that the device has finished since the last call, in their order.
@@ -52,11 +52,12 @@ class DeviceSteps:
             self._before, self._rest_us = end, exact_us - steps_us[-1]
         return steps_us
 
-    @staticmethod
-    def _marked() -> torch.cuda.Event:
-        event = torch.cuda.Event(enable_timing=True)
-        event.record()
-        return event
+
+def marked() -> torch.cuda.Event:
+    """An event that the device passes when all work before it is done."""
+    event = torch.cuda.Event(enable_timing=True)
+    event.record()
+    return event
 
 
 class Clock(StepClock):

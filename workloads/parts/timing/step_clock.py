@@ -227,7 +227,7 @@ class StepClock:
         """How many of the first batches were looked at, and how many different ones they were."""
         if not self._looks:
             return {"distinct_batches": None, "looked_at_batches": None}
-        seen = {self._compared(look) for look in self._looks}
+        seen = {(tuple(look.shape), tuple(look.reshape(-1).tolist())) for look in self._looks}
         return {"distinct_batches": len(seen), "looked_at_batches": len(self._looks)}
 
     def _elapsed(self) -> float:
@@ -240,9 +240,6 @@ class StepClock:
     def _few_elements(self, batch: Any) -> Any:
         """A copy of some elements from all over a NumPy array."""
         return few_elements(batch).copy()
-
-    def _compared(self, look: Any) -> tuple[Any, ...]:
-        return tuple(look.shape), tuple(look.reshape(-1).tolist())
 
     def _memory(self) -> dict[str, int | None]:
         return memory()

@@ -15,6 +15,7 @@ from torch.func import functional_call
 
 from parts.numerics import precision
 from parts.numerics.update import GivenUpdate, Update
+from parts.timing.clock import marked
 from parts.training.batches import Batch
 from parts.training.setting import Setting
 from parts.trial import Failed
@@ -181,8 +182,4 @@ class ForwardTimer:
         self.seconds.append(begin.elapsed_time(end) / 1000)
 
     def _now(self) -> Any:
-        if self.device.type != "cuda":
-            return time.perf_counter()
-        event = torch.cuda.Event(enable_timing=True)
-        event.record()
-        return event
+        return marked() if self.device.type == "cuda" else time.perf_counter()

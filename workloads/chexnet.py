@@ -32,7 +32,6 @@ from parts import launcher, ranks, source
 from parts.chexnet import loading, sources, training, weights
 from parts.chexnet.network import BLOCKS
 from parts.chexnet.protocol import BETAS, CLASSES, EPOCHS, LOADER, LOADING, PROTOCOLS, Terms, terms
-from parts.chexnet.sources import Held
 from parts.device import choose_own, facts, seed_everything, software
 from parts.inputs import datasets
 from parts.launcher import Place
@@ -105,19 +104,14 @@ class TorchTrainer(training.Trainer):
         with torch.no_grad():
             return self.evaluated(images).cpu().numpy()
 
-    def together(self, outputs: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """What all ranks have of them."""
+    def through(self, batches: Any) -> tuple[np.ndarray, np.ndarray]:
+        """As everywhere; ranks evaluate rank 0's running means and variances."""
         if self.place.count == 1:
-            return outputs, labels
+            return super().through(batches)
+        same_buffers(self.network)
         every: list[Any] = [None] * self.place.count
-        distributed.all_gather_object(every, (outputs, labels))
+        distributed.all_gather_object(every, super().through(batches))
         return tuple(np.concatenate(half) for half in zip(*every, strict=True))
-
-    def evaluation(self, held: Held | None) -> training.Evaluation | None:
-        """Of a part; ranks evaluate rank 0's running means and variances."""
-        if held is None:
-            return None
-        return Evaluation(self, held.batches, held.whole, self.together)
 
     def step(self, images: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
         """One training step; takes NumPy arrays too."""
@@ -136,16 +130,6 @@ class TorchTrainer(training.Trainer):
     def parameters(self) -> int:
         """Trained numbers."""
         return sum(weight.numel() for weight in self.network.parameters() if weight.requires_grad)
-
-
-class Evaluation(training.Evaluation):
-    """Of one network where there are several ranks."""
-
-    def __call__(self) -> training.Scores:
-        """As everywhere, all ranks with the same running means."""
-        if self.trainer.place.count > 1:
-            same_buffers(self.trainer.network)
-        return super().__call__()
 
 
 def loss_of(logits: torch.Tensor, labels: torch.Tensor, of_logits: bool) -> torch.Tensor:
@@ -258,7 +242,10 @@ def measured(
         given = sources.given(trial, asked, place, pinned=device.type == "cuda")
         asked = given.terms
         arrays, begun = beginning(trial)
-        valid, test = trainer.evaluation(given.valid), trainer.evaluation(given.test)
+        valid, test = (
+            held and training.Evaluation(trainer, held.batches, held.whole)
+            for held in (given.valid, given.test)
+        )
     trial.stage("setup")
     with trial.phase("first_step"), precision.counted_output_types(trainer.network) as output_types:
         training.begin(trainer, given.first, arrays)

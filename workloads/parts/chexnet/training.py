@@ -38,6 +38,14 @@ class Trainer:
         """The 14 outputs before the sigmoid, with the running means and variances; nothing is changed."""
         raise NotImplementedError
 
+    def through(self, batches: Iterable[Batch]) -> Batch:
+        """Outputs and labels of a part's batches; of all ranks where there are several."""
+        outputs, seen = [np.empty((0, CLASSES))], [np.empty((0, CLASSES))]
+        for images, labels in batches:
+            outputs.append(self.outputs(images))
+            seen.append(np.asarray(labels))
+        return np.concatenate(outputs), np.concatenate(seen)
+
     def step(self, images: Any, labels: Any) -> Any:
         """One training step on an arranged batch, from its copy on; the loss, where the framework leaves
         it."""
@@ -64,18 +72,11 @@ class Scores:
 class Evaluation:
     """A part's images put through the network, which learns nothing from them.
 
-    `batches` gives them each time it is gone through, and `whole` is how many batches they are in all;
-    `together` joins what ranks have of outputs and labels.
+    `batches` gives them each time it is gone through, and `whole` is how many batches they are in all.
     """
 
-    def __init__(
-        self,
-        trainer: Trainer,
-        batches: Iterable[Batch],
-        whole: int,
-        together: Callable[[np.ndarray, np.ndarray], Batch] = lambda outputs, labels: (outputs, labels),
-    ) -> None:
-        self.trainer, self.batches, self.whole, self.together = trainer, batches, whole, together
+    def __init__(self, trainer: Trainer, batches: Iterable[Batch], whole: int) -> None:
+        self.trainer, self.batches, self.whole = trainer, batches, whole
         self._coming: Any = None
 
     def begin(self) -> None:
@@ -85,11 +86,7 @@ class Evaluation:
     def __call__(self) -> Scores:
         """Raises Failed where the outputs are not finite."""
         coming, self._coming = self._coming or iter(self.batches), None
-        outputs, seen = [np.empty((0, CLASSES))], [np.empty((0, CLASSES))]
-        for images, labels in coming:
-            outputs.append(self.trainer.outputs(images))
-            seen.append(np.asarray(labels))
-        logits, labels = self.together(np.concatenate(outputs), np.concatenate(seen))
+        logits, labels = self.trainer.through(coming)
         loss = float(np.mean(np.maximum(logits, 0) - logits * labels + np.log1p(np.exp(-np.abs(logits)))))
         if not math.isfinite(loss):
             raise Failed("not-finite", "the loss of a validation is %s" % loss)

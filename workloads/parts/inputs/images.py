@@ -8,7 +8,6 @@ model, come round and round. In the first two the device normalises a batch afte
 
 from parts.networks import vision  # noqa: F401  # isort: skip  (before fastai)
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +18,7 @@ from fastai.vision.core import TensorImage
 from fasttransform import Pipeline
 from torch.utils.data import DataLoader, Dataset
 
-from parts.training.batches import Batch, InOrder, Rotated
+from parts.training.batches import Batch, InOrder, Rotated, Shuffled
 
 FIXED_BATCHES = 4
 
@@ -85,24 +84,6 @@ class OneByOne(Dataset[Batch]):
         return self.augment(self.pixels[item][None])[0], self.labels[item]
 
 
-@dataclass(frozen=True)
-class Drawn:
-    """Raw images that lie on the device, whole batches of them in a new random order each time."""
-
-    pixels: torch.Tensor
-    labels: torch.Tensor
-    batch_size: int
-
-    def __len__(self) -> int:
-        return len(self.labels) // self.batch_size
-
-    def __iter__(self) -> Iterator[Batch]:
-        order = torch.randperm(len(self.labels)).to(self.labels.device)
-        for number in range(len(self)):
-            chosen = order[number * self.batch_size : (number + 1) * self.batch_size]
-            yield self.pixels[chosen], self.labels[chosen]
-
-
 def loaders(
     train: Batch, valid: Batch, batch_size: int, size: int, prepare: Preparation, more: dict[str, Any]
 ) -> Loaders:
@@ -113,7 +94,7 @@ def loaders(
         return Loaders(Rotated(fixed, len(train[1]) // batch_size), Rotated((), 0), device)
     if prepare.mode == "device":
         drawn, in_order = ([half.to(device) for half in split] for split in (train, valid))
-        return Loaders(Drawn(*drawn, batch_size), InOrder(*in_order, batch_size), device)
+        return Loaders(Shuffled(*drawn, batch_size, seed=None), InOrder(*in_order, batch_size), device)
     return Loaders(
         DataLoader(OneByOne(train, size, training=True), batch_size, shuffle=True, drop_last=True, **more),
         DataLoader(OneByOne(valid, size, training=False), batch_size, **more),
@@ -123,11 +104,10 @@ def loaders(
 
 def fixed_batches(train: Batch, batch_size: int, size: int, prepare: Preparation) -> list[Batch]:
     """The first training images, resized and normalised, on the device."""
-    resized = Augmentation(size, training=False)
-    batches = []
-    for number in range(FIXED_BATCHES):
-        part = slice(number * batch_size, (number + 1) * batch_size)
-        pixels, labels = (half[part].to(prepare.mean.device) for half in train)
-        images = (resized(pixels) - prepare.mean) / prepare.deviation
-        batches.append((prepare.arranged(images), labels))
-    return batches
+    resized, first = Augmentation(size, training=False), slice(FIXED_BATCHES * batch_size)
+
+    def prepared(pixels: torch.Tensor) -> torch.Tensor:
+        return prepare.arranged((resized(pixels) - prepare.mean) / prepare.deviation)
+
+    pixels, labels = (half[first].to(prepare.mean.device) for half in train)
+    return list(InOrder(pixels, labels, batch_size, prepared))

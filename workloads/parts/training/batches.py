@@ -33,7 +33,10 @@ def _as_they_are(inputs: torch.Tensor) -> torch.Tensor:
 
 
 class Shuffled:
-    """Whole batches for training, in an order that all ranks draw alike; each rank takes its own part."""
+    """Whole batches for training, in an order that all ranks draw alike; each rank takes its own part.
+
+    Without a seed the order is drawn by torch's own random numbers.
+    """
 
     def __init__(
         self,
@@ -41,13 +44,13 @@ class Shuffled:
         targets: torch.Tensor,
         batch_size: int,
         *,
-        seed: int,
+        seed: int | None,
         place: Place = ALONE,
         prepare: Prepare = _as_they_are,
     ) -> None:
         self.inputs, self.targets, self.batch_size = inputs, targets, batch_size
         self.place, self.prepare = place, prepare
-        self._order = torch.Generator().manual_seed(seed)
+        self._order = None if seed is None else torch.Generator().manual_seed(seed)
 
     def __len__(self) -> int:
         return len(self.targets) // (self.batch_size * self.place.count)

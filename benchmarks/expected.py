@@ -69,25 +69,22 @@ class Tables:
     """What is asked about: rows by table, and all figures of tasks that enough cards have."""
 
     rows: dict[str, tuple[Row, ...]]
+    all_rows: list[Row]
     specs: dict[str, Specs]
     figures: pd.DataFrame
-
-    def all_rows(self) -> list[Row]:
-        """The rows of every table."""
-        return [row for table in self.rows.values() for row in table]
 
 
 def read() -> Tables:
     """The clone's tables."""
     specs, rows = load_specs(ROOT, load_cards(ROOT)), read_tables(ROOT)
     every = [row for table in rows.values() for row in table]
-    return Tables(rows, specs, modelled(described(figures_of(every), specs)))
+    return Tables(rows, every, specs, modelled(described(figures_of(every), specs)))
 
 
 def each_card(tables: Tables) -> Iterator[tuple[pd.DataFrame, pd.DataFrame]]:
     """Every card left out of everything, scatter and ranges too; from specifications, and with works."""
     for card, rows in tables.figures.groupby("card"):
-        model = model_of([r for r in tables.all_rows() if r.card != card], tables.specs, situations=LOOKED)
+        model = model_of([r for r in tables.all_rows if r.card != card], tables.specs, situations=LOOKED)
         yield looks(model, rows, 0), looks(model, rows, WORKS)
 
 
@@ -108,7 +105,7 @@ def each_table(tables: Tables) -> pd.DataFrame:
 def forward(tables: Tables, year: int) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Cards launched after a year, from those up to it."""
     known = {name for name, card in tables.specs.items() if card.year <= year}
-    rows = [row for row in tables.all_rows() if row.card in known]
+    rows = [row for row in tables.all_rows if row.card in known]
     model = model_of(rows, tables.specs, situations=LOOKED)
     later = tables.figures[~tables.figures.card.isin(known)]
     later = later[later.task.isin(set(model.tasks))].reset_index(drop=True)
@@ -202,7 +199,7 @@ def measure() -> int:
     """Prints everything; the number of goals that were missed."""
     started, tables = time.monotonic(), read()
     print(
-        f"{len(tables.all_rows())} rows of one device, {len(tables.figures)} figures of "
+        f"{len(tables.all_rows)} rows of one device, {len(tables.figures)} figures of "
         f"{tables.figures.task.nunique()} tasks that {FEWEST_CARDS} cards or more have, "
         f"{tables.figures.card.nunique()} cards; settings as committed\n\n{HEADING}",
         flush=True,
@@ -242,7 +239,7 @@ def without(name: str) -> None:
     tables = read()
     card = named(name, {key: tables.specs[key] for key in set(tables.figures.card)})
     model = model_of(
-        [row for row in tables.all_rows() if row.card != card.name], tables.specs, situations=LOOKED
+        [row for row in tables.all_rows if row.card != card.name], tables.specs, situations=LOOKED
     )
     shown: list[tuple[Task, str, float, Expected]] = []
     for row in tables.figures[tables.figures.card == card.name].itertuples():

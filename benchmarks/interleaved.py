@@ -1,8 +1,7 @@
-"""What a process of benchmarks/processes.py does: its sides in turn, and their seconds on its last line."""
+"""What a process of benchmarks/processes.py does: its sides in turn."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 
 
@@ -22,8 +21,3 @@ def interleaved(
         for side in sides:
             seconds[side].append(took[side])
     return seconds
-
-
-def report(what: str, steps: int, seconds: Mapping[str, list[float]]) -> None:
-    """Prints what the parent reads; `steps` are those of one side in a round."""
-    print(json.dumps({"what": what, "steps": steps, "seconds": seconds}), flush=True)

@@ -20,7 +20,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from benchmarks.interleaved import interleaved, report
+from benchmarks.interleaved import interleaved
 
 from parts.trial import TrialProcess  # isort: skip
 from parts.networks.vision import torchvision  # isort: skip
@@ -30,7 +30,7 @@ from torch import nn
 
 import word_lm
 from parts.networks import language, recurrent
-from parts.timing.clock import Clock
+from parts.timing.clock import Clock, stopwatch
 
 WORKLOADS = Path(__file__).resolve().parents[1] / "workloads"
 BATCHES = 4
@@ -61,11 +61,9 @@ def main(arguments: Sequence[str]) -> None:
         def block(kind: str) -> float:
             sampler.send_signal(signal.SIGCONT if kind == "ours" else signal.SIGSTOP)
             loop = _ours if kind == "ours" else _bare
-            synchronise(device)
-            began = time.perf_counter()
-            loop(step, steps, samples, clock)
-            synchronise(device)
-            return time.perf_counter() - began
+            with stopwatch(device) as taken:
+                loop(step, steps, samples, clock)
+            return taken[0]
 
         try:
             for kind in SIDES.values():
@@ -76,7 +74,9 @@ def main(arguments: Sequence[str]) -> None:
             sampler.send_signal(signal.SIGCONT)
             sampler.terminate()
             sampler.wait(10)
-    report(f"{what} on {device.type}", 2 * steps, seconds)
+    # The parent reads it; the steps are those of one side in a round.
+    said = {"what": f"{what} on {device.type}", "steps": 2 * steps, "seconds": seconds}
+    print(json.dumps(said), flush=True)
 
 
 def _ours(step: Callable[[int], torch.Tensor], steps: int, samples: int, clock: Clock) -> None:
@@ -138,13 +138,10 @@ def _steps_of_a_block(step: Callable[[int], Any], device: torch.device, seconds:
     """As many steps as take about that long; the first ones, and a busy moment, are slower than the rest."""
     steps = WARM_UP_STEPS
     for _ in range(ROUNDS):
-        synchronise(device)
-        began = time.perf_counter()
-        for number in range(steps):
-            step(number)
-        synchronise(device)
-        took = time.perf_counter() - began
-        steps = max(1, round(steps * seconds / took))
+        with stopwatch(device) as taken:
+            for number in range(steps):
+                step(number)
+        steps = max(1, round(steps * seconds / taken[0]))
     return steps
 
 
@@ -167,12 +164,6 @@ def _sampler(python: str, out: Path, device: torch.device) -> subprocess.Popen[b
         time.sleep(0.1)
     process.kill()
     raise SystemExit("the telemetry did not begin")
-
-
-def synchronise(device: torch.device) -> None:
-    """Waits until the device has done all that was issued."""
-    if device.type == "cuda":
-        torch.cuda.synchronize(device)
 
 
 if __name__ == "__main__":

@@ -19,30 +19,9 @@ import tempfile
 import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
-from harness.record import (
-    SCHEMA,
-    Cpu,
-    DataFound,
-    DeviceUsed,
-    Environment,
-    Gpu,
-    Harness,
-    Limit,
-    Machine,
-    Measurement,
-    Memory,
-    Phase,
-    PrecisionFound,
-    Protocol,
-    Record,
-    Series,
-    Session,
-    TrialRequest,
-    TrialSpec,
-    Variant,
-    Window,
-)
+from harness.record import SCHEMA, Machine, Record, Series, Session, TrialRequest, TrialSpec
 from harness.record.store import write_record, write_session
 from harness.summary.statistics import judge_trial
 from report.analysis import Question
@@ -60,49 +39,52 @@ PRECISIONS = ("fp32-ieee", "amp-fp16")
 
 def machine(place: int) -> Machine:
     """A constructed machine with one of twenty models of card."""
-    card = f"Constructed Card {place % 20}"
-    return Machine(
-        id=f"{place:012x}",
-        label=f"constructed-{place}",
-        system="Linux",
-        architecture="x86_64",
-        cpu=Cpu(model="Constructed CPU", cores=8 + place % 3, threads=16),
-        memory_bytes=64 * 2**30,
-        gpus=(Gpu(index=0, vendor="NVIDIA", name=card, unit=f"{place:016x}", driver="580.00"),),
+    name, unit = f"Constructed Card {place % 20}", f"{place:016x}"
+    return Machine.model_validate(
+        {
+            "id": f"{place:012x}",
+            "label": f"constructed-{place}",
+            "system": "Linux",
+            "architecture": "x86_64",
+            "cpu": {"model": "Constructed CPU", "cores": 8 + place % 3, "threads": 16},
+            "memory_bytes": 64 * 2**30,
+            "gpus": [{"index": 0, "vendor": "NVIDIA", "name": name, "unit": unit, "driver": "580.00"}],
+        }
     )
 
 
-def measured(trial: TrialSpec, host: Machine, noise: random.Random, step: float) -> Measurement:
+def measured(trial: TrialSpec, host: Machine, noise: random.Random, step: float) -> dict[str, Any]:
     """Three hundred steps with a scatter of one percent."""
     series = [round(step * 1e6 * noise.gauss(1, 0.01)) for _ in range(STEPS)]
-    variant = trial.asked.variant
-    gpu = host.gpus[0]
-    return Measurement(
-        measurement=1,
-        workload="word_lm",
-        protocol_name="published/1",
-        workload_sha256="e" * 64,
-        device=DeviceUsed(kind="cuda", name=gpu.name, unit=gpu.unit),
-        versions={"torch": "2.13.0"},
-        packages={f"package-{n}": "1.0" for n in range(30)},
-        precision=PrecisionFound(
-            label=variant.precision, output_dtypes={}, parameter_dtypes={}, method="constructed"
-        ),
-        data=DataFound(name="constructed", source="real", sha256="d" * 64),
-        protocol=Protocol(
-            steps_per_epoch=2983, epochs=30, valid_batches=6, complete=False, stopped_by="steps"
-        ),
-        sample_unit="token",
-        samples_per_step=700,
-        phases=(Phase(name="model", seconds=1.5),),
-        window=Window(seconds=sum(series) / 1e6, steps=STEPS, samples=700 * STEPS),
-        step_us=Series.of(series),
-        input_us=Series.of([value // 30 for value in series]),
-        device_us=Series.of([value * 9 // 10 for value in series]),
-        epochs=(),
-        losses=tuple((n, 5.0 - n / 100) for n in range(0, STEPS, 10)),
-        memory=Memory(allocated_peak_bytes=4 * 2**30),
-    )
+    label, gpu = trial.asked.variant.precision, host.gpus[0]
+    length = {"steps_per_epoch": 2983, "epochs": 30, "valid_batches": 6}
+    return {
+        "measurement": 1,
+        "workload": "word_lm",
+        "protocol_name": "published/1",
+        "workload_sha256": "e" * 64,
+        "device": {"kind": "cuda", "name": gpu.name, "unit": gpu.unit},
+        "versions": {"torch": "2.13.0"},
+        "packages": {f"package-{n}": "1.0" for n in range(30)},
+        "precision": {
+            "label": label,
+            "output_dtypes": {},
+            "parameter_dtypes": {},
+            "method": "constructed",
+        },
+        "data": {"name": "constructed", "source": "real", "sha256": "d" * 64},
+        "protocol": {**length, "complete": False, "stopped_by": "steps"},
+        "sample_unit": "token",
+        "samples_per_step": 700,
+        "phases": [{"name": "model", "seconds": 1.5}],
+        "window": {"seconds": sum(series) / 1e6, "steps": STEPS, "samples": 700 * STEPS},
+        "step_us": Series.of(series),
+        "input_us": Series.of([value // 30 for value in series]),
+        "device_us": Series.of([value * 9 // 10 for value in series]),
+        "epochs": [],
+        "losses": [(n, 5.0 - n / 100) for n in range(0, STEPS, 10)],
+        "memory": {"allocated_peak_bytes": 4 * 2**30},
+    }
 
 
 def session_of(place: int, host: Machine) -> Session:
@@ -122,39 +104,40 @@ def session_of(place: int, host: Machine) -> Session:
 
 def record_of(session: Session, host: Machine, order: int, noise: random.Random, step: float) -> Record:
     """One of a session's trials: two precisions in turn, steps of so many seconds in fp32."""
-    variant = Variant(
-        model="LSTM",
-        precision=PRECISIONS[order % 2],  # type: ignore[arg-type]
-        batch_size=20,
-        data_mode="cached",
-        sequence_length=35,
-        limit=Limit(steps=STEPS),
-    )
-    asked = TrialRequest(
-        workload="word_lm",
-        protocol="published/1",
-        variant=variant,
-        data="real",
-        device="cuda",
-        environment="cuda",
-        lock_sha256="a" * 64,
+    environment = {"device": "cuda", "lock_sha256": "a" * 64}
+    asked = TrialRequest.model_validate(
+        {
+            **environment,
+            "environment": "cuda",
+            "workload": "word_lm",
+            "protocol": "published/1",
+            "variant": {
+                "model": "LSTM",
+                "precision": PRECISIONS[order % 2],
+                "batch_size": 20,
+                "data_mode": "cached",
+                "sequence_length": 35,
+                "limit": {"steps": STEPS},
+            },
+            "data": "real",
+        }
     )
     trial = TrialSpec.of(asked, order // 2 + 1, seed=order, timeout_seconds=600.0)
-    record = Record(
-        record=SCHEMA,
-        status="ok",
-        session=session.id,
-        order=order,
-        plan="constructed",
-        started_at=session.started_at + timedelta(seconds=order * WALL_SECONDS),
-        wall_seconds=WALL_SECONDS,
-        trial=trial,
-        environment=Environment(
-            image="cuda", device="cuda", engine="docker", pinned=True, lock_sha256="a" * 64
-        ),
-        machine=host,
-        measurement=measured(trial, host, noise, step / (1 + order % 2)),
-        harness=Harness(version="0.1.0"),
+    record = Record.model_validate(
+        {
+            "record": SCHEMA,
+            "status": "ok",
+            "session": session.id,
+            "order": order,
+            "plan": "constructed",
+            "started_at": session.started_at + timedelta(seconds=order * WALL_SECONDS),
+            "wall_seconds": WALL_SECONDS,
+            "trial": trial,
+            "environment": {**environment, "image": "cuda", "engine": "docker", "pinned": True},
+            "machine": host,
+            "measurement": measured(trial, host, noise, step / (1 + order % 2)),
+            "harness": {"version": "0.1.0"},
+        }
     )
     return record.model_copy(update={"summary": judge_trial(record)})
 

@@ -93,18 +93,12 @@ def images_of(asked: Plan, kind: DeviceKind, images: ImageFile) -> tuple[str | N
     return (None, *(image.name for image in by_name if image.by_name_alone and kind in image.devices))
 
 
-def _planned(
-    asked: Plan,
-    device: Device,
-    data: DataSource = "real",
-    image: str | None = None,
-    cpu: Cpu | None = None,
-) -> tuple[Planned, ...]:
+def _planned(asked: Plan, device: Device, image: str | None, cpu: Cpu) -> tuple[Planned, ...]:
     environment = image or device.kind
     if not any(part.is_for(device.kind, environment) for part in asked.measure):
         return ()
-    sources = dict.fromkeys(plan.datasets(asked, device.kind), data)
-    weights = dict.fromkeys(plan.pretrained_models(asked, device.kind), data == "real")
+    sources: dict[str, DataSource] = dict.fromkeys(plan.datasets(asked, device.kind), "real")
+    weights = dict.fromkeys(plan.pretrained_models(asked, device.kind), True)
     context = PlanContext(device.kind, environment, None, sources, weights)
     planned = plan.trials(asked, context, seed=0)
     card = None
@@ -141,10 +135,8 @@ def ways(root: Path, analysis: Analysis) -> dict[str, Way]:
             asked = plan.load(root, name)
             if workloads.isdisjoint(part.workload for part in asked.measure):
                 continue
-            each = {
-                image: _planned(asked, device, image=image, cpu=machine.cpu)
-                for image in images_of(asked, device.kind, images)
-            }
+            named = images_of(asked, device.kind, images)
+            each = {image: _planned(asked, device, image, machine.cpu) for image in named}
         except UserError:
             continue
         for image, planned in each.items():

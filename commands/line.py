@@ -61,17 +61,18 @@ class Verb:
     """What may stand after a verb."""
 
     positionals: int
+    options: frozenset[str]
+    """All of them, as `--name`."""
     flags: frozenset[str]
-    valued: frozenset[str]
+    """Those without a value."""
     either: frozenset[str]
-    """Options that may have a value."""
+    """Those that may have one."""
     settings: frozenset[str]
-    """Those of its options that are settings, which the whole line shares."""
+    """Those that are settings, which the whole line shares."""
 
-    @property
-    def options(self) -> frozenset[str]:
-        """All of them, as `--name`."""
-        return self.flags | self.valued | self.either
+
+Option = tuple[str, str | None]
+"""A name and its value, where it has one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +81,7 @@ class Given:
 
     verb: str
     words: list[str] = field(default_factory=list)
-    options: list[tuple[str, str | None]] = field(default_factory=list)
+    options: list[Option] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,12 +134,10 @@ class Line:
 
 
 def _known(parameters: Sequence[inspect.Parameter], settings: Sequence[str], optional: Sequence[str]) -> Verb:
-    positionals = [one for one in parameters if one.default is inspect.Parameter.empty]
-    flags = [one.name for one in parameters if isinstance(one.default, bool)]
     return Verb(
-        positionals=len(positionals),
-        flags=frozenset(map(_option, flags)),
-        valued=frozenset(map(_option, {one.name for one in parameters} - {*flags, *optional})),
+        positionals=sum(one.default is inspect.Parameter.empty for one in parameters),
+        options=frozenset(_option(one.name) for one in parameters),
+        flags=frozenset(_option(one.name) for one in parameters if isinstance(one.default, bool)),
         either=frozenset(map(_option, optional)),
         settings=frozenset(map(_option, settings)),
     )
@@ -200,34 +199,26 @@ def placed(words: Sequence[str], verbs: Mapping[str, Verb], retired: Mapping[str
     one setting has two values.
     """
     before, line = parsed(words, verbs, retired)
-    moved: dict[str, list[str | None]] = {}
-    kept: list[list[tuple[str, str | None]]] = []
-    for given in line:
-        own = verbs[given.verb]
-        takers = [verbs[other.verb] for other in line]
-        stays = [
-            (name, value)
-            for name, value in given.options
-            if (name in own.options and not any(name in other.settings for other in takers))
-            or not any(name in other.options for other in takers)
-        ]
-        kept.append(stays)
+    stays: list[list[Option]] = [[] for _ in line]
+    moved: list[dict[Option, None]] = [{} for _ in line]
+    shared: dict[str, dict[str | None, None]] = {}
+    for place, given in enumerate(line):
         for name, value in given.options:
-            if (name, value) not in stays:
-                moved.setdefault(name, []).append(value)
-    for name, values in moved.items():
-        if len(set(values)) > 1 and any(name in verbs[given.verb].settings for given in line):
-            said = " and ".join(f"'{value}'" for value in dict.fromkeys(values))
+            takers = [at for at, other in enumerate(line) if name in verbs[other.verb].options]
+            if any(name in verbs[other.verb].settings for other in line):
+                shared.setdefault(name, {})[value] = None
+            elif place in takers or not takers:
+                stays[place].append((name, value))
+                continue
+            for at in takers:
+                moved[at][name, value] = None
+    for name, values in shared.items():
+        if len(values) > 1:
+            said = " and ".join(f"'{value}'" for value in values)
             raise UserError(f"{name} is given as {said} in one line", remedy="write two lines")
     out = list(before)
-    for given, stays in zip(line, kept, strict=True):
-        taken = [
-            (name, value)
-            for name, values in moved.items()
-            if name in verbs[given.verb].options
-            for value in dict.fromkeys(values)
-        ]
-        written = (name if value is None else f"{name}={value}" for name, value in (*stays, *taken))
+    for given, own, others in zip(line, stays, moved, strict=True):
+        written = (name if value is None else f"{name}={value}" for name, value in (*own, *others))
         out += [given.verb, *written, *given.words]
     return out
 

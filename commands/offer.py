@@ -184,16 +184,10 @@ def account_lines(accounts: Iterable[Account]) -> Iterator[str]:
 
 
 @contextmanager
-def _unpacked(path: Path, signers: Path | None = None) -> Iterator[Opened]:
-    """A bundle unpacked into a folder that goes with the context, and all that is wrong with it."""
-    with TemporaryDirectory() as temporary:
-        yield bundle.open_bundle(path, Path(temporary), signers=signers)
-
-
-@contextmanager
 def intact(path: Path) -> Iterator[Opened]:
     """A bundle, unpacked as long as it is used; raises GateError where it is not as it was packed."""
-    with _unpacked(path) as opened:
+    with TemporaryDirectory() as folder:
+        opened = bundle.open_bundle(path, Path(folder))
         if opened.problems:
             raise GateError(
                 f"'{path.name}' is not as it was packed: {text.clean(opened.problems[0], 500)}",
@@ -245,7 +239,8 @@ def verify(path: Path, signers: Path | None, root: Path = Path(), nonce: str = "
 
     Raises GateError where anything differs, naming it.
     """
-    with _unpacked(path, signers) as opened:
+    with TemporaryDirectory() as folder:
+        opened = bundle.open_bundle(path, Path(folder), signers=signers)
         problems, by_method = list(opened.problems), ""
         print(f"{path.name}: {text.count(len(opened.names), 'file')}")
         if opened.signed is not None:

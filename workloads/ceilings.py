@@ -21,7 +21,7 @@ import torch
 from torch import distributed
 
 from parts import all_reduce, launcher, ranks
-from parts.device import choose, choose_own, facts, seed_everything, software
+from parts.device import choose, choose_own, seed_everything
 from parts.launcher import Place
 from parts.numerics import precision
 from parts.timing import kernels
@@ -93,25 +93,26 @@ def of_one_device(trial: TrialProcess, model: str, options: dict[str, Any]) -> d
     operations_per_step = max(1, round(STEP_SECONDS / once))
     clock = Clock(trial, device, steps_per_epoch=steps_of(trial), epochs=1)
     trial.stage("train")
-    epoch = measured(clock, operation.call, operations_per_step, operations_per_step, clock.over)
-    trial.event("epoch", **epoch)
+    epochs = steps_measured(clock, operation.call, operations_per_step, operations_per_step)
 
     trial.stage("collect")
-    series = clock.series()
+    measured = clock.told(epochs)
 
     @torch.no_grad()
     def again() -> None:
         for _ in range(operations_per_step):
             operation.call()
 
-    rate = operation.amount * series["window"]["samples"] / series["window"]["seconds"]
+    rate = operation.amount * measured["window"]["samples"] / measured["window"]["seconds"]
     if model == "gemm":
         ceilings[f"gemm_{type_name}_tflops"] = rate / 1e12
     else:
         ceilings["copy_gb_per_second"] = rate / 1e9
     flops = {"per_sample": operation.amount, "method": "2 m n k"} if model == "gemm" else {}
     return {
-        **common(trial, device, clock, epoch, series),
+        **measured,
+        "losses": [],
+        "notes": [],
         "precision": dict(
             arithmetic,
             output_dtypes={str(operation.dtype).removeprefix("torch."): 1} if model == "gemm" else {},
@@ -153,15 +154,16 @@ def of_rank(trial: TrialProcess, place: Place, options: dict[str, Any]) -> dict[
         trial.stage("train")
         distributed.barrier()
         bytes_per_step = fastest.calls_per_sample * fastest.message_bytes
-        epoch = measured(clock, call, fastest.calls_per_sample, bytes_per_step, over)
-        trial.event("epoch", **epoch)
+        epochs = steps_measured(clock, call, fastest.calls_per_sample, bytes_per_step, over)
         trial.stage("collect")
         found = all_reduce.facts(sizes)
-    series = clock.series()
-    window = series["window"]
+    measured = clock.told(epochs)
+    window = measured["window"]
     gb_per_second = window["samples"] / window["seconds"] / 1e9
     return {
-        **common(trial, device, clock, epoch, series),
+        **measured,
+        "losses": [],
+        "notes": [],
         "precision": dict(arithmetic, output_dtypes={}, parameter_dtypes={}, method="none"),
         "data": {"name": "zeros", "source": "synthetic"},
         "sample_unit": "byte",
@@ -172,57 +174,29 @@ def of_rank(trial: TrialProcess, place: Place, options: dict[str, Any]) -> dict[
         },
         "all_reduce": found,
         "structure": {"message_bytes": fastest.message_bytes},
-        "ranks": [
-            {
-                "rank": place.rank,
-                "samples": window["samples"],
-                "seconds": window["seconds"],
-                "forward_seconds": None,
-                "memory": series["memory"],
-            }
-        ],
+        "ranks": ranks.entries(place, place.count, clock),
     }
 
 
-def common(
-    trial: TrialProcess, device: torch.device, clock: Clock, epoch: dict[str, Any], series: dict[str, Any]
-) -> dict[str, Any]:
-    """The parts that the measurements of all ceilings have."""
-    return {
-        "device": facts(trial.asked["device"], device),
-        "versions": software(),
-        "protocol": {
-            "steps_per_epoch": clock.steps_per_epoch,
-            "epochs": 1,
-            "valid_batches": 0,
-            **clock.ended([epoch], whole=True),
-        },
-        "epochs": [epoch],
-        "notes": [],
-        **series,
-        "losses": [],
-    }
-
-
-def measured(
+def steps_measured(
     clock: Clock,
     call: Callable[[], torch.Tensor],
     calls_per_step: int,
     samples_per_step: int,
-    over: Callable[[], object],
-) -> dict[str, Any]:
+    over: Callable[[], object] | None = None,
+) -> list[dict[str, Any]]:
     """Steps of so many calls each, until the protocol or the limit ends; the window's record."""
-    clock.start()
+
+    def step(number: int) -> None:
+        clock.ready()
+        for _ in range(calls_per_step):
+            result = call()
+        # One value of the last result, so that the clock sees whether it is finite.
+        clock.step(result.flatten()[0], samples_per_step)
+
+    steps = range(clock.steps_per_epoch)
     with torch.no_grad():
-        while True:
-            clock.ready()
-            for _ in range(calls_per_step):
-                result = call()
-            # One value of the last result, so that the clock sees whether it is finite.
-            clock.step(result.flatten()[0], samples_per_step)
-            if over() or len(clock.step_us) == clock.steps_per_epoch:
-                break
-    return dict(clock.stop(), train_loss=None)
+        return clock.run(lambda: steps, step, over, lambda epoch: epoch.update(train_loss=None))
 
 
 def fastest_product(device: torch.device, dtype: torch.dtype, largest: int) -> TimedOperation:

@@ -16,11 +16,10 @@ drawn by the rule that all frameworks have.
 training"; `valid_devices` "first"; `loss` "read each step" or "kept" on the device.
 """
 
-from parts.trial import Failed, TrialProcess, main  # isort: skip  (its clock starts with this line)
+from parts.trial import TrialProcess, main  # isort: skip  (its clock starts with this line)
 
 from parts.networks.vision import torchvision  # isort: skip
 
-import contextlib
 import io
 import re
 from typing import Any
@@ -33,12 +32,11 @@ from parts import launcher, ranks, source
 from parts.chexnet import loading, sources, training, weights
 from parts.chexnet.network import BLOCKS
 from parts.chexnet.protocol import BETAS, CLASSES, EPOCHS, LOADER, LOADING, PROTOCOLS, Terms, terms
-from parts.chexnet.sources import Held
 from parts.device import choose_own, facts, seed_everything, software
 from parts.inputs import datasets
 from parts.launcher import Place
 from parts.numerics import precision
-from parts.timing.clock import Clock, memory
+from parts.timing.clock import Clock
 from parts.timing.step_clock import StepClock
 from parts.training.parallel import same_buffers
 
@@ -106,19 +104,14 @@ class TorchTrainer(training.Trainer):
         with torch.no_grad():
             return self.evaluated(images).cpu().numpy()
 
-    def together(self, outputs: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """What all ranks have of them."""
+    def through(self, batches: Any) -> tuple[np.ndarray, np.ndarray]:
+        """As everywhere; ranks evaluate rank 0's running means and variances."""
         if self.place.count == 1:
-            return outputs, labels
+            return super().through(batches)
+        same_buffers(self.network)
         every: list[Any] = [None] * self.place.count
-        distributed.all_gather_object(every, (outputs, labels))
+        distributed.all_gather_object(every, super().through(batches))
         return tuple(np.concatenate(half) for half in zip(*every, strict=True))
-
-    def evaluation(self, held: Held | None) -> training.Evaluation | None:
-        """Of a part; ranks evaluate rank 0's running means and variances."""
-        if held is None:
-            return None
-        return Evaluation(self, held.batches, held.whole, self.together)
 
     def step(self, images: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
         """One training step; takes NumPy arrays too."""
@@ -137,16 +130,6 @@ class TorchTrainer(training.Trainer):
     def parameters(self) -> int:
         """Trained numbers."""
         return sum(weight.numel() for weight in self.network.parameters() if weight.requires_grad)
-
-
-class Evaluation(training.Evaluation):
-    """Of one network where there are several ranks."""
-
-    def __call__(self) -> training.Scores:
-        """As everywhere, all ranks with the same running means."""
-        if self.trainer.place.count > 1:
-            same_buffers(self.trainer.network)
-        return super().__call__()
 
 
 def loss_of(logits: torch.Tensor, labels: torch.Tensor, of_logits: bool) -> torch.Tensor:
@@ -193,31 +176,27 @@ def run(trial: TrialProcess) -> dict[str, Any]:
         return loaded(trial, asked)
     if asked.devices > 1 and asked.parallel == "ddp" and place is None:
         return ranks.launched(trial, "ddp", asked.devices)
-    if trial.asked["device"] == "cpu" and asked.devices > 1 and asked.parallel == "dp":
-        raise Failed("unsupported", "parallel 'dp' is DataParallel, which needs GPUs; take 'ddp'")
     place = place or Place()
     with trial.phase("device"):
         device = choose_own(trial.asked["device"], place.local, 1 if place.count > 1 else asked.devices)
         torch.backends.cudnn.benchmark = trial.asked["protocol"] == PROTOCOLS[0]
         arithmetic = precision.prepare(asked.precision, device)
-    meeting: contextlib.AbstractContextManager[None] = contextlib.nullcontext()
-    if place.count > 1:
-        meeting = ranks.together(place, device, gradients=True)
-    with meeting:
+    with ranks.together(place, device, gradients=True):
         return measured(trial, asked, place, device, arithmetic)
 
 
 def loaded(trial: TrialProcess, asked: Terms) -> dict[str, Any]:
     """The loader alone: no device has anything to do."""
+    kind = trial.asked["device"]
     with trial.phase("device"):
-        device = choose_own(trial.asked["device"], 0, asked.devices)
+        device = choose_own(kind, 0, 1 if kind == "cpu" else asked.devices)
     trial.stage("data")
     with trial.phase("data"):
         seed_everything(trial.seed)
         given = sources.given(trial, asked, Place(), pinned=device.type == "cuda")
     together = max(1, asked.workers)
     clock = StepClock(trial, steps_per_epoch=given.terms.steps_per_epoch, epochs=EPOCHS, together=together)
-    epochs = training.loaded(trial, clock, given.train)
+    epochs = training.loaded(clock, given.train)
     trial.stage("collect")
     arithmetic = {"label": asked.precision, "output_dtypes": {}, "parameter_dtypes": {}, "method": "none"}
     found = {**told(trial, asked, device, asked.devices), "precision": arithmetic}
@@ -263,7 +242,10 @@ def measured(
         given = sources.given(trial, asked, place, pinned=device.type == "cuda")
         asked = given.terms
         arrays, begun = beginning(trial)
-        valid, test = trainer.evaluation(given.valid), trainer.evaluation(given.test)
+        valid, test = (
+            held and training.Evaluation(trainer, held.batches, held.whole)
+            for held in (given.valid, given.test)
+        )
     trial.stage("setup")
     with trial.phase("first_step"), precision.counted_output_types(trainer.network) as output_types:
         training.begin(trainer, given.first, arrays)
@@ -282,7 +264,7 @@ def measured(
             method="none",
         ),
         "samples_per_step": len(given.first[1]),
-        "ranks": entries(clock, asked, place, device),
+        "ranks": ranks.entries(place, asked.devices, clock),
     }
     data = {**clock.batches(), **begun, **given.facts}
     return training.measurement(trial, asked, clock, epochs, data, found, valid)
@@ -296,24 +278,6 @@ def differs(asked: Terms) -> list[str]:
     if torch.backends.cudnn.benchmark:
         found.append("cudnn.benchmark is on, as published")
     return found
-
-
-def entries(clock: Clock, asked: Terms, place: Place, device: torch.device) -> list[dict[str, Any]]:
-    """What is known of each device of this process; DataParallel's share one clock."""
-    if asked.devices == 1:
-        return []
-    if place.count == 1:
-        peaks = [memory(torch.device(device.type, index)) for index in range(asked.devices)]
-        return [{"rank": index, "memory": peak} for index, peak in enumerate(peaks)]
-    return [
-        {
-            "rank": place.rank,
-            "samples": clock.samples,
-            "seconds": clock.seconds,
-            "forward_seconds": None,
-            "memory": memory(device),
-        }
-    ]
 
 
 if __name__ == "__main__":

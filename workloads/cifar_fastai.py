@@ -42,21 +42,20 @@ from fastai.optimizer import Adam, OptimWrapper
 from fastai.torch_core import apply_init
 from torch import nn
 
-from parts.device import choose, facts, seed_everything, software
+from parts.device import choose, seed_everything
 from parts.inputs import datasets
-from parts.inputs.images import Loaders, Pictures, Preparation, batches_in, joined, loaders, pictures
+from parts.inputs.images import Loaders, Preparation, loaders
 from parts.networks.fastai_learner import (
-    GradientRecorder,
     Input,
     Measured,
     Rehearsal,
     ScaleRecorder,
-    Validation,
     kernel_time,
     precision_callbacks,
 )
 from parts.numerics import flops, precision
 from parts.timing.clock import Clock
+from parts.training.batches import Batch, image_tensors, loader_options
 
 TITLE = "Image classification: ResNets on CIFAR-100, with fastai"
 ABOUT = "A ResNet with a pretrained, frozen body learns CIFAR-100's 100 classes (Bhutani 2019)."
@@ -112,11 +111,13 @@ def run(trial: TrialProcess) -> dict[str, Any]:
         seed_everything(trial.seed)
         layout = "channels_last" if tuned else variant["layout"]
         prepare = Preparation(mode, size, CIFAR_STATS, device, layout)
-        data = loaders(train, valid, batch_size, size, prepare, loading(options["workers"], tuned, device))
-    steps_per_epoch = batches_in(len(train), batch_size, whole_ones=True)
+        data = loaders(
+            train, valid, batch_size, size, prepare, loader_options(options["workers"], tuned, device)
+        )
+    train_items, valid_items = len(train[1]), len(valid[1])
+    steps_per_epoch, valid_steps = train_items // batch_size, -(-valid_items // batch_size)
     all_epochs = 1 if options["lead_in"] else EPOCHS
     clock = Clock(trial, device, steps_per_epoch=steps_per_epoch, epochs=all_epochs)
-    valid_steps = batches_in(len(valid), batch_size, whole_ones=False)
     valid_batches = 0 if cached else trial.valid_batches(valid_steps)
 
     trial.stage("setup")
@@ -136,19 +137,15 @@ def run(trial: TrialProcess) -> dict[str, Any]:
 
     rehearsal = Rehearsal(trial, label, prepare, (batch_size, 3, size, size))
     measured = Measured(trial, clock, valid_batches)
-    callbacks = [Input(clock, prepare), rehearsal, measured, GradientRecorder(clock)]
-    callbacks.append(Validation(trial, clock, valid_batches))
     method, more = in_precision()
     rates = RATE_OF_RESNET18_FP32 if published_resnet18 and label.startswith("fp32-") else RATES
-    learner.fit_one_cycle(all_epochs, rates, cbs=[*more, *callbacks], **CYCLE)
+    learner.fit_one_cycle(all_epochs, rates, cbs=[*more, Input(clock, prepare), rehearsal, measured], **CYCLE)
 
     trial.stage("collect")
-    series = clock.series()
+    told = clock.told(measured.epochs, valid_steps, valid_batches, (torchvision, fastai, np))
     scales = [callback.log.facts() for callback in more if isinstance(callback, ScaleRecorder)]
-    length = {"steps_per_epoch": steps_per_epoch, "epochs": all_epochs, "valid_batches": valid_steps}
     return {
-        "device": facts(trial.asked["device"], device),
-        "versions": software(torchvision, fastai, np),
+        **told,
         "precision": dict(
             arithmetic,
             output_dtypes=rehearsal.output_types,
@@ -160,16 +157,14 @@ def run(trial: TrialProcess) -> dict[str, Any]:
             "name": images.name,
             "source": trial.asked["data"],
             "sha256": images.sha256,
-            "train_items": len(train),
-            "valid_items": len(valid),
+            "train_items": train_items,
+            "valid_items": valid_items,
             "weights": "pretrained" if weights else "random",
             "weights_sha256": weights_sha256,
             **clock.batches(),
         },
-        "protocol": dict(length, **clock.ended(measured.epochs, whole=valid_batches == valid_steps)),
         "sample_unit": "image",
         "samples_per_step": batch_size,
-        "epochs": measured.epochs,
         "quality_name": "accuracy",
         "flops": operations,
         "structure": {
@@ -181,27 +176,18 @@ def run(trial: TrialProcess) -> dict[str, Any]:
         },
         "notes": ["cached batches: nothing is validated"] if cached else [],
         "kernels": kernel_time(learner, [*in_precision()[1], Input(None, prepare)], device),
-        **series,
     }
 
 
-def loading(workers: int, tuned: bool, device: torch.device) -> dict[str, Any]:
-    """How the host's loaders work: as published, in pageable memory, with new workers for each epoch."""
-    more: dict[str, Any] = {"num_workers": workers}
-    if tuned:
-        more.update(pin_memory=device.type == "cuda", persistent_workers=workers > 0)
-    return more
-
-
-def split(images: datasets.ImageSet, protocol: str) -> tuple[Pictures, Pictures]:
+def split(images: datasets.ImageSet, protocol: str) -> list[Batch]:
     """Training and validation images, by the study's random fifth or by the official files."""
-    official = pictures(images.train, images.shape), pictures(images.test, images.shape)
+    official = image_tensors(images, torch.device("cpu"))
     if protocol == "fair/1":
-        return official
-    pool = joined(official)
-    order = torch.from_numpy(np.random.RandomState(SPLIT_SEED).permutation(len(pool)))
-    held_out = int(VALID_SHARE * len(pool))
-    return pool.chosen(order[held_out:]), pool.chosen(order[:held_out])
+        return list(official)
+    pixels, labels = (torch.cat(halves) for halves in zip(*official, strict=True))
+    order = torch.from_numpy(np.random.RandomState(SPLIT_SEED).permutation(len(labels)))
+    held_out = int(VALID_SHARE * len(labels))
+    return [(pixels[part], labels[part]) for part in (order[held_out:], order[:held_out])]
 
 
 def network(name: str, features: int, classes: int, weights: bytes | None) -> nn.Sequential:

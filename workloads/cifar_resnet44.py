@@ -17,7 +17,7 @@ normalised by itself, and the rate grows as with real ones. Accuracy by epoch is
 and the time is not. `train_images` takes the first ones alone, for a look on a processor.
 """
 
-from parts.trial import Failed, TrialProcess, main  # isort: skip  (its clock starts with this line)
+from parts.trial import TrialProcess, main  # isort: skip  (its clock starts with this line)
 
 from typing import Any
 
@@ -25,7 +25,6 @@ import torch
 from torch import nn
 
 from parts import launcher
-from parts.inputs import datasets
 from parts.training.batches import InOrder, Shuffled, image_tensors
 from parts.training.fit import Loop, Quality, accuracy, fit
 from parts.training.setting import SHARING, Setting, over_processes
@@ -34,7 +33,6 @@ TITLE = "ResNet-44 on CIFAR-10"
 ABOUT = "UniLu 2019: accuracy against epochs and time on one to twelve devices."
 EPOCHS = 40
 BLOCKS_PER_STAGE = 7
-PARAMETERS = 662_826
 RATE = 1e-3
 WEIGHT_DECAY = 2e-4
 LARGEST_SHIFT = 3
@@ -62,7 +60,7 @@ class Block(nn.Module):
 
 
 def resnet44(momentum: float) -> nn.Sequential:
-    """The network of the protocol; raises Failed if it has other parameters than that."""
+    """The network of the protocol."""
     layers: list[nn.Module] = [
         nn.Conv2d(3, 16, 3, padding=1),
         nn.BatchNorm2d(16, momentum=momentum),
@@ -79,9 +77,6 @@ def resnet44(momentum: float) -> nn.Sequential:
         if isinstance(layer, nn.Conv2d | nn.Linear):
             nn.init.kaiming_normal_(layer.weight)
             nn.init.zeros_(layer.bias)  # type: ignore[arg-type]
-    trained = sum(weight.numel() for weight in model.parameters())
-    if trained != PARAMETERS:
-        raise Failed("error", f"the network has {trained} parameters where the protocol has {PARAMETERS}")
     return model
 
 
@@ -121,19 +116,13 @@ def train(setting: Setting) -> dict[str, Any]:
     trial, options = setting.trial, setting.options
     trial.stage("data")
     with trial.phase("data"):
-        images = datasets.cifar_10(trial.data_folder, trial.asked["data"])
+        images = setting.dataset("cifar-10")
         items = options["train_images"]
         (pixels, labels), valid = image_tensors(images, setting.home)
         pixels, labels = pixels[:items], labels[:items]
         prepare = Pixels(pixels, setting.home)
-        batches = Shuffled(
-            pixels,
-            labels,
-            setting.samples,
-            seed=setting.seed,
-            place=setting.place,
-            prepare=prepare.augmented,
-        )
+        ways = {"seed": setting.seed, "place": setting.place, "prepare": prepare.augmented}
+        batches = Shuffled(pixels, labels, setting.samples, **ways)
     measured = fit(
         setting,
         resnet44(options["batchnorm_momentum"]),
@@ -144,8 +133,7 @@ def train(setting: Setting) -> dict[str, Any]:
         Loop(EPOCHS, "image"),
         quality=Quality("accuracy", accuracy),
         data={
-            "name": images.name,
-            "sha256": images.sha256,
+            **setting.data_read,
             "train_items": len(labels),
             "valid_items": len(valid[1]),
         },

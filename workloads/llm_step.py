@@ -16,7 +16,6 @@ from parts.trial import Failed, TrialProcess, main  # isort: skip  (its clock st
 
 import contextlib
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -27,7 +26,7 @@ from parts.networks.decoder import SHAPES, Decoder, Shape, attention_operations,
 from parts.numerics import fp8
 from parts.numerics.precision import weight_type
 from parts.numerics.update import LABELS
-from parts.training.batches import Batch
+from parts.training.batches import Rotated
 from parts.training.fit import Loop, fit
 from parts.training.setting import SHARING, Setting, over_processes
 
@@ -64,7 +63,7 @@ def train(setting: Setting) -> dict[str, Any]:
     return fit(
         setting,
         model,
-        Tokens.drawn(setting, shape.words, length),
+        tokens(setting, shape.words, length),
         None,
         next_token_loss,
         optimiser,
@@ -112,26 +111,12 @@ def next_token_loss(scores: torch.Tensor, targets: torch.Tensor) -> torch.Tensor
     return nn.functional.cross_entropy(scores.flatten(0, 1).float(), targets.flatten())
 
 
-@dataclass(frozen=True)
-class Tokens:
-    """Batches that come round: tokens, and the one after each."""
-
-    batches: tuple[Batch, ...]
-
-    @classmethod
-    def drawn(cls, setting: Setting, words: int, length: int) -> "Tokens":
-        """Evenly drawn, each rank's own, where the data mode wants them."""
-        generator = torch.Generator().manual_seed(setting.seed * 1_000_003 + setting.place.rank)
-        shape = (setting.options["batches"], setting.samples, length + 1)
-        drawn = torch.randint(words, shape, generator=generator).to(setting.home)
-        return cls(tuple((each[:, :-1], each[:, 1:]) for each in drawn))
-
-    def __len__(self) -> int:
-        return STEPS_PER_EPOCH
-
-    def __iter__(self) -> Iterator[Batch]:
-        for number in range(STEPS_PER_EPOCH):
-            yield self.batches[number % len(self.batches)]
+def tokens(setting: Setting, words: int, length: int) -> Rotated:
+    """Evenly drawn, each rank's own, where the data mode wants them; beside them the one after each."""
+    generator = torch.Generator().manual_seed(setting.seed * 1_000_003 + setting.place.rank)
+    shape = (setting.options["batches"], setting.samples, length + 1)
+    drawn = torch.randint(words, shape, generator=generator).to(setting.home)
+    return Rotated([(each[:, :-1], each[:, 1:]) for each in drawn], STEPS_PER_EPOCH)
 
 
 if __name__ == "__main__":

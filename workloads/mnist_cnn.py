@@ -28,6 +28,7 @@ from torchvision import transforms
 
 from parts.device import software
 from parts.inputs import datasets
+from parts.training.batches import Batch, Rotated, loader_options, tensors
 from parts.training.fit import Batches, Loop, fit
 from parts.training.setting import Setting, over_processes
 
@@ -39,8 +40,6 @@ RATE_AFTER_EPOCH = 0.8
 MEAN, DEVIATION = 0.1307, 0.3081
 CACHED_BATCHES = 4
 OPTIONS: dict[str, Any] = {"workers": 2}
-
-Batch = tuple[torch.Tensor, torch.Tensor]
 
 
 class Net(nn.Module):
@@ -85,29 +84,18 @@ class DigitsOneByOne(Dataset[tuple[torch.Tensor, int]]):
 
 
 class DigitsOnDevice:
-    """All images, normalised, on the device; batches in a new random order each time, or fixed ones."""
+    """All images, normalised, on the device; batches in a new random order each time."""
 
-    def __init__(
-        self, images: datasets.Images, batch_size: int, device: torch.device, fixed: int | None
-    ) -> None:
-        pixels = torch.frombuffer(bytearray(images.pixels), dtype=torch.uint8).view(-1, 1, 28, 28)
-        self.images = ((pixels.to(device).float() / 255) - MEAN) / DEVIATION
-        self.labels = torch.tensor(images.labels, device=device)
-        self.batch_size, self.fixed = batch_size, fixed
+    def __init__(self, images: torch.Tensor, labels: torch.Tensor, batch_size: int) -> None:
+        self.images, self.labels, self.batch_size = images, labels, batch_size
 
     def __len__(self) -> int:
         return -(-len(self.labels) // self.batch_size)
 
     def __iter__(self) -> Iterator[Batch]:
-        items, size = len(self.labels), self.batch_size
-        if self.fixed:
-            parts = [slice(number * size, (number + 1) * size) for number in range(self.fixed)]
-            batches = [(self.images[part], self.labels[part]) for part in parts]
-            yield from (batches[step % self.fixed] for step in range(len(self)))
-            return
-        order = torch.randperm(items, device=self.labels.device)
-        for first in range(0, items, size):
-            chosen = order[first : first + size]
+        order = torch.randperm(len(self.labels), device=self.labels.device)
+        for first in range(0, len(self.labels), self.batch_size):
+            chosen = order[first : first + self.batch_size]
             yield self.images[chosen], self.labels[chosen]
 
 
@@ -120,12 +108,11 @@ def run(trial: TrialProcess) -> dict[str, Any]:
 
 def train(setting: Setting) -> dict[str, Any]:
     """The training of the study and what was measured of it."""
-    trial, device = setting.trial, setting.device
-    mode, workers = trial.variant["data_mode"], setting.options["workers"]
+    trial = setting.trial
     trial.stage("data")
     with trial.phase("data"):
-        images = datasets.mnist(trial.data_folder, trial.asked["data"])
-        batches = source(images.train, mode, setting.batch_size, workers, device, setting.tuned)
+        images = setting.dataset("mnist")
+        batches = source(images, setting)
     measured = fit(
         setting,
         Net(),
@@ -136,8 +123,7 @@ def train(setting: Setting) -> dict[str, Any]:
         Loop(EPOCHS, "image", warmed=False, waits=True),
         schedule=lambda given: [torch.optim.lr_scheduler.StepLR(given, 1, gamma=RATE_AFTER_EPOCH)],
         data={
-            "name": images.name,
-            "sha256": images.sha256,
+            **setting.data_read,
             "train_items": len(images.train.labels),
             "valid_items": len(images.test.labels),
         },
@@ -146,16 +132,19 @@ def train(setting: Setting) -> dict[str, Any]:
     return dict(measured, versions=software(torchvision, np, PIL))
 
 
-def source(
-    images: datasets.Images, mode: str, batch_size: int, workers: int, device: torch.device, tuned: bool
-) -> Batches:
+def source(images: datasets.ImageSet, setting: Setting) -> Batches:
     """An epoch's batches each time it is gone through, in the data mode asked; the last one is the rest."""
-    if mode != "host":
-        return DigitsOnDevice(images, batch_size, device, CACHED_BATCHES if mode == "cached" else None)
-    more: dict[str, Any] = {}
-    if tuned:
-        more.update(pin_memory=device.type == "cuda", persistent_workers=workers > 0)
-    return DataLoader(DigitsOneByOne(images), batch_size, shuffle=True, num_workers=workers, **more)
+    mode, size, device = setting.trial.variant["data_mode"], setting.batch_size, setting.device
+    if mode == "host":
+        more = loader_options(setting.options["workers"], setting.tuned, device)
+        return DataLoader(DigitsOneByOne(images.train), size, shuffle=True, **more)
+    pixels, labels = tensors(images.train, images.shape, device)
+    normal = (pixels.float() / 255 - MEAN) / DEVIATION
+    digits = DigitsOnDevice(normal, labels, size)
+    if mode == "device":
+        return digits
+    parts = [slice(number * size, (number + 1) * size) for number in range(CACHED_BATCHES)]
+    return Rotated([(normal[part], labels[part]) for part in parts], len(digits))
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ from typing import Any
 import torch
 from torch import distributed, nn
 
-from parts.device import choose, facts, seed_everything, software
+from parts.device import choose, seed_everything
 from parts.networks import recurrent
 from parts.numerics import precision
 from parts.timing.clock import Clock, stopwatch
@@ -45,6 +45,8 @@ class Here:
     device: torch.device
     label: str
     clock: Clock
+    output_dtypes: dict[str, int] = field(default_factory=dict)
+    """What layers were seen to put out."""
 
     @property
     def side(self) -> int:
@@ -56,12 +58,8 @@ class Here:
         return torch.randn(self.side, self.side, device=self.device)
 
 
-@dataclass(frozen=True)
-class Found:
-    """What a check that ended well has to tell."""
-
-    notes: tuple[str, ...]
-    output_dtypes: dict[str, int] = field(default_factory=dict)
+Notes = tuple[str, ...]
+"""What a check that ended well has to tell."""
 
 
 def run(trial: TrialProcess) -> dict[str, Any]:
@@ -84,7 +82,8 @@ def run(trial: TrialProcess) -> dict[str, Any]:
     trial.stage("train")
     clock.start()
     clock.ready()
-    found = check(Here(trial, device, label, clock))
+    here = Here(trial, device, label, clock)
+    notes = check(here)
     if not clock.step_us:
         clock.step(torch.zeros((), device=device), 1)
     epoch = dict(clock.stop(), train_loss=None)
@@ -92,33 +91,24 @@ def run(trial: TrialProcess) -> dict[str, Any]:
 
     trial.stage("collect")
     return {
-        "device": facts(trial.asked["device"], device),
-        "versions": software(),
+        **clock.told([epoch]),
         "precision": dict(
-            arithmetic, output_dtypes=found.output_dtypes, parameter_dtypes={}, method="one check"
+            arithmetic, output_dtypes=here.output_dtypes, parameter_dtypes={}, method="one check"
         ),
         "data": {"name": "random normals", "source": "synthetic"},
-        "protocol": {
-            "steps_per_epoch": steps,
-            "epochs": 1,
-            "valid_batches": 0,
-            **clock.ended([epoch], whole=True),
-        },
         "sample_unit": "sample",
         "samples_per_step": 1,
-        "epochs": [epoch],
-        "notes": list(found.notes),
-        **clock.series(),
+        "notes": list(notes),
         "losses": [],
     }
 
 
-def eager(here: Here) -> Found:
+def eager(here: Here) -> Notes:
     """A product, a convolution and a recurrent layer, forward and backward, in the label's arithmetic."""
     return arithmetic_of(here, lambda layer: layer, list(layers(here.device)))
 
 
-def compiled(here: Here) -> Found:
+def compiled(here: Here) -> Notes:
     """The same by torch.compile; on a CPU the product alone: its compiler takes its time."""
     if here.device.type == "cpu" and not any(map(shutil.which, COMPILERS)):
         raise Failed("unsupported", "there is no C++ compiler, which torch.compile needs on a CPU")
@@ -128,13 +118,12 @@ def compiled(here: Here) -> Found:
 
 def arithmetic_of(
     here: Here, made: Callable[[nn.Module], Any], chosen: list[tuple[str, nn.Module, torch.Tensor]]
-) -> Found:
+) -> Notes:
     """Each layer's output type and its error against float64, where the device has a kernel for it.
 
     Raises Failed where a type or an error is another arithmetic's, or where there is no kernel at all.
     """
     notes: list[str] = []
-    types: dict[str, int] = {}
     numerics = precision.PRECISIONS[here.label]
     for name, layer, batch in chosen:
         exact = outputs(copy.deepcopy(layer).double(), batch.double()).detach().cpu()
@@ -160,10 +149,10 @@ def arithmetic_of(
         if not all(gradient is not None and bool(gradient.isfinite().all()) for gradient in gradients):
             raise Failed("not-finite", f"a {name}'s gradients are not finite")
         notes.append(f"{name} {kind}, error {error:.1e}")
-        types[kind] = types.get(kind, 0) + 1
-    if not types:
+        here.output_dtypes[kind] = here.output_dtypes.get(kind, 0) + 1
+    if not here.output_dtypes:
         raise Failed("unsupported", f"this device has no kernel in {here.label}")
-    return Found(tuple(notes), types)
+    return tuple(notes)
 
 
 def layers(device: torch.device) -> Iterator[tuple[str, nn.Module, torch.Tensor]]:
@@ -182,7 +171,7 @@ def outputs(layer: Any, batch: torch.Tensor) -> torch.Tensor:
     return layer(batch, (state, state))[0]
 
 
-def clock(here: Here) -> Found:
+def clock(here: Here) -> Notes:
     """Products until the limit ends, as a load for the telemetry; on a GPU first its events against wall."""
     operands = here.matrix(), here.matrix()
     on_gpu = here.device.type == "cuda"
@@ -194,7 +183,7 @@ def clock(here: Here) -> Found:
         if on_gpu and len(here.clock.step_us) % TIMED_PRODUCTS == 0:
             # The host runs ahead, and the limit's seconds are the host's.
             torch.cuda.synchronize(here.device)
-    return Found((notes,))
+    return (notes,)
 
 
 def events_against_wall(left: torch.Tensor, right: torch.Tensor) -> str:
@@ -214,7 +203,7 @@ def events_against_wall(left: torch.Tensor, right: torch.Tensor) -> str:
     return said
 
 
-def memory_wall(here: Here) -> Found:
+def memory_wall(here: Here) -> Notes:
     """Fills the card, then computes: what the libraries say there has to read as out of memory."""
     device = here.device
     small = list(layers(device))
@@ -232,7 +221,7 @@ def memory_wall(here: Here) -> Found:
     torch.cuda.empty_cache()
     torch.mm(here.matrix(), here.matrix())
     torch.cuda.synchronize(device)
-    return Found((*dict.fromkeys(notes), "the process computes again after that"))
+    return (*dict.fromkeys(notes), "the process computes again after that")
 
 
 def refusal(work: Callable[[], object]) -> tuple[str, str] | None:
@@ -254,7 +243,7 @@ def read_as_full(what: str, words: tuple[str, str]) -> str:
     return f"{what} says '{first}'"
 
 
-def collectives(here: Here) -> Found:
+def collectives(here: Here) -> Notes:
     """The devices' own library of collectives, alone with itself over the loopback interface."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
@@ -268,10 +257,10 @@ def collectives(here: Here) -> Found:
     finally:
         distributed.destroy_process_group()
     name = "RCCL" if torch.version.hip else "NCCL"
-    return Found((f"{name} {'.'.join(map(str, torch.cuda.nccl.version()))}, one process",))
+    return (f"{name} {'.'.join(map(str, torch.cuda.nccl.version()))}, one process",)
 
 
-def apex(here: Here) -> Found:
+def apex(here: Here) -> Notes:
     """Apex's FP16_Optimizer, and whether its extensions are built."""
     try:
         module = importlib.import_module("apex")
@@ -287,10 +276,10 @@ def apex(here: Here) -> Found:
     wrapped.step()
     built = [name for name in ("apex_C", "amp_C") if importlib.util.find_spec(name)]
     extensions = f"extensions {' and '.join(built)}" if built else "no extensions"
-    return Found((f"Apex {getattr(module, '__version__', '')} with {extensions}".replace("  ", " "),))
+    return (f"Apex {getattr(module, '__version__', '')} with {extensions}".replace("  ", " "),)
 
 
-def tuning(here: Here) -> Found:
+def tuning(here: Here) -> Notes:
     """cuDNN's or MIOpen's search for the fastest convolution, twice, and what it leaves in the cache."""
     torch.backends.cudnn.benchmark = True
     layer = nn.Conv2d(64, 128, 3, padding=1).to(here.device)
@@ -302,15 +291,13 @@ def tuning(here: Here) -> Found:
         seconds.extend(taken)
     cache = Path(os.environ.get("GPUDYNO_CACHE", ""))
     kept = sum(path.stat().st_size for path in cache.rglob("*") if path.is_file())
-    return Found(
-        (
-            f"a convolution took {seconds[0]:.2f} s with the search and {seconds[1] * 1000:.1f} ms after it",
-            f"the session's cache holds {kept / 1e6:.1f} MB",
-        )
+    return (
+        f"a convolution took {seconds[0]:.2f} s with the search and {seconds[1] * 1000:.1f} ms after it",
+        f"the session's cache holds {kept / 1e6:.1f} MB",
     )
 
 
-def folders(here: Here) -> Found:
+def folders(here: Here) -> Notes:
     """Writes where a trial may, runs a program from the temporary folder, and looks at the root."""
     temporary = tempfile.gettempdir()
     for folder in (here.trial.out_folder, os.environ.get("GPUDYNO_CACHE", ""), temporary):
@@ -324,15 +311,13 @@ def folders(here: Here) -> Found:
         program.chmod(0o700)
         subprocess.run([program], check=True)
     closed = os.statvfs("/").f_flag & os.ST_RDONLY
-    return Found(
-        (
-            f"user {os.getuid()} writes results and caches, and runs programs from its temporary folder",
-            f"the root is {'read-only' if closed else 'writable'}",
-        )
+    return (
+        f"user {os.getuid()} writes results and caches, and runs programs from its temporary folder",
+        f"the root is {'read-only' if closed else 'writable'}",
     )
 
 
-CHECKS: dict[str, Callable[[Here], Found]] = {
+CHECKS: dict[str, Callable[[Here], Notes]] = {
     "eager": eager,
     "compiled": compiled,
     "clock": clock,

@@ -11,7 +11,7 @@ Protocol `warmed/1` is the same work, warmed and long enough to mean something o
 
 The peak of the allocator needs no clock: data 2 n b w, parameters and gradients 2 l (w² + w), one weight's
 new gradient before it is added w² + w, and (l + 2) b w of activations, times four bytes (width w, batch b,
-n batches, l layers). `peak_bytes` adds it up as CUDA's allocator rounds.
+n batches, l layers).
 """
 
 from parts.trial import TrialProcess, main  # isort: skip  (its clock starts with this line)
@@ -23,7 +23,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from parts.device import choose, facts, seed_everything, software
+from parts.device import choose, seed_everything
 from parts.numerics import allocations, precision
 from parts.numerics.flops import of_step, value_bytes
 from parts.numerics.update import LABELS, Update
@@ -35,8 +35,6 @@ ABOUT = "Three linear layers on random numbers, a recipe of mixed precision: ten
 BATCHES = 50
 RATE = 1e-3
 PUBLISHED_BATCH = 512
-ALLOCATED_IN = 512
-"""Bytes: what CUDA's allocator rounds up to."""
 OPTIONS: dict[str, Any] = {"width": 4096, "layers": 3}
 
 
@@ -102,18 +100,14 @@ def run(trial: TrialProcess) -> dict[str, Any]:
     clock = Clock(trial, device, steps_per_epoch=length.steps_per_epoch, epochs=length.epochs)
     trial.stage("train")
     _only_what_lives(device)
-    epochs: list[dict[str, Any]] = []
-    while len(epochs) < clock.epochs and not clock.over():
-        clock.start()
-        for step in range(length.steps_per_epoch):
-            clock.ready(inputs[step % BATCHES])
-            clock.step(trained(step % BATCHES), batch_size)
-            if clock.over():
-                break
-        epochs.append(clock.stop())
-        update.read()
-        trial.event("epoch", **epochs[-1])
-    measured = clock.series()
+
+    def step(number: int) -> None:
+        clock.ready(inputs[number % BATCHES])
+        clock.step(trained(number % BATCHES), batch_size)
+
+    numbers = range(length.steps_per_epoch)
+    epochs = clock.run(lambda: numbers, step, after=lambda epoch: update.read())
+    measured = clock.told(epochs)
 
     trial.stage("collect")
     if device.type == "cpu":
@@ -123,10 +117,8 @@ def run(trial: TrialProcess) -> dict[str, Any]:
         measured["memory"]["allocated_peak_bytes"] = held
     else:
         output_types = rehearse()
-    protocol = {"steps_per_epoch": length.steps_per_epoch, "epochs": length.epochs, "valid_batches": 0}
     return {
-        "device": facts(trial.asked["device"], device),
-        "versions": software(),
+        **measured,
         "precision": dict(
             precision.facts(label, device),
             output_dtypes=output_types,
@@ -134,17 +126,14 @@ def run(trial: TrialProcess) -> dict[str, Any]:
             **update.facts(),
         ),
         "data": {"name": "random", "source": trial.asked["data"], **clock.batches()},
-        "protocol": dict(protocol, **clock.ended(epochs, whole=True)),
         "sample_unit": "sample",
         "samples_per_step": batch_size,
-        "epochs": epochs,
         "flops": of_step(
             model, shape, lambda output: loss_of(output, torch.zeros_like(output)), value_bytes(label)
         ),
         "structure": {"parameters": sum(weight.numel() for weight in model.parameters())},
         "notes": notes(options, batch_size),
         "kernels": kernels.kernel_time(lambda: trained(0), device),
-        **measured,
     }
 
 
@@ -156,15 +145,6 @@ def network(width: int, layers: int) -> nn.Sequential:
     return nn.Sequential(*parts, nn.Linear(width, width))
 
 
-def peak_bytes(width: int, batch_size: int, *, batches: int = BATCHES, layers: int = 3) -> int:
-    """The peak that fp32 training needs in CUDA's allocator, by arithmetic; 1,350,681,600 as published."""
-    weight, bias, values = (_rounded(4 * count) for count in (width**2, width, batch_size * width))
-    parameters = layers * (weight + bias)
-    # It is reached in the backward pass of the last layer, with the new gradients of its weight and bias, the
-    # loss and its gradient, and `layers` + 2 tensors of a batch's size: what was kept, gradients passed on.
-    return 2 * batches * values + 2 * parameters + weight + (layers + 2) * values + bias + 2 * _rounded(4)
-
-
 def notes(options: dict[str, Any], batch_size: int) -> list[str]:
     """What a reader has to know before holding this against the study."""
     published = {**OPTIONS, "batch": PUBLISHED_BATCH}
@@ -173,10 +153,6 @@ def notes(options: dict[str, Any], batch_size: int) -> list[str]:
         f"{name} {here[name]} (published {value})" for name, value in published.items() if here[name] != value
     ]
     return [f"scaled down: {', '.join(different)}"] if different else []
-
-
-def _rounded(size: int) -> int:
-    return -(-size // ALLOCATED_IN) * ALLOCATED_IN
 
 
 def _only_what_lives(device: torch.device) -> None:

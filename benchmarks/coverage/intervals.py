@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -84,15 +84,22 @@ def sides(
     over_lengths: Sequence[int] | None = None,
     paired: bool = False,
     block_cv: float = BLOCK_CV,
+    hours: Callable[[Generator], Sequence[Floats]] | None = None,
 ) -> Case:
-    """A ratio of two equal sides in blocks of time; `paired` ones share what a block does."""
+    """A ratio of two equal sides in blocks of time; `paired` ones share what a block does.
+
+    `hours` say otherwise what each side's blocks do.
+    """
+    both = (lengths, lengths if over_lengths is None else over_lengths)
 
     def draw(rng: Generator) -> Draw:
-        other = lengths if over_lengths is None else over_lengths
-        effects = rng.normal(0, block_cv, max(len(lengths), len(other))) if paired else None
+        effects: Sequence[Floats | None] = hours(rng) if hours else (None, None)
+        if paired and not hours:
+            shared = rng.normal(0, block_cv, max(map(len, both)))
+            effects = [shared[: len(own)] for own in both]
         of, over = (
-            in_blocks(rng, own, block_cv=block_cv, effects=None if effects is None else effects[: len(own)])
-            for own in (lengths, other)
+            in_blocks(rng, own, block_cv=block_cv, effects=done)
+            for own, done in zip(both, effects, strict=True)
         )
         return page(blocks_interval(of, over, paired=paired))
 
@@ -132,27 +139,15 @@ def drift(n: int, *, fixed: bool = False) -> Case:
     return Case(f"{percent(TREND)} drift within the session, {order} order, n = {n}", target, draw)
 
 
-def alike(name: str, lengths: Sequence[int], *, paired: bool) -> Case:
+def alike(blocks: int, machines: int) -> Callable[[Generator], Sequence[Floats]]:
     """Hours that take after the hour before them, by half."""
     level = autocorrelated(0.5, BLOCK_CV)
-
-    def draw(rng: Generator) -> Draw:
-        levels = [np.log(level(rng, len(lengths))) for _ in range(1 if paired else 2)]
-        of, over = (in_blocks(rng, lengths, effects=levels[-side]) for side in (0, 1))
-        return page(blocks_interval(of, over, paired=paired))
-
-    return Case(name, FAIR if paired else Target(), draw)
+    return lambda rng: [np.log(level(rng, blocks)) for _ in range(machines)] * (2 // machines)
 
 
-def hours(name: str, *, paired: bool) -> Case:
+def warming(rng: Generator) -> Sequence[Floats]:
     """A day's heat: each machine slows by 2 % from the first of five blocks to the last."""
-
-    def draw(rng: Generator) -> Draw:
-        effects = 0.02 * np.linspace(-0.5, 0.5, 5)
-        of, over = (in_blocks(rng, (4,) * 5, effects=effects) for _ in range(2))
-        return page(blocks_interval(of, over, paired=paired))
-
-    return Case(name, FAIR, draw)
+    return [0.02 * np.linspace(-0.5, 0.5, 5)] * 2
 
 
 def power(difference: float, cv: float) -> Case:
@@ -224,10 +219,10 @@ CASES = [
     own("a line's own interval, 2 blocks of 5, these hours", (5, 5), FAIR, speaks_of="these hours"),
     *(drift(n) for n in SIZES),
     drift(10, fixed=True),
-    hours("hours that warm up by 2 %, one machine", paired=True),
-    hours("hours that warm up by 2 %, two machines", paired=False),
-    alike("hours alike by half, one machine, 4 blocks of 3", (3,) * 4, paired=True),
-    alike("hours alike by half, two machines, 4 blocks of 3", (3,) * 4, paired=False),
+    sides("hours that warm up by 2 %, one machine", (4,) * 5, FAIR, paired=True, hours=warming),
+    sides("hours that warm up by 2 %, two machines", (4,) * 5, FAIR, hours=warming),
+    sides("hours alike by half, one machine, 4 blocks of 3", (3,) * 4, FAIR, paired=True, hours=alike(4, 1)),
+    sides("hours alike by half, two machines, 4 blocks of 3", (3,) * 4, Target(), hours=alike(4, 2)),
     power(0.02, 0.01),
     power(0.03, 0.02),
 ]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable
 from concurrent.futures import ProcessPoolExecutor
 
 from benchmarks.coverage import families, intervals, purchase, selection, steady, verdicts
@@ -35,11 +34,8 @@ def rows(*, quick: bool = False) -> dict[str, list[Row]]:
     """The row of every case, by group."""
     places = [(group, number) for group, cases in GROUPS.items() for number in range(len(cases))]
     draws = [QUICK if quick else None] * len(places)
-    if quick:
-        made: Iterable[Row] = map(_row, places, draws)
-    else:
-        with ProcessPoolExecutor(WORKERS) as pool:
-            made = list(pool.map(_row, places, draws))
+    with ProcessPoolExecutor(WORKERS) as pool:
+        made = list((map if quick else pool.map)(_row, places, draws))
     by_group: dict[str, list[Row]] = {group: [] for group in GROUPS}
     for (group, _), row in zip(places, made, strict=True):
         by_group[group].append(row)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from commands.terminal import special
 from harness.plan import estimate
 from harness.plan.plan import Plan, Planned, variants
-from harness.record import LeftOut, Variant
+from harness.record import Variant
 from harness.run.choice import Chosen
 from harness.run.setup import RunSetup
 from harness.units import counted, duration
@@ -33,16 +33,9 @@ def lines(setup: RunSetup, chosen: Chosen) -> list[str]:
     blocks = f" in {setup.plan.blocks} blocks an hour apart" if setup.plan.blocks > 1 else ""
     trials = counted(len(chosen.planned), "trial")
     shown.append(f"{trials}, {chosen.time}{blocks}, in environment '{setup.image.name}'")
-    return shown + left_out(chosen.left_out)
-
-
-def left_out(them: Iterable[LeftOut]) -> list[str]:
-    """A line for each reason."""
-    return [
-        line
-        for left in them
-        for line in wrapped(f"  left out: {left.trials} × {left.what}: {left.reason}", "    ")
-    ]
+    for left in chosen.left_out:
+        shown += wrapped(f"  left out: {left.trials} × {left.what}: {left.reason}", "    ")
+    return shown
 
 
 def by_importance(plan: Plan, planned: Iterable[Planned]) -> list[Planned]:

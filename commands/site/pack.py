@@ -13,7 +13,7 @@ from harness.engine.apptainer import ApptainerEngine
 from harness.engine.base import Engine
 from harness.engine.choose import WHEELHOUSE, own_wheels
 from harness.engine.docker import DockerEngine
-from harness.errors import NoNetwork, NotBuilt, UserError
+from harness.errors import NoNetwork, UserError
 from harness.files import whole
 from harness.image import packed
 from harness.image.catalog import Image
@@ -183,7 +183,6 @@ def _environment(wanted: Wanted, scratch: Path, screen: Screen) -> tuple[str, Fi
 
 
 def _built_tag(engine: Engine, image: Image) -> str:
-    built = engine.built(image)
-    if built.environment.tag is None:
-        raise NotBuilt(f"image '{image.name}' has no tag", remedy=f"run `invoke build --image {image.name}`")
-    return built.environment.tag
+    tag = engine.built(image).environment.tag
+    assert tag is not None
+    return tag

@@ -115,9 +115,10 @@ import json, sys, threading
 sys.path.insert(0, sys.argv[1])
 import torch
 from torch import nn
-import convnet
 from parts.numerics import precision
 from parts.launcher import Place
+from parts.training.parallel import spread
+from parts.training.setting import Setting
 
 class Threads(nn.Module):
     # As DataParallel has it: a thread enters autocast with the type that is torch's default.
@@ -136,10 +137,9 @@ class Threads(nn.Module):
 
 nn.DataParallel = Threads
 cpu, model = torch.device("cpu"), nn.Conv2d(3, 4, 3)
-setting = convnet.Setting("amp-bf16", "dp", Place(), 2, 2, False, False, torch.contiguous_format)
-spread = convnet.spread(model, setting, cpu)
+threads = spread(model, Setting(None, "amp-bf16", cpu, "dp", Place(), 2, {}))
 with precision.rehearsal(model, cpu) as seen, precision.autocast("amp-bf16", cpu):
-    spread(torch.randn(2, 3, 8, 8)).sum().backward()
+    threads(torch.randn(2, 3, 8, 8)).sum().backward()
 print(json.dumps(seen))
 """
 

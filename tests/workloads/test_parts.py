@@ -101,7 +101,7 @@ def ended(seconds_of_step):
         timed.step(torch.tensor(2.0), 4)
     epoch = timed.stop()
     now += 1000
-    return [timed.ended([epoch], whole=True)["stopped_by"], round(timed.seconds), list(looks)]
+    return [timed.protocol([epoch])["stopped_by"], round(timed.seconds), list(looks)]
 
 tell([
     ended(lambda now: 0.25),

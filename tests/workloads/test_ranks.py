@@ -38,15 +38,16 @@ from parts import trial as trial_part
 import os, signal, time
 from parts import launcher
 import convnet
+from parts.training.parallel import Step
 
-plain, steps = convnet.TrainingStep.loss, 0
+plain, steps = Step.loss, 0
 def spoiled(self, images, labels):
     global steps
     steps += 1
     if os.environ.get("RANK") == "1":
         {spoil}
     return plain(self, images, labels)
-convnet.TrainingStep.loss = spoiled
+Step.loss = spoiled
 
 if __name__ == "__main__":
     launcher.settle()

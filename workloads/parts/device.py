@@ -31,8 +31,10 @@ def choose(kind: str, gpus: int) -> torch.device:
 def choose_own(kind: str, rank: int, devices: int = 1) -> torch.device:
     """A rank's own device of the kind asked, or the first of `devices` that it drives.
 
-    Raises Failed where there are too few.
+    Raises Failed where there are too few, and for several of a CPU: DataParallel knows none.
     """
+    if kind == "cpu" and devices > 1:
+        raise Failed("unsupported", "parallel 'dp' is DataParallel, which needs GPUs; take 'ddp'")
     if kind != "cpu" and torch.cuda.is_available():
         visible, needed = torch.cuda.device_count(), max(devices, rank + 1)
         if visible < needed:

@@ -148,10 +148,6 @@ def _convnet(variant: dict[str, Any]) -> Task:
     return _classifier(variant["model"], options["classes"])
 
 
-def _cifar_fastai(variant: dict[str, Any]) -> Task:
-    return _classifier(variant["model"], CIFAR_CLASSES)
-
-
 def _word_lm(variant: dict[str, Any]) -> Task:
     workload, given = importlib.import_module("word_lm"), variant["options"]
     options = {**workload.OPTIONS, **workload.PRESETS[given.get("preset", "apex")], **given}
@@ -183,7 +179,7 @@ def _llm_step(variant: dict[str, Any]) -> Task:
 
 
 TASKS: dict[str, Callable[[dict[str, Any]], Task]] = {
-    "cifar_fastai": _cifar_fastai,
+    "cifar_fastai": lambda variant: _classifier(variant["model"], CIFAR_CLASSES),
     "convnet": _convnet,
     "llm_step": _llm_step,
     "word_lm": _word_lm,

@@ -28,7 +28,7 @@ from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
 from parts import launcher
 from parts.launcher import HOME, LOOK_SECONDS, MARK, MEETING_SECONDS, Place, node_number, nodes_number
-from parts.timing.clock import Clock
+from parts.timing.clock import Clock, memory
 from parts.trial import Failed, TrialProcess
 
 MEET = "GPUDYNO_MEET"
@@ -39,7 +39,10 @@ ON_NODE = "GPUDYNO_ON_NODE"
 
 @contextmanager
 def together(place: Place, device: torch.device, *, gradients: bool) -> Iterator[None]:
-    """The ranks' meeting; over the devices' own links where gradients are to be shared."""
+    """The meeting of several ranks, over the devices' own links where gradients are to be shared."""
+    if place.count == 1:
+        yield
+        return
     # The agent's request to end must not wait for a collective that will never return.
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     backend = "nccl" if device.type == "cuda" and gradients else "gloo"
@@ -68,6 +71,26 @@ class End(launcher.End):
         answer = torch.tensor([int(over), steps])
         distributed.broadcast(answer, src=0, group=self.group)
         return bool(answer[0]), int(answer[1])
+
+
+def entries(
+    place: Place, devices: int, clock: Clock, forward_seconds: float | None = None
+) -> list[dict[str, Any]]:
+    """What is known of each of several devices of this process; DataParallel's share one clock."""
+    if devices == 1:
+        return []
+    if place.count == 1:
+        each = [torch.device(clock.device.type, index) for index in range(devices)]
+        return [{"rank": index, "memory": memory(device)} for index, device in enumerate(each)]
+    return [
+        {
+            "rank": place.rank,
+            "samples": clock.samples,
+            "seconds": clock.seconds,
+            "forward_seconds": forward_seconds,
+            "memory": memory(clock.device),
+        }
+    ]
 
 
 def launched(trial: TrialProcess, parallel: str | None, count: int) -> dict[str, Any]:

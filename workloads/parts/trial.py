@@ -14,6 +14,7 @@ import json
 import math
 import os
 import platform
+import resource
 import signal
 import sys
 import threading
@@ -68,7 +69,8 @@ class TrialProcess(object):
     def __init__(self, environ):
         self.data_folder = environ.get("GPUDYNO_DATA", "/data")
         self.out_folder = environ.get("GPUDYNO_OUT", "/out")
-        self.warm_caches = _holds_something(environ.get("GPUDYNO_CACHE"))
+        cache = environ.get("GPUDYNO_CACHE")
+        self.warm_caches = bool(os.listdir(cache)) if cache and os.path.isdir(cache) else None
         self.stage_now = "start"
         self.phases = []
         events = os.path.join(self.out_folder, "events.jsonl")
@@ -185,7 +187,7 @@ class TrialProcess(object):
 
 def main(run, workload_file):
     """Runs a workload as a process: exit code 0 with a measurement, 1 with a failure."""
-    signal.signal(signal.SIGTERM, _stop)
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     trial = TrialProcess(os.environ)
     trial.phase_took("import", time.perf_counter() - STARTED)
     trial.watch_time()
@@ -318,11 +320,7 @@ def finite(value):
 
 
 def process_peak_bytes():
-    """The most memory this process has held, in bytes; None where the system does not say."""
-    try:
-        import resource
-    except ImportError:
-        return None
+    """The most memory this process has held, in bytes."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024
 
@@ -376,13 +374,3 @@ def _normal(name):
 
 def _one_of(what, name, choices):
     return "%s '%s' is not known; there are: %s" % (what, name, ", ".join(sorted(choices)) or "none")
-
-
-def _holds_something(folder):
-    if not folder or not os.path.isdir(folder):
-        return None
-    return bool(os.listdir(folder))
-
-
-def _stop(number, frame):
-    sys.exit(128 + number)

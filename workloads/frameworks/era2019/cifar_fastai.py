@@ -123,7 +123,6 @@ def run(trial: TrialProcess) -> dict[str, Any]:
 
     trial.stage("collect")
     scale = ScaleLog("static", options["static_loss_scale"]).facts() if label == "fp16-master" else None
-    whole = valid_batches == valid_steps
     return {
         "device": facts(trial.asked["device"], device),
         "versions": software(torchvision, fastai, np),
@@ -144,12 +143,7 @@ def run(trial: TrialProcess) -> dict[str, Any]:
             "weights_sha256": weights_sha256,
             **clock.batches(),
         },
-        "protocol": {
-            "steps_per_epoch": steps_per_epoch,
-            "epochs": all_epochs,
-            "valid_batches": valid_steps,
-            **clock.ended(measured.epochs, whole=whole),
-        },
+        "protocol": clock.protocol(measured.epochs, valid_steps, valid_batches),
         "sample_unit": "image",
         "samples_per_step": batch_size,
         "epochs": measured.epochs,

@@ -230,10 +230,7 @@ def measured(trial: TrialProcess, options: dict[str, Any], place: Place) -> dict
                 "valid_items": len(valid.labels),
                 **clock.batches(),
             },
-            "protocol": dict(
-                {"steps_per_epoch": steps, "epochs": EPOCHS, "valid_batches": whole},
-                **clock.ended(epochs, whole=trial.valid_batches(whole) == whole),
-            ),
+            "protocol": clock.protocol(epochs, whole, trial.valid_batches(whole)),
             "sample_unit": "image",
             "samples_per_step": size,
             "epochs": epochs,

@@ -10,6 +10,7 @@ from __future__ import annotations
 from parts.networks.vision import torchvision  # isort: skip
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -68,31 +69,27 @@ def preparation(terms: Terms, seed: int, *, training: bool) -> Prepare:
     The crop of all frameworks is theirs to the bit; the published one is torchvision's.
     """
     if terms.manner == FAIR:
-        return _Alike(terms, seed, training=training)
-    return _Published(terms, training=training)
+        return partial(_alike, terms, seed, training)
+    return partial(_published, published(terms, training=training))
 
 
-class _Alike:
-    def __init__(self, terms: Terms, seed: int, *, training: bool) -> None:
-        self.terms, self.seed, self.training = terms, seed, training
-
-    def __call__(self, image: Image.Image, epoch: int, place: int) -> torch.Tensor:
-        size, manner = self.terms.image_size, self.terms.manner
-        if self.terms.source_pixels != PIXELS:
-            image = transforms.functional.resize(image, [PIXELS])
-        pixels = np.asarray(image)
-        if not self.training:
-            return torch.from_numpy(pictures.tested_on(pixels, size, manner))
-        stream = reader.choices(self.seed, epoch, place)
-        return torch.from_numpy(pictures.trained_on(pixels, size, manner, stream))
+def _alike(
+    terms: Terms, seed: int, training: bool, image: Image.Image, epoch: int, place: int
+) -> torch.Tensor:
+    size, manner = terms.image_size, terms.manner
+    if terms.source_pixels != PIXELS:
+        image = transforms.functional.resize(image, [PIXELS])
+    pixels = np.asarray(image)
+    if not training:
+        return torch.from_numpy(pictures.tested_on(pixels, size, manner))
+    stream = reader.choices(seed, epoch, place)
+    return torch.from_numpy(pictures.trained_on(pixels, size, manner, stream))
 
 
-class _Published:
-    def __init__(self, terms: Terms, *, training: bool) -> None:
-        self.made = published(terms, training=training)
-
-    def __call__(self, image: Image.Image, epoch: int, place: int) -> torch.Tensor:
-        return self.made(image)
+def _published(
+    made: Callable[[Image.Image], torch.Tensor], image: Image.Image, epoch: int, place: int
+) -> torch.Tensor:
+    return made(image)
 
 
 def published(terms: Terms, *, training: bool) -> Callable[[Image.Image], torch.Tensor]:

@@ -117,14 +117,17 @@ class Testing:
 
 @dataclass(frozen=True)
 class Given:
-    """What a trial trains on: batches that come round, or an epoch's; and what it is judged by."""
+    """What a trial trains on: a list of batches that come round, or a loader; and what it is judged by.
+
+    `first` is one batch; `facts` are told of the data.
+    """
 
     terms: Terms
     train: Any
     first: Batch
     facts: dict[str, Any]
-    valid: Evaluation | None = None
-    test: Evaluation | None = None
+    valid: Any = None
+    test: Any = None
     labels: tuple[str, ...] = ()
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch.utils.data import default_collate
 
-from parts.chexnet import data, files, loading, training, xrays
+from parts.chexnet import data, files, loading, reader, training, xrays
 from parts.chexnet.protocol import LOADING, Terms
 from parts.launcher import Place
 from parts.trial import TrialProcess
@@ -27,16 +27,9 @@ class Held:
 
 
 @dataclass(frozen=True)
-class Given:
-    """`train` is a list of batches that come round or a loader, `first` one of them; the rest is told."""
+class Given(reader.Given):
+    """As everywhere, with parts that are `Held`."""
 
-    terms: Terms
-    train: Any
-    first: loading.Batch
-    facts: dict[str, Any]
-    valid: Held | None = None
-    test: Held | None = None
-    labels: tuple[str, ...] = ()
     folder: Any = None
     """Of generated files, which go when this does."""
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from parts.chexnet import auc, network, weights
 from parts.chexnet.data import Batch, sha256
-from parts.chexnet.protocol import CLASSES, EPOCHS, LOADING, Terms
+from parts.chexnet.protocol import CLASSES, LOADING, Terms
 from parts.timing.step_clock import StepClock
 from parts.trial import Failed, TrialProcess
 
@@ -37,6 +37,14 @@ class Trainer:
     def outputs(self, images: np.ndarray) -> np.ndarray:
         """The 14 outputs before the sigmoid, with the running means and variances; nothing is changed."""
         raise NotImplementedError
+
+    def through(self, batches: Iterable[Batch]) -> Batch:
+        """Outputs and labels of a part's batches; of all ranks where there are several."""
+        outputs, seen = [np.empty((0, CLASSES))], [np.empty((0, CLASSES))]
+        for images, labels in batches:
+            outputs.append(self.outputs(images))
+            seen.append(np.asarray(labels))
+        return np.concatenate(outputs), np.concatenate(seen)
 
     def step(self, images: Any, labels: Any) -> Any:
         """One training step on an arranged batch, from its copy on; the loss, where the framework leaves
@@ -64,18 +72,11 @@ class Scores:
 class Evaluation:
     """A part's images put through the network, which learns nothing from them.
 
-    `batches` gives them each time it is gone through, and `whole` is how many batches they are in all;
-    `together` joins what ranks have of outputs and labels.
+    `batches` gives them each time it is gone through, and `whole` is how many batches they are in all.
     """
 
-    def __init__(
-        self,
-        trainer: Trainer,
-        batches: Iterable[Batch],
-        whole: int,
-        together: Callable[[np.ndarray, np.ndarray], Batch] = lambda outputs, labels: (outputs, labels),
-    ) -> None:
-        self.trainer, self.batches, self.whole, self.together = trainer, batches, whole, together
+    def __init__(self, trainer: Trainer, batches: Iterable[Batch], whole: int) -> None:
+        self.trainer, self.batches, self.whole = trainer, batches, whole
         self._coming: Any = None
 
     def begin(self) -> None:
@@ -85,11 +86,7 @@ class Evaluation:
     def __call__(self) -> Scores:
         """Raises Failed where the outputs are not finite."""
         coming, self._coming = self._coming or iter(self.batches), None
-        outputs, seen = [np.empty((0, CLASSES))], [np.empty((0, CLASSES))]
-        for images, labels in coming:
-            outputs.append(self.trainer.outputs(images))
-            seen.append(np.asarray(labels))
-        logits, labels = self.together(np.concatenate(outputs), np.concatenate(seen))
+        logits, labels = self.trainer.through(coming)
         loss = float(np.mean(np.maximum(logits, 0) - logits * labels + np.log1p(np.exp(-np.abs(logits)))))
         if not math.isfinite(loss):
             raise Failed("not-finite", "the loss of a validation is %s" % loss)
@@ -146,51 +143,36 @@ def train(
 
     `batches` is a list of those that come round, or a loader, which begins anew with each epoch.
     """
-    trial.stage("train")
-    over = over or clock.over
-    every = terms.reads_loss_every
-    epochs: list[dict[str, Any]] = []
-    ended = False
-    while len(epochs) < clock.epochs and not ended:
-        clock.start()
+    come_round, every = isinstance(batches, list), terms.reads_loss_every
+
+    def coming() -> Iterable[tuple[int, Batch]]:
         if valid and terms.valid_ahead:
             valid.begin()
-        coming = itertools.cycle(batches) if isinstance(batches, list) else batches
-        for number, (images, labels) in enumerate(itertools.islice(coming, clock.steps_per_epoch)):
-            clock.ready(None if isinstance(batches, list) else images)
-            loss = trainer.step(images, labels)
-            if every and (number + 1) % every == 0:
-                clock.values([loss])
-            clock.step(loss, len(labels))
-            ended = bool(over())
-            if ended:
-                break
-        epochs.append(clock.stop())
+        return enumerate(itertools.cycle(batches) if come_round else batches, 1)
+
+    def trained(numbered: tuple[int, Batch]) -> None:
+        number, (images, labels) = numbered
+        clock.ready(None if come_round else images)
+        loss = trainer.step(images, labels)
+        if every and number % every == 0:
+            clock.values([loss])
+        clock.step(loss, len(labels))
+
+    def after(epoch: dict[str, Any]) -> None:
         if valid:
-            validated(trial, valid, epochs[-1])
-        trial.event("epoch", **epochs[-1])
-    return epochs
+            validated(trial, valid, epoch)
+
+    return clock.run(coming, trained, over, after)
 
 
-def loaded(trial: TrialProcess, clock: StepClock, batches: Iterable[Batch]) -> list[dict[str, Any]]:
+def loaded(clock: StepClock, batches: Iterable[Batch]) -> list[dict[str, Any]]:
     """As `train`, with nothing trained: a step is a batch that came."""
-    trial.stage("train")
-    epochs: list[dict[str, Any]] = []
-    ended = False
-    while len(epochs) < clock.epochs and not ended:
-        clock.start()
-        coming = None
-        for _ in range(clock.steps_per_epoch):
-            clock.ready()
-            coming = coming or iter(batches)
-            _, labels = next(coming)
-            clock.step(None, len(labels))
-            ended = bool(clock.over())
-            if ended:
-                break
-        epochs.append(clock.stop())
-        trial.event("epoch", **epochs[-1])
-    return epochs
+
+    def came(batch: Batch) -> None:
+        clock.ready()
+        clock.step(None, len(batch[1]))
+
+    return clock.run(lambda: batches, came)
 
 
 def of_arrays(batches: list[Batch]) -> dict[str, Any]:
@@ -214,15 +196,13 @@ def measurement(
     """A measurement's part that all frameworks tell alike, and `found`: framework, device, versions,
     precision."""
     valid_batches = valid.whole if valid else 0
-    protocol = {"steps_per_epoch": clock.steps_per_epoch, "epochs": EPOCHS, "valid_batches": valid_batches}
     flops = {"per_sample": float(network.operations_per_image(terms.image_size)), "method": network.METHOD}
     begins = {"weights": "random", "weights_sha256": weights.SHA256}
-    whole = trial.valid_batches(valid_batches) == valid_batches
     return dict(
         {
             "data": dict({"name": terms.data_name, "source": trial.asked["data"], **begins}, **data),
             "quality_name": "auc" if valid else None,
-            "protocol": dict(protocol, **clock.ended(epochs, whole=whole)),
+            "protocol": clock.protocol(epochs, valid_batches, trial.valid_batches(valid_batches)),
             "sample_unit": "image",
             "samples_per_step": terms.global_batch_size,
             "epochs": epochs,

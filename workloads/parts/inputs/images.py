@@ -8,7 +8,6 @@ model, come round and round. In the first two the device normalises a batch afte
 
 from parts.networks import vision  # noqa: F401  # isort: skip  (before fastai)
 
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,30 +18,9 @@ from fastai.vision.core import TensorImage
 from fasttransform import Pipeline
 from torch.utils.data import DataLoader, Dataset
 
-from parts.inputs.datasets import Images
+from parts.training.batches import Batch, InOrder, Rotated, Shuffled
 
 FIXED_BATCHES = 4
-
-Batch = tuple[torch.Tensor, torch.Tensor]
-
-
-@dataclass(frozen=True)
-class Pictures:
-    """A split: `pixels` as uint8 (items, channels, height, width), `labels` as int64 (items)."""
-
-    pixels: torch.Tensor
-    labels: torch.Tensor
-
-    def __len__(self) -> int:
-        return len(self.labels)
-
-    def chosen(self, items: Any) -> "Pictures":
-        """These items in this order."""
-        return Pictures(self.pixels[items], self.labels[items])
-
-    def to(self, device: torch.device) -> "Pictures":
-        """The same on a device."""
-        return Pictures(self.pixels.to(device), self.labels.to(device))
 
 
 @dataclass(frozen=True)
@@ -95,63 +73,28 @@ class Augmentation:
 class OneByOne(Dataset[Batch]):
     """Images augmented when they are asked for, each by itself."""
 
-    def __init__(self, pictures: Pictures, size: int, *, training: bool) -> None:
-        self.pictures = pictures
+    def __init__(self, images: Batch, size: int, *, training: bool) -> None:
+        self.pixels, self.labels = images
         self.augment = Augmentation(size, training=training)
 
     def __len__(self) -> int:
-        return len(self.pictures)
+        return len(self.labels)
 
     def __getitem__(self, item: int) -> Batch:
-        return self.augment(self.pictures.pixels[item][None])[0], self.pictures.labels[item]
-
-
-@dataclass(frozen=True)
-class OnDevice:
-    """Raw images that lie on the device, drawn in a new random order each time where `training`."""
-
-    pictures: Pictures
-    batch_size: int
-    training: bool
-
-    def __len__(self) -> int:
-        return batches_in(len(self.pictures), self.batch_size, whole_ones=self.training)
-
-    def __iter__(self) -> Iterator[Batch]:
-        items = len(self.pictures)
-        order = torch.randperm(items) if self.training else torch.arange(items)
-        order = order.to(self.pictures.labels.device)
-        for number in range(len(self)):
-            chosen = order[number * self.batch_size : (number + 1) * self.batch_size]
-            yield self.pictures.pixels[chosen], self.pictures.labels[chosen]
-
-
-@dataclass(frozen=True)
-class Rotated:
-    """The same batches over and over, an epoch of them."""
-
-    batches: tuple[Batch, ...]
-    steps: int
-
-    def __len__(self) -> int:
-        return self.steps
-
-    def __iter__(self) -> Iterator[Batch]:
-        return (self.batches[step % len(self.batches)] for step in range(self.steps))
+        return self.augment(self.pixels[item][None])[0], self.labels[item]
 
 
 def loaders(
-    train: Pictures, valid: Pictures, batch_size: int, size: int, prepare: Preparation, more: dict[str, Any]
+    train: Batch, valid: Batch, batch_size: int, size: int, prepare: Preparation, more: dict[str, Any]
 ) -> Loaders:
     """Batches in the preparation's data mode; cached ones validate nothing, host ones take `more`."""
     device = prepare.mean.device
     if prepare.mode == "cached":
         fixed = fixed_batches(train, batch_size, size, prepare)
-        steps = batches_in(len(train), batch_size, whole_ones=True)
-        return Loaders(Rotated(fixed, steps), Rotated((), 0), device)
+        return Loaders(Rotated(fixed, len(train[1]) // batch_size), Rotated((), 0), device)
     if prepare.mode == "device":
-        sources = ((train, True), (valid, False))
-        return Loaders(*(OnDevice(part.to(device), batch_size, kind) for part, kind in sources), device)
+        drawn, in_order = ([half.to(device) for half in split] for split in (train, valid))
+        return Loaders(Shuffled(*drawn, batch_size, seed=None), InOrder(*in_order, batch_size), device)
     return Loaders(
         DataLoader(OneByOne(train, size, training=True), batch_size, shuffle=True, drop_last=True, **more),
         DataLoader(OneByOne(valid, size, training=False), batch_size, **more),
@@ -159,29 +102,12 @@ def loaders(
     )
 
 
-def fixed_batches(train: Pictures, batch_size: int, size: int, prepare: Preparation) -> tuple[Batch, ...]:
+def fixed_batches(train: Batch, batch_size: int, size: int, prepare: Preparation) -> list[Batch]:
     """The first training images, resized and normalised, on the device."""
-    resized = Augmentation(size, training=False)
-    batches = []
-    for number in range(FIXED_BATCHES):
-        part = train.chosen(slice(number * batch_size, (number + 1) * batch_size)).to(prepare.mean.device)
-        images = (resized(part.pixels) - prepare.mean) / prepare.deviation
-        batches.append((prepare.arranged(images), part.labels))
-    return tuple(batches)
+    resized, first = Augmentation(size, training=False), slice(FIXED_BATCHES * batch_size)
 
+    def prepared(pixels: torch.Tensor) -> torch.Tensor:
+        return prepare.arranged((resized(pixels) - prepare.mean) / prepare.deviation)
 
-def pictures(images: Images, shape: tuple[int, int, int]) -> Pictures:
-    """A split as tensors."""
-    pixels = torch.frombuffer(bytearray(images.pixels), dtype=torch.uint8).view(-1, *shape)
-    return Pictures(pixels, torch.tensor(images.labels))
-
-
-def joined(parts: Iterable[Pictures]) -> Pictures:
-    """Splits one after the other."""
-    parts = list(parts)
-    return Pictures(torch.cat([part.pixels for part in parts]), torch.cat([part.labels for part in parts]))
-
-
-def batches_in(items: int, batch_size: int, *, whole_ones: bool) -> int:
-    """How many batches an epoch has; a last one that is not whole is dropped or kept."""
-    return items // batch_size if whole_ones else -(-items // batch_size)
+    pixels, labels = (half[first].to(prepare.mean.device) for half in train)
+    return list(InOrder(pixels, labels, batch_size, prepared))

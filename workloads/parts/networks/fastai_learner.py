@@ -26,7 +26,7 @@ from parts.timing.clock import Clock
 from parts.timing.kernels import KernelWatch
 from parts.trial import TrialProcess
 
-LONG_BEFORE, BEFORE, LAST = -100, -90, 100
+BEFORE, LAST = -90, 100
 """Places among fastai's callbacks, whose own lie between -50 and 50."""
 
 
@@ -65,7 +65,11 @@ class Rehearsal(Callback):
 
 
 class Measured(Callback):
-    """The clock around the training part of each epoch, and the trial's limits."""
+    """The clock around the training part of each epoch, its validation, and the trial's limits.
+
+    A validation is left out where the limit leaves no batch of it. Of the first steps the norm of all
+    gradients is kept, as the optimiser is about to see them; nothing waits. A dropped step has none.
+    """
 
     order = LAST
 
@@ -76,6 +80,11 @@ class Measured(Callback):
     def before_train(self) -> None:
         self.trial.stage("train")
         self.clock.start()
+
+    def before_step(self) -> None:
+        if self.clock.wants_norm:
+            gradients = [parameter.grad for parameter, *_ in self.opt.all_params(with_grad=True)]
+            self.clock.norm(total_norm(gradients))
 
     def after_batch(self) -> None:
         if self.training:
@@ -89,11 +98,18 @@ class Measured(Callback):
         self.epochs.append(self.clock.stop())
         self.epochs[-1].update(smoothed_train_loss=float(self.recorder.smooth_loss.value))
 
+    def before_validate(self) -> None:
+        self.trial.stage("valid")
+        self.clock.synchronise()
+        self.began = time.perf_counter()
+        if not self.valid_batches:
+            raise CancelValidException
+
     def after_validate(self) -> None:
         if self.valid_batches:
-            _synchronise(self.clock.device)
+            self.clock.synchronise()
             self.epochs[-1].update(
-                valid_seconds=time.perf_counter() - self.validation.began,
+                valid_seconds=time.perf_counter() - self.began,
                 valid_batches=self.clock.valid_batches(self.valid_batches),
                 valid_loss=float(self.recorder.loss.value),
                 quality=float(self.learn.metrics[0].value),
@@ -104,22 +120,6 @@ class Measured(Callback):
         # The schedule is the whole protocol's, wherever a limit ends it.
         if len(self.epochs) == self.clock.epochs or self.clock.over():
             raise CancelFitException
-
-
-class Validation(Callback):
-    """Opens each validation's clock; leaves it out where the limit leaves no batch of it."""
-
-    order = LONG_BEFORE
-
-    def __init__(self, trial: TrialProcess, clock: Clock, batches: int) -> None:
-        self.trial, self.clock, self.batches = trial, clock, batches
-
-    def before_validate(self) -> None:
-        self.trial.stage("valid")
-        _synchronise(self.clock.device)
-        self.began = time.perf_counter()
-        if not self.batches:
-            raise CancelValidException
 
 
 class Amp(MixedPrecision):
@@ -190,23 +190,6 @@ class ScaleRecorder(Callback):
             self.log.note(self.steps, scale, skipped=scale < self.log.scale)
 
 
-class GradientRecorder(Callback):
-    """The norm of all gradients of the first steps, as the optimiser is about to see them; nothing waits.
-
-    A step that a loss scale drops never comes here.
-    """
-
-    order = LAST
-
-    def __init__(self, clock: Clock) -> None:
-        self.clock = clock
-
-    def before_step(self) -> None:
-        if self.clock.wants_norm:
-            gradients = [parameter.grad for parameter, *_ in self.opt.all_params(with_grad=True)]
-            self.clock.norm(total_norm(gradients))
-
-
 class Kernels(Callback):
     """Watches the kernels of a few steps after the first one, then ends the fit."""
 
@@ -260,8 +243,3 @@ def precision_callbacks(label: str, kind: str, static_scale: float) -> tuple[str
         return method, [scaler, ScaleRecorder(scaler, "dynamic")]
     weights = MasterWeightsCallback(loss_scale=static_scale, dynamic=kind == "dynamic")
     return "fastai NonNativeMixedPrecision", [ModelToHalf(), weights, ScaleRecorder(weights, kind)]
-
-
-def _synchronise(device: torch.device) -> None:
-    if device.type == "cuda":
-        torch.cuda.synchronize(device)

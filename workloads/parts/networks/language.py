@@ -13,7 +13,6 @@ from typing import Any
 import torch
 from torch import nn
 
-from parts.device import facts, software
 from parts.inputs import datasets
 from parts.numerics import precision
 from parts.numerics.loss_scale import ScaleLog
@@ -168,17 +167,14 @@ def measured(
     clock = Clock(trial, task.device, steps_per_epoch=len(train), epochs=options["epochs"])
     valid_batches = 0 if train.fixed else trial.valid_batches(len(valid))
     epochs = train_epochs(trial, task, clock, step, texts, valid_batches, options["lr"])
-    whole = valid_batches == len(valid)
-    ended = clock.ended(epochs, whole=whole)
     test_quality = None
-    if whole and len(epochs) == clock.epochs and epochs[-1]["complete"]:
+    if valid_batches == len(valid) and len(epochs) == clock.epochs and epochs[-1]["complete"]:
         trial.stage("test")
         test = Text(in_columns(texts.corpus.test, VALID_BATCH_SIZE, texts.home), train.bptt)
         test_quality = perplexity(validation_loss(task, test, len(test)))
     trial.stage("collect")
     return {
-        "device": facts(trial.asked["device"], task.device),
-        "versions": software(),
+        **clock.told(epochs, len(valid), valid_batches),
         "precision": dict(
             arithmetic,
             output_dtypes=output_types,
@@ -194,15 +190,8 @@ def measured(
             "valid_items": len(texts.corpus.valid),
             **clock.batches(),
         },
-        "protocol": {
-            "steps_per_epoch": len(train),
-            "epochs": options["epochs"],
-            "valid_batches": len(valid),
-            **ended,
-        },
         "sample_unit": "token",
         "samples_per_step": batch_size * train.bptt,
-        "epochs": epochs,
         "quality_name": "perplexity",
         "test_quality": test_quality,
         "structure": {
@@ -210,7 +199,6 @@ def measured(
             "vocabulary": texts.corpus.types,
             "padded_vocabulary": model.decoder.out_features,
         },
-        **clock.series(),
     }
 
 
@@ -251,7 +239,9 @@ def train_epochs(
             epoch.update(quality=perplexity(loss))
             if loss < best:
                 trial.stage("checkpoint")
-                best, best_weights = loss, copy_on_host(task.model)
+                # Kept off the device, so that its peak memory is the training's.
+                best, weights = loss, task.model.state_dict().items()
+                best_weights = {name: weight.detach().cpu().clone() for name, weight in weights}
             else:
                 rate /= SMALLER_RATE
         epochs.append(epoch)
@@ -276,11 +266,6 @@ def validation_loss(task: Task, valid: Text, limit: int) -> float:
         total += loss.double() * targets.numel()
         words += targets.numel()
     return total.item() / words
-
-
-def copy_on_host(model: nn.Module) -> dict[str, torch.Tensor]:
-    """The model's weights, kept off the device so that its peak memory is the training's."""
-    return {name: weight.detach().cpu().clone() for name, weight in model.state_dict().items()}
 
 
 def in_columns(tokens: Any, columns: int, device: torch.device) -> torch.Tensor:

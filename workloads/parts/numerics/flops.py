@@ -29,14 +29,16 @@ TRAFFIC = (
 ALLOCATES = ("aten::empty", "aten::new_empty", "aten::empty_like", "aten::empty_strided")
 
 
-def of_images(model: nn.Module, size: int, batch_size: int, value_bytes: int) -> dict[str, Any]:
+def of_images(
+    model: nn.Module,
+    size: int,
+    batch_size: int,
+    value_bytes: int,
+    loss: Callable[[Any, torch.Tensor], torch.Tensor] = nn.functional.cross_entropy,
+) -> dict[str, Any]:
     """One image's training step: operations, and bytes at this batch size in values of `value_bytes`."""
-    targets = torch.zeros(batch_size, dtype=torch.long, device="meta")
-
-    def loss(output: torch.Tensor) -> torch.Tensor:
-        return nn.functional.cross_entropy(output, targets)
-
-    return of_step(model, (batch_size, 3, size, size), loss, value_bytes)
+    labels = torch.zeros(batch_size, dtype=torch.long, device="meta")
+    return of_step(model, (batch_size, 3, size, size), lambda output: loss(output, labels), value_bytes)
 
 
 def of_step(
@@ -82,7 +84,8 @@ def of_tokens(
         scores.sum().backward()
     # The state that a sequence starts from takes no gradient.
     first = 2 * shape[1] * sum(w.numel() for name, w in recurrent.named_parameters() if "weight_hh" in name)
-    whole = 6 * tokens * (_matrices(recurrent) + decoder.weight.numel())
+    matrices = sum(w.numel() for name, w in recurrent.named_parameters() if name.startswith("weight"))
+    whole = 6 * tokens * (matrices + decoder.weight.numel())
     values = _traffic_of_tokens(recurrent, decoder, shape)
     return _agreed(counter.get_total_flops() + first, whole, tokens, values, value_bytes)
 
@@ -158,10 +161,6 @@ def _bare(tensor: torch.Tensor) -> torch.Tensor:
     return torch.empty_like(tensor, dtype=dtype, device="meta", requires_grad=False)
 
 
-def _matrices(recurrent: nn.RNNBase) -> int:
-    return sum(w.numel() for name, w in recurrent.named_parameters() if name.startswith("weight"))
-
-
 def _traffic_of_tokens(recurrent: nn.RNNBase, decoder: nn.Linear, shape: tuple[int, int]) -> int:
     """Values of a whole step: the recurrent layers as one fused operation each, the rest one by one.
 
@@ -185,13 +184,9 @@ def _traffic_of_tokens(recurrent: nn.RNNBase, decoder: nn.Linear, shape: tuple[i
     table = torch.zeros(decoder.out_features, recurrent.input_size, device="meta", requires_grad=True)
     weight, bias = (torch.zeros_like(w, device="meta", requires_grad=True) for w in decoder.parameters())
     words = torch.zeros(shape, dtype=torch.long, device="meta")
-    return fused + _counted(lambda: rest().backward())
-
-
-def _counted(step: Callable[[], None]) -> int:
     with Traffic() as traffic:
-        step()
-    return traffic.values
+        rest().backward()
+    return fused + traffic.values
 
 
 def _needed(operation: Any, given: tuple[Any, ...]) -> tuple[Any, ...]:

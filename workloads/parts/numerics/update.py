@@ -10,7 +10,8 @@ they still carry the loss scale; in `fp16_optimizer` the fp32 gradients are, aft
 """
 
 import importlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -70,12 +71,12 @@ class Update:
         self.optimiser, self.device = optimiser, device
         self.scaler = torch.amp.GradScaler(device.type, enabled=PRECISIONS[label].scaled)
         self.method = "torch.autocast" if PRECISIONS[label].autocast else "none"
-        self._log: ScaleLog | None = None
+        self.log: ScaleLog | None = None
         self._scales: list[torch.Tensor] = []
         self._steps = 0
         if self.scaler.is_enabled():
             self.method += ", torch.amp.GradScaler"
-            self._log = ScaleLog("dynamic", self.scaler.get_scale())
+            self.log = ScaleLog("dynamic", self.scaler.get_scale())
 
     def __call__(self, loss: torch.Tensor) -> None:
         """Gradients of the loss, and the step where they are finite."""
@@ -96,22 +97,70 @@ class Update:
         """The step where the gradients are finite."""
         self.scaler.step(self.optimiser)
         self.scaler.update()
-        if self._log:
+        if self.log:
             self._scales.append(self.scaler._get_scale_async().clone())
 
     def read(self) -> None:
         """Notes the scales of the steps so far; waits for the device."""
-        if self._log is None or not self._scales:
+        if self.log is None or not self._scales:
             return
         for scale in torch.stack(self._scales).tolist():
             self._steps += 1
-            self._log.note(self._steps, scale, skipped=scale < self._log.scale)
+            self.log.note(self._steps, scale, skipped=scale < self.log.scale)
         self._scales.clear()
 
     def facts(self) -> dict[str, Any]:
         """The method, and the loss scale where there is one, as a measurement has them."""
         self.read()
-        return {"method": self.method, "loss_scale": self._log.facts() if self._log else None}
+        return {"method": self.method, "loss_scale": self.log.facts() if self.log else None}
+
+
+class GivenUpdate:
+    """What a `train_step` of the user's own is given; in a rehearsal it makes gradients alone.
+
+    A `train_step` runs under the trial's autocast; what is done here does not. A compiler leaves it alone: no
+    graph goes through a backward pass.
+    """
+
+    def __init__(self, update: Update | None, after_forward: Callable[[], None] = lambda: None) -> None:
+        self._update, self._after_forward = update, after_forward
+        self.backwards = self.steps = 0
+
+    @torch.compiler.disable
+    def backward(self, loss: torch.Tensor) -> None:
+        """Gradients of the loss, added to those that are there."""
+        if not self.backwards:
+            self._after_forward()
+        self.backwards += 1
+        if self._update is None:
+            loss.backward()
+            return
+        with _without_autocast(self._update):
+            self._update.backward(loss)
+
+    @torch.compiler.disable
+    def clip(self, largest_norm: float) -> torch.Tensor:
+        """All gradients scaled down to this norm where theirs is larger; gives the norm that they had."""
+        if self._update is None:
+            return torch.zeros(())
+        with _without_autocast(self._update):
+            return self._update.clip(largest_norm)
+
+    @torch.compiler.disable
+    def step(self) -> None:
+        """Every optimiser's step, where the gradients are finite."""
+        self.steps += 1
+        if self._update is not None:
+            with _without_autocast(self._update):
+                self._update.step()
+
+
+@contextmanager
+def _without_autocast(update: Update) -> Iterator[None]:
+    with torch.autocast(update.device.type, enabled=False):
+        yield
+    # The copies of weights in half would outlast an update, and be shared by the parts of a batch.
+    torch.clear_autocast_cache()
 
 
 class MasterWeights:
@@ -167,52 +216,28 @@ def clipped_sgd(
     label: str, model: nn.Module, options: dict[str, Any], tuned: bool, device: torch.device
 ) -> tuple[SgdStep, str, ScaleLog | None]:
     """The step through backward pass, clipping and SGD, its method, and its loss scale where it has one."""
-    parameters, numerics = list(model.parameters()), PRECISIONS[label]
+    numerics = PRECISIONS[label]
 
     def sgd(weights: list[nn.Parameter]) -> torch.optim.SGD:
         return torch.optim.SGD(weights, lr=options["lr"], foreach=False, fused=tuned)
 
-    if numerics.scaled and numerics.autocast:
-        return _scaled_by_torch(sgd(parameters), parameters, options["clip"], device)
-    if numerics.scaled:
+    if numerics.scaled and not numerics.autocast:
         if options["fp16_path"] == "main":
             return _as_in_main(model, sgd, options)
         return _as_in_fp16_optimizer(model, sgd, options, device)
 
-    optimiser = sgd(parameters)
+    update = Update(label, sgd(list(model.parameters())), device)
 
     def step(loss: torch.Tensor, rate: float) -> torch.Tensor | None:
-        optimiser.zero_grad()
-        loss.backward()
-        norm = nn.utils.clip_grad_norm_(parameters, options["clip"])
-        _at(optimiser, rate).step()
-        return norm
-
-    return step, "torch.autocast" if PRECISIONS[label].autocast else "none", None
-
-
-def _scaled_by_torch(
-    optimiser: torch.optim.SGD, parameters: list[nn.Parameter], clip: float, device: torch.device
-) -> tuple[SgdStep, str, ScaleLog]:
-    scaler = torch.amp.GradScaler(device.type)
-    log = ScaleLog("dynamic", scaler.get_scale())
-    steps = 0
-
-    def step(loss: torch.Tensor, rate: float) -> torch.Tensor | None:
-        nonlocal steps
-        steps += 1
-        optimiser.zero_grad()
-        scaler.scale(loss).backward()
-        scaler.unscale_(optimiser)
-        norm = nn.utils.clip_grad_norm_(parameters, clip)
-        scaler.step(_at(optimiser, rate))
-        scaler.update()
+        _at(update.optimiser, rate).zero_grad()
+        update.backward(loss)
+        norm = update.clip(options["clip"])
+        update.step()
         # The scaler has read its overflow flag on the host already, so this reading waits for little more.
-        scale = scaler.get_scale()
-        log.note(steps, scale, skipped=scale < log.scale)
+        update.read()
         return norm
 
-    return step, "torch.autocast, torch.amp.GradScaler", log
+    return step, update.method, update.log
 
 
 def _as_in_main(model: nn.Module, sgd: SgdFactory, options: dict[str, Any]) -> tuple[SgdStep, str, ScaleLog]:

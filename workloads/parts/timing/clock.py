@@ -6,9 +6,12 @@ import time
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from types import ModuleType
+from typing import Any
 
 import torch
 
+from parts.device import facts, software
 from parts.timing import step_clock
 from parts.timing.step_clock import StepClock
 from parts.trial import TrialProcess
@@ -29,12 +32,12 @@ class DeviceSteps:
     def start(self) -> None:
         """The first step begins; the device has to be idle."""
         self._ends.clear()
-        self._before = self._marked()
+        self._before = marked()
         self._rest_us = 0.0
 
     def end(self) -> None:
         """The step's work is issued."""
-        self._ends.append(self._marked())
+        self._ends.append(marked())
 
     def passed(self) -> list[int]:
         """Whole microseconds of the steps that the device has finished since the last call, in their order.
@@ -49,11 +52,12 @@ class DeviceSteps:
             self._before, self._rest_us = end, exact_us - steps_us[-1]
         return steps_us
 
-    @staticmethod
-    def _marked() -> torch.cuda.Event:
-        event = torch.cuda.Event(enable_timing=True)
-        event.record()
-        return event
+
+def marked() -> torch.cuda.Event:
+    """An event that the device passes when all work before it is done."""
+    event = torch.cuda.Event(enable_timing=True)
+    event.record()
+    return event
 
 
 class Clock(StepClock):
@@ -69,25 +73,29 @@ class Clock(StepClock):
             synchronise=self._wait,
             values=_values,
             reads_freely=device.type == "cpu",
+            device_steps=DeviceSteps() if device.type == "cuda" else None,
         )
         self.device = device
-        self._device_steps = DeviceSteps() if device.type == "cuda" else None
-        self.step_clock = "device" if self._device_steps else "host"
+
+    def told(
+        self,
+        epochs: list[dict[str, Any]],
+        valid_batches: int = 0,
+        validated: int = 0,
+        modules: Sequence[ModuleType] = (),
+    ) -> dict[str, Any]:
+        """What every measurement tells: device, versions, protocol, epochs, and the clock's series."""
+        return {
+            "device": facts(self.trial.asked["device"], self.device),
+            "versions": software(*modules),
+            "protocol": self.protocol(epochs, valid_batches, validated),
+            "epochs": epochs,
+            **self.series(),
+        }
 
     def _wait(self) -> None:
         if self.device.type == "cuda":
             torch.cuda.synchronize(self.device)
-
-    def _segment_begins(self) -> None:
-        if self._device_steps:
-            self._device_steps.start()
-
-    def _step_ends(self) -> None:
-        if self._device_steps:
-            self._device_steps.end()
-
-    def _passed(self) -> list[int]:
-        return self._device_steps.passed() if self._device_steps else super()._passed()
 
     def _kept(self, value: torch.Tensor) -> torch.Tensor:
         return value.detach()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import cycle
 
 import torch
 
@@ -33,12 +34,10 @@ def product(shape: Shape, device: torch.device, dtype: torch.dtype) -> TimedOper
         for _ in range(PAIRS)
     ]
     result = torch.empty(m, n, device=device, dtype=dtype)
-    turn = 0
+    in_turn = cycle(pairs)
 
     def call() -> torch.Tensor:
-        nonlocal turn
-        turn = (turn + 1) % PAIRS
-        left, right = pairs[turn]
+        left, right = next(in_turn)
         return torch.mm(left, right.t(), out=result)
 
     return TimedOperation(call, 2.0 * m * n * k, {"m": m, "n": n, "k": k}, dtype)
@@ -48,14 +47,10 @@ def copies(device: torch.device, size: int) -> TimedOperation:
     """Copies of `size` bytes within the device's memory; amount counts reading and writing."""
     sources = [torch.randn(size // 4, device=device) for _ in range(PAIRS)]
     target = torch.empty_like(sources[0])
-    turn = 0
-
-    def call() -> torch.Tensor:
-        nonlocal turn
-        turn = (turn + 1) % PAIRS
-        return target.copy_(sources[turn])
-
-    return TimedOperation(call, 2.0 * 4 * (size // 4), {"copy_bytes": size}, torch.float32)
+    in_turn = cycle(sources)
+    return TimedOperation(
+        lambda: target.copy_(next(in_turn)), 2.0 * 4 * (size // 4), {"copy_bytes": size}, torch.float32
+    )
 
 
 def seconds_of(operation: TimedOperation, times: int, device: torch.device) -> float:

@@ -2,7 +2,7 @@
 
 A step runs from the end of the one before it to its own end: input, copy, forward, loss, backward, optimiser.
 Every step is marked without synchronising, when the host has issued it; on a CPU that is when it is done. A
-framework whose device marks the ends of steps by itself says so in a subclass (`parts.timing.clock` for
+framework whose device marks the ends of steps by itself brings what reads them (`parts.timing.clock` for
 torch). The wait for input is the host's in any case.
 The window is the sum of the training segments, each closed by a synchronisation before and after; validation
 lies outside. Losses, and the first gradient norms where the loop has them, stay on the device until a segment
@@ -13,10 +13,11 @@ Standard library and Python 3.7 syntax only.
 
 from __future__ import annotations
 
+import itertools
 import math
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from parts.timing.level import LOOK_EVERY_SECONDS, level_held
@@ -38,8 +39,6 @@ class StepClock:
     second.
     """
 
-    step_clock = "host"
-
     def __init__(
         self,
         trial: TrialProcess,
@@ -50,6 +49,7 @@ class StepClock:
         synchronise: Callable[[], object] = lambda: None,
         values: Callable[[Sequence[Any]], list[float]] = lambda losses: [float(loss) for loss in losses],
         reads_freely: bool = True,
+        device_steps: Any = None,
     ) -> None:
         if not steps_per_epoch:
             raise Failed(
@@ -57,8 +57,10 @@ class StepClock:
             )
         self.trial = trial
         self.steps_per_epoch = steps_per_epoch
-        self._synchronise, self.values, self._reads_freely = synchronise, values, reads_freely
+        self.synchronise, self.values, self._reads_freely = synchronise, values, reads_freely
         self.together = together
+        self._device_steps = device_steps
+        self.step_clock = "device" if device_steps else "host"
         self.epochs_in_protocol = epochs
         self.epochs: int = min(epochs, trial.limit.get("epochs") or epochs)
         self.step_limit: int | None = trial.limit.get("steps")
@@ -83,9 +85,10 @@ class StepClock:
 
     def start(self) -> None:
         """Opens a segment: everything before it is done."""
-        self._synchronise()
+        self.synchronise()
         self._segment_first = len(self.step_us)
-        self._segment_begins()
+        if self._device_steps:
+            self._device_steps.start()
         self._segment_began = self._mark = time.perf_counter_ns()
 
     def ready(self, batch: Any = None) -> None:
@@ -106,7 +109,8 @@ class StepClock:
 
     def step(self, loss: Any, samples: int) -> None:
         """The step's work is issued; `samples` of them went through it, and its loss, if it trained."""
-        self._step_ends()
+        if self._device_steps:
+            self._device_steps.end()
         if loss is not None:
             self._pending_losses.append(self._kept(loss))
         self.samples += samples
@@ -119,7 +123,7 @@ class StepClock:
 
     def stop(self) -> dict[str, Any]:
         """Closes the segment and gives its epoch's record; raises Failed on a loss that is not finite."""
-        self._synchronise()
+        self.synchronise()
         self._mark = time.perf_counter_ns()
         seconds = (self._mark - self._segment_began) * 1e-9
         self.seconds += seconds
@@ -137,6 +141,35 @@ class StepClock:
             "train_loss": sum(losses) / len(losses) if losses else None,
             "complete": steps == self.steps_per_epoch,
         }
+
+    def run(
+        self,
+        batches: Callable[[], Iterable[Any]],
+        step: Callable[[Any], None],
+        over: Callable[[], object] | None = None,
+        after: Callable[[dict[str, Any]], None] = lambda epoch: None,
+    ) -> list[dict[str, Any]]:
+        """Epochs until the protocol or the trial's limit ends; one record each.
+
+        `batches` gives an epoch's, `step` works on one and marks it, and what comes `after` an epoch, outside
+        the window, may add to its record. `over` is for ranks, which have to agree.
+        """
+        over = over or self.over
+        epochs: list[dict[str, Any]] = []
+        ended = False
+        while len(epochs) < self.epochs and not ended:
+            if self.trial.stage_now != "train":
+                self.trial.stage("train")
+            self.start()
+            for batch in itertools.islice(batches(), self.steps_per_epoch):
+                step(batch)
+                ended = bool(over())
+                if ended:
+                    break
+            epochs.append(self.stop())
+            after(epochs[-1])
+            self.trial.event("epoch", **epochs[-1])
+        return epochs
 
     def over(self) -> str | None:
         """The limit that the steps so far have reached: "steps", "seconds", "level-held" or none.
@@ -161,11 +194,21 @@ class StepClock:
         outlasted = self.second_limit is not None and self._elapsed() >= self.second_limit * len(self.step_us)
         return min(batches, 1) if outlasted else batches
 
-    def ended(self, epochs: list[dict[str, Any]], *, whole: bool) -> dict[str, Any]:
-        """What stopped the trial, and whether the protocol is complete; `whole` says that validation was."""
+    def protocol(
+        self, epochs: list[dict[str, Any]], valid_batches: int = 0, validated: int = 0
+    ) -> dict[str, Any]:
+        """The protocol's length, what stopped the trial, and whether it is complete.
+
+        `valid_batches` are those of a whole validation, `validated` those that the limit leaves.
+        """
         reached_end = len(epochs) == self.epochs_in_protocol and epochs[-1]["complete"]
-        stopped_by = "protocol" if reached_end else self.over() or "epochs"
-        return {"complete": reached_end and whole, "stopped_by": stopped_by}
+        return {
+            "steps_per_epoch": self.steps_per_epoch,
+            "epochs": self.epochs_in_protocol,
+            "valid_batches": valid_batches,
+            "complete": reached_end and validated == valid_batches,
+            "stopped_by": "protocol" if reached_end else self.over() or "epochs",
+        }
 
     def series(self) -> dict[str, Any]:
         """The measurement's window, step series, losses and memory."""
@@ -184,21 +227,11 @@ class StepClock:
         """How many of the first batches were looked at, and how many different ones they were."""
         if not self._looks:
             return {"distinct_batches": None, "looked_at_batches": None}
-        seen = {self._compared(look) for look in self._looks}
+        seen = {(tuple(look.shape), tuple(look.reshape(-1).tolist())) for look in self._looks}
         return {"distinct_batches": len(seen), "looked_at_batches": len(self._looks)}
 
     def _elapsed(self) -> float:
         return self.seconds + (self._mark - self._segment_began) * 1e-9
-
-    def _segment_begins(self) -> None:
-        """A segment is about to begin; the device is idle."""
-
-    def _step_ends(self) -> None:
-        """The host has issued a step."""
-
-    def _passed(self) -> list[int]:
-        """Microseconds of the steps that are known to have ended since the last call."""
-        return self.step_us[self._finished :]
 
     def _kept(self, value: Any) -> Any:
         """A loss or a norm as it is held until a segment ends."""
@@ -208,15 +241,13 @@ class StepClock:
         """A copy of some elements from all over a NumPy array."""
         return few_elements(batch).copy()
 
-    def _compared(self, look: Any) -> tuple[Any, ...]:
-        return tuple(look.shape), tuple(look.reshape(-1).tolist())
-
     def _memory(self) -> dict[str, int | None]:
         return memory()
 
     def _read_steps(self) -> None:
         """Takes over what the device has finished; nothing waits."""
-        passed = self._passed()
+        own = self._device_steps
+        passed = own.passed() if own else self.step_us[self._finished :]
         first, self._finished = self._finished, self._finished + len(passed)
         self.step_us[first : self._finished] = passed
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import torch
 
@@ -15,14 +17,15 @@ Prepare = Callable[[torch.Tensor], torch.Tensor]
 ALONE = Place()
 
 
+def tensors(split: Images, shape: tuple[int, int, int], home: torch.device) -> Batch:
+    """Pixels as uint8 (items, channels, height, width) and labels, where they are to lie."""
+    pixels = torch.frombuffer(bytearray(split.pixels), dtype=torch.uint8).view(-1, *shape)
+    return pixels.to(home), torch.tensor(split.labels).to(home)
+
+
 def image_tensors(images: ImageSet, home: torch.device) -> tuple[Batch, Batch]:
-    """Pixels as uint8 (items, channels, height, width) and labels, to train with and to validate with."""
-
-    def tensors(split: Images) -> Batch:
-        pixels = torch.frombuffer(bytearray(split.pixels), dtype=torch.uint8).view(-1, *images.shape)
-        return pixels.to(home), torch.tensor(split.labels).to(home)
-
-    return tensors(images.train), tensors(images.test)
+    """The images to train with and to validate with."""
+    return tensors(images.train, images.shape, home), tensors(images.test, images.shape, home)
 
 
 def _as_they_are(inputs: torch.Tensor) -> torch.Tensor:
@@ -30,7 +33,10 @@ def _as_they_are(inputs: torch.Tensor) -> torch.Tensor:
 
 
 class Shuffled:
-    """Whole batches for training, in an order that all ranks draw alike; each rank takes its own part."""
+    """Whole batches for training, in an order that all ranks draw alike; each rank takes its own part.
+
+    Without a seed the order is drawn by torch's own random numbers.
+    """
 
     def __init__(
         self,
@@ -38,13 +44,13 @@ class Shuffled:
         targets: torch.Tensor,
         batch_size: int,
         *,
-        seed: int,
+        seed: int | None,
         place: Place = ALONE,
         prepare: Prepare = _as_they_are,
     ) -> None:
         self.inputs, self.targets, self.batch_size = inputs, targets, batch_size
         self.place, self.prepare = place, prepare
-        self._order = torch.Generator().manual_seed(seed)
+        self._order = None if seed is None else torch.Generator().manual_seed(seed)
 
     def __len__(self) -> int:
         return len(self.targets) // (self.batch_size * self.place.count)
@@ -76,3 +82,23 @@ class InOrder:
         for first in range(0, len(self.targets), self.batch_size):
             part = slice(first, first + self.batch_size)
             yield self.prepare(self.inputs[part]), self.targets[part]
+
+
+@dataclass(frozen=True)
+class Rotated:
+    """The same batches over and over, an epoch of them."""
+
+    batches: Sequence[Batch]
+    steps: int
+
+    def __len__(self) -> int:
+        return self.steps
+
+    def __iter__(self) -> Iterator[Batch]:
+        return (self.batches[step % len(self.batches)] for step in range(self.steps))
+
+
+def loader_options(workers: int, tuned: bool, device: torch.device) -> dict[str, Any]:
+    """How a host's loaders work: as published, in pageable memory, with new workers for each epoch."""
+    more = {"pin_memory": device.type == "cuda", "persistent_workers": workers > 0} if tuned else {}
+    return {"num_workers": workers, **more}

@@ -17,22 +17,19 @@ import torch
 from torch import distributed, nn
 from torch.optim.lr_scheduler import LRScheduler
 
-from parts.device import facts, software
 from parts.numerics import precision
 from parts.numerics.flops import of_batch, value_bytes
-from parts.numerics.update import Together, Update
-from parts.ranks import End
+from parts.numerics.update import GivenUpdate, Together, Update
+from parts.ranks import End, entries
 from parts.timing import kernels
 from parts.timing.clock import Clock, few_elements, stopwatch
 from parts.training.batches import Batch
-from parts.training.given_update import GivenUpdate
 from parts.training.parallel import (
     ForwardTimer,
     Loss,
     Step,
     TrainStep,
     beneath,
-    entries,
     same_buffers,
     spread,
 )
@@ -119,7 +116,9 @@ def fit(
     trial, device = setting.trial, setting.device
     trial.stage("setup")
     with trial.phase("model"):
-        model.to(device, memory_format=_layout(setting)).train()
+        channels_last = trial.variant["layout"] == "channels_last"
+        layout = torch.channels_last if channels_last else torch.contiguous_format
+        model.to(device, memory_format=layout).train()
         counts = {"parameters": sum(weight.numel() for weight in model.parameters())}
     if setting.place.rank:
         # Alike up to here, so that the models are; from here on each rank drops and augments by itself.
@@ -148,7 +147,8 @@ def fit(
     timer = ForwardTimer(device)
     validation = Validation(setting, whole, loss, quality, valid)
     epochs = _train(setting, loop, clock, step, timer, train, validation, rates)
-    series = clock.series()
+    measured = clock.told(epochs, validation.whole, validation.limit)
+    of_ranks = entries(setting.place, trial.variant["gpus"], clock, timer.median())
 
     trial.stage("collect")
     if first is None:
@@ -157,14 +157,9 @@ def fit(
         operations = _operations(setting, model, first, passes, loop, other_operations)
     # Of several devices one's kernels would say nothing, and a rank must not train without the others.
     alone = setting.devices == 1 and not setting.shares_gradients
-    protocol = {
-        "steps_per_epoch": clock.steps_per_epoch,
-        "epochs": loop.epochs,
-        "valid_batches": validation.whole,
-    }
     return {
-        "device": dict(facts(trial.asked["device"], device), count=setting.devices),
-        "versions": software(),
+        **measured,
+        "device": dict(measured["device"], count=setting.devices),
         "precision": dict(
             precision.facts(setting.label, device),
             output_dtypes=output_types,
@@ -172,20 +167,15 @@ def fit(
             **update.facts(),
         ),
         "data": {"source": trial.asked["data"], **(data or {}), **clock.batches()},
-        "protocol": dict(protocol, **clock.ended(epochs, whole=validation.limit == validation.whole)),
         "sample_unit": loop.sample_unit,
         "samples_per_step": samples_of(first[1], loop),
-        "epochs": epochs,
         "quality_name": quality.name if quality and valid is not None else None,
         "flops": operations,
         "structure": {**counts, **(structure or {})},
         "parallel": setting.parallel if setting.devices > 1 else None,
         "notes": _notes(setting),
         "kernels": kernels.kernel_time(lambda: step(*first), device) if alone else None,
-        "ranks": entries(setting.place.rank, setting.devices, series, timer)
-        if trial.variant["gpus"] > 1
-        else [],
-        **series,
+        "ranks": of_ranks,
     }
 
 
@@ -281,28 +271,20 @@ def _train(
         over = End(clock, setting.place).over
         step.after_forward = timer.end
         distributed.barrier()
-    epochs: list[dict[str, Any]] = []
-    ended = False
-    while len(epochs) < clock.epochs and not ended:
-        setting.trial.stage("train")
-        clock.start()
-        for inputs, targets in islice(train, clock.steps_per_epoch):
-            clock.ready(inputs)
-            inputs, targets = (
-                half.to(setting.device, non_blocking=not loop.waits) for half in (inputs, targets)
-            )
-            if setting.shares_gradients:
-                timer.begin()
-            loss = step(inputs, targets)
-            if loop.waits:
-                loss.item()
-            for rate in rates["step"]:
-                rate.step()
-            clock.step(loss, samples_of(targets, loop))
-            ended = bool(over())
-            if ended:
-                break
-        epoch = clock.stop()
+
+    def trained(batch: Batch) -> None:
+        clock.ready(batch[0])
+        inputs, targets = (half.to(setting.device, non_blocking=not loop.waits) for half in batch)
+        if setting.shares_gradients:
+            timer.begin()
+        loss = step(inputs, targets)
+        if loop.waits:
+            loss.item()
+        for rate in rates["step"]:
+            rate.step()
+        clock.step(loss, samples_of(targets, loop))
+
+    def after(epoch: dict[str, Any]) -> None:
         step.update.read()
         if validation.limit:
             setting.trial.stage("valid")
@@ -311,9 +293,8 @@ def _train(
             epoch.update(validation(clock.valid_batches(validation.limit) if alone else validation.limit))
         for rate in rates["epoch"]:
             rate.step()
-        epochs.append(epoch)
-        setting.trial.event("epoch", **epoch)
-    return epochs
+
+    return clock.run(lambda: train, trained, over, after)
 
 
 def _first_batch(setting: Setting, train: Batches) -> Batch:
@@ -382,11 +363,6 @@ def _operations(
         # A model may do what tensors without content cannot; it is measured all the same.
         reason = str(error).partition("\n")[0]
         return {"per_sample": None, "method": f"not given: {type(error).__name__}: {reason}"[:300]}
-
-
-def _layout(setting: Setting) -> torch.memory_format:
-    asked = setting.trial.variant["layout"] == "channels_last"
-    return torch.channels_last if asked else torch.contiguous_format
 
 
 def _notes(setting: Setting) -> list[str]:

@@ -21,9 +21,9 @@ from torch.optim.lr_scheduler import LRScheduler
 
 from parts.device import seed_everything
 from parts.numerics import precision
+from parts.numerics.update import GivenUpdate
 from parts.training.batches import Batch
 from parts.training.fit import Batches, Loop, Optimisers, Passes, Quality, accuracy
-from parts.training.given_update import GivenUpdate
 from parts.training.parallel import TrainStep
 from parts.training.setting import Setting
 from parts.trial import Failed, TrialProcess, why
@@ -178,11 +178,7 @@ class OwnFile:
 
 def load(trial: TrialProcess) -> OwnFile:
     """The trial's file; raises Failed where it cannot be read, or lacks what it needs."""
-    if not trial.own_file or not Path(trial.own_file).is_file():
-        raise Failed("unsupported", "the workload 'custom' needs a file, and the trial came without one")
     spec = importlib.util.spec_from_file_location(Path(trial.own_file).stem, trial.own_file)
-    if spec is None or spec.loader is None:
-        raise Failed("unsupported", f"'{trial.own_name}' is no Python file")
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
     file = OwnFile(str(trial.own_name), trial.own_file, module)

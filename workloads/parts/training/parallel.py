@@ -14,10 +14,9 @@ from torch.distributed.fsdp import fully_shard
 from torch.func import functional_call
 
 from parts.numerics import precision
-from parts.numerics.update import Update
-from parts.timing.clock import memory
+from parts.numerics.update import GivenUpdate, Update
+from parts.timing.clock import marked
 from parts.training.batches import Batch
-from parts.training.given_update import GivenUpdate
 from parts.training.setting import Setting
 from parts.trial import Failed
 
@@ -183,25 +182,4 @@ class ForwardTimer:
         self.seconds.append(begin.elapsed_time(end) / 1000)
 
     def _now(self) -> Any:
-        if self.device.type != "cuda":
-            return time.perf_counter()
-        event = torch.cuda.Event(enable_timing=True)
-        event.record()
-        return event
-
-
-def entries(rank: int, devices: int, series: dict[str, Any], timer: ForwardTimer) -> list[dict[str, Any]]:
-    """What is known of each device of this process; DataParallel's share one clock."""
-    if devices > 1:
-        peaks = [memory(torch.device(timer.device.type, index)) for index in range(devices)]
-        return [{"rank": index, "memory": peak} for index, peak in enumerate(peaks)]
-    window = series["window"]
-    return [
-        {
-            "rank": rank,
-            "samples": window["samples"],
-            "seconds": window["seconds"],
-            "forward_seconds": timer.median(),
-            "memory": series["memory"],
-        }
-    ]
+        return marked() if self.device.type == "cuda" else time.perf_counter()

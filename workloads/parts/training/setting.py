@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -43,7 +42,7 @@ class Setting:
     label: str
     device: torch.device
     parallel: str
-    """How devices share a step: "ddp", "dp" or "fsdp"; it says nothing where there is one."""
+    """How devices share a step: "ddp", "dp" or "fsdp"; with "each" they share none."""
     place: Place
     devices: int
     """That this process itself drives: more than one with DataParallel alone."""
@@ -106,7 +105,7 @@ class Setting:
     @property
     def shares_gradients(self) -> bool:
         """Whether this process is one of several that train one model."""
-        return self.place.count > 1
+        return self.place.count > 1 and self.parallel != "each"
 
     @property
     def splits_model(self) -> bool:
@@ -149,24 +148,15 @@ def over_processes(
         return ranks.launched(trial, parallel, gpus)
     devices = gpus if place is None and shares else 1
     kind = trial.asked["device"]
-    if kind == "cpu" and devices > 1:
-        raise Failed("unsupported", "parallel 'dp' is DataParallel, which needs GPUs; take 'ddp'")
-    _refuse_unsupported(chosen, gpus)
+    count = chosen.get("virtual_ranks", 1)
+    if count < 1 or (count > 1 and gpus > 1):
+        message = f"{count} virtual ranks on {gpus} devices: they stand for several devices on one"
+        raise Failed("unsupported", message)
     with trial.phase("device"):
         device = choose_own(kind, place.local if place else 0, devices) if shares else choose(kind, gpus)
         torch.backends.cudnn.benchmark = trial.variant["profile"] == "tuned"
         precision.switch(label, device)
     seed_everything(trial.seed)
     setting = Setting(trial, label, device, parallel, place or Place(), devices, chosen)
-    meeting: contextlib.AbstractContextManager[None] = contextlib.nullcontext()
-    if place is not None:
-        meeting = ranks.together(place, device, gradients=True)
-    with meeting:
+    with ranks.together(setting.place, device, gradients=True):
         return work(setting)
-
-
-def _refuse_unsupported(options: dict[str, Any], gpus: int) -> None:
-    count = options.get("virtual_ranks", 1)
-    if count < 1 or (count > 1 and gpus > 1):
-        message = f"{count} virtual ranks on {gpus} devices: they stand for several devices on one"
-        raise Failed("unsupported", message)

@@ -158,7 +158,7 @@ def _on_others(measured: Cell, sides: Sequence[Cell], own: Collection[str]) -> l
     if len(alike) < 2:
         return []
     machine = "" if measured.machine in own else text.clean(measured.machine_label, 40)
-    card = text.the(text.short_card(measured.card))
+    card = f"the {text.short_card(measured.card)}"
     return [Caveat("several-machines", {"count": len(alike), "card": card, "machine": machine})]
 
 

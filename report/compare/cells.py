@@ -11,7 +11,6 @@ from report.compare.figures import Figure, Run, figure, left_out, most_proven
 from report.compare.key import same_but
 from report.metrics import FIGURES
 from report.stats.intervals import Doubt, Interval, Runs, blocks_interval
-from report.text import unit_name
 from report.trials.key import LOADER_ALONE, Key, ProtocolLength, Stack, grouped_by
 from report.trials.trial import TrialResult, identity_of
 
@@ -229,11 +228,6 @@ def standing(cell: Cell) -> str:
     return ", ".join(part for part in words if part)
 
 
-def unit_of(cell: Cell) -> str:
-    """The card of a cell in its machine."""
-    return unit_name(cell.card, cell.machine_label)
-
-
 @dataclass(frozen=True, slots=True)
 class TimeBreakdown:
     """Shares of the steady steps' time; they add up to 1.
@@ -244,11 +238,6 @@ class TimeBreakdown:
     input_wait: float
     compute: float
     other: float | None
-
-    def parts(self) -> tuple[tuple[str, float], ...]:
-        """Each part's name and share, in reading order."""
-        parts = [("input wait", self.input_wait), ("compute", self.compute), ("other", self.other or 0.0)]
-        return tuple((kind, share) for kind, share in parts if share > 0)
 
 
 def time_breakdown(cell: Cell) -> TimeBreakdown | None:

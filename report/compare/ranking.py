@@ -47,8 +47,6 @@ class Standings:
     """The works, as the leading session's cells, and the systems: those with places first."""
 
     works: tuple[Cell, ...]
-    decide: tuple[bool, ...]
-    """Of each work, whether the order is by it: those that the most systems did."""
     rows: tuple[Standing, ...]
 
 
@@ -63,10 +61,11 @@ def standings(own_cells: Sequence[Cell], cells: Sequence[Cell]) -> Standings | N
     systems = list(dict.fromkeys(system for found in by_work for system in found))
     if len(systems) < 3:
         return None
+    # The order is by the works that the most systems did.
     most = max(len(found) for found in by_work)
-    decide = tuple(len(found) == most for found in by_work)
+    decide = [len(found) == most for found in by_work]
     rows = [_standing(system, by_work, decide, len(systems)) for system in systems]
-    return Standings(tuple(works), decide, tuple(_in_order(rows)))
+    return Standings(tuple(works), tuple(_in_order(rows)))
 
 
 def _by_system(cells: Sequence[Cell], own: Cell) -> dict[tuple[str, str], Cell]:

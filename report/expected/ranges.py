@@ -42,7 +42,6 @@ class Case:
     """Figures that are asked for, what has to be left out for that, and what was measured."""
 
     fit: Fit
-    situation: Situation
     card: str
     asked: Places
     left: Places
@@ -62,7 +61,7 @@ def cases(fit: Fit, situation: Situation) -> Iterator[Case]:
             own = np.searchsorted(gone, mine)
             joint = before.joint_without(gone)[np.ix_(own, own)]
             known = mine[most_telling(joint, situation.works)]
-            yield Case(before, situation, card, np.setdiff1d(mine, known), np.setdiff1d(gone, known))
+            yield Case(before, card, np.setdiff1d(mine, known), np.setdiff1d(gone, known))
 
 
 def scores(

@@ -14,7 +14,6 @@ from harness.record import (
     Failure,
     Finding,
     LossScale,
-    Measurement,
     Record,
     Summary,
     finding,
@@ -206,12 +205,6 @@ class TrialResult:
         return next((epoch for epoch in reversed(self.epochs) if epoch.quality is not None), None)
 
     @property
-    def validated(self) -> str:
-        """Where the last validation stands, unless it was whole and after the protocol's last epoch."""
-        measured, epoch = self.record.measurement, self.last_validated
-        return _place_of(epoch, measured) if measured and epoch else ""
-
-    @property
     def train_loss(self) -> float | None:
         """Of the last epoch that has one, else the last of the curve."""
         by_epoch = [epoch.train_loss for epoch in self.epochs if epoch.train_loss is not None]
@@ -306,14 +299,3 @@ def _impossible(summary: Summary) -> tuple[Finding, ...]:
         for name, value in values.items()
         if value is not None and possible(value) is None
     )
-
-
-def _place_of(epoch: Epoch, measured: Measurement) -> str:
-    """After which epoch or step a validation was, and on how many batches; empty for the protocol's own."""
-    protocol, parts = measured.protocol, []
-    if epoch.index < protocol.epochs or not epoch.complete:
-        steps = sum(each.steps for each in measured.epochs if each.index <= epoch.index)
-        parts.append(f"after epoch {epoch.index}" if epoch.complete else f"after {steps:,} steps")
-    if epoch.valid_batches is not None and epoch.valid_batches < protocol.valid_batches:
-        parts.append(f"on {epoch.valid_batches:,} of {protocol.valid_batches:,} batches")
-    return ", ".join(parts)

@@ -42,15 +42,13 @@ def of_costs(costs: Costs, expectation: Expectation, systems: Systems) -> Headli
     """Speed of the two cheapest offers, and which costs less a year by the buyer's use."""
     assert costs.pair is not None and costs.answer is not None and costs.inputs.purchase is not None
     offers = [costs.inputs.offers[place] for place in costs.pair]
-    cheaper, dearer = (systems.of(offer) for offer in offers)
     amounts = [costs.answer.cards[place].cost for place in costs.pair]
     currency = costs.inputs.purchase.currency
     speed = of_pair(expectation, systems)
     data = {
         **speed.data,
         "speed": speed.state,
-        "cheaper": cheaper,
-        "dearer": dearer,
+        "cheaper": systems.of(offers[0]),
         "amounts": [quantity(each, currency) for each in amounts],
         "cost_tied": costs.tied,
         "use": costs.use,
@@ -69,7 +67,7 @@ def of_speeds(analysis: Analysis, systems: Systems, *, ranked: bool) -> Headline
     shown = [(_name(cell, firsts), _stated(rate(cell)), cell.key.precision) for cell in firsts[:MOST_WORKS]]
     return Headline(
         "speeds" if ranked else "speeds-first-look",
-        {"own": systems.own[0], "works": shown, "more": max(0, len(firsts) - MOST_WORKS)},
+        {"own": systems.own[0], "works": shown},
     )
 
 
@@ -97,7 +95,6 @@ def of_gain(analysis: Analysis, systems: Systems) -> Headline | None:
             "precision": gain.of.key.precision,
             "over": gain.over.key.precision,
             "times": quantity(gain.ratio),
-            "rate": _stated(rate(gain.over)),
         },
     )
 

@@ -54,7 +54,6 @@ class LeftRow:
 class RanView:
     """All that ran, and what measures it again."""
 
-    lead: str | None
     trials: tuple[TrialResult, ...]
     trials_left: int
     accounts: tuple[Account, ...]
@@ -89,7 +88,6 @@ def view(analysis: Analysis, systems: Systems) -> RanView | None:
     labels = dict.fromkeys(trial.key.precision for trial in trials)
     asked = dict.fromkeys((trial.record.plan, trial.record.environment.image) for trial in analysis.own)
     return RanView(
-        lead=analysis.lead,
         trials=tuple(trials[:MOST_TRIALS]),
         trials_left=max(0, len(trials) - MOST_TRIALS),
         accounts=analysis.accounts,

@@ -66,8 +66,6 @@ class ClaimRow:
     common: tuple[Part, ...]
     of: tuple[Part, ...]
     over: tuple[Part, ...]
-    repeated: bool
-    """Whether another row has the same words."""
     published: Quantity
     here: Quantity
     state: State
@@ -99,9 +97,7 @@ class Counts:
 
 def claim_rows(analysis: Analysis) -> tuple[ClaimRow, ...]:
     """The claims that met a record: those that do not hold first, then those that do, then the open ones."""
-    met = [judged for judged in analysis.verdicts if judged.compared]
-    said = Counter(judged.claim.words for judged in met)
-    rows = [_row(judged, analysis, said[judged.claim.words] > 1) for judged in met]
+    rows = [_row(judged, analysis) for judged in analysis.verdicts if judged.compared]
     return tuple(sorted(rows, key=lambda row: (ORDER.index(row.state), not row.claim.is_relative)))
 
 
@@ -127,7 +123,7 @@ def _needs_another_card(claim: Claim, analysis: Analysis) -> bool:
     )
 
 
-def _row(judged: Judged, analysis: Analysis, repeated: bool) -> ClaimRow:
+def _row(judged: Judged, analysis: Analysis) -> ClaimRow:
     claim = judged.claim
     of = _parts(claim.of)
     over = _parts(claim.over) if claim.over else ()
@@ -140,7 +136,6 @@ def _row(judged: Judged, analysis: Analysis, repeated: bool) -> ClaimRow:
         common=common,
         of=tuple(part for part in of if part not in common),
         over=tuple(part for part in over if part not in common),
-        repeated=repeated,
         published=Quantity(claim.value, unit),
         here=here,
         state=STATES[judged.verdict.word],

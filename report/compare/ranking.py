@@ -49,6 +49,17 @@ class Standings:
     works: tuple[Cell, ...]
     rows: tuple[Standing, ...]
 
+    @property
+    def most(self) -> float:
+        """The longest time, or the end of its range."""
+        return max(row.high or row.time or 0.0 for row in self.rows)
+
+    @property
+    def blocks(self) -> int:
+        """The fewest blocks of time that a rank stands on."""
+        placed = (cell for row in self.rows if row.first for cell in row.cells if cell)
+        return min((cell.blocks for cell in placed), default=0)
+
 
 def standings(own_cells: Sequence[Cell], cells: Sequence[Cell]) -> Standings | None:
     """Of each system with a cell equal to one of the leading session's; null of fewer than three.

@@ -21,7 +21,7 @@ from report.charts.style import DARK
 from report.expected.sizes import Size
 from report.page.filters import FILTERS, inert
 from report.page.life import picture
-from report.page.names import setting
+from report.page.names import setting, work
 from report.page.page import Page
 from report.page.parts import acceptance, ran, workloads
 from report.page.values import Picture
@@ -40,6 +40,7 @@ _READING: Mapping[str, Callable[..., Any]] = {
     "setting": setting,
     "states": workloads.states_of,
     "quality_unit": workloads.quality_unit,
+    "work": work,
 }
 """What templates ask of records."""
 

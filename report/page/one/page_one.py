@@ -128,7 +128,7 @@ def _class(analysis: Analysis, systems: Systems) -> PageOne:
     view, cells = machines.machines(analysis, systems), leading(analysis)
     return _assembled(
         analysis,
-        machines.headline(view),
+        machines.headline(view, systems),
         cells,
         (notes.how_sure(analysis, cells), notes.what_limits(cells), notes.again(analysis, each=True)),
         "machines",

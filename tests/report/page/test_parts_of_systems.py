@@ -72,11 +72,11 @@ def test_all_systems_of_one_work_are_in_order_with_the_places_that_their_ranges_
     found = of(machines(0.0200, 0.0100, 0.0201, 0.0400))
     shown = pairs.view(found, systems_of(found))
     assert shown is not None and shown.standings is not None
-    rows = shown.standings.rows
-    assert [row.system.card[-1] for row in rows] == ["b", "a", "c", "d"]
+    rows, systems = shown.standings.rows, systems_of(found)
+    assert [row.card[-1] for row in rows] == ["b", "a", "c", "d"]
     assert [(row.first, row.last) for row in rows] == [(1, 1), (2, 3), (2, 3), (4, 4)]
-    assert [row.time.value for row in rows] == pytest.approx([1.0, 2.0, 2.01, 4.0], rel=0.01)
-    assert [row.system.own for row in rows] == [False, True, False, False]
+    assert [row.time for row in rows] == pytest.approx([1.0, 2.0, 2.01, 4.0], rel=0.01)
+    assert [systems.of(row).own for row in rows] == [False, True, False, False]
 
 
 def test_two_systems_have_no_ranking_and_a_system_without_a_deciding_work_no_place():

@@ -27,7 +27,7 @@ _KEYS = ("workload", "protocol", "model", "precision", "batch_size", "image_size
 
 @dataclass(frozen=True, slots=True)
 class Caveat:
-    """One thing that a reader of the costs has to know; a template words it by its name."""
+    """One thing that a careful reader has to know; a template words it by its name."""
 
     name: str
     data: dict[str, Any] = field(default_factory=dict)

@@ -2,56 +2,25 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
 
 from harness.record.finding import counted, label
 from report import text
 from report.analysis import Analysis
+from report.buying.workload_mix import Caveat
 from report.compare.cells import Cell, runs_of_figures
+from report.compare.precisions import Parity
 from report.compare.spread import Fleet
 from report.page.names import of_each_key, work
 from report.page.one.chips import trials_of
 from report.page.systems import Systems
-from report.page.values import System
 from report.stats.intervals import BLOCKS_NEEDED, outlying_run, rare_runs_missed, unequal_spread
+from report.trials.key import grouped_by
 from report.trials.trial import TrialResult
 
 MOST_DOUBTS = 8
-
-
-@dataclass(frozen=True, slots=True)
-class LearningRow:
-    """Whether a precision learns as well as fp32: its first steps, and the end over seeds."""
-
-    name: str
-    system: System
-    first_steps: str
-    """follows, departs, or unknown"""
-    end: str
-    """A verdict's word, or the name of why there is none."""
-    runs: int
-
-
-@dataclass(frozen=True, slots=True)
-class SpoiledRow:
-    """Runs of one work with the same verdict by the same causes."""
-
-    name: str
-    system: System
-    verdict: str
-    causes: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Caveat:
-    """Something that a careful reader asks; worded by its name in the template."""
-
-    name: str
-    data: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,13 +36,17 @@ class UncertaintyView:
     doubts: tuple[tuple[str, Cell], ...]
     """Cells with a range by the names of their works, the widest first."""
     doubts_left: int
-    spoiled: tuple[tuple[SpoiledRow, int], ...]
-    """With how many runs are alike."""
+    spoiled: tuple[tuple[TrialResult, ...], ...]
+    """Runs of one work with the same verdict by the same causes."""
     finished: int
     warnings: tuple[tuple[str, int], ...]
     caveats: tuple[Caveat, ...]
     units: tuple[Fleet, ...]
-    learning: tuple[LearningRow, ...]
+    learning: tuple[tuple[str, Parity, str], ...]
+    """By the name of a work whether a precision ends as well as fp32, and its first steps.
+
+    These follow, depart, or are unknown.
+    """
     problems: tuple[str, ...]
 
 
@@ -95,12 +68,12 @@ def view(analysis: Analysis, systems: Systems) -> UncertaintyView | None:
         projected=any(cell.length.projected and cell.seconds.n for cell in cells),
         doubts=tuple((work(cell, among), cell) for cell in doubts[:MOST_DOUBTS]),
         doubts_left=max(0, len(doubts) - MOST_DOUBTS),
-        spoiled=_spoiled(trials, systems),
+        spoiled=_spoiled(trials),
         finished=len(trials),
         warnings=counted(trial.causes for trial in trials if trial.verdict in ("valid", "warn")),
         caveats=tuple(_caveats(analysis, cells)),
         units=analysis.fleets,
-        learning=tuple(_learning(analysis, systems)),
+        learning=tuple(_learning(analysis)),
         problems=tuple(text.clean(problem, 300) for problem in problems),
     )
 
@@ -110,7 +83,7 @@ def _width(cell: Cell) -> float:
     return (interval.high - interval.low) / interval.estimate if interval else 0.0
 
 
-def _learning(analysis: Analysis, systems: Systems) -> Iterator[LearningRow]:
+def _learning(analysis: Analysis) -> Iterator[tuple[str, Parity, str]]:
     """Of each half-precision cell of this machine; nothing where neither its start nor its end is known."""
     gates = {trial.path: gate.word for trial, gate in analysis.early_gates}
     own = [parity for parity in analysis.parities if parity.of in analysis.measured_here]
@@ -118,25 +91,21 @@ def _learning(analysis: Analysis, systems: Systems) -> Iterator[LearningRow]:
     for parity in own:
         words = {gates.get(trial.path, "unknown") for trial in parity.of.trials}
         first = next(word for word in ("departs", "follows", "unknown") if word in words)
-        end = parity.unjudged or (parity.verdict.word if parity.verdict else "")
         if first != "unknown" or parity.unjudged is None:
-            runs = parity.of.figures["quality"].n
-            yield LearningRow(work(parity.of, among), systems.of(parity.of), first, end, runs)
+            yield work(parity.of, among), parity, first
 
 
-def _spoiled(trials: Sequence[TrialResult], systems: Systems) -> tuple[tuple[SpoiledRow, int], ...]:
+def _spoiled(trials: Sequence[TrialResult]) -> tuple[tuple[TrialResult, ...], ...]:
     """Invalid runs, then those without a settled speed, equal ones together."""
-    rows = Counter(
-        SpoiledRow(
-            f"{text.model_name(trial.key.model)}, {trial.key.precision}, batch {trial.key.batch_size}",
-            systems.of(trial),
-            trial.verdict,
-            tuple(dict.fromkeys(map(label, trial.causes))),
-        )
-        for trial in trials
-        if trial.verdict in ("invalid", "unproven")
-    )
-    return tuple(sorted(rows.items(), key=lambda each: (each[0].verdict != "invalid", -each[1])))
+
+    def what(trial: TrialResult) -> Hashable:
+        work = text.model_name(trial.key.model), trial.key.precision, trial.key.batch_size
+        causes = tuple(dict.fromkeys(map(label, trial.causes)))
+        return work, trial.machine, trial.card, trial.verdict, causes
+
+    spoiled = (trial for trial in trials if trial.verdict in ("invalid", "unproven"))
+    rows = map(tuple, grouped_by(spoiled, what).values())
+    return tuple(sorted(rows, key=lambda alike: (alike[0].verdict != "invalid", -len(alike))))
 
 
 def _caveats(analysis: Analysis, cells: Sequence[Cell]) -> Iterator[Caveat]:

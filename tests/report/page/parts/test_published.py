@@ -110,7 +110,9 @@ def test_a_page_says_in_what_its_records_differ_from_unmet_claims_and_how_its_pr
     assert viewed(found).differs == ("image size", "batch size", "model")
     sure = uncertainty.view(found, systems_of(found))
     assert sure is not None
-    learning = [(row.first_steps, row.end, row.runs) for row in sure.learning]
+    learning = [
+        (first, parity.unjudged, parity.of.figures["quality"].n) for _, parity, first in sure.learning
+    ]
     assert learning == [("follows", "cut short", 3), ("follows", "cut short", 3)]
 
 

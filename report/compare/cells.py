@@ -90,6 +90,14 @@ class Ratio:
         """Whether the interval includes 1; null without an interval."""
         return None if self.interval is None else self.interval.includes(1.0)
 
+    @property
+    def inverse(self) -> Ratio:
+        """`over` against `of`."""
+        ends = self.interval
+        if ends is not None:
+            ends = replace(ends, low=1 / ends.high, estimate=1 / ends.estimate, high=1 / ends.low)
+        return Ratio(1 / self.estimate, ends, (self.n[1], self.n[0]))
+
 
 def cells_of(trials: Iterable[TrialResult]) -> tuple[Cell, ...]:
     """Groups the measured trials by key, length, stack, session, machine and card, in the order given."""

@@ -44,6 +44,11 @@ class Benchmark:
     over: Cell
     ratio: Ratio
 
+    @property
+    def inverse(self) -> Benchmark:
+        """The slower system against the faster."""
+        return Benchmark(self.over, self.of, self.ratio.inverse)
+
 
 @dataclass(frozen=True, slots=True)
 class Buyer:
@@ -63,6 +68,11 @@ class SpeedRange:
     def includes(self, value: float) -> bool:
         """Whether the range cannot tell its figure from `value`."""
         return self.low <= value <= self.high
+
+    @property
+    def inverse(self) -> SpeedRange:
+        """In times as slow."""
+        return SpeedRange(1 / self.high, 1 / self.low)
 
 
 VAGUE = 4.0
@@ -201,7 +211,7 @@ def _expectation(
     best, _ = mix([benchmark.ratio for benchmark in benchmarks], _weights(benchmarks, buyer, groups))
     a, b = _named(a, b, labels)
     if best < 1:
-        benchmarks = [Benchmark(each.over, each.of, _inverse(each.ratio)) for each in benchmarks]
+        benchmarks = [each.inverse for each in benchmarks]
         a, b = b, a
     best, units = mix([benchmark.ratio for benchmark in benchmarks], _weights(benchmarks, buyer, groups))
     band = unit_band(spreads.of(a.card), spreads.of(b.card), comparisons=comparisons)
@@ -256,12 +266,3 @@ def mix(ratios: Sequence[Ratio], weights: Sequence[float]) -> tuple[float, Speed
         return best, None
     lows, highs = zip(*ends, strict=True)
     return best, SpeedRange(over(lows), over(highs))
-
-
-def _inverse(ratio: Ratio) -> Ratio:
-    interval = ratio.interval
-    if interval is not None:
-        interval = replace(
-            interval, low=1 / interval.high, estimate=1 / interval.estimate, high=1 / interval.low
-        )
-    return Ratio(1 / ratio.estimate, interval, (ratio.n[1], ratio.n[0]))

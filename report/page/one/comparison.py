@@ -12,8 +12,8 @@ from report.analysis import Analysis
 from report.buying.costs import Costs
 from report.buying.purchase import Use
 from report.buying.shortfall import shortfalls
-from report.compare.cells import Cell, Ratio, TimeBreakdown, time_breakdown
-from report.compare.pairs import Benchmark, Expectation, SpeedRange
+from report.compare.cells import Cell, TimeBreakdown, time_breakdown
+from report.compare.pairs import Benchmark, Expectation
 from report.page.names import work
 from report.page.one.measured import gain_of
 from report.page.parts.costs import Assumption, assumption
@@ -118,25 +118,10 @@ def _second_over_first(analysis: Analysis) -> Expectation:
         fast=expectation.slow,
         slow=expectation.fast,
         best=1 / expectation.best,
-        units=_turned(expectation.units),
-        model=_turned(expectation.model),
-        benchmarks=tuple(
-            Benchmark(each.over, each.of, _inverse(each.ratio)) for each in expectation.benchmarks
-        ),
+        units=expectation.units and expectation.units.inverse,
+        model=expectation.model and expectation.model.inverse,
+        benchmarks=tuple(each.inverse for each in expectation.benchmarks),
     )
-
-
-def _turned(span: SpeedRange | None) -> SpeedRange | None:
-    return SpeedRange(1 / span.high, 1 / span.low) if span else None
-
-
-def _inverse(ratio: Ratio) -> Ratio:
-    interval = ratio.interval
-    if interval is not None:
-        interval = replace(
-            interval, low=1 / interval.high, estimate=1 / interval.estimate, high=1 / interval.low
-        )
-    return Ratio(1 / ratio.estimate, interval, (ratio.n[1], ratio.n[0]))
 
 
 # Money
@@ -218,8 +203,8 @@ def _speed(
     if costs and costs.answer and analysis.evidence.purchase:
         places = [_place_of(costs, system) for system in pair]
         hours = [costs.answer.cards[place].hours if place is not None else None for place in places]
-        inverse = _turned(expectation.units)
-        ratio = between(1 / expectation.best, inverse) if inverse else None
+        units = expectation.units
+        ratio = between(1 / expectation.best, units.inverse) if units else None
         yield Fact("speed", "hours", tuple(quantity(each, "h") for each in hours), ratio=ratio, ahead="less")
     among = [cell for benchmark in works for cell in (benchmark.of, benchmark.over)]
     for benchmark in works:

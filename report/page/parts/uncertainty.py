@@ -58,7 +58,8 @@ def view(analysis: Analysis, systems: Systems) -> UncertaintyView | None:
         return None
     runs = runs_of_figures(cells) or [0]
     among = of_each_key(cells)
-    doubts = sorted((cell for cell in cells if cell.throughput.interval), key=_width, reverse=True)
+    known = (cell for cell in cells if cell.throughput.interval)
+    doubts = sorted(known, key=lambda cell: cell.throughput.relative_width, reverse=True)
     return UncertaintyView(
         fewest_runs=min(runs),
         most_runs=max(runs),
@@ -76,11 +77,6 @@ def view(analysis: Analysis, systems: Systems) -> UncertaintyView | None:
         learning=tuple(_learning(analysis)),
         problems=tuple(text.clean(problem, 300) for problem in problems),
     )
-
-
-def _width(cell: Cell) -> float:
-    interval = cell.throughput.interval
-    return (interval.high - interval.low) / interval.estimate if interval else 0.0
 
 
 def _learning(analysis: Analysis) -> Iterator[tuple[str, Parity, str]]:

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from report.buying.cost_inputs import Range
 from report.charts.drawing import Chart
+from report.charts.marks import Look
 from report.compare.cells import Cell, Ratio
 from report.compare.figures import Figure
 from report.compare.pairs import SpeedRange
@@ -51,6 +52,11 @@ class System:
     name: str
     slot: int
     own: bool
+
+    @property
+    def look(self) -> Look:
+        """Of a bar of what was ranked on it."""
+        return "own" if self.own else "other"
 
     @property
     def title(self) -> str:

@@ -9,7 +9,7 @@ from harness.record import Claim
 from report import text
 from report.analysis import Analysis
 from report.charts.bars import Bar, Bars, Group
-from report.charts.marks import KeyEntry, Look
+from report.charts.marks import KeyEntry
 from report.claims.metrics import measured_of
 from report.claims.studies import (
     MOST_BARS,
@@ -85,7 +85,7 @@ def picture(
 def _key(systems: Systems) -> tuple[KeyEntry, ...]:
     """Bars keeps of it what is in use."""
     shown = systems.all[:4]
-    measured = [KeyEntry(one.title, "own" if one.own else "other", one.slot) for one in shown]
+    measured = [KeyEntry(one.title, one.look, one.slot) for one in shown]
     unranked = [KeyEntry(f"{one.title}, not ranked", "unranked", one.slot) for one in shown]
     return (*measured, *unranked, KeyEntry("published, one run, no range", "published"))
 
@@ -118,10 +118,9 @@ def _bar(entry: StudyEntry, figure: StudyFigure, systems: Systems) -> Bar:
     cell = entry.source
     system = systems.of(cell)
     low, high = _ends(entry, cell, figure)
-    look: Look = "unranked" if not cell.ranked else "own" if system.own else "other"
     return Bar(
         _framework(entry) or system.name,
-        look,
+        system.look if cell.ranked else "unranked",
         drawn,
         low,
         high,

@@ -9,7 +9,6 @@ from harness.record import Curve as PublishedCurve
 from report import text
 from report.analysis import Analysis
 from report.charts.curves import Curves, Line, Points
-from report.charts.marks import Look
 from report.charts.panels import Length, Lengths, Panel, Panels, Shares
 from report.charts.style import Form
 from report.compare.batch_sweeps import BatchSweep
@@ -66,10 +65,6 @@ def label(cell: Cell, systems: Systems, among: Sequence[Cell]) -> str:
     return ", ".join(parts) or cell.key.precision
 
 
-def _look(cell: Cell, systems: Systems) -> Look:
-    return "own" if systems.of(cell).own else "other"
-
-
 def memory(cells: Sequence[Cell], systems: Systems) -> Panel | None:
     """The peak of each cell, in all that its device has."""
     known = [cell for cell in cells if cell.figures["peak_bytes"].mean]
@@ -81,7 +76,7 @@ def memory(cells: Sequence[Cell], systems: Systems) -> Panel | None:
             label(cell, systems, known),
             cell.figures["peak_bytes"].mean or 0.0,
             text.gibibytes(cell.figures["peak_bytes"].mean),
-            _look(cell, systems),
+            systems.of(cell).look,
             systems.of(cell).slot,
             _capacity(cell),
         )
@@ -113,7 +108,7 @@ def gain(gains: Sequence[Speedup], cells: Sequence[Cell], systems: Systems) -> P
             label(each.of, systems, among),
             each.ratio.estimate,
             f"{text.times(each.ratio.estimate)} ×",
-            _look(each.of, systems),
+            systems.of(each.of).look,
             systems.of(each.of).slot,
         )
         for each in strict[:MOST_ROWS]

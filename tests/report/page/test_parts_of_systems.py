@@ -118,7 +118,7 @@ def test_offers_stand_by_cost_with_what_both_cost_alone_and_the_price_that_turns
     assert shown is not None and shown.state == "priced" and shown.picture is not None
     first, second = shown.rows
     assert found.costs is not None and found.costs.answer is not None and found.costs.pair is not None
-    assert first.shared is not None and second.shared is not None and second.ratio is not None
+    assert second.ratio is not None
     assert first.shared.value < second.shared.value and first.ratio is None
     alone = found.costs.answers["alone"].cards
     assert [first.alone.value, second.alone.value] == [alone[at].cost[1] for at in found.costs.pair]
@@ -152,12 +152,8 @@ def test_an_offer_without_a_record_stands_last_and_changes_no_other_figure():
         found = analyse(evidence, Question(case.now, session=case.session))
     before = analysed("two-cards-proven-priced")
     rows = costs.view(found, systems_of(found)).rows
-    assert (rows[-1].name, rows[-1].system, rows[-1].shared, rows[-1].price.value) == (
-        "Card X",
-        None,
-        None,
-        9,
-    )
+    last = rows[-1]
+    assert (last.name, last.system, last.shared.value, last.price.value) == ("Card X", None, None, 9)
     assert found.costs.answer.cards[:2] == before.costs.answer.cards
 
 
@@ -165,7 +161,8 @@ def test_without_ranked_runs_or_prices_the_costs_say_so_by_their_state():
     waiting, unpriced = of(quick_look(), parse_purchase(DESKS)), analysed("two-cards-proven")
     assert costs.view(waiting, systems_of(waiting)).state == "nothing"
     by_speed = costs.view(unpriced, systems_of(unpriced))
-    assert by_speed.state == "ratios" and by_speed.ratios[0].times.low < by_speed.ratios[0].times.value
+    _, times = by_speed.ratios[0]
+    assert by_speed.state == "ratios" and times.low < times.value
     nothing = analysed("nothing")
     assert costs.view(nothing, systems_of(nothing)) is None
 

@@ -106,9 +106,7 @@ def test_a_device_is_held_against_paper_and_its_own_ceilings():
     assert device.measured and device.picture is not None and device.unhealthy is not None
     assert device.unhealthy[0] < device.unhealthy[1]
     by_name = {row.name: row for row in device.sheet}
-    assert by_name["bf16"].share.value == pytest.approx(
-        by_name["bf16"].measured.value / by_name["bf16"].paper.value
-    )
+    assert by_name["bf16"].share == pytest.approx(by_name["bf16"].measured / by_name["bf16"].paper)
     assert all(point.flops_per_second > 0 for _, point, _ in device.rows)
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from harness.errors import UserError
 from report.compare.cells import Cell, Ratio, cell_ratio, cells_of, standing
 from report.compare.key import matched, same_but
-from report.stats.intervals import FLOOR_RUNS, Doubt, quality_label, rare_runs_missed
+from report.stats.intervals import FLOOR_RUNS, Doubt, rare_runs_missed
 from report.text import clean, count, failure_words, on_nodes, short_card, times
 from report.trials.key import Key, differing, grouped_by, stack_differences
 from report.trials.trial import TrialResult
@@ -198,7 +198,8 @@ def lines(comparison: Comparison) -> tuple[str, ...]:
     page += [*several, ""] if several else []
     for pair in comparison.pairs:
         work, answer = _pair_lines(pair)
-        page += [f"{work}: {_sides(pair)}" if several else work, answer]
+        sides = clean(f"{pair.first.machine_label} over {pair.second.machine_label}", 100)
+        page += [f"{work}: {sides}" if several else work, answer]
     if not comparison.pairs:
         page.append("nothing may be compared")
     if len(comparison.pairs) > 1:
@@ -235,10 +236,6 @@ def _pair_lines(pair: Pair) -> list[str]:
     return [what(pair.first.key), f"  {verdict(pair)}; {n}; {of}; {state}"]
 
 
-def _sides(pair: Pair) -> str:
-    return clean(f"{pair.first.machine_label} over {pair.second.machine_label}", 100)
-
-
 def verdict(pair: Pair) -> str:
     """The ratio with its interval and what it shows; nothing is ranked that may not be."""
     interval = pair.ratio.interval
@@ -251,10 +248,9 @@ def verdict(pair: Pair) -> str:
         return f"{spread}{notes}; not ranked"
     if pair.ratio.tied:
         return f"{spread}{notes}; tied: no difference shown"
-    few = min(pair.ratio.n) < FLOOR_RUNS
-    return f"{spread}{notes}; {'faster' if interval.low > 1 else 'slower'}" + (
-        f", {quality_label(min(pair.ratio.n))}" if few else ""
-    )
+    runs = min(pair.ratio.n)
+    few = f", quick look (n={runs})" if runs < FLOOR_RUNS else ""
+    return f"{spread}{notes}; {'faster' if interval.low > 1 else 'slower'}{few}"
 
 
 def worded(doubt: Doubt) -> str:

@@ -41,13 +41,6 @@ class Doubt:
     data: Mapping[str, float] = field(default_factory=dict, hash=False)
 
 
-def quality_label(n: int, blocks: int = 1) -> str:
-    """What a figure of `n` runs a side in `blocks` blocks may be called."""
-    if n < FLOOR_RUNS:
-        return f"quick look (n={n})"
-    return "headline" if n >= HEADLINE_RUNS and blocks >= BLOCKS_NEEDED else "floor"
-
-
 def outlying_run(values: Sequence[float]) -> Doubt | None:
     """The doubt `odd-run` where one run stands apart: the interval then covers less than its level.
 

@@ -171,13 +171,3 @@ COLUMNS = (
     Column("is_ceiling", "boolean", "Whether it looked for the device's limits, and trained nothing"),
     Column("trial", "object", "The trial itself with its whole record; in no CSV file"),
 )
-
-
-def markdown() -> str:
-    """The columns as a table of a Markdown page."""
-    lines = ["| column | unit | type | tells apart | meaning |", "| --- | --- | --- | --- | --- |"]
-    lines += [
-        f"| `{column.name}` | {column.unit} | `{column.dtype}` | {column.part} | {column.meaning} |"
-        for column in COLUMNS
-    ]
-    return "\n".join(lines)

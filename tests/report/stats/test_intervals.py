@@ -16,7 +16,6 @@ from report.stats.intervals import (
     Runs,
     blocks_interval,
     outlying_run,
-    quality_label,
     rare_runs_missed,
     runs_needed,
     unequal_spread,
@@ -265,21 +264,6 @@ def test_no_runs_tell_what_too_few_blocks_hide():
 def test_runs_for_no_difference_at_all_are_refused():
     with pytest.raises(ValueError, match="difference is positive"):
         runs_needed(0.01, 0)
-
-
-@pytest.mark.parametrize(
-    ("n", "blocks", "label"),
-    [
-        (3, 3, "quick look (n=3)"),
-        (4, 1, "quick look (n=4)"),
-        (5, 1, "floor"),
-        (10, 2, "floor"),
-        (9, 3, "floor"),
-        (10, 3, "headline"),
-    ],
-)
-def test_a_figure_is_called_by_its_runs_and_blocks(n, blocks, label):
-    assert quality_label(n, blocks) == label
 
 
 def test_a_run_apart_from_the_others_is_said_beside_the_interval():

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 
 from harness.record.finding import label, sentence
 from report import text
-from report.buying.clause import Clause, Demand
+from report.buying.clause import Clause, Demand, disturbed, enough, fault
 from report.compare.cells import Cell
 from report.stats.intervals import Runs, blocks_interval
-from report.trials.disturbance import disturbed, enough, fault
 from report.trials.key import Key, differing, without
 from report.trials.trial import TrialResult
 

@@ -20,7 +20,6 @@ from report.charts.drawing import as_png, draw, undrawn
 from report.charts.style import DARK
 from report.expected.sizes import Size
 from report.page.filters import FILTERS, inert
-from report.page.life import picture
 from report.page.names import setting, work
 from report.page.page import Page
 from report.page.parts import acceptance, ran, workloads
@@ -139,7 +138,7 @@ def life(view: Life, released: Size | None) -> tuple[str, bytes]:
 
     `released` is what is published of other releases of a software.
     """
-    drawings, shown = _Drawings(drawn=True, png=False, source=""), picture(view)
+    drawings, shown = _Drawings(drawn=True, png=False, source=""), acceptance.life_picture(view)
     written = _markdown("life.md", drawings.on_page, str, view=view, released=released, picture=shown)
     return written.strip(), drawings.files[f"{shown.name}.svg"]
 

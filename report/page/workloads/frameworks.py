@@ -14,7 +14,8 @@ from report.compare.precisions import Speedup
 from report.compare.ranking import Line, Work, places, works
 from report.page.filters import seconds
 from report.page.pictures import LEAD, described
-from report.page.values import Picture, Quantity, quantity
+from report.page.systems import Systems
+from report.page.values import Chip, Headline, Picture, Quantity, quantity
 from report.trials.key import Key, grouped_by
 
 
@@ -94,3 +95,28 @@ def _bar(line: Line) -> Bar:
         small=text.times(line.scaled.estimate),
         note=line.cell.key.precision,
     )
+
+
+def headline(work: Work, systems: Systems) -> Headline:
+    """The fastest, with those that tie with it, and the first that does not."""
+    first, *others = work.ranked
+    tied = [line for line in others if line.scaled is None or line.scaled.tied is not False]
+    slower = next((line for line in others if line not in tied), None)
+    return Headline(
+        "frameworks",
+        {
+            "model": text.model_name(first.cell.key.model),
+            "own": systems.of(first.cell),
+            "tied": [first.name, *(line.name for line in tied)],
+            "slower": {"name": slower.name, "times": quantity(slower.scaled)} if slower else None,
+        },
+    )
+
+
+def chips(work: Work) -> list[Chip]:
+    """What is not ranked or no longer kept up."""
+    unranked = [line.name for line in work.alike if not line.cell.ranked]
+    retired = [line.name for line in work.alike if line.used and line.used.retired]
+    found = [Chip("care", "not-ranked", "workloads", {"names": unranked})] if unranked else []
+    found += [Chip("care", "retired", "workloads", {"count": len(retired)})] if retired else []
+    return [*found, Chip("good", "one-protocol")]

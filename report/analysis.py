@@ -224,9 +224,10 @@ def analyse(evidence: Evidence, question: Question) -> Analysis:
     Raises UserError where a name in the buyer's file fits several cards or lines, or the session that was
     asked for has no record.
     """
-    on_record = read(evidence.results.records, evidence.cards, evidence.results.sessions)
+    sessions = evidence.results.sessions
+    on_record = read(evidence.results.records, evidence.cards, sessions)
     trials = tuple(trial for trial in on_record if not trial.is_ceiling)
-    own_sessions = _of_machine(evidence, question)
+    own_sessions = frozenset(session.id for session in sessions if session.machine == question.machine)
     lead = _lead(on_record, own_sessions, question)
     if not any(trial.session == lead and trial.record.plan == DEEP for trial in trials):
         trials = tuple(trial for trial in trials if trial.record.plan != DEEP)
@@ -293,12 +294,6 @@ def _earlier(trials: Sequence[TrialResult], lead: str | None) -> frozenset[str]:
 
 def _place(trial: TrialResult) -> tuple[str, str, str]:
     return trial.machine, trial.machine_label, trial.device_model
-
-
-def _of_machine(evidence: Evidence, question: Question) -> frozenset[str]:
-    """The sessions of the machine that asks."""
-    sessions = evidence.results.sessions
-    return frozenset(session.id for session in sessions if session.machine == question.machine)
 
 
 def _lead(every: Sequence[TrialResult], of_machine: frozenset[str], question: Question) -> str | None:

@@ -115,8 +115,8 @@ class Roofline:
     def _names(self) -> list[tuple[str | Bandwidth, str]]:
         """What stands in the list, and before it a number or the stroke of a slope."""
         points = [(str(n), f"{point.label}, {point.precision}") for n, point in enumerate(self.points, 1)]
-        slopes = [(slope, f"memory, {_basis(slope.measured)}") for slope in self.bandwidths]
-        return [*points, *slopes]
+        bases = [(slope, "measured" if slope.measured else "on paper") for slope in self.bandwidths]
+        return [*points, *((slope, f"memory, {basis}") for slope, basis in bases)]
 
     def _list(
         self, sheet: Sheet, names: list[tuple[str | Bandwidth, str]], corner: tuple[float, float]
@@ -151,10 +151,6 @@ def rate(value: float, unit: str) -> str:
         if value >= size * 0.9995:
             return f"{value / size:.3g} {prefix}{unit}"
     return f"{value:.3g} {unit}"
-
-
-def _basis(measured: bool) -> str:
-    return "measured" if measured else "on paper"
 
 
 def _line_style(colour: str, measured: bool) -> Style:

@@ -178,12 +178,9 @@ def _comparisons(repeated: Sequence[Cell], chosen: Cell | None, *, named: bool) 
     return len(repeated) * (len(repeated) - 1) // 2
 
 
-def _by_card(cell: Cell) -> tuple[str, tuple[int, int, bool]]:
-    return cell.card, _rank(cell)
-
-
-def _rank(cell: Cell) -> tuple[int, int, bool]:
-    return (PRECISION_ORDER.index(cell.key.precision), cell.key.batch_size, cell.length.projected)
+def _by_card(cell: Cell) -> tuple[str, int, int, bool]:
+    key = cell.key
+    return cell.card, PRECISION_ORDER.index(key.precision), key.batch_size, cell.length.projected
 
 
 def _entry(cell: Cell, chosen: Cell | None, own: bool, comparisons: int) -> Entry:

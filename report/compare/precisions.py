@@ -185,13 +185,10 @@ def early_gates(trials: Iterable[TrialResult]) -> tuple[tuple[TrialResult, Gate]
     measured = [trial for trial in trials if trial.summary is not None]
     references = [trial for trial in measured if trial.key.precision == REFERENCE]
     mixed = [trial for trial in measured if trial.key.precision not in FULL_PRECISION]
+    twins = [(trial, found[-1]) for trial, found in matched(mixed, references, _trial_place) if found]
     return tuple(
-        (trial, _gate(twins[-1], trial)) for trial, twins in matched(mixed, references, _trial_place) if twins
+        (trial, early_gate(fp32.losses, trial.losses, _norms(fp32), _norms(trial))) for trial, fp32 in twins
     )
-
-
-def _gate(fp32: TrialResult, mixed: TrialResult) -> Gate:
-    return early_gate(fp32.losses, mixed.losses, _norms(fp32), _norms(mixed))
 
 
 def _norms(trial: TrialResult) -> Points:
@@ -217,12 +214,10 @@ def parities(cells: Sequence[Cell]) -> tuple[Parity, ...]:
     mixed = [cell for cell in cells if cell.key.precision not in FULL_PRECISION]
     references = [cell for cell in cells if cell.key.precision == REFERENCE]
     pairs = [(of, at_same_batch(of, twins)) for of, twins in matched(mixed, references, _parity_place)]
-    judged = Counter(_parity_place(of) for of, over in pairs if over and _enough(of, over))
+    both = [(of, over) for of, over in pairs if over and not _unjudged(of, over)]
+    enough = (of for of, over in both if min(cell.figures["quality"].n for cell in (of, over)) >= SEEDS)
+    judged = Counter(map(_parity_place, enough))
     return tuple(_parity(of, over, judged[_parity_place(of)]) for of, over in pairs)
-
-
-def _enough(of: Cell, over: Cell) -> bool:
-    return not _unjudged(of, over) and min(of.figures["quality"].n, over.figures["quality"].n) >= SEEDS
 
 
 def _parity(of: Cell, over: Cell | None, comparisons: int) -> Parity:

@@ -115,7 +115,8 @@ def _work(cell: Cell) -> Key:
 def _by_machine(cells: Sequence[Cell]) -> list[list[Cell]]:
     """Each machine's alone where all have one device's run; else of equal works that of the most runs."""
     machines = list(grouped_by(cells, lambda cell: cell.machine).values())
-    if all(any(ranks_of(cell) == 1 for cell in members) for members in machines if _several(members)):
+    numbers = [set(map(ranks_of, members)) for members in machines]
+    if all(1 in ranks for ranks in numbers if max(ranks) > 1):
         return [_most_runs(members) for members in machines]
     return [_most_runs(cells)]
 
@@ -126,7 +127,3 @@ def _most_runs(cells: Sequence[Cell]) -> list[Cell]:
         cells, lambda cell: (cell.key.precision, parallelism_of(cell), ranks_of(cell), cell.key.nodes)
     )
     return [max(same, key=lambda cell: cell.throughput.n) for same in alike.values()]
-
-
-def _several(cells: Sequence[Cell]) -> bool:
-    return any(ranks_of(cell) > 1 for cell in cells)

@@ -184,8 +184,9 @@ def blocks_interval(
     ends = (estimate.mean - reach, estimate.mean, estimate.mean + reach)
     low, middle, high = map(math.exp, ends) if logs else ends
     method = _method(estimate, two=over is not None, logs=logs)
+    steady = all(min(side.values) == max(side.values) for side in sides)
     notes = [
-        Doubt("no-spread") if _no_spread(sides, estimate) else None,
+        Doubt("no-spread") if estimate.error2 == 0 or steady else None,
         *(_doubts(of, over) if over is not None and logs else ()),
         _few_blocks(sides, estimate, assumed),
     ]
@@ -297,10 +298,6 @@ def _method(estimate: _Estimate, *, two: bool, logs: bool) -> str:
         return "log differences within blocks" if logs else "differences within blocks"
     name = (LOG_WELCH if logs else "Welch") if two else "Student on logarithms" if logs else "Student"
     return f"{name} of block means" if estimate.by_blocks else name
-
-
-def _no_spread(sides: Sequence[Runs], estimate: _Estimate) -> bool:
-    return estimate.error2 == 0 or all(min(side.values) == max(side.values) for side in sides)
 
 
 def _doubts(of: Runs, over: Runs) -> tuple[Doubt | None, ...]:

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from harness.record import FULL_PRECISION
 from report import text
 from report.analysis import Analysis
 from report.buying.costs import Costs
-from report.compare.cells import Cell
 from report.compare.pairs import Expectation
 from report.compare.precisions import best_of_each_workload
 from report.page.names import apart
@@ -64,7 +61,11 @@ def of_speeds(analysis: Analysis, systems: Systems, *, ranked: bool) -> Headline
         return Headline("all-invalid", {"own": systems.own[0], "invalid": invalid})
     works = grouped_by(cells, lambda cell: (cell.key.workload, cell.key.model))
     firsts = [members[0] for members in works.values()]
-    shown = [(_name(cell, firsts), _stated(rate(cell)), cell.key.precision) for cell in firsts[:MOST_WORKS]]
+    keys = [cell.key for cell in firsts]
+    shown = [
+        (f"{text.model_name(key.model)}{apart(key, keys)}", _stated(rate(cell)), key.precision)
+        for cell, key in zip(firsts[:MOST_WORKS], keys, strict=False)
+    ]
     return Headline(
         "speeds" if ranked else "speeds-first-look",
         {"own": systems.own[0], "works": shown},
@@ -97,10 +98,6 @@ def of_gain(analysis: Analysis, systems: Systems) -> Headline | None:
             "times": quantity(gain.ratio),
         },
     )
-
-
-def _name(cell: Cell, among: Sequence[Cell]) -> str:
-    return f"{text.model_name(cell.key.model)}{apart(cell.key, (other.key for other in among))}"
 
 
 def _stated(quantity: Quantity) -> Quantity:

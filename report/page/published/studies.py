@@ -114,7 +114,8 @@ def _bar(entry: StudyEntry, figure: StudyFigure, systems: Systems) -> Bar:
     written = value(Quantity(entry.value, CLAIMED[figure.metric].unit))
     scaled = "" if absolute else text.times(entry.scaled)
     if isinstance(entry.source, Claim):
-        return Bar(_name(entry), "published", drawn, text=written, small=scaled, note=_detail(entry))
+        name = _framework(entry) or card_of(entry)
+        return Bar(name, "published", drawn, text=written, small=scaled, note=_detail(entry))
     cell = entry.source
     system = systems.of(cell)
     low, high = _ends(entry, cell, figure)
@@ -129,11 +130,6 @@ def _bar(entry: StudyEntry, figure: StudyFigure, systems: Systems) -> Bar:
         note=_detail(entry),
         slot=system.slot,
     )
-
-
-def _name(entry: StudyEntry) -> str:
-    """A figure's framework where it names one, else its card."""
-    return _framework(entry) or card_of(entry)
 
 
 def _detail(entry: StudyEntry) -> str:

@@ -120,7 +120,12 @@ COLUMNS = (
         unit="s",
     ),
     Column("valid_loss", "Float64", "The loss at the last validation", at="last_validated.valid_loss"),
-    Column("test_quality", "Float64", "The workload's metric on the test split, after all epochs"),
+    Column(
+        "test_quality",
+        "Float64",
+        "The workload's metric on the test split, after all epochs",
+        at="record.measurement.test_quality",
+    ),
     Column("train_loss", "Float64", "The last epoch's mean training loss"),
     Column("smoothed_train_loss", "Float64", "fastai's moving average of the training loss, at the end"),
     Column(
@@ -134,6 +139,7 @@ COLUMNS = (
         "Int64",
         "What tensors held at most; on a CPU where it is counted",
         unit="bytes",
+        at="record.measurement.memory.allocated_peak_bytes",
     ),
     Column(
         "input_share",

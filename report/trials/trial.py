@@ -13,7 +13,6 @@ from harness.record import (
     Epoch,
     Failure,
     Finding,
-    LossScale,
     Record,
     Summary,
     finding,
@@ -172,10 +171,6 @@ class TrialResult:
         return self.record.measurement.losses if self.record.measurement else ()
 
     @property
-    def loss_scale(self) -> LossScale | None:
-        return self.record.measurement.precision.loss_scale if self.record.measurement else None
-
-    @property
     def protocol_seconds(self) -> float | None:
         return possible(self.summary.protocol_seconds) if self.summary else None
 
@@ -241,11 +236,6 @@ class TrialResult:
         return learning.as_json(measured, targets) if measured and targets else (None, None)
 
     @property
-    def test_quality(self) -> float | None:
-        """On the test split, after all epochs."""
-        return self.record.measurement.test_quality if self.record.measurement else None
-
-    @property
     def peak_bytes(self) -> int | None:
         """What the framework allocated at most on a device; of a CPU, what the process held."""
         measured = self.record.measurement
@@ -253,12 +243,6 @@ class TrialResult:
             return None
         memory = measured.memory
         return memory.process_peak_bytes if measured.device.kind == "cpu" else memory.allocated_peak_bytes
-
-    @property
-    def allocated_bytes(self) -> int | None:
-        """What tensors held at most: a device's allocator's peak; on a CPU where the workload counts it."""
-        measured = self.record.measurement
-        return measured.memory.allocated_peak_bytes if measured else None
 
     @property
     def joules_per_sample(self) -> float | None:

@@ -47,7 +47,6 @@ class Roof:
     """The fastest product in one type, measured or on paper, FLOP/s."""
 
     label: str
-    precision: str
     flops_per_second: float
     measured: bool
 

@@ -193,9 +193,9 @@ def _roofs(card: Card | None, measured: Mapping[str, float]) -> list[Roof]:
     for arithmetic, label in PURE.items():
         reached, peak = ceiling_of(measured, label), card and peak_tflops(card, label)
         if reached is not None:
-            roofs.append(Roof(arithmetic, label, reached, True))
+            roofs.append(Roof(arithmetic, reached, True))
         if peak:
-            roofs.append(Roof(arithmetic, label, peak * 1e12, False))
+            roofs.append(Roof(arithmetic, peak * 1e12, False))
     return [
         replace(roof, label=f"{roof.label}, {'measured' if roof.measured else 'on paper'}")
         for roof in _together(roofs)

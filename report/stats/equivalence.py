@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy
 
@@ -63,17 +63,14 @@ class Verdict:
         return self.interval.blocks_assumed if self.interval and self.word != "inconclusive" else None
 
 
-@dataclass(frozen=True, slots=True)
-class Words:
+class Words(NamedTuple):
     """What the two findings are called."""
 
     yes: Word
     no: Word
 
 
-_ABSOLUTE = Words("reproduced", "not reproduced")
 HERE = Words("holds here", "does not hold here")
-_PARITY = Words("parity", "worse")
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,10 +92,9 @@ class _Published:
         return critical_t(LEVEL, self.runs - 1 if self.runs > 1 else own)
 
 
-def words_for(kind: ClaimKind) -> tuple[Word, Word]:
+def words_for(kind: ClaimKind) -> Words:
     """What the two findings are called: an absolute figure is reproduced, the other kinds hold here."""
-    words = _ABSOLUTE if kind == "absolute" else HERE
-    return words.yes, words.no
+    return Words("reproduced", "not reproduced") if kind == "absolute" else HERE
 
 
 def equivalence(
@@ -120,9 +116,8 @@ def equivalence(
     one model: a difference that it may explain is no refutation.
     """
     source = _Published(published, half_digit, spread, runs or 1)
-    words = Words(*words_for(kind))
     interval = blocks_interval(measured, level=LEVEL)
-    return _against(interval, source, margin, other_unit, words)
+    return _against(interval, source, margin, other_unit, words_for(kind))
 
 
 def ratio_holds(
@@ -235,9 +230,9 @@ def non_inferior(
         return Verdict("inconclusive")
     word: Word = "inconclusive"
     if gain.low > -margin:
-        word = _PARITY.yes
+        word = "parity"
     elif gain.high < -margin:
-        word = _PARITY.no
+        word = "worse"
     return Verdict(word, gain, margin)
 
 

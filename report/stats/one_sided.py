@@ -62,7 +62,7 @@ def figure_bound_holds(
     `other_unit` is the relative spread between cards of one model: what it may explain is no refutation.
     """
     interval = blocks_interval(measured, level=LEVEL)
-    words = Words(*words_for(kind))
+    words = words_for(kind)
     verdict = _bounded(interval, relation, bound, words)
     if interval is None or verdict.word != words.no or not other_unit:
         return verdict

@@ -9,11 +9,7 @@ from typing import Protocol
 
 from report import text
 from report.analysis import Analysis
-from report.compare.cells import Cell
 from report.page.values import System
-
-Place = tuple[str, str]
-"""A machine's id, and the name of its device or devices."""
 
 
 class OnCard(Protocol):
@@ -48,17 +44,10 @@ class Systems:
 def systems_of(analysis: Analysis) -> Systems:
     """This machine's systems, then those of the leading pair, then all others of the groups and cells."""
     own = {trial.machine for trial in analysis.own}
-    places: dict[Place, Cell | None] = {}
-    for cell in (*analysis.measured_here, *analysis.own_cells):
-        places.setdefault((cell.machine, cell.card), cell)
-    for pair in analysis.expectations[:1]:
-        for cell in pair.cells:
-            places.setdefault((cell.machine, cell.card), cell)
-    for cell in (*analysis.grouped, *analysis.cells):
-        places.setdefault((cell.machine, cell.card), cell)
-    for trial in analysis.trials:
-        places.setdefault((trial.machine, trial.card), None)
-    ordered = sorted(places, key=lambda place: place[0] not in own)
+    leading = (cell for pair in analysis.expectations[:1] for cell in pair.cells)
+    here, beside = (*analysis.measured_here, *analysis.own_cells), (*analysis.grouped, *analysis.cells)
+    places = [(each.machine, each.card) for each in (*here, *leading, *beside, *analysis.trials)]
+    ordered = sorted(dict.fromkeys(places), key=lambda place: place[0] not in own)
     found = [
         System(machine, card, text.short_card(card), slot, machine in own)
         for slot, (machine, card) in enumerate(ordered)

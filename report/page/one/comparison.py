@@ -235,12 +235,12 @@ def _limits(analysis: Analysis, works: Sequence[Benchmark], pair: tuple[System, 
     peaks = [_most(cells, "peak_bytes") for cells in sides]
     sizes = tuple(_memory(cells) for cells in sides)
     yield Fact("limits", "peak-memory", tuple(Quantity(peak, "bytes") for peak in peaks), data=sizes)
-    waits = [max((part.input_wait for part in _breakdowns(cells)), default=None) for cells in sides]
-    if any(wait is not None for wait in waits):
-        yield Fact("limits", "waits", tuple(Quantity(wait, "share") for wait in waits))
-    twice = [_twice(cells) for cells in sides]
-    if any(value is not None for value in twice):
-        yield Fact("limits", "twice-as-fast", tuple(Quantity(value, "ratio") for value in twice))
+    waits = [_longest_wait(cells) for cells in sides]
+    if any(waits):
+        shares = tuple(Quantity(part.input_wait if part else None, "share") for part in waits)
+        yield Fact("limits", "waits", shares)
+        twice = (speedup_limit(1 - part.compute) if part else None for part in waits)
+        yield Fact("limits", "twice-as-fast", tuple(Quantity(gain, "ratio") for gain in twice))
     joules = [_most(cells, "joules") for cells in sides]
     unit = works[0].of.trials[0].sample_unit if works else "sample"
     yield Fact("limits", "energy", tuple(Quantity(value, f"J/{unit}") for value in joules))
@@ -273,14 +273,10 @@ def _memory(cells: Sequence[Cell]) -> float | None:
     )
 
 
-def _twice(cells: Sequence[Cell]) -> float | None:
-    """How many times as fast a device twice as fast would train the work that waits most."""
-    most = max(_breakdowns(cells), key=lambda breakdown: breakdown.input_wait, default=None)
-    return None if most is None else speedup_limit(1 - most.compute)
-
-
-def _breakdowns(cells: Sequence[Cell]) -> list[TimeBreakdown]:
-    return [breakdown for cell in cells if (breakdown := time_breakdown(cell)) is not None]
+def _longest_wait(cells: Sequence[Cell]) -> TimeBreakdown | None:
+    """Where the time goes of the work that waits most for input."""
+    known = [breakdown for cell in cells if (breakdown := time_breakdown(cell)) is not None]
+    return max(known, key=lambda breakdown: breakdown.input_wait, default=None)
 
 
 # Drawing

@@ -56,11 +56,6 @@ def about(best: float, low: float, high: float) -> str:
     return rounded(best, digits_of(best, low, high))
 
 
-def about_times(best: float, low: float, high: float) -> str:
-    """A ratio with two decimals, or fewer where its range bears no more: '1.6' of 1.52 to 1.74."""
-    return min(times(best), about(best, low, high), key=len)
-
-
 def about_range(best: float, low: float, high: float) -> tuple[str, str]:
     """The ends of a figure's range with as many digits as the figure has beside it."""
     digits = digits_of(best, low, high)

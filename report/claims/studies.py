@@ -84,7 +84,6 @@ class StudyFigure:
 
     study: str
     metric: str
-    unit: str
     rows: tuple[StudyRow, ...]
     left_out: int = 0
     """Figures that have no room, and published ones on other terms."""
@@ -157,7 +156,7 @@ def _figure(
 ) -> StudyFigure:
     by_row = grouped_by(claims, _row_of_claim)
     rows = [_row(place, members, metric, own, beside) for place, members in by_row.items()]
-    return StudyFigure(study, metric, claims[0].unit, tuple(rows))
+    return StudyFigure(study, metric, tuple(rows))
 
 
 _RowPlace = tuple[str, str, int, int | None, str | None]
@@ -192,7 +191,8 @@ def _in_row(cell: Cell, place: _RowPlace, metric: str) -> bool:
 def _row(
     place: _RowPlace, claims: Sequence[Claim], metric: str, own: Sequence[Cell], beside: Sequence[Cell]
 ) -> StudyRow:
-    mine = _one_of_each(cell for cell in own if _in_row(cell, place, metric))
+    of_row = (cell for cell in own if _in_row(cell, place, metric))
+    mine = [alike[0] for alike in grouped_by(of_row, lambda cell: (cell.key, cell.card)).values()]
     base = _base(claims, mine, metric)
     measured = [_measured(cell, base, metric) for cell in mine]
     others = [_measured(cell, base, metric) for cell in beside if _in_row(cell, place, metric)]
@@ -203,11 +203,6 @@ def _row(
     apart = sum(bool(entry.differs) for entry in published)
     model = claims[0].of.model
     return StudyRow(workload, model, gpus, epochs, data, _scaled(entries, metric), apart, other_terms)
-
-
-def _one_of_each(cells: Iterable[Cell]) -> list[Cell]:
-    """The first of equal works."""
-    return [alike[0] for alike in grouped_by(cells, lambda cell: (cell.key, cell.card)).values()]
 
 
 # Terms

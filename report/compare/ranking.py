@@ -185,19 +185,14 @@ class Work:
 
 def places(line: Line, among: Sequence[Line]) -> tuple[int, int] | None:
     """The first and the last place that the ranges allow; null of what has no range, or cannot be ranked."""
-    ranges = {id(each): _range(each) for each in among if each.cell.ranked}
-    own = ranges.get(id(line))
-    if own is None:
+    ranges = [each.cell.seconds.interval for each in among if each.cell.ranked]
+    own = line.cell.seconds.interval
+    if own is None or not any(each is line and each.cell.ranked for each in among):
         return None
-    known = [each for each in ranges.values() if each is not None]
-    faster = sum(high < own[0] for _, high in known)
-    slower = sum(low > own[1] for low, _ in known)
+    known = [each for each in ranges if each is not None]
+    faster = sum(each.high < own.low for each in known)
+    slower = sum(each.low > own.high for each in known)
     return 1 + faster, len(ranges) - slower
-
-
-def _range(line: Line) -> tuple[float, float] | None:
-    interval = line.cell.seconds.interval
-    return (interval.low, interval.high) if interval else None
 
 
 def works(measured: Sequence[Cell], lead: str | None) -> tuple[Work, ...]:

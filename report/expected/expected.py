@@ -110,22 +110,12 @@ class Model:
 
     def _rows(self, card: Specs, wanted: Iterable[tuple[Task, str, float]]) -> pd.DataFrame:
         """What the model reads of figures that are in no table."""
-        frame = pd.DataFrame(
-            [
-                {
-                    "task": task.key,
-                    "program": task.program,
-                    "work": task.work,
-                    "precision": task.precision,
-                    "software": software,
-                    "card": card.name,
-                    "log_speed": log_speed,
-                    "scale": self._scale[task.key],
-                }
-                for task, software, log_speed in wanted
-            ],
-            columns=["task", "program", "work", "precision", "software", "card", "log_speed", "scale"],
-        )
+        rows = [
+            (task.key, task.program, task.work, task.precision, software, log_speed, self._scale[task.key])
+            for task, software, log_speed in wanted
+        ]
+        names = ["task", "program", "work", "precision", "software", "log_speed", "scale"]
+        frame = pd.DataFrame(rows, columns=names).assign(card=card.name)
         return described(frame.astype({"log_speed": float, "scale": float}), {card.name: card})
 
     @cached_property

@@ -43,7 +43,8 @@ def times(quantity: Quantity | None) -> str:
         return UNKNOWN
     if quantity.low is None or quantity.high is None:
         return f"{text.times(quantity.value)}{NBSP}times"
-    return f"{text.about_times(quantity.value, quantity.low, quantity.high)}{NBSP}times"
+    about = text.about(quantity.value, quantity.low, quantity.high)
+    return f"{min(text.times(quantity.value), about, key=len)}{NBSP}times"
 
 
 def spread(quantity: Quantity | None) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from harness.record import PRECISIONS, LeftOut, Machine, PrecisionFound, Probe
@@ -86,6 +86,8 @@ def view(analysis: Analysis, systems: Systems) -> RanView | None:
     session = analysis.leading_session
     words: dict[str, str] = {label: traits.words for label, traits in PRECISIONS.items()}
     labels = dict.fromkeys(trial.key.precision for trial in trials)
+    measured = [trial.record.measurement for trial in trials]
+    answered = Counter(each.proof.nonce for each in measured if each and each.proof)
     asked = dict.fromkeys((trial.record.plan, trial.record.environment.image) for trial in analysis.own)
     return RanView(
         trials=tuple(trials[:MOST_TRIALS]),
@@ -98,17 +100,11 @@ def view(analysis: Analysis, systems: Systems) -> RanView | None:
         planned=session.left_out if session else (),
         left_over=_left_over(analysis.left_over, analysis.groups),
         notes=session.notes if session else (),
-        challenges=tuple(Counter(_answered(trials)).items()),
+        challenges=tuple(answered.items()),
         again=tuple(text.run_again(plan, image) for plan, image in asked),
         folders=tuple(Counter(trial.path.rpartition("/")[0] for trial in trials).items()),
         precisions=tuple((label, words[label]) for label in labels),
     )
-
-
-def _answered(trials: Iterable[TrialResult]) -> Iterator[str]:
-    for measured in (trial.record.measurement for trial in trials):
-        if measured and measured.proof:
-            yield measured.proof.nonce
 
 
 def _alike(

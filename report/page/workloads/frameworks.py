@@ -51,15 +51,14 @@ def frameworks(analysis: Analysis) -> FrameworksView | None:
     if not found:
         return None
     by_framework = grouped_by((line for work in found for line in work.lines), lambda line: line.framework)
-    differs = [(same[0].name, _differences(same)) for same in by_framework.values()]
+    differs = []
+    for same in by_framework.values():
+        said = dict.fromkeys(each for line in same if line.used for each in line.used.differs)
+        differs.append((same[0].name, tuple(said)))
     return FrameworksView(
         tuple(framework_work(work, f"frameworks-{n}", analysis.speedups) for n, work in enumerate(found, 1)),
         tuple((name, words) for name, words in differs if words),
     )
-
-
-def _differences(lines: Sequence[Line]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(each for line in lines if line.used for each in line.used.differs))
 
 
 def framework_work(work: Work, name: str, gains: Sequence[Speedup]) -> FrameworkWork:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -119,8 +118,3 @@ def fault(trial: TrialResult) -> Finding | None:
 def disturbed(trial: TrialResult) -> bool:
     """Whether a run is invalid by its surroundings alone: it is set aside, and fails no card."""
     return trial.verdict == "invalid" and fault(trial) is None
-
-
-def enough(runs: int) -> int:
-    """How many of the `runs` that are asked for have to be left undisturbed."""
-    return math.ceil(LEAST_LEFT * runs)

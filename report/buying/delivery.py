@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from harness.record.finding import label, sentence
 from report import text
-from report.buying.clause import Clause, Demand, disturbed, enough, fault
+from report.buying.clause import LEAST_LEFT, Clause, Demand, disturbed, fault
 from report.compare.cells import Cell
 from report.stats.intervals import Runs, blocks_interval
 from report.trials.key import Key, differing, without
@@ -54,7 +54,7 @@ def _result(
     if len(trials) < demand.runs:
         return _too_few_runs(demand, len(trials), own, delivered, failed)
     spoiled = [trial for trial in trials if disturbed(trial)]
-    if spoiled and len(trials) - len(spoiled) < enough(demand.runs):
+    if spoiled and len(trials) - len(spoiled) < LEAST_LEFT * demand.runs:
         names = ", ".join(sorted({label(found) for trial in spoiled for found in trial.causes}))
         count = f"{len(spoiled)} of {text.count(len(trials), 'run')}"
         return DemandResult(demand, None, f"{count} were disturbed ({text.clean(names, 80)})")

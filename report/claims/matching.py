@@ -66,12 +66,9 @@ def smaller(cell: Cell) -> tuple[str, ...]:
 def with_published(groups: Iterable[ComparisonGroup], claims: Sequence[Claim]) -> tuple[ComparisonGroup, ...]:
     """The groups, each with the published durations that stand on the same key, as far as they say."""
     durations = [claim for claim in claims if claim.kind == "absolute" and claim.metric == "protocol_seconds"]
-    return tuple(
-        replace(group, published=tuple(claim for claim in durations if _stands_in(claim, group)))
-        for group in groups
-    )
-
-
-def _stands_in(claim: Claim, group: ComparisonGroup) -> bool:
-    measured = group.base.data_source != "generated"
-    return measured and any(matches(claim, entry.cell) for entry in group.entries)
+    found = []
+    for group in groups:
+        cells = [entry.cell for entry in group.entries if group.base.data_source != "generated"]
+        published = (claim for claim in durations if any(matches(claim, cell) for cell in cells))
+        found.append(replace(group, published=tuple(published)))
+    return tuple(found)

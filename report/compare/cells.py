@@ -218,22 +218,19 @@ def runs_of_figures(cells: Sequence[Cell]) -> list[int]:
     return [n for same in alike if (n := max(cell.throughput.n for cell in same))]
 
 
-def input_bound(cell: Cell) -> bool:
-    """Whether a trial waited for input for more than a tenth of its time."""
-    return any(found.name == "input-bound" for trial in cell.trials for found in trial.causes)
-
-
-def standing(cell: Cell) -> str:
-    """What a cell's row in the table says of it."""
-    words = [cell.verdict if cell.verdict != "valid" else ""]
-    words.append("projected" if cell.length.projected else "whole run")
-    words.append("generated data" if cell.key.data_source == "generated" else "")
-    words.append("random weights" if cell.key.weights == "random" else "")
+def states_of(cell: Cell) -> tuple[str, ...]:
+    """What a reader has to know of a line before its figures."""
     environments = [trial.environment for trial in cell.trials]
-    words.append("unpinned" if any(not used.pinned for used in environments) else "")
-    words.append("base substituted" if any(used.base_substituted for used in environments) else "")
-    words.append("input-bound" if input_bound(cell) else "")
-    return ", ".join(part for part in words if part)
+    states = {
+        cell.verdict: cell.verdict != "valid",
+        "projected": cell.length.projected,
+        "generated": cell.key.data_source == "generated",
+        "random-weights": cell.key.weights == "random",
+        "unpinned": any(not used.pinned for used in environments),
+        "base-substituted": any(used.base_substituted for used in environments),
+        "input-bound": any(found.name == "input-bound" for each in cell.trials for found in each.causes),
+    }
+    return tuple(name for name, holds in states.items() if holds)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from harness.errors import UserError
-from report.compare.cells import Cell, Ratio, cell_ratio, cells_of, standing
+from report.compare.cells import Cell, Ratio, cell_ratio, cells_of, states_of
 from report.compare.key import matched, same_but
 from report.stats.intervals import FLOOR_RUNS, Doubt, rare_runs_missed
 from report.text import clean, count, failure_words, on_nodes, short_card, times
@@ -29,6 +29,13 @@ DOUBTS = {
     "unproven-on-both": "unproven runs count on both sides, as they must on one",
 }
 """The words for what makes a ratio doubtful, by its name."""
+
+STATES = {
+    "generated": "generated data",
+    "random-weights": "random weights",
+    "base-substituted": "base substituted",
+}
+"""The words for what a reader has to know of a line, where its name is not one."""
 
 _place = same_but()
 
@@ -231,9 +238,16 @@ def _pair_lines(pair: Pair) -> list[str]:
     counts = pair.ratio.n[::-1] if pair.metric == "seconds" else pair.ratio.n
     n = f"n = {counts[0]} and {counts[1]}"
     of = "whole protocol" if pair.metric == "seconds" else "throughput alone: the lengths differ"
-    states = [standing(cell) for cell in (pair.first, pair.second)]
+    states = [_standing(cell) for cell in (pair.first, pair.second)]
     state = states[0] if states[0] == states[1] else " against ".join(states)
     return [what(pair.first.key), f"  {verdict(pair)}; {n}; {of}; {state}"]
+
+
+def _standing(cell: Cell) -> str:
+    words = [STATES.get(state, state) for state in states_of(cell)]
+    if not cell.length.projected:
+        words.insert(cell.verdict != "valid", "whole run")
+    return ", ".join(words)
 
 
 def verdict(pair: Pair) -> str:

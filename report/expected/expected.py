@@ -14,7 +14,7 @@ import pandas as pd
 
 from harness.record.published.cards import Card
 from harness.record.store import write_whole
-from report.expected.figures import Row, Task, figures_of, fingerprint, read_tables, tasks_of
+from report.expected.figures import Row, Task, figures_of, fingerprint, read_tables, task_of
 from report.expected.model import SETTINGS, Fit, described, fit, modelled, most_telling, places_by
 from report.expected.ranges import MOST_WORKS, SITUATIONS, Scores, Situation, quantile, scores
 from report.expected.refusal import WIDEST, Ground, Refusal, ground, refusal
@@ -152,7 +152,7 @@ def model_of(
 
 def _assembled(rows: Sequence[Row], specs: Mapping[str, Specs], fitted: Fit, of_cards: Scores) -> Model:
     held = set(fitted.figures.task)
-    tasks = {key: task for key, task in tasks_of(rows).items() if key in held}
+    tasks = {task.key: task for task in map(task_of, rows) if task.key in held}
     return Model(specs, tasks, fitted, of_cards, ground(fitted.figures))
 
 

@@ -81,11 +81,6 @@ def _rows_of(root: Path, name: Path) -> Iterable[Row]:
         yield found
 
 
-def tasks_of(rows: Iterable[Row]) -> dict[str, Task]:
-    """The tasks of some rows by their keys."""
-    return {task.key: task for task in map(task_of, rows)}
-
-
 def task_of(row: Row) -> Task:
     """The task that a row is of."""
     batch = row.batch if row.batch_rule == "fixed" else None

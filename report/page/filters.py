@@ -140,14 +140,6 @@ def capital(words: str) -> str:
     return Markup(marked) if isinstance(words, Markup) else marked
 
 
-_NOTHING = "\N{WORD JOINER}"
-
-
-def inert(words: str) -> str:
-    """Text in which a code host finds no name to call, no number to link, and no address."""
-    return re.sub(r"(?<=[@#])|(?<=:)(?=//)|(?<=www)(?=\.)", _NOTHING, words)
-
-
 FILTERS: Mapping[str, Callable[..., Any]] = {
     "value": value,
     "span": span,

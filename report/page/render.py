@@ -18,8 +18,9 @@ from report.analysis import Analysis
 from report.buying.life import Life
 from report.charts.drawing import as_png, draw, undrawn
 from report.charts.style import DARK
+from report.compare.cells import states_of
 from report.expected.sizes import Size
-from report.page.filters import FILTERS, inert
+from report.page.filters import FILTERS
 from report.page.names import setting, work
 from report.page.page import Page
 from report.page.parts import acceptance, ran, workloads
@@ -37,7 +38,7 @@ _READING: Mapping[str, Callable[..., Any]] = {
     "links": ran.links_of,
     "remarks": ran.remarks_of,
     "setting": setting,
-    "states": workloads.states_of,
+    "states": states_of,
     "quality_unit": workloads.quality_unit,
     "work": work,
 }
@@ -221,5 +222,5 @@ def markdown_text(text: str) -> str:
 
 
 def inert_markdown(text: str) -> str:
-    """Text for a Markdown table cell of a code host's comment."""
-    return inert(markdown_text(text))
+    """Text for a Markdown table cell of a code host's comment: no name to call, no number to link."""
+    return re.sub(r"(?<=[@#])|(?<=:)(?=//)|(?<=www)(?=\.)", "\N{WORD JOINER}", markdown_text(text))

@@ -85,7 +85,7 @@ def _flags(
     single: Mapping[_Work, float],
     believed: Mapping[_Work, Mapping[str, Sequence[float]]],
 ) -> tuple[Finding, ...]:
-    rate = trial.samples_per_second
+    rate, card = trial.samples_per_second, find(trial.device_name, cards)
     sessions = believed.get(_work(trial), {}).items()
     elsewhere = [other for session, rates in sessions if session != trial.session for other in rates]
     return raised(
@@ -93,7 +93,7 @@ def _flags(
         above_linear(single.get(_work(trial, without(trial.key, "gpus"))), rate, trial.key.gpus),
         jump(rate, elsewhere) if len(elsewhere) > 1 else None,
         idle_device(trial.busy_share),
-        other_form(trial.machine_label, _card_and_form(trial.device_name, cards)),
+        other_form(trial.machine_label, f"{trial.device_name} ({card.form})" if card else trial.device_name),
         *contradictory(trial),
     )
 
@@ -164,11 +164,6 @@ def other_form(label: str, card: str) -> Finding | None:
     if not labelled or not known or labelled & known:
         return None
     return finding("other-form", machine=label[:100], forms=tuple(sorted(labelled)), card=card[:200])
-
-
-def _card_and_form(device_name: str, cards: Sequence[Card]) -> str:
-    card = find(device_name, cards)
-    return f"{device_name} ({card.form})" if card else device_name
 
 
 def idle_device(busy_share: float | None) -> Finding | None:

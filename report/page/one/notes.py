@@ -53,11 +53,6 @@ def what_limits(cells: Sequence[Cell]) -> Headline:
     return Headline("limits", data)
 
 
-def on_delivery(analysis: Analysis) -> Headline:
-    """What a delivered machine has to reach."""
-    return Headline("delivery", {"margin": analysis.question.margin})
-
-
 def again(analysis: Analysis, *, each: bool = False) -> Headline:
     """The line that measures the leading session once more, over several hours where it had one."""
     own = analysis.own

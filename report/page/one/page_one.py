@@ -82,11 +82,12 @@ def _costs(analysis: Analysis, systems: Systems) -> PageOne:
     assert costs is not None
     expectation = analysis.expectations[0]
     cells = expectation.cells
+    delivery = Headline("delivery", {"margin": analysis.question.margin})
     return _assembled(
         analysis,
         headlines.of_costs(costs, expectation, systems),
         cells,
-        (notes.how_sure(analysis, cells), notes.on_delivery(analysis), notes.again(analysis, each=True)),
+        (notes.how_sure(analysis, cells), delivery, notes.again(analysis, each=True)),
         "comparison",
         view,
         about={"offers": len(costs.inputs.offers)},

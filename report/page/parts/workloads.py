@@ -10,7 +10,7 @@ from harness.record.vocabulary.workload import declared
 from report import text
 from report.analysis import Analysis
 from report.compare.batch_sweeps import BatchSweep, batch_sweeps
-from report.compare.cells import Cell, input_bound
+from report.compare.cells import Cell
 from report.compare.groups import ComparisonGroup, Entry, differences
 from report.compare.scaling import Scaling, ranks_of, scalings, way_name
 from report.compare.targets import ToTarget, targets_of, to_target
@@ -170,21 +170,6 @@ def work_name(group: ComparisonGroup, cell: Cell, among: Iterable[ComparisonGrou
 def quality_unit(cell: Cell) -> str:
     """In what the quality of a cell is written: 'accuracy', 'perplexity'."""
     return next((trial.quality_name for trial in cell.trials if trial.quality_name), "")
-
-
-def states_of(cell: Cell) -> tuple[str, ...]:
-    """What a reader has to know of a line before its figures."""
-    environments = [trial.environment for trial in cell.trials]
-    states = {
-        cell.verdict: cell.verdict != "valid",
-        "projected": cell.length.projected,
-        "generated": cell.key.data_source == "generated",
-        "random-weights": cell.key.weights == "random",
-        "unpinned": any(not used.pinned for used in environments),
-        "base-substituted": any(used.base_substituted for used in environments),
-        "input-bound": input_bound(cell),
-    }
-    return tuple(name for name, holds in states.items() if holds)
 
 
 def _devices(families: Sequence[Scaling]) -> Iterable[DevicesRow]:

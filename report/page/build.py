@@ -68,4 +68,4 @@ def _page(analysis: Analysis, systems: Systems, parts: tuple[Part, ...]) -> Page
     there = {part.name for part in parts}
     one = page_one(analysis, systems)
     chips = (chip if chip.anchor in there else replace(chip, anchor="") for chip in one.chips)
-    return Page(systems, replace(one, chips=tuple(chips)), parts)
+    return Page(analysis, systems, replace(one, chips=tuple(chips)), parts)

@@ -98,8 +98,9 @@ def render(page: Page, *, png: bool = False, drawn: bool = True) -> Rendered:
     ran = page.one.source
     source = f"gpudyno · plan {ran.plan} · {text.day(ran.started)}" if ran.started else "gpudyno"
     drawings = _Drawings(drawn, png, source)
-    html = _html(page, drawings)
-    markdown = _markdown("page.md", drawings.in_markdown, markdown_text, page=page, systems=page.systems)
+    given = {"page": page, "systems": page.systems, "analysis": page.analysis}
+    html = _html(given, drawings)
+    markdown = _markdown("page.md", drawings.in_markdown, markdown_text, **given)
     return Rendered(html, markdown, tuple(sorted(drawings.files.items())))
 
 
@@ -144,14 +145,13 @@ def life(view: Life, released: Size | None) -> tuple[str, bytes]:
     return written.strip(), drawings.files[f"{shown.name}.svg"]
 
 
-def _html(page: Page, drawings: _Drawings) -> str:
+def _html(given: Mapping[str, Any], drawings: _Drawings) -> str:
     html = _environment("macros.html", drawings.on_page)
     html.filters["ticked"] = _ticked(escape, "<code>", "</code>")
     sheet = html.get_template("page.css").render(dark=DARK)
     scripts = [html.get_template(name).render() for name in SCRIPTS]
     return html.get_template("page.html").render(
-        page=page,
-        systems=page.systems,
+        **given,
         sheet=Markup(sheet),
         sheet_hash=_digest(sheet),
         scripts=[Markup(script) for script in scripts],

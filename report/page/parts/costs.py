@@ -12,8 +12,6 @@ from report.analysis import Analysis
 from report.buying.cost_inputs import CostInputs, Range
 from report.buying.cost_model import Draws
 from report.buying.costs import Costs
-from report.buying.purchase import Use
-from report.buying.workload_mix import Caveat
 from report.charts.bars import Bar, Bars, Group
 from report.charts.marks import KeyEntry
 from report.page.filters import value
@@ -80,21 +78,16 @@ class CostsView:
     """`state` is priced, ratios (no prices), or nothing (no ranked run to price)."""
 
     state: str
-    currency: str = ""
-    use: Use = "shared"
-    own_mix: bool = False
     hours: float = 0.0
     hours_on: str = ""
     rows: tuple[OfferRow, ...] = ()
     picture: Picture | None = None
-    power_unknown: tuple[str, ...] = ()
     assumption: Assumption | None = None
     base: str = ""
     ratios: tuple[tuple[str, Quantity], ...] = ()
     """Without prices: below how many times the base's price a card costs less, by speed alone."""
     waiting: tuple[str, ...] = ()
     """Where there is nothing to price: the offers."""
-    caveats: tuple[Caveat, ...] = ()
     host_fed: bool = False
     """Whether part of the work was fed by the host's loader, which ranks machines and not cards."""
     stacks_differ: bool = False
@@ -107,20 +100,16 @@ def view(analysis: Analysis, systems: Systems) -> CostsView | None:
         if purchase is None:
             return None
         waiting = tuple(text.clean(offer.card, 60) for offer in purchase.offer)
-        return CostsView("nothing", purchase.currency, waiting=waiting)
+        return CostsView("nothing", waiting=waiting)
     if purchase is None or costs.answer is None:
         return _by_speed(costs.inputs)
     inputs, rows = costs.inputs, _rows(costs, analysis, systems)
     return CostsView(
         "priced",
-        purchase.currency,
-        use=costs.use,
-        own_mix=inputs.own_mix,
         hours=sum(line.hours for line in inputs.lines),
         hours_on=inputs.offers[inputs.numbers.hours_on].name,
         rows=rows,
         picture=_picture(rows, purchase.currency),
-        power_unknown=costs.power_unknown,
         assumption=assumption(analysis),
         **_circumstances(inputs),
     )
@@ -128,7 +117,6 @@ def view(analysis: Analysis, systems: Systems) -> CostsView | None:
 
 def _circumstances(inputs: CostInputs) -> dict[str, Any]:
     return {
-        "caveats": inputs.caveats,
         "host_fed": any(line.key.data_mode == "host" for line in inputs.lines),
         "stacks_differ": any(len({cell.stack for cell in line.cells if cell}) > 1 for line in inputs.lines),
     }

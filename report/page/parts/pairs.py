@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from report.analysis import Analysis
-from report.compare.pairs import Benchmark, Expectation
+from report.compare.pairs import Benchmark
 from report.compare.ranking import Standings, standings
 from report.expected.sizes import Difference, Size
 from report.page.names import work
@@ -15,9 +15,8 @@ from report.page.systems import Systems
 
 @dataclass(frozen=True, slots=True)
 class PairsView:
-    """Every pair of systems, and by their names the works of the first one."""
+    """By their names the works of the first pair of systems, and all systems that did the same."""
 
-    pairs: tuple[Expectation, ...]
     works: tuple[tuple[str, Benchmark], ...]
     standings: Standings | None
     sizes: tuple[Size, ...]
@@ -31,7 +30,7 @@ def view(analysis: Analysis, systems: Systems) -> PairsView | None:
         return None
     works = [(work(each.of, pairs[0].cells), each) for each in pairs[0].benchmarks] if pairs else []
     sizes = _sizes(pairs[0].benchmarks[0], analysis.question.sizes) if pairs else ()
-    return PairsView(pairs, tuple(works), found, sizes)
+    return PairsView(tuple(works), found, sizes)
 
 
 def _sizes(work: Benchmark, known: Mapping[Difference, Size]) -> tuple[Size, ...]:

@@ -12,7 +12,6 @@ from report.analysis import Analysis
 from report.buying.workload_mix import Caveat
 from report.compare.cells import Cell, runs_of_figures
 from report.compare.precisions import Parity
-from report.compare.spread import Fleet
 from report.page.names import of_each_key, work
 from report.page.one.chips import trials_of
 from report.page.systems import Systems
@@ -41,20 +40,18 @@ class UncertaintyView:
     finished: int
     warnings: tuple[tuple[str, int], ...]
     caveats: tuple[Caveat, ...]
-    units: tuple[Fleet, ...]
     learning: tuple[tuple[str, Parity, str], ...]
     """By the name of a work whether a precision ends as well as fp32, and its first steps.
 
     These follow, depart, or are unknown.
     """
-    problems: tuple[str, ...]
 
 
 def view(analysis: Analysis, systems: Systems) -> UncertaintyView | None:
     """Of the cells on the page and the leading session's trials; null without either and a problem."""
-    cells, problems = analysis.grouped or list(analysis.own_cells), analysis.evidence.results.problems
+    cells = analysis.grouped or list(analysis.own_cells)
     trials = [trial for trial in trials_of(analysis, cells) if trial.failure is None]
-    if not trials and not problems:
+    if not trials and not analysis.evidence.results.problems:
         return None
     runs = runs_of_figures(cells) or [0]
     among = of_each_key(cells)
@@ -73,9 +70,7 @@ def view(analysis: Analysis, systems: Systems) -> UncertaintyView | None:
         finished=len(trials),
         warnings=counted(trial.causes for trial in trials if trial.verdict in ("valid", "warn")),
         caveats=tuple(_caveats(analysis, cells)),
-        units=analysis.fleets,
         learning=tuple(_learning(analysis)),
-        problems=tuple(text.clean(problem, 300) for problem in problems),
     )
 
 

@@ -92,7 +92,7 @@ def test_each_pair_has_both_ranges_and_its_works():
     found = analysed("two-cards-proven-priced")
     shown = pairs.view(found, systems_of(found))
     assert shown is not None and shown.standings is None
-    (pair,) = shown.pairs
+    (pair,) = found.expectations
     assert pair.units is not None and pair.model is not None
     assert pair.model.low < pair.units.low < pair.units.high < pair.model.high
     assert (pair.ranking.name, len(pair.benchmarks)) == ("RANKED", len(shown.works))
@@ -199,19 +199,19 @@ def test_doubts_stand_from_the_widest_on_and_invalid_runs_with_their_cause():
 
 def test_three_units_of_a_model_are_a_table_with_their_spread_and_two_are_none():
     found, few = (of(fleet(units, cards_per_machine=1)) for units in (5, 2))
-    (shown,) = uncertainty.view(found, systems_of(found)).units
+    (shown,) = found.fleets
     rates = [unit.rate for unit in shown.units]
     assert len(rates) == 5 and rates == sorted(rates, reverse=True)
-    assert uncertainty.view(few, systems_of(few)).units == ()
+    assert few.fleets == ()
+    assert "Units of Constructed" in render(page_of(found), drawn=False).markdown
 
 
 def test_files_that_cannot_be_read_and_what_a_budget_left_out_are_there():
     found = analysed("odd")
-    assert (
-        len(uncertainty.view(found, systems_of(found)).problems) == len(found.evidence.results.problems) > 0
-    )
+    page = render(page_of(found), drawn=False).markdown
+    assert "Files in doubt" in page and "host mode" in page
     shown = ran.view(found, systems_of(found))
-    assert [(row.what, row.trials) for row in shown.planned] == [("host mode", 12)]
+    assert [(row.what, row.trials) for row in found.leading_session.left_out] == [("host mode", 12)]
     assert [row.other_work for row in shown.left_over] == [True]
 
 
@@ -219,8 +219,8 @@ def test_every_trial_attempt_and_stack_is_shown_once():
     found = analysed("two-cards-proven")
     shown = ran.view(found, systems_of(found))
     assert shown is not None
-    assert (len(shown.trials), shown.trials_left, sum(count for _, count in shown.folders)) == (18, 0, 18)
-    assert [(one.started, one.shown, dict(one.fates).get("invalid")) for one in shown.accounts] == [
+    assert (len(shown.trials), sum(count for _, count in shown.folders)) == (18, 18)
+    assert [(one.started, one.shown, dict(one.fates).get("invalid")) for one in found.accounts] == [
         (9, 6, 3)
     ] * 2
     systems = systems_of(found)

@@ -103,6 +103,11 @@ class CostInputs:
     caveats: tuple[Caveat, ...]
 
     @property
+    def stacks_differ(self) -> bool:
+        """Whether a line was not run with the same software on all cards."""
+        return any(len({cell.stack for cell in line.cells if cell}) > 1 for line in self.lines)
+
+    @property
     def buyer(self) -> Buyer | None:
         """The buyer's own hours of each work on record; null where the file has none."""
         if not self.own_mix:

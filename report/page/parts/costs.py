@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
-from typing import Any
 
 from report import text
 from report.analysis import Analysis
@@ -78,48 +77,22 @@ class CostsView:
     """`state` is priced, ratios (no prices), or nothing (no ranked run to price)."""
 
     state: str
-    hours: float = 0.0
-    hours_on: str = ""
     rows: tuple[OfferRow, ...] = ()
     picture: Picture | None = None
     assumption: Assumption | None = None
-    base: str = ""
     ratios: tuple[tuple[str, Quantity], ...] = ()
-    """Without prices: below how many times the base's price a card costs less, by speed alone."""
-    waiting: tuple[str, ...] = ()
-    """Where there is nothing to price: the offers."""
-    host_fed: bool = False
-    """Whether part of the work was fed by the host's loader, which ranks machines and not cards."""
-    stacks_differ: bool = False
+    """Without prices: below how many times that of the card whose hours are given a card costs less."""
 
 
 def view(analysis: Analysis, systems: Systems) -> CostsView | None:
     """The offers, or by speed alone where there are no prices; null where there is nothing to compare."""
     costs, purchase = analysis.costs, analysis.evidence.purchase
     if costs is None:
-        if purchase is None:
-            return None
-        waiting = tuple(text.clean(offer.card, 60) for offer in purchase.offer)
-        return CostsView("nothing", waiting=waiting)
+        return CostsView("nothing") if purchase else None
     if purchase is None or costs.answer is None:
         return _by_speed(costs.inputs)
-    inputs, rows = costs.inputs, _rows(costs, analysis, systems)
-    return CostsView(
-        "priced",
-        hours=sum(line.hours for line in inputs.lines),
-        hours_on=inputs.offers[inputs.numbers.hours_on].name,
-        rows=rows,
-        picture=_picture(rows, purchase.currency),
-        assumption=assumption(analysis),
-        **_circumstances(inputs),
-    )
-
-
-def _circumstances(inputs: CostInputs) -> dict[str, Any]:
-    return {
-        "host_fed": any(line.key.data_mode == "host" for line in inputs.lines),
-        "stacks_differ": any(len({cell.stack for cell in line.cells if cell}) > 1 for line in inputs.lines),
-    }
+    rows = _rows(costs, analysis, systems)
+    return CostsView("priced", rows, _picture(rows, purchase.currency), assumption(analysis))
 
 
 def _rows(costs: Costs, analysis: Analysis, systems: Systems) -> tuple[OfferRow, ...]:
@@ -230,11 +203,5 @@ def _by_speed(inputs: CostInputs) -> CostsView | None:
         for i, offer in enumerate(inputs.offers)
         if i != base and (times := drawn.speed(i, base))
     ]
-    if not rows:
-        return None
-    return CostsView(
-        "ratios",
-        base=inputs.offers[base].name,
-        ratios=tuple(sorted(rows, key=lambda row: -(row[1].value or 0.0))),
-        **_circumstances(inputs),
-    )
+    rows.sort(key=lambda row: -(row[1].value or 0.0))
+    return CostsView("ratios", ratios=tuple(rows)) if rows else None

@@ -207,7 +207,6 @@ def non_inferior(
     mixed: Sequence[float],
     margin: float | None = None,
     *,
-    floor: float | None = None,
     greater_is_better: bool = True,
     comparisons: int = 1,
 ) -> Verdict:
@@ -215,14 +214,14 @@ def non_inferior(
 
     Parity where the one-sided 95 % Welch bound of the loss of quality stays inside the margin, worse where
     all of its interval lies beyond. The margin is by default one standard deviation between the fp32 seeds,
-    and at least `floor`: 0.1 points of an accuracy between 0 and 1, 0.5 % of a loss. Of several `comparisons`
-    with one reference the level holds for all together.
+    and at least 0.1 points of an accuracy between 0 and 1, or 0.5 % of a loss. Of several `comparisons` with
+    one reference the level holds for all together.
     """
     if min(len(fp32), len(mixed)) < SEEDS:
         return Verdict("inconclusive")
     if margin is None:
         least = ACCURACY_FLOOR if greater_is_better else LOSS_FLOOR * float(numpy.mean(fp32))
-        margin = max(float(numpy.std(fp32, ddof=1)), least if floor is None else floor)
+        margin = max(float(numpy.std(fp32, ddof=1)), least)
     better, worse = (mixed, fp32) if greater_is_better else (fp32, mixed)
     arms = Runs(tuple(better)), Runs(tuple(worse))
     gain = blocks_interval(*arms, level=LEVEL, comparisons=comparisons, logs=False)

@@ -17,6 +17,7 @@ from report.claims.metrics import figure_of
 from report.compare.cells import Cell, figure_ratio
 from report.metrics import CLAIMED
 from report.page.values import Quantity
+from report.stats.equivalence import Verdict
 from report.stats.intervals import Interval
 from report.trials.key import Value
 
@@ -70,9 +71,7 @@ class ClaimRow:
     here: Quantity
     state: State
     reason: Reason
-    blocks_assumed: int | None
-    """See `Verdict.blocks_assumed`."""
-    margin: float | None
+    verdict: Verdict
     runs: int
     zone: Mapping[str, Any] | None
     """Where the claim holds and what is here, in percent of the width; null where that has no place."""
@@ -140,8 +139,7 @@ def _row(judged: Judged, analysis: Analysis) -> ClaimRow:
         here=here,
         state=STATES[judged.verdict.word],
         reason=_reason(judged),
-        blocks_assumed=judged.verdict.blocks_assumed,
-        margin=judged.verdict.margin,
+        verdict=judged.verdict,
         runs=min((len(_runs(claim, cell)) for cell in judged.cells), default=0),
         zone=_zone(judged, here),
     )

@@ -46,8 +46,9 @@ def systems_of(analysis: Analysis) -> Systems:
     own = {trial.machine for trial in analysis.own}
     leading = (cell for pair in analysis.expectations[:1] for cell in pair.cells)
     here, beside = (*analysis.measured_here, *analysis.own_cells), (*analysis.grouped, *analysis.cells)
-    places = [(each.machine, each.card) for each in (*here, *leading, *beside, *analysis.trials)]
-    ordered = sorted(dict.fromkeys(places), key=lambda place: place[0] not in own)
+    measured: tuple[OnCard, ...] = (*here, *leading, *beside, *analysis.trials)
+    places = dict.fromkeys((each.machine, each.card) for each in measured)
+    ordered = sorted(places, key=lambda place: place[0] not in own)
     found = [
         System(machine, card, text.short_card(card), slot, machine in own)
         for slot, (machine, card) in enumerate(ordered)

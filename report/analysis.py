@@ -21,8 +21,9 @@ from report.buying.by_expected import OfferExpected
 from report.buying.clause import MARGIN, Clause, clause
 from report.buying.costs import Costs, costs
 from report.buying.purchase import Purchase, load_purchase
-from report.claims.judge import Judged, judge
+from report.claims.judge import judge
 from report.claims.judgeable import Way
+from report.claims.judged import Judged
 from report.claims.matching import with_published
 from report.compare import selfcheck
 from report.compare.batch_sweeps import batch_sweeps, without_sweeps

@@ -31,8 +31,6 @@ from report.metrics import CLAIMED
 from report.stats.equivalence import Verdict, equivalence, few_runs_hold, range_holds, structure_holds
 from report.stats.one_sided import few_runs_bounded, figure_bound_holds
 
-__all__ = ["Judged", "judge"]
-
 FORMS: Mapping[ClaimKind, Callable[[Claim, Measured], Judged]] = {
     "ratio": judge_pair,
     "order": judge_pair,

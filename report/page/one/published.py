@@ -16,7 +16,6 @@ from report.page.systems import Systems
 from report.page.values import Picture
 from report.trials.key import grouped_by
 
-MOST_ROWS = 8
 FIRST_DRAWN = "protocol_seconds"
 """The metric of the study that page one draws where nothing was measured."""
 
@@ -36,7 +35,6 @@ class Claims:
 
     drawn: DrawnStudy | None
     rows: tuple[ClaimRow, ...]
-    rows_left: int
     counts: Counts
     other_software: bool
     """Whether the study that is drawn ran on other software than this machine."""
@@ -63,14 +61,12 @@ class Studies:
 
 
 def claims(analysis: Analysis, systems: Systems) -> Claims:
-    """Of the study that says most of this machine; of the claims, eight at most."""
-    rows = claim_rows(analysis)
+    """Of the study that says most of this machine, and of all claims."""
     drawn = _drawn([figure for figure in studies.figures(analysis) if figure.measured], analysis, systems)
     sources = [entry.source for row in drawn.figure.rows for entry in row.entries] if drawn else []
     return Claims(
         drawn,
-        rows[:MOST_ROWS],
-        max(0, len(rows) - MOST_ROWS),
+        claim_rows(analysis),
         counts(analysis),
         any(isinstance(source, Claim) and source.stack for source in sources),
     )

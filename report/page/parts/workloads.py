@@ -188,10 +188,10 @@ def _over_time(analysis: Analysis, systems: Systems) -> dict[str, list[tuple[str
     found: dict[str, list[tuple[str, System, Picture]]] = {}
     drawn = 0
     for group, entry in doubtful:
+        if drawn == MOST_TIMELINES:
+            break
         system = systems.of(entry.cell)
-        picture = (
-            timelines(entry.cell, f"trials-{drawn + 1}", system.slot) if drawn < MOST_TIMELINES else None
-        )
+        picture = timelines(entry.cell, f"trials-{drawn + 1}", system.slot)
         if picture is not None:
             name = work_name(group, entry.cell, analysis.groups)
             found.setdefault(group.base.workload, []).append((name, system, picture))

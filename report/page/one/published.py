@@ -11,22 +11,13 @@ from report.analysis import Analysis
 from report.claims.studies import StudyFigure
 from report.page.pictures import LEAD, MOST_ON_PAGE_ONE
 from report.page.published import studies
+from report.page.published.studies import DrawnStudy
 from report.page.published.verdicts import ClaimRow, Counts, claim_rows, counts
 from report.page.systems import Systems
-from report.page.values import Picture
 from report.trials.key import grouped_by
 
 FIRST_DRAWN = "protocol_seconds"
 """The metric of the study that page one draws where nothing was measured."""
-
-
-@dataclass(frozen=True, slots=True)
-class DrawnStudy:
-    """One study in page one's picture, by who published it and when."""
-
-    picture: Picture
-    figure: StudyFigure
-    name: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +76,8 @@ def published_studies(analysis: Analysis, systems: Systems) -> Studies:
 def _drawn(figures: Sequence[StudyFigure], analysis: Analysis, systems: Systems) -> DrawnStudy | None:
     if not figures:
         return None
-    picture, figure = studies.picture(figures[0], LEAD, analysis, systems, MOST_ON_PAGE_ONE)
-    return DrawnStudy(replace(picture, paper=True), figure, analysis.evidence.claims.name_of(figure.study))
+    drawn = studies.picture(figures[0], LEAD, analysis, systems, MOST_ON_PAGE_ONE)
+    return replace(drawn, picture=replace(drawn.picture, paper=True))
 
 
 def _row(study: str, members: Sequence[Claim], analysis: Analysis) -> StudyRow:

@@ -12,9 +12,10 @@ from report.analysis import Analysis
 from report.claims.studies import MOST_BARS, StudyFigure
 from report.compare.cells import Cell
 from report.page.published import studies
+from report.page.published.studies import DrawnStudy
 from report.page.published.verdicts import ClaimRow, Counts, claim_rows, counts
 from report.page.systems import Systems
-from report.page.values import Picture, System
+from report.page.values import System
 from report.trials.key import NAMES, grouped_by
 
 MOST_ALONE, BARS_ALONE = 6, 14
@@ -30,16 +31,6 @@ class OtherTerms:
 
     figures: int
     names: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class StudyPicture:
-    """One metric of a study."""
-
-    picture: Picture
-    metric: str
-    left_out: int
-    other_terms: OtherTerms | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +54,7 @@ class StudyView:
     name: str
     title: str
     source: str
-    pictures: tuple[StudyPicture, ...]
+    pictures: tuple[tuple[DrawnStudy, OtherTerms | None], ...]
     setups: tuple[Setup, ...]
 
 
@@ -130,18 +121,17 @@ def _study(
 ) -> StudyView:
     claims = analysis.evidence.claims
     known = claims.study(study)
-    pictures, shown = [], []
+    pictures = []
     for figure in members:
         name = f"study-{text.clean(study, 40)}-{figure.metric.replace('_', '-')}"
-        picture, fitted = studies.picture(figure, name, analysis, systems, most)
-        pictures.append(StudyPicture(picture, figure.metric, fitted.left_out, _other_terms((figure,))))
-        shown.append(fitted)
+        drawn = studies.picture(figure, name, analysis, systems, most)
+        pictures.append((drawn, _other_terms((figure,))))
     return StudyView(
         name=claims.name_of(study),
         title=known.title if known else "",
         source=known.source if known else "",
         pictures=tuple(pictures),
-        setups=tuple(_setups(shown, analysis, systems)),
+        setups=tuple(_setups([drawn.figure for drawn, _ in pictures], analysis, systems)),
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from harness.record import Claim
 from report import text
@@ -26,6 +27,15 @@ from report.page.pictures import described
 from report.page.systems import Systems
 from report.page.values import Picture, Quantity
 from report.trials.key import FRAMEWORK
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnStudy:
+    """One metric of a study as far as the picture has room; `name` says who published it, and when."""
+
+    picture: Picture
+    figure: StudyFigure
+    name: str
 
 
 def figures(analysis: Analysis) -> tuple[StudyFigure, ...]:
@@ -60,8 +70,8 @@ def study_cells(analysis: Analysis) -> tuple[list[Cell], list[Cell]]:
 
 def picture(
     figure: StudyFigure, name: str, analysis: Analysis, systems: Systems, most: int = MOST_BARS
-) -> tuple[Picture, StudyFigure]:
-    """The study's groups in its own order, this machine solid; and the figure as far as it has room."""
+) -> DrawnStudy:
+    """The study's groups in its own order, this machine solid."""
     shown = fitted(figure, most)
     absolute = figure.metric == "peak_bytes"
     labels = _labels(shown.rows)
@@ -79,7 +89,8 @@ def picture(
         key=_key(systems),
         reference=None if absolute else 1.0,
     )
-    return Picture(name, chart, described(groups)), shown
+    study = analysis.evidence.claims.name_of(figure.study)
+    return DrawnStudy(Picture(name, chart, described(groups)), shown, study)
 
 
 def _key(systems: Systems) -> tuple[KeyEntry, ...]:

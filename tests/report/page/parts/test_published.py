@@ -45,7 +45,7 @@ def viewed(analysis: Analysis) -> PublishedView:
 
 
 def charts(found: PublishedView) -> list[Bars]:
-    drawn = [each.picture.chart for study in found.studies for each in study.pictures]
+    drawn = [each.picture.chart for study in found.studies for each, _ in study.pictures]
     assert drawn and all(isinstance(chart, Bars) for chart in drawn)
     return [chart for chart in drawn if isinstance(chart, Bars)]
 

@@ -321,14 +321,15 @@ def _line_of(recorded: Sequence[MixLine], work: Work, number: int) -> MixLine | 
                 f"{text.clean(', '.join(values), 120)}",
                 remedy=f"add '{name}' to it",
             )
-    return max(fits, key=lambda line: (line.counts, line.length.projected, _runs(line)))
+
+    def support(line: MixLine) -> tuple[int, bool, int]:
+        runs = sum(cell.throughput.n for cell in line.cells if cell)
+        return line.counts, line.length.projected, runs
+
+    return max(fits, key=support)
 
 
 def _fits(key: Key, work: Work) -> bool:
     """By names as people write them: `lstm` is LSTM."""
     names = [name for name in (*_KEYS, "data_mode") if getattr(work, name) is not None]
     return all(str(getattr(key, name)).casefold() == str(getattr(work, name)).casefold() for name in names)
-
-
-def _runs(line: MixLine) -> int:
-    return sum(cell.throughput.n for cell in line.cells if cell)

@@ -107,7 +107,9 @@ def study_figures(
     `own` are this machine's cells, of equal ones the one to draw first; `beside` those of others. Rows are in
     the order of the publication, and have all that stands on their terms: `fitted` makes room.
     """
-    drawn = _once([claim for claim in claims if _is_drawn(claim)], {cell.key.protocol for cell in own})
+    absolute = [claim for claim in claims if claim.kind == "absolute" and claim.metric in DRAWN]
+    known = [claim for claim in absolute if claim.value is not None and claim.value > 0]
+    drawn = _once(known, {cell.key.protocol for cell in own})
     figures = grouped_by(drawn, lambda claim: (claim.study, claim.metric, claim.unit))
     return tuple(
         _figure(study, metric, members, own, beside) for (study, metric, _), members in figures.items()
@@ -145,10 +147,6 @@ def fitted(figure: StudyFigure, most: int = MOST_BARS) -> StudyFigure:
     everything = sum(len(row.entries) + row.published_apart for row in figure.rows)
     chosen = tuple(row for row in rows if any(row is other for other in kept))
     return replace(figure, rows=chosen, left_out=figure.left_out + everything - bars)
-
-
-def _is_drawn(claim: Claim) -> bool:
-    return claim.kind == "absolute" and claim.metric in DRAWN and claim.value is not None and claim.value > 0
 
 
 def _figure(

@@ -129,14 +129,11 @@ def _in_order(rows: Sequence[Standing]) -> list[Standing]:
         )
         for row in ranked
     ]
-    return [_over(row, fastest) for row in (*placed, *timed)] + without
-
-
-def _over(row: Standing, fastest: float) -> Standing:
-    time, low, high = (
-        value / fastest if value is not None else None for value in (row.time, row.low, row.high)
-    )
-    return replace(row, time=time, low=low, high=high)
+    scaled = []
+    for row in (*placed, *timed):
+        time, low, high = (end and end / fastest for end in (row.time, row.low, row.high))
+        scaled.append(replace(row, time=time, low=low, high=high))
+    return scaled + without
 
 
 ALIKE, AS_PUBLISHED = "fair/", "published/"

@@ -67,11 +67,9 @@ def _told_apart(found: Sequence[System], analysis: Analysis) -> list[System]:
             return system.name
         if own == [system]:
             return text.THIS
-        return f"{system.name} {_short(labels.get(system.machine, system.machine[:4]))}"
+        label = labels.get(system.machine, system.machine[:4])
+        # Machines that share a label have an id in brackets behind it.
+        short = label.rpartition("(")[2].rstrip(")") if label.endswith(")") else label
+        return f"{system.name} {short}"
 
     return [replace(system, name=named(system)) for system in found]
-
-
-def _short(label: str) -> str:
-    """The id in brackets behind a label that machines share, else the label."""
-    return label.rpartition("(")[2].rstrip(")") if label.endswith(")") else label

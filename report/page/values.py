@@ -113,9 +113,9 @@ def _with_ends(of: Measured) -> tuple[float | None, float | None, float | None]:
     return of, None, None
 
 
-def between(best: float, span: SpeedRange | None) -> Quantity:
-    """A ratio of speeds in its range."""
-    return quantity((span.low, best, span.high) if span else best)
+def between(best: float | None, span: SpeedRange | Interval | None, unit: str = "ratio") -> Quantity:
+    """A value in a range, such as a ratio of speeds."""
+    return quantity((span.low, best, span.high) if span and best is not None else best, unit)
 
 
 def rate_unit(cell: Cell) -> str:

@@ -14,11 +14,10 @@ from report import text
 from report.analysis import Analysis
 from report.claims.judged import Judged
 from report.claims.metrics import figure_of
-from report.compare.cells import Cell, figure_ratio
+from report.compare.cells import figure_ratio
 from report.metrics import CLAIMED
-from report.page.values import Quantity
+from report.page.values import Quantity, between
 from report.stats.equivalence import Verdict
-from report.stats.intervals import Interval
 from report.trials.key import Value
 
 State = Literal["holds", "fails", "open"]
@@ -140,7 +139,7 @@ def _row(judged: Judged, analysis: Analysis) -> ClaimRow:
         state=STATES[judged.verdict.word],
         reason=_reason(judged),
         verdict=judged.verdict,
-        runs=min((len(_runs(claim, cell)) for cell in judged.cells), default=0),
+        runs=min(((figure_of(claim, cell) or cell.throughput).n for cell in judged.cells), default=0),
         zone=_zone(judged, here),
     )
 
@@ -167,11 +166,6 @@ def unit_of(claim: Claim) -> str:
     return UNITS.get(claim.unit, "" if claim.unit in WITHOUT_NAME else text.clean(claim.unit, 20))
 
 
-def _runs(claim: Claim, cell: Cell) -> tuple[float, ...]:
-    figure = figure_of(claim, cell)
-    return figure.values if figure else cell.throughput.values
-
-
 def _here(judged: Judged, unit: str) -> Quantity:
     """What was measured, with its 95 % interval where the runs show one."""
     claim, cells = judged.claim, judged.cells
@@ -182,18 +176,11 @@ def _here(judged: Judged, unit: str) -> Quantity:
         first, second = places
         ratio = figure_ratio(cells[first], cells[second], found[first], found[second])
         if ratio is not None:
-            return _with_ends(ratio.estimate, unit, None if metric.kind == "memory" else ratio.interval)
+            return between(ratio.estimate, None if metric.kind == "memory" else ratio.interval, unit)
     if len(found) == 1:
         mean = judged.measured if judged.measured is not None else found[0].mean
-        return _with_ends(mean, unit, found[0].interval)
+        return between(mean, found[0].interval, unit)
     return Quantity(judged.measured, unit)
-
-
-def _with_ends(value: float | None, unit: str, interval: Interval | None) -> Quantity:
-    """A range without width says nothing that its value does not."""
-    if interval is None or interval.low == interval.high:
-        return Quantity(value, unit)
-    return Quantity(value, unit, interval.low, interval.high)
 
 
 def _reason(judged: Judged) -> Reason:

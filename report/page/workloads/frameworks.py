@@ -63,14 +63,12 @@ def frameworks(analysis: Analysis) -> FrameworksView | None:
 
 def framework_work(work: Work, name: str, gains: Sequence[Speedup]) -> FrameworkWork:
     """One work as it is shown; `name` is its picture's."""
-    rows = ((line, places(line, work.alike), _gain(line, gains)) for line in work.lines)
+    mixed = [gain for gain in gains if gain.of.key.precision not in FULL_PRECISION]
+    rows = []
+    for line in work.lines:
+        gain = next((quantity(gain.ratio) for gain in mixed if gain.over is line.cell), None)
+        rows.append((line, places(line, work.alike), gain))
     return FrameworkWork(work, _picture(work, name), tuple(rows))
-
-
-def _gain(line: Line, gains: Sequence[Speedup]) -> Quantity | None:
-    found = (each for each in gains if each.over is line.cell and each.of.key.precision not in FULL_PRECISION)
-    gain = next(found, None)
-    return quantity(gain.ratio) if gain else None
 
 
 def _picture(work: Work, name: str) -> Picture:

@@ -29,7 +29,7 @@ from report.compare import selfcheck
 from report.compare.batch_sweeps import batch_sweeps, without_sweeps
 from report.compare.cells import Cell, cells_of
 from report.compare.figures import PROVEN, most_proven
-from report.compare.groups import ComparisonGroup, comparison_groups, left_over
+from report.compare.groups import ComparisonGroup, comparison_groups
 from report.compare.pairs import Expectation, expectations
 from report.compare.precisions import Gate, Parity, Speedup, early_gates, parities, speedups
 from report.compare.ranking import Work, standings, works
@@ -248,7 +248,7 @@ def analyse(evidence: Evidence, question: Question) -> Analysis:
         evidence.claims.claims,
     )
     grouped = [entry.cell for group in groups for entry in group.entries]
-    paths = {trial.path for cell in grouped for trial in cell.trials}
+    taken, paths = set(map(id, grouped)), {trial.path for cell in grouped for trial in cell.trials}
     bought = costs(groups, trials, evidence.cards, evidence.purchase)
     mix = bought.inputs.buyer if bought else None
     unit_cv = evidence.purchase.unit_cv if evidence.purchase else None
@@ -263,7 +263,7 @@ def analyse(evidence: Evidence, question: Question) -> Analysis:
         cells=cells,
         own_cells=own_cells,
         groups=groups,
-        left_over=left_over(usable, groups),
+        left_over=tuple(cell for cell in usable if id(cell) not in taken),
         speedups=speedups(grouped),
         parities=parities(grouped),
         early_gates=early_gates(trial for trial in trials if trial.session == lead or trial.path in paths),

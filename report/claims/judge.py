@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Literal
 
-from harness.record import Claim, ClaimKind, Seeds
+from harness.record import Claim, ClaimKind
 from harness.record.published.cards import Card
 from report.claims.judged import (
     Judged,
@@ -23,12 +22,11 @@ from report.claims.pairs import judge_pair
 from report.claims.trends import judge_trend
 from report.compare.batch_sweeps import BatchSweep
 from report.compare.cells import Cell
-from report.compare.figures import Figure
 from report.compare.groups import ComparisonGroup
 from report.compare.key import Difference
 from report.compare.spread import ASSUMED_SPREAD
 from report.metrics import CLAIMED
-from report.stats.equivalence import Verdict, equivalence, few_runs_hold, range_holds, structure_holds
+from report.stats.equivalence import equivalence, few_runs_hold, range_holds, structure_holds
 from report.stats.one_sided import few_runs_bounded, figure_bound_holds
 
 FORMS: Mapping[ClaimKind, Callable[[Claim, Measured], Judged]] = {
@@ -138,8 +136,11 @@ def _verdict_of_side(claim: Claim, cell: Cell) -> Judged:
     assert claim.value is not None and figure is not None
     seeds = seeds_for(claim, figure.runs) if figure.mean else None
     other_unit = ASSUMED_SPREAD if claim.kind == "absolute" else 0.0
-    if claim.relation != "equal":
-        verdict = _bound(claim, claim.relation, claim.value, figure, seeds, other_unit)
+    if claim.relation != "equal" and seeds is not None and figure.mean:
+        verdict = few_runs_bounded(figure.mean, 1 / figure.n, seeds, claim.relation, claim.value)
+    elif claim.relation != "equal":
+        bound, kind = claim.value, claim.kind
+        verdict = figure_bound_holds(figure.runs, claim.relation, bound, other_unit=other_unit, kind=kind)
     elif seeds is not None and figure.mean:
         # Its own run and the published one are both of a seed.
         share = 1 / figure.n + 1
@@ -156,16 +157,3 @@ def _verdict_of_side(claim: Claim, cell: Cell) -> Judged:
             kind=claim.kind,
         )
     return Judged(claim, verdict, (cell,), figure.mean)
-
-
-def _bound(
-    claim: Claim,
-    relation: Literal["less", "greater"],
-    bound: float,
-    figure: Figure,
-    seeds: Seeds | None,
-    other_unit: float,
-) -> Verdict:
-    if seeds is not None and figure.mean:
-        return few_runs_bounded(figure.mean, 1 / figure.n, seeds, relation, bound)
-    return figure_bound_holds(figure.runs, relation, bound, other_unit=other_unit, kind=claim.kind)

@@ -149,12 +149,6 @@ def _left_out(base: Key) -> tuple[str, ...]:
     return ("precision",) if base.batch_size else ("precision", "batch_size")
 
 
-def left_over(cells: Sequence[Cell], groups: Sequence[ComparisonGroup]) -> tuple[Cell, ...]:
-    """Cells that no group took in."""
-    taken = {id(entry.cell) for group in groups for entry in group.entries}
-    return tuple(cell for cell in cells if id(cell) not in taken)
-
-
 def _group(base: Key, own: Sequence[Cell], beside: Sequence[Cell], baseline: str | None) -> ComparisonGroup:
     ordered = [*sorted(own, key=_by_card), *sorted(beside, key=_by_card)]
     chosen = _reference(ordered, baseline)

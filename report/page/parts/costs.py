@@ -91,16 +91,11 @@ def view(analysis: Analysis, systems: Systems) -> CostsView | None:
         return CostsView("nothing") if purchase else None
     if purchase is None or costs.answer is None:
         return _by_speed(costs.inputs)
-    rows = _rows(costs, analysis, systems)
-    return CostsView("priced", rows, _picture(rows, purchase.currency), assumption(analysis))
-
-
-def _rows(costs: Costs, analysis: Analysis, systems: Systems) -> tuple[OfferRow, ...]:
-    """Priced offers first, the cheapest at the top."""
-    assert costs.answer is not None
     order = costs.answer.order
+    # Priced offers first, the cheapest at the top.
     places = [*order, *(place for place in range(len(costs.inputs.offers)) if place not in order)]
-    return tuple(_row(costs, place, analysis, systems) for place in places)
+    rows = tuple(_row(costs, place, analysis, systems) for place in places)
+    return CostsView("priced", rows, _picture(rows, purchase.currency), assumption(analysis))
 
 
 def _row(costs: Costs, place: int, analysis: Analysis, systems: Systems) -> OfferRow:

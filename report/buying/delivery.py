@@ -87,7 +87,13 @@ def _too_few_runs(
             reason = text.clean(text.failure_words(failure.reason), 60)
             return DemandResult(demand, False, f"{counted}, and one trial {reason}")
     if n == 0 and not own and not lost:
-        near = [differing(demand.key, cell.key) for cell in delivered if _same_work(demand, cell)]
+        same = ("workload", "model", "precision")
+        keys = [cell.key for cell in delivered]
+        near = [
+            differing(demand.key, key)
+            for key in keys
+            if all(getattr(demand.key, name) == getattr(key, name) for name in same)
+        ]
         for name, ordered, given in min(near, key=len, default=())[:1]:
             another = (
                 f"it was measured with another {name}: ordered {_value(ordered)}, delivered {_value(given)}"
@@ -99,12 +105,6 @@ def _too_few_runs(
 def _without_hashes(key: Key) -> Key:
     """The key as far as a trial that failed knows it."""
     return without(key, "data_sha256", "weights_sha256")
-
-
-def _same_work(demand: Demand, cell: Cell) -> bool:
-    return all(
-        getattr(demand.key, name) == getattr(cell.key, name) for name in ("workload", "model", "precision")
-    )
 
 
 def _value(value: object) -> str:

@@ -95,7 +95,8 @@ class Roofline:
         self._names_of_roofs(sheet, axes)
         for number, point in enumerate(self.points, 1):
             place = (point.intensity, point.flops_per_second)
-            stroke(axes, place[:1], place[1:], _mark_style(point))
+            mark = {"marker": marker_of(point.precision), "ms": 9.0, "mec": PAPER, "mew": 1.0, "ls": "none"}
+            stroke(axes, place[:1], place[1:], {"mfc": system_colour(0), "zorder": 3, **mark})
             x, y = sheet.place(axes, *place)
             sheet.text(x + 8, y + 4, str(number), bold=True, colour=INK)
         self._list(sheet, names, (layout.width - beside + EDGE, TOP) if beside else (0.0, foot))
@@ -154,11 +155,6 @@ def rate(value: float, unit: str) -> str:
 
 def _line_style(colour: str, measured: bool) -> Style:
     return {"color": colour, "lw": 1.8 if measured else 1.4, "ls": "-" if measured else ON_PAPER}
-
-
-def _mark_style(point: RooflineMark) -> Style:
-    mark = {"marker": marker_of(point.precision), "ms": 9.0, "mec": PAPER, "mew": 1.0, "ls": "none"}
-    return {"mfc": system_colour(0), "zorder": 3, **mark}
 
 
 def _slope_style(bandwidth: Bandwidth) -> Style:

@@ -53,7 +53,9 @@ def speedups(cells: Sequence[Cell]) -> tuple[Speedup, ...]:
     pairs = [
         (of, over)
         for of, references in matched(gained, full, _place)
-        for over in _denominators(of, references)
+        for label in FULL_PRECISION
+        if label != of.key.precision
+        if (over := at_same_batch(of, (cell for cell in references if cell.key.precision == label)))
     ]
     families = {
         place: sum(map(repeated, family))
@@ -68,12 +70,6 @@ def speedups(cells: Sequence[Cell]) -> tuple[Speedup, ...]:
             differs = differing(without(of.key, "precision"), without(over.key, "precision"))
             gains.append(Speedup(of, over, gain, differs))
     return tuple(gains)
-
-
-def _denominators(of: Cell, references: Sequence[Cell]) -> list[Cell]:
-    labels = [label for label in FULL_PRECISION if label != of.key.precision]
-    near = [at_same_batch(of, (c for c in references if c.key.precision == label)) for label in labels]
-    return [cell for cell in near if cell is not None]
 
 
 _any_profile = same_but("profile", within=("limit", "session", "machine", "card", "stack"))

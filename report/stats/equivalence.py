@@ -160,8 +160,7 @@ def few_runs_hold(
 def of_seeds(estimate: float, deviation: float, seeds: Seeds) -> Interval:
     """Around a logarithm, of the published spread; in place of one that our runs are too few for."""
     reach = critical_t(LEVEL, seeds.pairs) * deviation
-    ends = (math.exp(estimate + end) for end in (-reach, 0.0, reach))
-    low, middle, high = ends
+    low, middle, high = (math.exp(estimate + end) for end in (-reach, 0.0, reach))
     return Interval(low, middle, high, (1,), float(seeds.pairs), LEVEL, "Student, spread of published seeds")
 
 

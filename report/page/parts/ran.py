@@ -32,22 +32,6 @@ class ArithmeticRow:
 
 
 @dataclass(frozen=True, slots=True)
-class LeftRow:
-    """What is on record and in no comparison, equal reasons of one machine together.
-
-    `differs` are the fields that keep it out of the nearest comparison, each with that one's value and its
-    own; none of an older session of a machine that is shown.
-    """
-
-    machine: str
-    models: tuple[str, ...]
-    sessions: int
-    trials: int
-    other_work: bool
-    differs: tuple[tuple[str, str, str], ...]
-
-
-@dataclass(frozen=True, slots=True)
 class RanView:
     """All that ran, and what measures it again."""
 
@@ -57,7 +41,12 @@ class RanView:
     stacks: tuple[tuple[TrialResult, ...], ...]
     """The trials of each system and environment, those that measured first."""
     arithmetic: tuple[ArithmeticRow, ...]
-    left_over: tuple[LeftRow, ...]
+    left_over: tuple[tuple[str, bool, tuple[tuple[str, str, str], ...], tuple[Cell, ...]], ...]
+    """What is on record and in no comparison, equal reasons of one machine together.
+
+    Whether it is other work, else the fields that keep it out of the nearest comparison, each with that one's
+    value and its own; none of an older session of a machine that is shown.
+    """
     challenges: tuple[tuple[str, int], ...]
     """The nonces that trials answered, and how many did."""
     again: tuple[str, ...]
@@ -74,6 +63,9 @@ def view(analysis: Analysis, systems: Systems) -> RanView | None:
         return None
     words: dict[str, str] = {label: traits.words for label, traits in PRECISIONS.items()}
     labels = dict.fromkeys(trial.key.precision for trial in trials)
+    left_over = grouped_by(
+        analysis.left_over, lambda cell: (text.clean(cell.machine_label, 30), *_apart(cell, analysis.groups))
+    )
     measured = [trial.record.measurement for trial in trials]
     answered = Counter(each.proof.nonce for each in measured if each and each.proof)
     asked = dict.fromkeys((trial.record.plan, trial.record.environment.image) for trial in analysis.own)
@@ -82,7 +74,7 @@ def view(analysis: Analysis, systems: Systems) -> RanView | None:
         failures=_alike([trial for trial in trials if trial.failure], _failed_as),
         stacks=_alike(sorted(trials, key=lambda trial: trial.failure is not None), _ran_with),
         arithmetic=_arithmetic(trials),
-        left_over=_left_over(analysis.left_over, analysis.groups),
+        left_over=tuple((*reason, tuple(cells)) for reason, cells in left_over.items()),
         challenges=tuple(answered.items()),
         again=tuple(text.run_again(plan, image) for plan, image in asked),
         folders=tuple(Counter(trial.path.rpartition("/")[0] for trial in trials).items()),
@@ -154,21 +146,6 @@ def _read(precisions: Sequence[PrecisionFound]) -> tuple[tuple[str, float, str],
         if probe.operation not in most or not probe.error <= most[probe.operation].error:
             most[probe.operation] = probe
     return tuple((name, probe.error, text.clean(probe.reads_as, 20)) for name, probe in most.items())
-
-
-def _left_over(cells: Iterable[Cell], groups: Sequence[ComparisonGroup]) -> tuple[LeftRow, ...]:
-    alike = grouped_by(cells, lambda cell: (text.clean(cell.machine_label, 30), *_apart(cell, groups)))
-    return tuple(
-        LeftRow(
-            machine=machine,
-            models=tuple(dict.fromkeys(text.model_name(cell.key.model) for cell in members)),
-            sessions=len({cell.session for cell in members}),
-            trials=sum(len(cell.trials) for cell in members),
-            other_work=other_work,
-            differs=differs,
-        )
-        for (machine, other_work, differs), members in alike.items()
-    )
 
 
 def _apart(cell: Cell, groups: Sequence[ComparisonGroup]) -> tuple[bool, tuple[tuple[str, str, str], ...]]:

@@ -18,7 +18,7 @@ from report.compare.cells import figure_ratio
 from report.metrics import CLAIMED
 from report.page.values import Quantity, between
 from report.stats.equivalence import Verdict
-from report.trials.key import Value
+from report.trials.key import Pairs, Value
 
 State = Literal["holds", "fails", "open"]
 Reason = Literal[
@@ -50,22 +50,14 @@ LEAST_REACH = math.log(1.15)
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """One thing that a side of a claim names, such as ('batch_size', 98)."""
-
-    name: str
-    value: Value
-
-
-@dataclass(frozen=True, slots=True)
 class ClaimRow:
-    """A claim with what it was held against; `common` is what both of its sides have."""
+    """A claim with what it was held against; `common` is what both of its sides name, by name and value."""
 
     claim: Claim
     study: str
-    common: tuple[Part, ...]
-    of: tuple[Part, ...]
-    over: tuple[Part, ...]
+    common: Pairs
+    of: Pairs
+    over: Pairs
     published: Quantity
     here: Quantity
     state: State
@@ -144,7 +136,7 @@ def _row(judged: Judged, analysis: Analysis) -> ClaimRow:
     )
 
 
-def _parts(side: Side) -> tuple[Part, ...]:
+def _parts(side: Side) -> Pairs:
     named: list[tuple[str, Value]] = [
         ("card", side.card),
         ("model", side.model),
@@ -156,7 +148,7 @@ def _parts(side: Side) -> tuple[Part, ...]:
         ("image_size", side.image_size),
         *side.options.items(),
     ]
-    return tuple(Part(name, value) for name, value in named if value is not None)
+    return tuple((name, value) for name, value in named if value is not None)
 
 
 def unit_of(claim: Claim) -> str:

@@ -10,7 +10,7 @@ from harness.record.finding import counted, label
 from report import text
 from report.analysis import Analysis
 from report.buying.workload_mix import Caveat
-from report.compare.cells import Cell, runs_of_figures
+from report.compare.cells import Cell, fewest_runs, runs_of_figures
 from report.compare.precisions import Parity
 from report.page.names import of_each_key, work
 from report.page.one.chips import trials_of
@@ -26,8 +26,8 @@ MOST_DOUBTS = 8
 class UncertaintyView:
     """What counts, and all that speaks against it."""
 
-    fewest_runs: int
-    most_runs: int
+    runs: tuple[int, ...]
+    """Of each figure."""
     sessions: int
     blocks: int
     generated: bool
@@ -53,13 +53,11 @@ def view(analysis: Analysis, systems: Systems) -> UncertaintyView | None:
     trials = [trial for trial in trials_of(analysis, cells) if trial.failure is None]
     if not trials and not analysis.evidence.results.problems:
         return None
-    runs = runs_of_figures(cells) or [0]
     among = of_each_key(cells)
     known = (cell for cell in cells if cell.throughput.interval)
     doubts = sorted(known, key=lambda cell: cell.throughput.relative_width, reverse=True)
     return UncertaintyView(
-        fewest_runs=min(runs),
-        most_runs=max(runs),
+        runs=tuple(runs_of_figures(cells)),
         sessions=len({cell.session for cell in cells}),
         blocks=max((cell.blocks for cell in cells), default=0),
         generated=any(cell.key.data_source == "generated" for cell in cells),
@@ -105,8 +103,8 @@ def _caveats(analysis: Analysis, cells: Sequence[Cell]) -> Iterator[Caveat]:
     blocks = min((cell.blocks for cell in cells), default=BLOCKS_NEEDED)
     if blocks < BLOCKS_NEEDED and any(cell.seconds.interval or cell.throughput.interval for cell in cells):
         yield Caveat("few-blocks", {"blocks": blocks})
-    if rare_runs_missed(min(runs_of_figures(cells), default=0)):
-        yield Caveat("rare-runs", {"runs": min(runs_of_figures(cells), default=0)})
+    if rare_runs_missed(fewest_runs(cells)):
+        yield Caveat("rare-runs", {"runs": fewest_runs(cells)})
     odd = [cell for cell in cells if outlying_run(cell.seconds.values)]
     if odd:
         yield Caveat("odd-run", {"works": _named(odd, cells)})

@@ -13,7 +13,7 @@ from report.analysis import Analysis
 from report.charts.roofline import Bandwidth, Roof, Roofline, RooflineMark
 from report.compare.cells import Cell, TimeBreakdown, time_breakdown
 from report.compare.key import same_but
-from report.page.machines import Differences, differences, first_of
+from report.page.machines import Differences, differences
 from report.page.names import of_each_key, work
 from report.page.systems import Systems
 from report.page.values import Picture
@@ -91,10 +91,10 @@ def view(analysis: Analysis, systems: Systems) -> LimitsView | None:
     found = [(work(cell, among), cell, time_breakdown(cell)) for cell in cells]
     waits = [(name, cell, breakdown) for name, cell, breakdown in found if breakdown]
     devices = _devices(analysis)
-    shown = first_of((*analysis.own, *analysis.shown))
-    labels = {trial.machine: text.clean(trial.machine_label, 40) for trial in analysis.shown}
-    beside = [machine for machine in shown if machine in labels][:MOST_MACHINES]
-    differing = differences([shown[each] for each in beside], [labels[each] for each in beside])
+    machines = [*grouped_by((*analysis.own, *analysis.shown), lambda trial: trial.machine).values()]
+    beside = machines[:MOST_MACHINES]
+    labels = [text.clean(trials[-1].machine_label, 40) for trials in beside]
+    differing = differences([trials[0].record.machine for trials in beside], labels)
     if not waits and not devices and differing is None:
         return None
     return LimitsView(
@@ -102,7 +102,7 @@ def view(analysis: Analysis, systems: Systems) -> LimitsView | None:
         unmeasured=len(cells) - len(waits),
         devices=devices,
         differences=differing,
-        machines_left=max(0, len(labels) - len(beside)),
+        machines_left=len(machines) - len(beside),
     )
 
 

@@ -109,6 +109,8 @@ def _row(costs: Costs, place: int, analysis: Analysis, systems: Systems) -> Offe
     said = analysis.question.offers.get(candidate.name)
     turns_at: Range | float | None = said.wins_below if said else _not_below_zero(card.break_even)
     watts = None if costs.power_unknown else Draws(costs.numbers).watts(place)
+    lines = (line for line in costs.inputs.lines if line.hours > 0 and line.reasons[place])
+    missing = (f"{line.name}: {line.reasons[place]}" for line in lines)
     return OfferRow(
         system=systems.of(candidate) if candidate.measured else None,
         name=candidate.name,
@@ -128,7 +130,7 @@ def _row(costs: Costs, place: int, analysis: Analysis, systems: Systems) -> Offe
         memory=Quantity(candidate.memory_bytes(analysis.trials), "bytes"),
         fits=numbers.fits,
         count=card.count,
-        missing=_missing(costs.inputs, place) if candidate.measured else (),
+        missing=tuple(missing) if candidate.measured else (),
         expected=said is not None,
     )
 
@@ -156,11 +158,6 @@ def _picture(rows: Sequence[OfferRow], currency: str) -> Picture | None:
 def _bar(system: System, cost: Quantity) -> Bar:
     ends = cost.value, cost.low, cost.high
     return Bar(system.name, system.look, *ends, text=value(cost), slot=system.slot)
-
-
-def _missing(inputs: CostInputs, place: int) -> tuple[str, ...]:
-    lines = (line for line in inputs.lines if line.hours > 0 and line.reasons[place])
-    return tuple(f"{line.name}: {line.reasons[place]}" for line in lines)
 
 
 def _not_below_zero(price: Range | None) -> Range | None:

@@ -136,7 +136,9 @@ def expectations(
     others = _systems([entry for entry in entries if not entry.own])
     pairs = [(a, b) for a in own for b in others if (a.machine, a.card) != (b.machine, b.card)]
     pairs += [(a, b) for a, b in pairwise(own) if a.card != b.card]
-    cells, labels = [_by_system(group) for group in groups], _labels(entries)
+    in_groups = ([entry.cell for entry in group.entries] for group in groups)
+    cells = [grouped_by(alike, lambda cell: (cell.machine, cell.card)) for alike in in_groups]
+    labels = _labels(entries)
     compared = [(a, b) for a, b in pairs if _benchmarks(cells, a, b, 1, buyer)]
     leading = {(system.machine, system.card) for system in own}
 
@@ -191,10 +193,6 @@ def _compared(of: Cell, over: Cell, comparisons: int) -> Benchmark | None:
     ratio = cell_ratio(over, of, "seconds", comparisons=comparisons)
     ratio = ratio or cell_ratio(of, over, "throughput", comparisons=comparisons)
     return Benchmark(of, over, ratio) if ratio else None
-
-
-def _by_system(group: ComparisonGroup) -> CellsBySystem:
-    return grouped_by((entry.cell for entry in group.entries), lambda cell: (cell.machine, cell.card))
 
 
 def _expectation(

@@ -24,8 +24,8 @@ from typing import Any
 from harness.record import SCHEMA, Machine, Record, Series, Session, TrialRequest, TrialSpec
 from harness.record.store import write_record, write_session
 from harness.summary.statistics import judge_trial
-from report.analysis import Question
-from report.page.build import build
+from report.analysis import Question, analyse, evidence_in
+from report.page import build
 
 ROOT = Path(__file__).resolve().parents[1]
 SIZES = (1_000, 10_000)
@@ -157,7 +157,8 @@ def write(root: Path, records: int) -> None:
 def once(root: Path) -> None:
     """Builds the page of what lies under `root`, and prints what it took."""
     begun = time.process_time()
-    built = build(root, root / "page", Question(STARTED + timedelta(days=30)))
+    question = Question(STARTED + timedelta(days=30))
+    built = build.write(analyse(evidence_in(root), question), root / "page")
     seconds = time.process_time() - begun
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     print(json.dumps({"seconds": seconds, "bytes": peak, "page": built.html.stat().st_size}))

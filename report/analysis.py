@@ -21,14 +21,15 @@ from report.buying.by_expected import OfferExpected
 from report.buying.clause import MARGIN, Clause, clause
 from report.buying.costs import Costs, costs
 from report.buying.purchase import Purchase, load_purchase
-from report.claims.judge import Judged, judge
+from report.claims.judge import judge
 from report.claims.judgeable import Way
+from report.claims.judged import Judged
 from report.claims.matching import with_published
 from report.compare import selfcheck
 from report.compare.batch_sweeps import batch_sweeps, without_sweeps
 from report.compare.cells import Cell, cells_of
 from report.compare.figures import PROVEN, most_proven
-from report.compare.groups import ComparisonGroup, comparison_groups, left_over
+from report.compare.groups import ComparisonGroup, comparison_groups
 from report.compare.pairs import Expectation, expectations
 from report.compare.precisions import Gate, Parity, Speedup, early_gates, parities, speedups
 from report.compare.ranking import Work, standings, works
@@ -224,9 +225,10 @@ def analyse(evidence: Evidence, question: Question) -> Analysis:
     Raises UserError where a name in the buyer's file fits several cards or lines, or the session that was
     asked for has no record.
     """
-    on_record = read(evidence.results.records, evidence.cards, evidence.results.sessions)
+    sessions = evidence.results.sessions
+    on_record = read(evidence.results.records, evidence.cards, sessions)
     trials = tuple(trial for trial in on_record if not trial.is_ceiling)
-    own_sessions = _of_machine(evidence, question)
+    own_sessions = frozenset(session.id for session in sessions if session.machine == question.machine)
     lead = _lead(on_record, own_sessions, question)
     if not any(trial.session == lead and trial.record.plan == DEEP for trial in trials):
         trials = tuple(trial for trial in trials if trial.record.plan != DEEP)
@@ -246,7 +248,7 @@ def analyse(evidence: Evidence, question: Question) -> Analysis:
         evidence.claims.claims,
     )
     grouped = [entry.cell for group in groups for entry in group.entries]
-    paths = {trial.path for cell in grouped for trial in cell.trials}
+    taken, paths = set(map(id, grouped)), {trial.path for cell in grouped for trial in cell.trials}
     bought = costs(groups, trials, evidence.cards, evidence.purchase)
     mix = bought.inputs.buyer if bought else None
     unit_cv = evidence.purchase.unit_cv if evidence.purchase else None
@@ -261,7 +263,7 @@ def analyse(evidence: Evidence, question: Question) -> Analysis:
         cells=cells,
         own_cells=own_cells,
         groups=groups,
-        left_over=left_over(usable, groups),
+        left_over=tuple(cell for cell in usable if id(cell) not in taken),
         speedups=speedups(grouped),
         parities=parities(grouped),
         early_gates=early_gates(trial for trial in trials if trial.session == lead or trial.path in paths),
@@ -293,12 +295,6 @@ def _earlier(trials: Sequence[TrialResult], lead: str | None) -> frozenset[str]:
 
 def _place(trial: TrialResult) -> tuple[str, str, str]:
     return trial.machine, trial.machine_label, trial.device_model
-
-
-def _of_machine(evidence: Evidence, question: Question) -> frozenset[str]:
-    """The sessions of the machine that asks."""
-    sessions = evidence.results.sessions
-    return frozenset(session.id for session in sessions if session.machine == question.machine)
 
 
 def _lead(every: Sequence[TrialResult], of_machine: frozenset[str], question: Question) -> str | None:

@@ -35,24 +35,6 @@ def number(value: float | None, digits: int = 3) -> str:
     return f"{value:,.{min(places, 6)}f}"
 
 
-def seconds(value: float | None) -> str:
-    """Seconds, always: '4,578 s'."""
-    return "–" if value is None else f"{number(value)} s"
-
-
-def duration(value: float) -> str:
-    """A duration as people say it: '1 h 16 min'."""
-    if value < 90:
-        return f"{number(value, 2)} s"
-    minutes = round(value / 60)
-    if minutes < 120:
-        return f"{minutes} min"
-    hours, rest = divmod(minutes, 60)
-    if hours < 48:
-        return f"{hours} h {rest} min" if rest else f"{hours} h"
-    return f"{number(hours / 24, 2)} days"
-
-
 def gibibytes(value: float | None) -> str:
     """Bytes written as GiB, or as MiB below a tenth of one."""
     if value is None:
@@ -72,11 +54,6 @@ def times(value: float | None) -> str:
 def about(best: float, low: float, high: float) -> str:
     """A figure with as many digits as its range bears: 1.684 of 1.49 to 1.89 is '1.7'."""
     return rounded(best, digits_of(best, low, high))
-
-
-def about_times(best: float, low: float, high: float) -> str:
-    """A ratio with two decimals, or fewer where its range bears no more: '1.6' of 1.52 to 1.74."""
-    return min(times(best), about(best, low, high), key=len)
 
 
 def about_range(best: float, low: float, high: float) -> tuple[str, str]:
@@ -136,13 +113,6 @@ def _shown(character: str) -> str:
     return character
 
 
-def quality(name: str | None, value: float | None) -> str:
-    """Accuracy in percent, perplexity as a number."""
-    if value is None or not math.isfinite(value):
-        return number(value)
-    return f"{value * 100:.1f} %" if name == "accuracy" else number(value)
-
-
 _NO_NAME = re.compile(
     r"\b(?:NVIDIA|AMD|Intel|GeForce|Radeon|Tesla|Instinct)\b|\((?:R|TM)\)"
     r"|\b\d+th Gen\b|\bCPU\b(?= @)|@ [\d.]+GHz|\bwith .*Graphics\b|\bGraphics\b|\b\d+-Core Processor\b"
@@ -180,22 +150,6 @@ def model_name(name: str) -> str:
         return f"ResNet-{size[1]}"
     size = _EFFICIENT.fullmatch(name.casefold())
     return f"EfficientNet-B{size[1]}" if size else _WRITTEN.get(name.casefold(), clean(name, 40))
-
-
-def the(name: str) -> str:
-    """A system's name in a sentence: 'the RTX 4090', and 'this machine' as it is."""
-    return name if name.startswith(THIS) else f"the {name}"
-
-
-def sentence(words: str) -> str:
-    """Words with a capital letter at their beginning."""
-    return f"{words[:1].upper()}{words[1:]}"
-
-
-def unit_name(card: str, machine_label: str) -> str:
-    """A card in its machine: what a reader filters by. A label that ends in brackets gets no second pair."""
-    label = clean(machine_label, 40)
-    return f"{short_card(card)}, {label}" if label.endswith(")") else f"{short_card(card)} ({label})"
 
 
 def failure_words(reason: str) -> str:

@@ -21,7 +21,7 @@ from benchmarks.coverage.samples import (
     runs,
     student,
 )
-from report.stats.intervals import FLOOR_RUNS, Interval, Runs, blocks_interval, rare_runs_missed, runs_needed
+from report.stats.intervals import FLOOR_RUNS, Interval, Runs, blocks_interval, rare_runs_missed
 from report.text import percent
 
 WELL = Target(94, 97.5)
@@ -150,21 +150,6 @@ def warming(rng: Generator) -> Sequence[Floats]:
     return [0.02 * np.linspace(-0.5, 0.5, 5)] * 2
 
 
-def power(difference: float, cv: float) -> Case:
-    """As many runs as the page asks for, and whether they show the difference."""
-    n = runs_needed(cv, difference)
-    assert n is not None
-
-    def draw(rng: Generator) -> Draw:
-        of, over = lognormal(cv)(rng, n) * (1 + difference), lognormal(cv)(rng, n)
-        interval = blocks_interval(runs(of), runs(over))
-        return Draw(interval is not None and not interval.includes(1.0))
-
-    return Case(
-        f"the runs that would tell {percent(difference)} at a CV of {percent(cv)} tell it", Target(78), draw
-    )
-
-
 CASES = [
     *(
         case
@@ -223,6 +208,4 @@ CASES = [
     sides("hours that warm up by 2 %, two machines", (4,) * 5, FAIR, hours=warming),
     sides("hours alike by half, one machine, 4 blocks of 3", (3,) * 4, FAIR, paired=True, hours=alike(4, 1)),
     sides("hours alike by half, two machines, 4 blocks of 3", (3,) * 4, Target(), hours=alike(4, 2)),
-    power(0.02, 0.01),
-    power(0.03, 0.02),
 ]

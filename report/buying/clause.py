@@ -1,21 +1,26 @@
-"""What a delivered machine must reach: each figure of the order less a margin."""
+"""What a delivered machine must reach: each figure of the order less a margin; and which runs speak of it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from harness.record import Finding, finding
+from harness.record.finding import fault as fault_of
 from report import text
 from report.compare.cells import Cell
 from report.stats.intervals import BLOCKS_NEEDED, Interval, Runs, blocks_interval
-from report.trials.disturbance import disturbed
 from report.trials.key import Key
+from report.trials.trial import TrialResult
 
 MARGIN = 0.05
 """About half of the way, in logarithms, to a card that is 10 % too slow: the two errors are alike."""
 
 KEPT = 0.9
 """The share of each figure of its acceptance that a machine must keep in later years."""
+
+LEAST_LEFT = 0.75
+"""Of the runs that are asked for: with fewer left undisturbed they are measured again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,3 +101,20 @@ def _demand(cell: Cell) -> Demand | None:
         planned=len(cell.trials),
         unproven=cell.verdict == "unproven",
     )
+
+
+def fault(trial: TrialResult) -> Finding | None:
+    """What makes an invalid run the machine's own failure; null where it is disturbed, or not invalid.
+
+    A run that gives no reason is the machine's.
+    """
+    if trial.verdict != "invalid":
+        return None
+    grave = [found for found in trial.findings if found.severity == "invalid"]
+    own = (found for found in grave if fault_of(found) == "machine")
+    return next(own, None if grave else finding("unnamed"))
+
+
+def disturbed(trial: TrialResult) -> bool:
+    """Whether a run is invalid by its surroundings alone: it is set aside, and fails no card."""
+    return trial.verdict == "invalid" and fault(trial) is None

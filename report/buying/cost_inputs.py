@@ -30,7 +30,6 @@ from report.compare.cells import Cell, cell_ratio
 from report.compare.groups import ComparisonGroup
 from report.compare.pairs import Buyer
 from report.compare.spread import UnitBand, UnitSpread, unit_band, unit_spreads
-from report.stats.intervals import Interval
 from report.trials.trial import TrialResult
 
 Range = tuple[float, float, float]
@@ -104,6 +103,11 @@ class CostInputs:
     caveats: tuple[Caveat, ...]
 
     @property
+    def stacks_differ(self) -> bool:
+        """Whether a line was not run with the same software on all cards."""
+        return any(len({cell.stack for cell in line.cells if cell}) > 1 for line in self.lines)
+
+    @property
     def buyer(self) -> Buyer | None:
         """The buyer's own hours of each work on record; null where the file has none."""
         if not self.own_mix:
@@ -157,7 +161,7 @@ def cost_inputs(
         mix,
         purchase,
         own,
-        tuple(_all_measured(mix, i) for i in range(len(offered))),
+        tuple(all(_watts(line.cells[i]) for line in mix if line.cells[i]) for i in range(len(offered))),
         (*caveats, *unrecorded, *life, *_single_runs(mix)),
     )
 
@@ -254,15 +258,6 @@ def _watts(cell: Cell | None) -> Range | None:
     return min(watts) * (1 - band), fmean(watts), max(watts) * (1 + band)
 
 
-def _all_measured(mix: Sequence[MixLine], i: int) -> bool:
-    return all(_watts(line.cells[i]) for line in mix if line.cells[i])
-
-
-def _ends(interval: Interval | None) -> tuple[float, float]:
-    """Low and high as factors of the estimate; 1 where there is no interval."""
-    return (interval.low / interval.estimate, interval.high / interval.estimate) if interval else (1.0, 1.0)
-
-
 def _time_over(
     line: MixLine, i: int, j: int, spreads: Sequence[UnitSpread], comparisons: int
 ) -> Range | None:
@@ -286,7 +281,8 @@ def _times_as_fast(line: MixLine, fast: Cell, slow: Cell, best: float, band: Uni
     """How many times as fast the faster card is, in any two units of the two models."""
     of, over, name = (fast, slow, "throughput") if line.by_throughput else (slow, fast, "seconds")
     ratio = cell_ratio(of, over, name, comparisons=band.comparisons)
-    low, high = _ends(ratio.interval if ratio else None)
+    ends = ratio.interval if ratio else None
+    low, high = (ends.low / ends.estimate, ends.high / ends.estimate) if ends else (1.0, 1.0)
     below, above = band.around(best * low, best, best * high)
     return below, best, above
 

@@ -175,6 +175,14 @@ class Draws:
                 high += weight * math.log(factor[2] / factor[1])
         return low, high
 
+    def speed(self, i: int, j: int) -> Range | None:
+        """How many times as fast card i does the mix as card j; null where one has a row without a figure."""
+        own, other = self.hours_best(i), self.hours_best(j)
+        if own is None or other is None:
+            return None
+        (low, high), speed = self.pair_ends(i, j), other / own
+        return speed * math.exp(-high), speed, speed * math.exp(-low)
+
     def pair(self, i: int, j: int) -> Any:
         """Card i's time over card j's for the whole mix, in draws."""
         first_hours, second_hours = self.hours_by_row(i), self.hours_by_row(j)

@@ -67,20 +67,20 @@ def costs(
     inputs = cost_inputs(groups, trials, cards, purchase)
     if inputs is None or purchase is None:
         return None if inputs is None else Costs(inputs, inputs.numbers, "shared", {})
-    unknown = _power_unknown(inputs.numbers)
-    numbers = _without_power(inputs.numbers) if unknown else inputs.numbers
+    unknown, numbers = _power_unknown(inputs.numbers), inputs.numbers
+    if unknown:
+        # As if the cards drew nothing, all alike; the host's share stays.
+        unpowered = (replace(card, watts=(NO_WATTS,) * len(card.watts)) for card in numbers.cards)
+        numbers = replace(numbers, cards=tuple(unpowered))
     uses: tuple[Use, ...] = ("shared", "alone") if inputs.own_mix else ("shared",)
     answers = {use: answer(numbers, use) for use in uses}
     use = purchase.use if purchase.use in answers and answers[purchase.use].order else "shared"
     order = answers[use].order
     pair = (order[0], order[1]) if len(order) > 1 else None
-    found = Costs(
-        inputs,
-        numbers,
-        use,
-        {use: _without_energy(found) for use, found in answers.items()} if unknown else answers,
-        power_unknown=unknown,
-    )
+    for each, answered in answers.items() if unknown else ():
+        unmetered = tuple(replace(card, kwh=None) for card in answered.cards)
+        answers[each] = replace(answered, cards=unmetered)
+    found = Costs(inputs, numbers, use, answers, power_unknown=unknown)
     if pair is None:
         return found
     return replace(
@@ -102,13 +102,3 @@ def _power_unknown(numbers: Numbers) -> tuple[str, ...]:
         and draws.hours_best(place) is not None
         and draws.watts(place) is None
     )
-
-
-def _without_power(numbers: Numbers) -> Numbers:
-    """As if the cards drew nothing, all alike; the host's share stays."""
-    cards = tuple(replace(card, watts=(NO_WATTS,) * len(card.watts)) for card in numbers.cards)
-    return replace(numbers, cards=cards)
-
-
-def _without_energy(result: CostAnswer) -> CostAnswer:
-    return replace(result, cards=tuple(replace(card, kwh=None) for card in result.cards))

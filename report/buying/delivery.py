@@ -7,10 +7,9 @@ from dataclasses import dataclass
 
 from harness.record.finding import label, sentence
 from report import text
-from report.buying.clause import Clause, Demand
+from report.buying.clause import LEAST_LEFT, Clause, Demand, disturbed, fault
 from report.compare.cells import Cell
 from report.stats.intervals import Runs, blocks_interval
-from report.trials.disturbance import disturbed, enough, fault
 from report.trials.key import Key, differing, without
 from report.trials.trial import TrialResult
 
@@ -55,7 +54,7 @@ def _result(
     if len(trials) < demand.runs:
         return _too_few_runs(demand, len(trials), own, delivered, failed)
     spoiled = [trial for trial in trials if disturbed(trial)]
-    if spoiled and len(trials) - len(spoiled) < enough(demand.runs):
+    if spoiled and len(trials) - len(spoiled) < LEAST_LEFT * demand.runs:
         names = ", ".join(sorted({label(found) for trial in spoiled for found in trial.causes}))
         count = f"{len(spoiled)} of {text.count(len(trials), 'run')}"
         return DemandResult(demand, None, f"{count} were disturbed ({text.clean(names, 80)})")
@@ -88,7 +87,13 @@ def _too_few_runs(
             reason = text.clean(text.failure_words(failure.reason), 60)
             return DemandResult(demand, False, f"{counted}, and one trial {reason}")
     if n == 0 and not own and not lost:
-        near = [differing(demand.key, cell.key) for cell in delivered if _same_work(demand, cell)]
+        same = ("workload", "model", "precision")
+        keys = [cell.key for cell in delivered]
+        near = [
+            differing(demand.key, key)
+            for key in keys
+            if all(getattr(demand.key, name) == getattr(key, name) for name in same)
+        ]
         for name, ordered, given in min(near, key=len, default=())[:1]:
             another = (
                 f"it was measured with another {name}: ordered {_value(ordered)}, delivered {_value(given)}"
@@ -100,12 +105,6 @@ def _too_few_runs(
 def _without_hashes(key: Key) -> Key:
     """The key as far as a trial that failed knows it."""
     return without(key, "data_sha256", "weights_sha256")
-
-
-def _same_work(demand: Demand, cell: Cell) -> bool:
-    return all(
-        getattr(demand.key, name) == getattr(cell.key, name) for name in ("workload", "model", "precision")
-    )
 
 
 def _value(value: object) -> str:

@@ -45,7 +45,9 @@ class Difference:
 
 def difference(field: str, before: Any, now: Any) -> Difference:
     """Of a field of a machine."""
-    return Difference(_called(field), _shown(before, field), _shown(now, field))
+    words = field.replace("gpu ", "card ").replace("cpu.", "processor ")
+    called = words.removesuffix("_bytes").removesuffix("_watts").replace("_", " ")
+    return Difference(called, _shown(before, field), _shown(now, field))
 
 
 def other_machine(ordered: Machine, delivered: Machine, *, device: str) -> tuple[Difference, ...]:
@@ -119,11 +121,6 @@ def differs(field: str, ordered: Any, delivered: Any) -> bool:
 def _driver_class(version: str) -> str:
     """The branch of a driver: 580 of 580.65.06."""
     return version.split(".")[0]
-
-
-def _called(field: str) -> str:
-    words = field.replace("gpu ", "card ").replace("cpu.", "processor ")
-    return words.removesuffix("_bytes").removesuffix("_watts").replace("_", " ")
 
 
 def _shown(value: Any, field: str = "") -> str:

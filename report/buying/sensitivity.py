@@ -61,13 +61,10 @@ class _Pair:
 
     def of_speed(self) -> Sensitivity:
         """The speed of the first over the second: their costs are equal where it is `ratio` times as much."""
-        draws = Draws(self.numbers)
-        own, other = draws.hours_best(self.first), draws.hours_best(self.second)
-        assert own and other
-        (cost, second_cost), (low, high) = self.costs(), draws.pair_ends(self.first, self.second)
-        speed = other / own
-        ends = (speed / math.exp(high), speed, speed / math.exp(low))
-        return Sensitivity("speed", None, ends, high - low, speed * cost / second_cost)
+        values, (cost, second_cost) = Draws(self.numbers).speed(self.first, self.second), self.costs()
+        assert values is not None
+        low, speed, high = values
+        return Sensitivity("speed", None, values, math.log(high / low), speed * cost / second_cost)
 
     def of_input(self, name: str, of: int | None) -> Sensitivity:
         values = _values(self.numbers, name, of)

@@ -27,7 +27,7 @@ _KEYS = ("workload", "protocol", "model", "precision", "batch_size", "image_size
 
 @dataclass(frozen=True, slots=True)
 class Caveat:
-    """One thing that a reader of the costs has to know; a template words it by its name."""
+    """One thing that a careful reader has to know; a template words it by its name."""
 
     name: str
     data: dict[str, Any] = field(default_factory=dict)
@@ -158,7 +158,7 @@ def _on_others(measured: Cell, sides: Sequence[Cell], own: Collection[str]) -> l
     if len(alike) < 2:
         return []
     machine = "" if measured.machine in own else text.clean(measured.machine_label, 40)
-    card = text.the(text.short_card(measured.card))
+    card = f"the {text.short_card(measured.card)}"
     return [Caveat("several-machines", {"count": len(alike), "card": card, "machine": machine})]
 
 
@@ -204,7 +204,10 @@ def meant(words: str, sides: Sequence[Cell], where: str) -> Cell | None:
 def _named(found: Sequence[Candidate], own: Collection[str]) -> tuple[Candidate, ...]:
     """Candidates of one name told apart: by machine, as bought or rented, else by number."""
     machines = _told_by(found, lambda one: one.machine)
-    named = [replace(one, name=_machine(one, own)) if one.name in machines else one for one in found]
+    named = []
+    for one in found:
+        machine = text.THIS if one.machine in own else f"machine {text.clean(one.label, 40)}"
+        named.append(replace(one, name=machine) if one.name in machines else one)
     terms = _told_by(named, _terms)
     seen: Counter[str] = Counter()
     final = []
@@ -213,10 +216,6 @@ def _named(found: Sequence[Candidate], own: Collection[str]) -> tuple[Candidate,
         seen[name] += 1
         final.append(replace(one, name=f"{name} ({seen[name]})" if seen[name] > 1 else name))
     return tuple(final)
-
-
-def _machine(one: Candidate, own: Collection[str]) -> str:
-    return text.THIS if one.machine in own else f"machine {text.clean(one.label, 40)}"
 
 
 def _told_by(found: Sequence[Candidate], key: Callable[[Candidate], str]) -> set[str]:
@@ -322,18 +321,15 @@ def _line_of(recorded: Sequence[MixLine], work: Work, number: int) -> MixLine | 
                 f"{text.clean(', '.join(values), 120)}",
                 remedy=f"add '{name}' to it",
             )
-    return max(fits, key=lambda line: (line.counts, line.length.projected, _runs(line)))
+
+    def support(line: MixLine) -> tuple[int, bool, int]:
+        runs = sum(cell.throughput.n for cell in line.cells if cell)
+        return line.counts, line.length.projected, runs
+
+    return max(fits, key=support)
 
 
 def _fits(key: Key, work: Work) -> bool:
-    given = {name: getattr(work, name) for name in (*_KEYS, "data_mode")}
-    return all(value is None or _same(getattr(key, name), value) for name, value in given.items())
-
-
-def _same(measured: object, given: object) -> bool:
-    """Names as people write them: `lstm` is LSTM."""
-    return str(measured).casefold() == str(given).casefold()
-
-
-def _runs(line: MixLine) -> int:
-    return sum(cell.throughput.n for cell in line.cells if cell)
+    """By names as people write them: `lstm` is LSTM."""
+    names = [name for name in (*_KEYS, "data_mode") if getattr(work, name) is not None]
+    return all(str(getattr(key, name)).casefold() == str(getattr(work, name)).casefold() for name in names)

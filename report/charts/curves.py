@@ -19,7 +19,6 @@ from report.charts.style import (
     RULE,
     SOFT,
     Form,
-    Style,
     apart,
     cut,
     linear_ticks,
@@ -168,17 +167,14 @@ class _Plot:
         return self.down[1] - (value - low) / (high - low) * (self.down[1] - self.down[0])
 
 
-def _style(line: Line) -> Style:
-    thin = line.published or len(line.points) > DENSE
-    return {"color": line.colour, "lw": 1.4 if thin else 2.0, "ls": STROKES[line.stroke % len(STROKES)]}
-
-
 def _draw(sheet: Sheet, plot: _Plot, line: Line) -> None:
     places = [
         (plot.x(x), plot.y(y)) if math.isfinite(x) and math.isfinite(y) else (math.nan, math.nan)
         for x, y in line.points
     ]
-    sheet.line(places, {**_style(line), "zorder": 2.0 if line.published else 2.5})
+    width = 1.4 if line.published or len(line.points) > DENSE else 2.0
+    style = {"color": line.colour, "lw": width, "ls": STROKES[line.stroke % len(STROKES)]}
+    sheet.line(places, {**style, "zorder": 2.0 if line.published else 2.5})
     for (x, _), pair in zip(places, line.ranges, strict=False):
         if pair:
             uprights(sheet, [x], [(plot.y(pair[1]), plot.y(pair[0]))], INK, lw=1.5, zorder=3)

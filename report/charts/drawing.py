@@ -114,10 +114,10 @@ def _document(
 
 
 def _elements(sheet: Sheet, name: str) -> list[Element]:
-    """What a sheet draws: styles as attributes, the only ones a page takes, and each part in one group."""
+    """What a sheet draws: styles as attributes, the only ones a page takes, and its heading in one group."""
     text = sheet.svg()
     references = dict.fromkeys(first or second for first, second in _REFERENCE.findall(text))
-    cleaner = _Cleaner(sheet.parts, {old: f"{name}-{place}" for place, old in enumerate(references)})
+    cleaner = _Cleaner({old: f"{name}-{place}" for place, old in enumerate(references)})
     cleaner.copy(ElementTree.fromstring(text), cleaner.body)
     return list(cleaner.body)
 
@@ -125,22 +125,22 @@ def _elements(sheet: Sheet, name: str) -> list[Element]:
 class _Cleaner:
     """Copies what matplotlib drew, without what it says of itself."""
 
-    def __init__(self, parts: dict[str, dict[str, str]], names: dict[str, str]) -> None:
-        self.parts, self.names = parts, names
+    def __init__(self, names: dict[str, str]) -> None:
+        self.names = names
         self.body = Element("g")
-        self.groups: dict[str, Element] = {}
+        self.heading: Element | None = None
 
     def copy(self, source: Element, target: Element) -> None:
-        """Copies into `target`, but what belongs to a part into that part's group."""
+        """Copies into `target`, but the heading into a group of its own."""
         for child in source:
             tag, part = child.tag.rpartition("}")[2], child.get("id", "")
             if tag in ("metadata", "style"):
                 continue
             attributes = dict(_attributes(child, self.names))
-            if part in self.parts:
-                if part not in self.groups:
-                    self.groups[part] = SubElement(self.body, "g", self.parts[part])
-                self.copy(child, self.groups[part])
+            if part == HEADING:
+                if self.heading is None:
+                    self.heading = SubElement(self.body, "g", {"class": HEADING})
+                self.copy(child, self.heading)
             elif part.startswith(NEXT):
                 self.follow(next(child.iter(f"{_SVG}text")), target)
             elif not attributes and (tag == "g" or (tag == "defs" and child.find("./*[@id]") is None)):

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from report.charts.sheet import KEY_LINE, SPACE, Sheet
 from report.charts.style import AXIS, HATCH, INK, NOTE, PAPER, RULE, cut, system_colour, width_of
@@ -13,6 +13,8 @@ from report.charts.style import AXIS, HATCH, INK, NOTE, PAPER, RULE, cut, system
 Look = Literal["own", "other", "published", "unranked", "failed", "expected"]
 """Of a bar: what was measured here or elsewhere and ranked, what somebody published, what was measured and
 cannot be ranked, what failed, at once or so far, and what is expected."""
+
+T = TypeVar("T")
 
 SWATCH = (22.0, 12.0)
 """Width and height of a sample in a key, px."""
@@ -52,12 +54,12 @@ def draw_range(sheet: Sheet, low: float, high: float, y: float, cap: float, *, c
 
 def key_height(entries: Sequence[KeyEntry], width: float) -> float:
     """What a key takes in a picture of this width, px."""
-    return KEY_LINE * len(_key_rows(entries, width)) + (4.0 if entries else 0.0)
+    return KEY_LINE * len(key_rows(entries, width, _entry_width, BETWEEN)) + (4.0 if entries else 0.0)
 
 
 def draw_key(sheet: Sheet, entries: Sequence[KeyEntry], *, right: bool) -> None:
     """The key, in the first rows of a picture."""
-    for place, row in enumerate(_key_rows(entries, sheet.width)):
+    for place, row in enumerate(key_rows(entries, sheet.width, _entry_width, BETWEEN)):
         x = sheet.width - sum(map(_entry_width, row)) - BETWEEN * (len(row) - 1) if right else 0.0
         y = KEY_LINE * place + 12.0
         for entry in row:
@@ -67,9 +69,9 @@ def draw_key(sheet: Sheet, entries: Sequence[KeyEntry], *, right: bool) -> None:
             x += _entry_width(entry) + BETWEEN
 
 
-def rule(sheet: Sheet, y: float, *, firm: bool = False, left: float = 0.0) -> None:
-    """A line from `left` to the right edge."""
-    sheet.line([(left, y), (sheet.width, y)], {"color": AXIS if firm else RULE, "lw": 1.0, "zorder": 0.5})
+def rule(sheet: Sheet, y: float, *, firm: bool = False) -> None:
+    """A line from edge to edge."""
+    sheet.line([(0.0, y), (sheet.width, y)], {"color": AXIS if firm else RULE, "lw": 1.0, "zorder": 0.5})
 
 
 def uprights(
@@ -84,15 +86,18 @@ def uprights(
         sheet.line(points, {"color": colour, "lw": 1.0, "zorder": 0.6, **more})
 
 
-def _key_rows(entries: Sequence[KeyEntry], width: float) -> list[list[KeyEntry]]:
-    rows: list[list[KeyEntry]] = []
+def key_rows(
+    entries: Iterable[T], width: float, width_of_one: Callable[[T], float], between: float
+) -> list[list[T]]:
+    """The entries of a key in as many rows of this width as they need, px."""
+    rows: list[list[T]] = []
     used = width + 1.0
     for entry in entries:
-        if used + _entry_width(entry) > width:
+        if used + width_of_one(entry) > width:
             rows.append([])
             used = 0.0
         rows[-1].append(entry)
-        used += _entry_width(entry) + BETWEEN
+        used += width_of_one(entry) + between
     return rows
 
 

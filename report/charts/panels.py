@@ -3,39 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
 
-from report.charts.marks import SWATCH, Look, draw_bar
+from report.charts.curves import Curves
+from report.charts.marks import SWATCH, Look, draw_bar, key_rows
 from report.charts.sheet import Sheet, Words, fitted
 from report.charts.style import AXIS, INK, LABEL, NOTE, SOFT, Layout, cut, system_colour, width_of, wrapped
 
 ACROSS = {"desk": 4, "slide": 2, "paper": 2, "narrow": 1}
 """Panels in a row, at most."""
-BETWEEN, BELOW = 28.0, 22.0
-"""From one panel to the next at its side and below it, px."""
+BETWEEN, BELOW, GAP = 28.0, 22.0, 12.0
+"""From one panel to the next at its side and below it, and from one name in a key to the next, px."""
 NAME, BAR, ROW = 16.0, 12.0, 33.0
 """Heights of a name, of the bar below it, and of both with what parts them from the next, px."""
 LINE = 17.0
 SHADES = (1.0, 0.72, 0.5, 0.3, 0.14, 0.05)
 """How firm the colour of a share is, by its place."""
-
-
-class Panel(Protocol):
-    """A small picture under a title and a note."""
-
-    @property
-    def title(self) -> str:
-        """What it shows."""
-
-    @property
-    def note(self) -> str:
-        """Its unit, and what else a reader needs."""
-
-    def height(self, width: float) -> float:
-        """What it takes, px."""
-
-    def draw(self, sheet: Sheet, left: float, top: float, width: float, height: float) -> None:
-        """Draws it into a box, px."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +118,7 @@ class Shares:
             for n, name in row:
                 self._part(sheet, n, (x, y + 2, SWATCH[1], SWATCH[1]))
                 sheet.run(x + SWATCH[1] + 5, y + 12, fitted([Words(name)], left + width - x - SWATCH[1] - 5))
-                x += _entry_width(name)
+                x += _entry_width((n, name)) + GAP
 
     def _part(self, sheet: Sheet, place: int, box: tuple[float, float, float, float]) -> None:
         colour = system_colour(0)
@@ -144,16 +126,12 @@ class Shares:
             sheet.rectangle(box, colour, alpha=SHADES[min(place, len(SHADES) - 1)], edge=colour, lw=0.6)
 
     def _key(self, width: float) -> list[list[tuple[int, str]]]:
-        rows: list[list[tuple[int, str]]] = []
-        used = width + 1.0
-        for entry in enumerate(self.names):
-            if used + _entry_width(entry[1]) - 12 > width:
-                rows.append([])
-                used = 0.0
-            rows[-1].append(entry)
-            used += _entry_width(entry[1])
-        return rows
+        return key_rows(enumerate(self.names), width, _entry_width, GAP)
 
 
-def _entry_width(name: str) -> float:
-    return SWATCH[1] + 5 + width_of(name, NOTE) + 12
+def _entry_width(entry: tuple[int, str]) -> float:
+    return SWATCH[1] + 5 + width_of(entry[1], NOTE)
+
+
+Panel = Lengths | Shares | Curves
+"""A small picture under a title and a note: what it takes, and how it is drawn into a box, px."""

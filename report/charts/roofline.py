@@ -47,7 +47,6 @@ class Roof:
     """The fastest product in one type, measured or on paper, FLOP/s."""
 
     label: str
-    precision: str
     flops_per_second: float
     measured: bool
 
@@ -96,7 +95,8 @@ class Roofline:
         self._names_of_roofs(sheet, axes)
         for number, point in enumerate(self.points, 1):
             place = (point.intensity, point.flops_per_second)
-            stroke(axes, place[:1], place[1:], _mark_style(point))
+            mark = {"marker": marker_of(point.precision), "ms": 9.0, "mec": PAPER, "mew": 1.0, "ls": "none"}
+            stroke(axes, place[:1], place[1:], {"mfc": system_colour(0), "zorder": 3, **mark})
             x, y = sheet.place(axes, *place)
             sheet.text(x + 8, y + 4, str(number), bold=True, colour=INK)
         self._list(sheet, names, (layout.width - beside + EDGE, TOP) if beside else (0.0, foot))
@@ -115,8 +115,8 @@ class Roofline:
     def _names(self) -> list[tuple[str | Bandwidth, str]]:
         """What stands in the list, and before it a number or the stroke of a slope."""
         points = [(str(n), f"{point.label}, {point.precision}") for n, point in enumerate(self.points, 1)]
-        slopes = [(slope, f"memory, {_basis(slope.measured)}") for slope in self.bandwidths]
-        return [*points, *slopes]
+        bases = [(slope, "measured" if slope.measured else "on paper") for slope in self.bandwidths]
+        return [*points, *((slope, f"memory, {basis}") for slope, basis in bases)]
 
     def _list(
         self, sheet: Sheet, names: list[tuple[str | Bandwidth, str]], corner: tuple[float, float]
@@ -153,17 +153,8 @@ def rate(value: float, unit: str) -> str:
     return f"{value:.3g} {unit}"
 
 
-def _basis(measured: bool) -> str:
-    return "measured" if measured else "on paper"
-
-
 def _line_style(colour: str, measured: bool) -> Style:
     return {"color": colour, "lw": 1.8 if measured else 1.4, "ls": "-" if measured else ON_PAPER}
-
-
-def _mark_style(point: RooflineMark) -> Style:
-    mark = {"marker": marker_of(point.precision), "ms": 9.0, "mec": PAPER, "mew": 1.0, "ls": "none"}
-    return {"mfc": system_colour(0), "zorder": 3, **mark}
 
 
 def _slope_style(bandwidth: Bandwidth) -> Style:

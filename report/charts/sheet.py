@@ -83,7 +83,7 @@ def fitted(words: Sequence[Words], room: float) -> list[Words]:
 
 
 class Sheet:
-    """A matplotlib figure. Artists belong to a part of it by their gid."""
+    """A matplotlib figure. Texts belong to its heading, or to the words before them, by their gid."""
 
     def __init__(self, width: float, height: float) -> None:
         self.width, self.height = width, height
@@ -92,7 +92,6 @@ class Sheet:
         self.shift = Affine2D()
         """Of texts and lines in inches; what a margin moves."""
         self.from_corner = self.shift + self.figure.dpi_scale_trans
-        self.parts = {HEADING: {"class": HEADING}}
 
     def axes(
         self, left: float, top: float, width: float, height: float, *, above: Axes | None = None
@@ -176,11 +175,11 @@ class Sheet:
         )
         self.figure.add_artist(drawn)
 
-    def line(self, places: Sequence[tuple[float, float]], style: Style, part: str | None = None) -> None:
+    def line(self, places: Sequence[tuple[float, float]], style: Style) -> None:
         """A line through places, or marks at them."""
         across = [x / DPI for x, _ in places]
         up = [(self.height - y) / DPI for _, y in places]
-        self.figure.add_artist(Line2D(across, up, transform=self.from_corner, gid=part, **style))
+        self.figure.add_artist(Line2D(across, up, transform=self.from_corner, **style))
 
     def head(self, title: str, unit: str) -> float:
         """Writes a title and its unit above everything; returns the px that they take."""
@@ -242,12 +241,10 @@ def ticks(axes: Axes, across: Iterable[tuple[float, str]] = (), up: Iterable[tup
             label.set(fontproperties=font(NOTE), parse_math=False)
 
 
-def stroke(
-    axes: Axes, xs: Sequence[float], ys: Sequence[float], style: Style, part: str | None = None
-) -> None:
+def stroke(axes: Axes, xs: Sequence[float], ys: Sequence[float], style: Style) -> None:
     """A line through points of axes, or marks at them, that may reach over their edge; NaN breaks it."""
     # `plot` does more, such as looking for limits, and takes many times as long.
-    axes.add_artist(Line2D(xs, ys, clip_on=False, gid=part, **style))
+    axes.add_artist(Line2D(xs, ys, clip_on=False, **style))
 
 
 def grid(axes: Axes, across: Sequence[float] = (), up: Sequence[float] = ()) -> None:

@@ -76,7 +76,8 @@ class Strips:
         ticks = [tick for tick in linear_ticks([0.0, most], zero=True, most=8 if left else 5) if tick <= most]
         for row in rows:
             rule(sheet, row.top, firm=row is rows[0])
-            _name(sheet, row, left)
+            label = cut(row.strip.label, left - 10 if left else sheet.width, LABEL, True)
+            sheet.text(0, row.top + (18 if left else 16), label, size=LABEL, bold=True, colour=INK)
             span = [(row.plot + LABEL_LINE * row.label_rows, row.top + row.height)]
             uprights(sheet, [scale.x(tick) for tick in ticks if tick != 1.0], span, RULE)
             if most >= 1.0:
@@ -127,11 +128,6 @@ def _row(
     row = _Row(strip, top, top + (0.0 if left else NAME_LINE), 0.0, tuple(dots), tuple(labels))
     plot = max(LEAST, APART * (max(levels) - min(levels)) + OWN + 2 * PAD) + LABEL_LINE * row.label_rows
     return replace(row, height=plot if left else plot + NAME_LINE)
-
-
-def _name(sheet: Sheet, row: _Row, left: float) -> None:
-    label = cut(row.strip.label, left - 10 if left else sheet.width, LABEL, True)
-    sheet.text(0, row.top + (18 if left else 16), label, size=LABEL, bold=True, colour=INK)
 
 
 def _draw(sheet: Sheet, row: _Row) -> None:

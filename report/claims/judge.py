@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Literal
 
-from harness.record import Claim, ClaimKind, Seeds
+from harness.record import Claim, ClaimKind
 from harness.record.published.cards import Card
-from report.claims.batches import judge_batches
 from report.claims.judged import (
     Judged,
     Measured,
@@ -19,19 +17,17 @@ from report.claims.judged import (
 )
 from report.claims.matching import matches
 from report.claims.metrics import figure_of
+from report.claims.obstacles import obstacles
 from report.claims.pairs import judge_pair
 from report.claims.trends import judge_trend
 from report.compare.batch_sweeps import BatchSweep
 from report.compare.cells import Cell
-from report.compare.figures import Figure
 from report.compare.groups import ComparisonGroup
 from report.compare.key import Difference
 from report.compare.spread import ASSUMED_SPREAD
 from report.metrics import CLAIMED
-from report.stats.equivalence import Verdict, equivalence, few_runs_hold, structure_holds
+from report.stats.equivalence import equivalence, few_runs_hold, range_holds, structure_holds
 from report.stats.one_sided import few_runs_bounded, figure_bound_holds
-
-__all__ = ["Judged", "judge"]
 
 FORMS: Mapping[ClaimKind, Callable[[Claim, Measured], Judged]] = {
     "ratio": judge_pair,
@@ -61,12 +57,45 @@ def _judge(claim: Claim, measured: Measured) -> Judged:
     if claim.value is None and not claim.is_direction:
         return not_compared(claim, Difference("value", None, None))
     if claim.metric == "batch_ratio":
-        return judge_batches(claim, measured)
+        return _judge_batches(claim, measured)
     places = [cell for cell in measured.own if cell.key.workload == claim.workload]
     if not places:
         return not_compared(claim, Difference("workload", None, claim.workload))
     judge_form = FORMS.get(claim.kind)
     return judge_form(claim, measured) if judge_form else _judge_side(claim, places, measured)
+
+
+def _judge_batches(claim: Claim, measured: Measured) -> Judged:
+    """The claim held against batches that were tried up to the first that does not fit.
+
+    The largest that fits is known between two tries, so the ratio lies between two bounds and has no spread.
+    """
+    assert claim.over is not None and claim.value is not None
+    # The batches that a study names are what fitted its own card.
+    claims = [
+        claim.model_copy(update={"of": side.model_copy(update={"batch_size": None})})
+        for side in (claim.of, claim.over)
+    ]
+    found = [
+        [sweep for sweep in measured.sweeps if all(matches(one, cell) for cell in sweep.cells)]
+        for one in claims
+    ]
+    of, over = (sweeps[0] if sweeps else None for sweeps in found)
+    if of is None or over is None:
+        return not_compared(claim, Difference("batch_sweep", False, True))
+    reasons = [
+        reason
+        for one, sweep in zip(claims, (of, over), strict=True)
+        for reason in obstacles(one, sweep.cells[0], measured.cards, measured.everything)
+    ]
+    if reasons:
+        return not_compared(claim, *reasons)
+    fits, fits_over = of.largest, over.largest
+    if fits is None or of.wall is None or fits_over is None or over.wall is None:
+        return not_compared(claim, Difference("largest_batch", None, None))
+    low, high = fits_over.key.batch_size / of.wall, over.wall / fits.key.batch_size
+    verdict = range_holds(low, high, claim.value, claim.margin, claim.half_digit)
+    return Judged(claim, verdict, (fits, fits_over), fits_over.key.batch_size / fits.key.batch_size)
 
 
 def _judge_side(claim: Claim, places: Sequence[Cell], measured: Measured) -> Judged:
@@ -107,8 +136,11 @@ def _verdict_of_side(claim: Claim, cell: Cell) -> Judged:
     assert claim.value is not None and figure is not None
     seeds = seeds_for(claim, figure.runs) if figure.mean else None
     other_unit = ASSUMED_SPREAD if claim.kind == "absolute" else 0.0
-    if claim.relation != "equal":
-        verdict = _bound(claim, claim.relation, claim.value, figure, seeds, other_unit)
+    if claim.relation != "equal" and seeds is not None and figure.mean:
+        verdict = few_runs_bounded(figure.mean, 1 / figure.n, seeds, claim.relation, claim.value)
+    elif claim.relation != "equal":
+        bound, kind = claim.value, claim.kind
+        verdict = figure_bound_holds(figure.runs, claim.relation, bound, other_unit=other_unit, kind=kind)
     elif seeds is not None and figure.mean:
         # Its own run and the published one are both of a seed.
         share = 1 / figure.n + 1
@@ -125,16 +157,3 @@ def _verdict_of_side(claim: Claim, cell: Cell) -> Judged:
             kind=claim.kind,
         )
     return Judged(claim, verdict, (cell,), figure.mean)
-
-
-def _bound(
-    claim: Claim,
-    relation: Literal["less", "greater"],
-    bound: float,
-    figure: Figure,
-    seeds: Seeds | None,
-    other_unit: float,
-) -> Verdict:
-    if seeds is not None and figure.mean:
-        return few_runs_bounded(figure.mean, 1 / figure.n, seeds, relation, bound)
-    return figure_bound_holds(figure.runs, relation, bound, other_unit=other_unit, kind=claim.kind)

@@ -126,7 +126,7 @@ def askable(claims: Iterable[Claim], device: Device, cards: Sequence[Card]) -> l
         elsewhere = claim.kind == "absolute" and claim.stack is not None
         figured = claim.value is not None or claim.is_direction
         here = speaks_of(claim, device.kind, device.name, device.capability, cards, device.memory_bytes)
-        return bool(needs_run(claim) and figured and here and not elsewhere)
+        return bool(CLAIMED[claim.metric].needs_run and figured and here and not elsewhere)
 
     return [claim for claim in claims if can_be(claim)]
 
@@ -148,11 +148,6 @@ def judgeable(
         if trials:
             found.append(Judgeable(claim, frozenset(trial.id for trial in trials)))
     return tuple(found)
-
-
-def needs_run(claim: Claim) -> bool:
-    """Whether its verdict needs a run on the reader's machine; else it follows from data or code alone."""
-    return CLAIMED[claim.metric].needs_run
 
 
 def _sides(claim: Claim) -> list[Side]:

@@ -66,18 +66,14 @@ def met(
         for cells in candidates
     ]
     comparable = [cells for cells, reason in zip(candidates, reasons, strict=True) if not reason]
-    return most_evidence(claim, comparable) if comparable else not_compared(claim, *reasons[0])
-
-
-def most_evidence(claim: Claim, candidates: Sequence[tuple[Cell, ...]]) -> tuple[Cell, ...]:
-    """Of cells, or of several that belong together, those of the most runs, then blocks; whole runs on a tie.
-
-    What has the fewest counts for all that belong together.
-    """
-    return max(candidates, key=lambda cells: min(_evidence(claim, cell) for cell in cells))
+    if not comparable:
+        return not_compared(claim, *reasons[0])
+    # What has the fewest runs counts for all that belong together.
+    return max(comparable, key=lambda cells: min(_evidence(claim, cell) for cell in cells))
 
 
 def _evidence(claim: Claim, cell: Cell) -> tuple[int, int, bool]:
+    """The most runs, then blocks; whole runs on a tie."""
     figure = figure_of(claim, cell)
     runs = figure.runs if figure else cell.throughput.runs
     return len(runs.values), runs.block_count, not cell.length.projected

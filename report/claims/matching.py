@@ -22,12 +22,6 @@ def matches(claim: Claim, cell: Cell) -> bool:
     return not side_differences(claim.of, claim, cell)
 
 
-def published_image_size(claim: Claim) -> int | None:
-    """Pixels, as the workload declares them; a plan may ask for smaller images, which no figure is of."""
-    found = declared(claim.workload)
-    return found.image_size if found else None
-
-
 def side_differences(side: Side, claim: Claim, cell: Cell) -> tuple[Difference, ...]:
     """What a claim's side names and a cell does not have, the card aside."""
     found = asked_by(claim, side).differences(PartialKey.of(cell.key, cell.length))
@@ -36,6 +30,8 @@ def side_differences(side: Side, claim: Claim, cell: Cell) -> tuple[Difference, 
 
 def asked_by(claim: Claim, side: Side) -> PartialKey:
     """The key of the work that a side of a claim speaks of, as far as its publication says."""
+    # A plan may ask for smaller images than the workload declares, which no figure is of.
+    own = declared(claim.workload)
     named: dict[str, Value] = {
         "workload": claim.workload,
         "protocol": claim.protocol,
@@ -46,7 +42,7 @@ def asked_by(claim: Claim, side: Side) -> PartialKey:
         "precision": side.precision,
         "batch_size": side.batch_size,
         "data_mode": side.data_mode,
-        "image_size": side.image_size or published_image_size(claim),
+        "image_size": side.image_size or (own.image_size if own else None),
         "sequence_length": side.sequence_length,
         "layout": side.layout,
         "epochs": claim.epochs if claim.metric == "protocol_seconds" else None,
@@ -70,12 +66,9 @@ def smaller(cell: Cell) -> tuple[str, ...]:
 def with_published(groups: Iterable[ComparisonGroup], claims: Sequence[Claim]) -> tuple[ComparisonGroup, ...]:
     """The groups, each with the published durations that stand on the same key, as far as they say."""
     durations = [claim for claim in claims if claim.kind == "absolute" and claim.metric == "protocol_seconds"]
-    return tuple(
-        replace(group, published=tuple(claim for claim in durations if _stands_in(claim, group)))
-        for group in groups
-    )
-
-
-def _stands_in(claim: Claim, group: ComparisonGroup) -> bool:
-    measured = group.base.data_source != "generated"
-    return measured and any(matches(claim, entry.cell) for entry in group.entries)
+    found = []
+    for group in groups:
+        cells = [entry.cell for entry in group.entries if group.base.data_source != "generated"]
+        published = (claim for claim in durations if any(matches(claim, cell) for cell in cells))
+        found.append(replace(group, published=tuple(published)))
+    return tuple(found)

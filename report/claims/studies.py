@@ -84,7 +84,6 @@ class StudyFigure:
 
     study: str
     metric: str
-    unit: str
     rows: tuple[StudyRow, ...]
     left_out: int = 0
     """Figures that have no room, and published ones on other terms."""
@@ -108,7 +107,9 @@ def study_figures(
     `own` are this machine's cells, of equal ones the one to draw first; `beside` those of others. Rows are in
     the order of the publication, and have all that stands on their terms: `fitted` makes room.
     """
-    drawn = _once([claim for claim in claims if _is_drawn(claim)], {cell.key.protocol for cell in own})
+    absolute = [claim for claim in claims if claim.kind == "absolute" and claim.metric in DRAWN]
+    known = [claim for claim in absolute if claim.value is not None and claim.value > 0]
+    drawn = _once(known, {cell.key.protocol for cell in own})
     figures = grouped_by(drawn, lambda claim: (claim.study, claim.metric, claim.unit))
     return tuple(
         _figure(study, metric, members, own, beside) for (study, metric, _), members in figures.items()
@@ -148,16 +149,12 @@ def fitted(figure: StudyFigure, most: int = MOST_BARS) -> StudyFigure:
     return replace(figure, rows=chosen, left_out=figure.left_out + everything - bars)
 
 
-def _is_drawn(claim: Claim) -> bool:
-    return claim.kind == "absolute" and claim.metric in DRAWN and claim.value is not None and claim.value > 0
-
-
 def _figure(
     study: str, metric: str, claims: Sequence[Claim], own: Sequence[Cell], beside: Sequence[Cell]
 ) -> StudyFigure:
     by_row = grouped_by(claims, _row_of_claim)
     rows = [_row(place, members, metric, own, beside) for place, members in by_row.items()]
-    return StudyFigure(study, metric, claims[0].unit, tuple(rows))
+    return StudyFigure(study, metric, tuple(rows))
 
 
 _RowPlace = tuple[str, str, int, int | None, str | None]
@@ -192,7 +189,8 @@ def _in_row(cell: Cell, place: _RowPlace, metric: str) -> bool:
 def _row(
     place: _RowPlace, claims: Sequence[Claim], metric: str, own: Sequence[Cell], beside: Sequence[Cell]
 ) -> StudyRow:
-    mine = _one_of_each(cell for cell in own if _in_row(cell, place, metric))
+    of_row = (cell for cell in own if _in_row(cell, place, metric))
+    mine = [alike[0] for alike in grouped_by(of_row, lambda cell: (cell.key, cell.card)).values()]
     base = _base(claims, mine, metric)
     measured = [_measured(cell, base, metric) for cell in mine]
     others = [_measured(cell, base, metric) for cell in beside if _in_row(cell, place, metric)]
@@ -203,11 +201,6 @@ def _row(
     apart = sum(bool(entry.differs) for entry in published)
     model = claims[0].of.model
     return StudyRow(workload, model, gpus, epochs, data, _scaled(entries, metric), apart, other_terms)
-
-
-def _one_of_each(cells: Iterable[Cell]) -> list[Cell]:
-    """The first of equal works."""
-    return [alike[0] for alike in grouped_by(cells, lambda cell: (cell.key, cell.card)).values()]
 
 
 # Terms

@@ -21,7 +21,7 @@ from report.claims.metrics import figure_of, value_of
 from report.compare.cells import Cell
 from report.compare.key import Difference
 from report.stats.intervals import Runs, blocks_interval
-from report.stats.one_sided import few_runs_grow, trend_holds
+from report.stats.one_sided import few_runs_bounded, trend_holds
 
 
 def judge_trend(claim: Claim, measured: Measured) -> Judged:
@@ -66,7 +66,8 @@ def _verdict(claim: Claim, cells: tuple[Cell, ...]) -> Judged:
     if seeds is not None and min(means) > 0:
         slope = math.fsum(weight * math.log(mean) for weight, mean in zip(weights, means, strict=True))
         share = math.fsum(weight**2 / figure.n for weight, figure in zip(weights, figures, strict=True))
-        return Judged(claim, few_runs_grow(slope, share, seeds, claim.relation), cells, math.exp(slope))
+        factor = math.exp(slope)
+        return Judged(claim, few_runs_bounded(factor, share, seeds, claim.relation, 1.0), cells, factor)
     slopes = _slopes(claim, cells, weights)
     interval = blocks_interval(slopes, paired=True)
     measured = interval.estimate if interval else slopes.mean

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from harness.summary.statistics import MOST_MEMORY_SHARE
 from harness.summary.statistics import reserved_share as measured_share
-from report.compare.cells import Cell, unit_of
+from report.compare.cells import Cell
 from report.compare.key import MEASURED_FIELDS, same_but
 from report.trials.key import Key, grouped_by, limit_of
 from report.trials.trial import TrialResult
@@ -38,10 +38,6 @@ class BatchSweep:
     @property
     def precision(self) -> str:
         return self.key.precision
-
-    @property
-    def unit(self) -> str:
-        return unit_of(self.cells[0])
 
     @property
     def fitting(self) -> tuple[Cell, ...]:

@@ -11,7 +11,6 @@ from report.compare.figures import Figure, Run, figure, left_out, most_proven
 from report.compare.key import same_but
 from report.metrics import FIGURES
 from report.stats.intervals import Doubt, Interval, Runs, blocks_interval
-from report.text import unit_name
 from report.trials.key import LOADER_ALONE, Key, ProtocolLength, Stack, grouped_by
 from report.trials.trial import TrialResult, identity_of
 
@@ -90,6 +89,14 @@ class Ratio:
     def tied(self) -> bool | None:
         """Whether the interval includes 1; null without an interval."""
         return None if self.interval is None else self.interval.includes(1.0)
+
+    @property
+    def inverse(self) -> Ratio:
+        """`over` against `of`."""
+        ends = self.interval
+        if ends is not None:
+            ends = replace(ends, low=1 / ends.high, estimate=1 / ends.estimate, high=1 / ends.low)
+        return Ratio(1 / self.estimate, ends, (self.n[1], self.n[0]))
 
 
 def cells_of(trials: Iterable[TrialResult]) -> tuple[Cell, ...]:
@@ -211,27 +218,19 @@ def runs_of_figures(cells: Sequence[Cell]) -> list[int]:
     return [n for same in alike if (n := max(cell.throughput.n for cell in same))]
 
 
-def input_bound(cell: Cell) -> bool:
-    """Whether a trial waited for input for more than a tenth of its time."""
-    return any(found.name == "input-bound" for trial in cell.trials for found in trial.causes)
-
-
-def standing(cell: Cell) -> str:
-    """What a cell's row in the table says of it."""
-    words = [cell.verdict if cell.verdict != "valid" else ""]
-    words.append("projected" if cell.length.projected else "whole run")
-    words.append("generated data" if cell.key.data_source == "generated" else "")
-    words.append("random weights" if cell.key.weights == "random" else "")
+def states_of(cell: Cell) -> tuple[str, ...]:
+    """What a reader has to know of a line before its figures."""
     environments = [trial.environment for trial in cell.trials]
-    words.append("unpinned" if any(not used.pinned for used in environments) else "")
-    words.append("base substituted" if any(used.base_substituted for used in environments) else "")
-    words.append("input-bound" if input_bound(cell) else "")
-    return ", ".join(part for part in words if part)
-
-
-def unit_of(cell: Cell) -> str:
-    """The card of a cell in its machine."""
-    return unit_name(cell.card, cell.machine_label)
+    states = {
+        cell.verdict: cell.verdict != "valid",
+        "projected": cell.length.projected,
+        "generated": cell.key.data_source == "generated",
+        "random-weights": cell.key.weights == "random",
+        "unpinned": any(not used.pinned for used in environments),
+        "base-substituted": any(used.base_substituted for used in environments),
+        "input-bound": any(found.name == "input-bound" for each in cell.trials for found in each.causes),
+    }
+    return tuple(name for name, holds in states.items() if holds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,11 +243,6 @@ class TimeBreakdown:
     input_wait: float
     compute: float
     other: float | None
-
-    def parts(self) -> tuple[tuple[str, float], ...]:
-        """Each part's name and share, in reading order."""
-        parts = [("input wait", self.input_wait), ("compute", self.compute), ("other", self.other or 0.0)]
-        return tuple((kind, share) for kind, share in parts if share > 0)
 
 
 def time_breakdown(cell: Cell) -> TimeBreakdown | None:

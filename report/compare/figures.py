@@ -45,6 +45,12 @@ class Figure:
         return len(self.values)
 
     @property
+    def relative_width(self) -> float:
+        """Of its interval, over its mean; 0 without one."""
+        ends = self.interval
+        return (ends.high - ends.low) / ends.estimate if ends and ends.estimate else 0.0
+
+    @property
     def runs(self) -> Runs:
         """The runs that count."""
         return Runs(self.values, self.blocks)

@@ -149,12 +149,6 @@ def _left_out(base: Key) -> tuple[str, ...]:
     return ("precision",) if base.batch_size else ("precision", "batch_size")
 
 
-def left_over(cells: Sequence[Cell], groups: Sequence[ComparisonGroup]) -> tuple[Cell, ...]:
-    """Cells that no group took in."""
-    taken = {id(entry.cell) for group in groups for entry in group.entries}
-    return tuple(cell for cell in cells if id(cell) not in taken)
-
-
 def _group(base: Key, own: Sequence[Cell], beside: Sequence[Cell], baseline: str | None) -> ComparisonGroup:
     ordered = [*sorted(own, key=_by_card), *sorted(beside, key=_by_card)]
     chosen = _reference(ordered, baseline)
@@ -178,12 +172,9 @@ def _comparisons(repeated: Sequence[Cell], chosen: Cell | None, *, named: bool) 
     return len(repeated) * (len(repeated) - 1) // 2
 
 
-def _by_card(cell: Cell) -> tuple[str, tuple[int, int, bool]]:
-    return cell.card, _rank(cell)
-
-
-def _rank(cell: Cell) -> tuple[int, int, bool]:
-    return (PRECISION_ORDER.index(cell.key.precision), cell.key.batch_size, cell.length.projected)
+def _by_card(cell: Cell) -> tuple[str, int, int, bool]:
+    key = cell.key
+    return cell.card, PRECISION_ORDER.index(key.precision), key.batch_size, cell.length.projected
 
 
 def _entry(cell: Cell, chosen: Cell | None, own: bool, comparisons: int) -> Entry:

@@ -44,6 +44,11 @@ class Benchmark:
     over: Cell
     ratio: Ratio
 
+    @property
+    def inverse(self) -> Benchmark:
+        """The slower system against the faster."""
+        return Benchmark(self.over, self.of, self.ratio.inverse)
+
 
 @dataclass(frozen=True, slots=True)
 class Buyer:
@@ -63,6 +68,11 @@ class SpeedRange:
     def includes(self, value: float) -> bool:
         """Whether the range cannot tell its figure from `value`."""
         return self.low <= value <= self.high
+
+    @property
+    def inverse(self) -> SpeedRange:
+        """In times as slow."""
+        return SpeedRange(1 / self.high, 1 / self.low)
 
 
 VAGUE = 4.0
@@ -126,7 +136,9 @@ def expectations(
     others = _systems([entry for entry in entries if not entry.own])
     pairs = [(a, b) for a in own for b in others if (a.machine, a.card) != (b.machine, b.card)]
     pairs += [(a, b) for a, b in pairwise(own) if a.card != b.card]
-    cells, labels = [_by_system(group) for group in groups], _labels(entries)
+    in_groups = ([entry.cell for entry in group.entries] for group in groups)
+    cells = [grouped_by(alike, lambda cell: (cell.machine, cell.card)) for alike in in_groups]
+    labels = _labels(entries)
     compared = [(a, b) for a, b in pairs if _benchmarks(cells, a, b, 1, buyer)]
     leading = {(system.machine, system.card) for system in own}
 
@@ -183,10 +195,6 @@ def _compared(of: Cell, over: Cell, comparisons: int) -> Benchmark | None:
     return Benchmark(of, over, ratio) if ratio else None
 
 
-def _by_system(group: ComparisonGroup) -> CellsBySystem:
-    return grouped_by((entry.cell for entry in group.entries), lambda cell: (cell.machine, cell.card))
-
-
 def _expectation(
     groups: Sequence[ComparisonGroup],
     cells: Sequence[CellsBySystem],
@@ -201,7 +209,7 @@ def _expectation(
     best, _ = mix([benchmark.ratio for benchmark in benchmarks], _weights(benchmarks, buyer, groups))
     a, b = _named(a, b, labels)
     if best < 1:
-        benchmarks = [Benchmark(each.over, each.of, _inverse(each.ratio)) for each in benchmarks]
+        benchmarks = [each.inverse for each in benchmarks]
         a, b = b, a
     best, units = mix([benchmark.ratio for benchmark in benchmarks], _weights(benchmarks, buyer, groups))
     band = unit_band(spreads.of(a.card), spreads.of(b.card), comparisons=comparisons)
@@ -256,12 +264,3 @@ def mix(ratios: Sequence[Ratio], weights: Sequence[float]) -> tuple[float, Speed
         return best, None
     lows, highs = zip(*ends, strict=True)
     return best, SpeedRange(over(lows), over(highs))
-
-
-def _inverse(ratio: Ratio) -> Ratio:
-    interval = ratio.interval
-    if interval is not None:
-        interval = replace(
-            interval, low=1 / interval.high, estimate=1 / interval.estimate, high=1 / interval.low
-        )
-    return Ratio(1 / ratio.estimate, interval, (ratio.n[1], ratio.n[0]))

@@ -53,7 +53,9 @@ def speedups(cells: Sequence[Cell]) -> tuple[Speedup, ...]:
     pairs = [
         (of, over)
         for of, references in matched(gained, full, _place)
-        for over in _denominators(of, references)
+        for label in FULL_PRECISION
+        if label != of.key.precision
+        if (over := at_same_batch(of, (cell for cell in references if cell.key.precision == label)))
     ]
     families = {
         place: sum(map(repeated, family))
@@ -68,12 +70,6 @@ def speedups(cells: Sequence[Cell]) -> tuple[Speedup, ...]:
             differs = differing(without(of.key, "precision"), without(over.key, "precision"))
             gains.append(Speedup(of, over, gain, differs))
     return tuple(gains)
-
-
-def _denominators(of: Cell, references: Sequence[Cell]) -> list[Cell]:
-    labels = [label for label in FULL_PRECISION if label != of.key.precision]
-    near = [at_same_batch(of, (c for c in references if c.key.precision == label)) for label in labels]
-    return [cell for cell in near if cell is not None]
 
 
 _any_profile = same_but("profile", within=("limit", "session", "machine", "card", "stack"))
@@ -185,13 +181,10 @@ def early_gates(trials: Iterable[TrialResult]) -> tuple[tuple[TrialResult, Gate]
     measured = [trial for trial in trials if trial.summary is not None]
     references = [trial for trial in measured if trial.key.precision == REFERENCE]
     mixed = [trial for trial in measured if trial.key.precision not in FULL_PRECISION]
+    twins = [(trial, found[-1]) for trial, found in matched(mixed, references, _trial_place) if found]
     return tuple(
-        (trial, _gate(twins[-1], trial)) for trial, twins in matched(mixed, references, _trial_place) if twins
+        (trial, early_gate(fp32.losses, trial.losses, _norms(fp32), _norms(trial))) for trial, fp32 in twins
     )
-
-
-def _gate(fp32: TrialResult, mixed: TrialResult) -> Gate:
-    return early_gate(fp32.losses, mixed.losses, _norms(fp32), _norms(mixed))
 
 
 def _norms(trial: TrialResult) -> Points:
@@ -217,12 +210,10 @@ def parities(cells: Sequence[Cell]) -> tuple[Parity, ...]:
     mixed = [cell for cell in cells if cell.key.precision not in FULL_PRECISION]
     references = [cell for cell in cells if cell.key.precision == REFERENCE]
     pairs = [(of, at_same_batch(of, twins)) for of, twins in matched(mixed, references, _parity_place)]
-    judged = Counter(_parity_place(of) for of, over in pairs if over and _enough(of, over))
+    both = [(of, over) for of, over in pairs if over and not _unjudged(of, over)]
+    enough = (of for of, over in both if min(cell.figures["quality"].n for cell in (of, over)) >= SEEDS)
+    judged = Counter(map(_parity_place, enough))
     return tuple(_parity(of, over, judged[_parity_place(of)]) for of, over in pairs)
-
-
-def _enough(of: Cell, over: Cell) -> bool:
-    return not _unjudged(of, over) and min(of.figures["quality"].n, over.figures["quality"].n) >= SEEDS
 
 
 def _parity(of: Cell, over: Cell | None, comparisons: int) -> Parity:

@@ -47,9 +47,18 @@ class Standings:
     """The works, as the leading session's cells, and the systems: those with places first."""
 
     works: tuple[Cell, ...]
-    decide: tuple[bool, ...]
-    """Of each work, whether the order is by it: those that the most systems did."""
     rows: tuple[Standing, ...]
+
+    @property
+    def most(self) -> float:
+        """The longest time, or the end of its range."""
+        return max(row.high or row.time or 0.0 for row in self.rows)
+
+    @property
+    def blocks(self) -> int:
+        """The fewest blocks of time that a rank stands on."""
+        placed = (cell for row in self.rows if row.first for cell in row.cells if cell)
+        return min((cell.blocks for cell in placed), default=0)
 
 
 def standings(own_cells: Sequence[Cell], cells: Sequence[Cell]) -> Standings | None:
@@ -63,10 +72,11 @@ def standings(own_cells: Sequence[Cell], cells: Sequence[Cell]) -> Standings | N
     systems = list(dict.fromkeys(system for found in by_work for system in found))
     if len(systems) < 3:
         return None
+    # The order is by the works that the most systems did.
     most = max(len(found) for found in by_work)
-    decide = tuple(len(found) == most for found in by_work)
+    decide = [len(found) == most for found in by_work]
     rows = [_standing(system, by_work, decide, len(systems)) for system in systems]
-    return Standings(tuple(works), decide, tuple(_in_order(rows)))
+    return Standings(tuple(works), tuple(_in_order(rows)))
 
 
 def _by_system(cells: Sequence[Cell], own: Cell) -> dict[tuple[str, str], Cell]:
@@ -119,14 +129,11 @@ def _in_order(rows: Sequence[Standing]) -> list[Standing]:
         )
         for row in ranked
     ]
-    return [_over(row, fastest) for row in (*placed, *timed)] + without
-
-
-def _over(row: Standing, fastest: float) -> Standing:
-    time, low, high = (
-        value / fastest if value is not None else None for value in (row.time, row.low, row.high)
-    )
-    return replace(row, time=time, low=low, high=high)
+    scaled = []
+    for row in (*placed, *timed):
+        time, low, high = (end and end / fastest for end in (row.time, row.low, row.high))
+        scaled.append(replace(row, time=time, low=low, high=high))
+    return scaled + without
 
 
 ALIKE, AS_PUBLISHED = "fair/", "published/"
@@ -175,19 +182,14 @@ class Work:
 
 def places(line: Line, among: Sequence[Line]) -> tuple[int, int] | None:
     """The first and the last place that the ranges allow; null of what has no range, or cannot be ranked."""
-    ranges = {id(each): _range(each) for each in among if each.cell.ranked}
-    own = ranges.get(id(line))
-    if own is None:
+    ranges = [each.cell.seconds.interval for each in among if each.cell.ranked]
+    own = line.cell.seconds.interval
+    if own is None or not any(each is line and each.cell.ranked for each in among):
         return None
-    known = [each for each in ranges.values() if each is not None]
-    faster = sum(high < own[0] for _, high in known)
-    slower = sum(low > own[1] for low, _ in known)
+    known = [each for each in ranges if each is not None]
+    faster = sum(each.high < own.low for each in known)
+    slower = sum(each.low > own.high for each in known)
     return 1 + faster, len(ranges) - slower
-
-
-def _range(line: Line) -> tuple[float, float] | None:
-    interval = line.cell.seconds.interval
-    return (interval.low, interval.high) if interval else None
 
 
 def works(measured: Sequence[Cell], lead: str | None) -> tuple[Work, ...]:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 
 from harness.record import PRECISION_ORDER
-from report import text
 from report.compare.cells import Cell, Ratio, cell_ratio, repeated
-from report.compare.targets import targets_of
 from report.trials.key import PARALLEL, VIRTUAL_RANKS, Key, grouped_by, without
 
 VIRTUAL = "virtual"
@@ -30,7 +28,6 @@ class Scaling:
     """
 
     key: Key
-    unit: str
     cells: tuple[Cell, ...]
 
     def single(self, precision: str) -> Cell | None:
@@ -48,32 +45,18 @@ class Scaling:
         by_number = grouped_by(self.shared(precision, way), ranks_of).values()
         return [*([single] if single else []), *(alike[0] for alike in by_number)]
 
-    @property
-    def undrawn(self) -> bool:
-        """Whether as many devices stand on fewer nodes, so that no line has all of its cells."""
-        lines = (self.shared(precision, way) for precision, way in self.lines())
-        return any(len(cells) > len(set(map(ranks_of, cells))) for cells in lines)
-
     def over_single(self, cell: Cell) -> Ratio | None:
         """Its throughput over one device's; the level holds for all of the workload's together."""
-        return self._over_single(
-            cell, lambda single: cell_ratio(cell, single, "throughput", comparisons=self._pairs)
-        )
-
-    def _over_single(self, cell: Cell, over: Callable[[Cell], Ratio | None]) -> Ratio | None:
         single = self.single(cell.key.precision)
-        return None if single is None or single is cell else over(single)
+        if single is None or single is cell:
+            return None
+        return cell_ratio(cell, single, "throughput", comparisons=self._pairs)
 
     @property
     def _pairs(self) -> int:
         real = [cell for cell in self.cells if parallelism_of(cell) != VIRTUAL]
         pairs = [(c, alone) for c in real if (alone := self.single(c.key.precision)) not in (None, c)]
         return sum(map(repeated, pairs))
-
-    @property
-    def targets(self) -> tuple[float, ...]:
-        """What its trials were to reach, the easiest first."""
-        return targets_of(self.cells)
 
     def lines(self) -> list[tuple[str, str]]:
         """The precisions and ways that there are, in reading order."""
@@ -106,21 +89,11 @@ def _virtual_ranks(cell: Cell) -> int:
     return value if isinstance(value, int) else 1
 
 
-def step_seconds(cell: Cell) -> float | None:
-    """The mean step by the throughput of all devices together."""
-    measured, rate = cell.trials[0].record.measurement, cell.throughput.mean
-    return measured.samples_per_step / rate if measured and rate else None
-
-
 def scalings(cells: Sequence[Cell]) -> list[Scaling]:
     """The workloads that ran on several devices, each with its cells of one device."""
     usable = [cell for cell in cells if cell.verdict != "invalid" and cell.throughput.mean is not None]
     return [
-        Scaling(
-            _work(members[0]),
-            text.unit_name(members[0].trials[0].device_model, members[0].machine_label),
-            tuple(members),
-        )
+        Scaling(_work(members[0]), tuple(members))
         for alike in grouped_by(usable, _place).values()
         for members in _by_machine(alike)
         if any(parallelism_of(cell) for cell in members)
@@ -142,7 +115,8 @@ def _work(cell: Cell) -> Key:
 def _by_machine(cells: Sequence[Cell]) -> list[list[Cell]]:
     """Each machine's alone where all have one device's run; else of equal works that of the most runs."""
     machines = list(grouped_by(cells, lambda cell: cell.machine).values())
-    if all(any(ranks_of(cell) == 1 for cell in members) for members in machines if _several(members)):
+    numbers = [set(map(ranks_of, members)) for members in machines]
+    if all(1 in ranks for ranks in numbers if max(ranks) > 1):
         return [_most_runs(members) for members in machines]
     return [_most_runs(cells)]
 
@@ -153,7 +127,3 @@ def _most_runs(cells: Sequence[Cell]) -> list[Cell]:
         cells, lambda cell: (cell.key.precision, parallelism_of(cell), ranks_of(cell), cell.key.nodes)
     )
     return [max(same, key=lambda cell: cell.throughput.n) for same in alike.values()]
-
-
-def _several(cells: Sequence[Cell]) -> bool:
-    return any(ranks_of(cell) > 1 for cell in cells)

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from harness.errors import UserError
-from report.compare.cells import Cell, Ratio, cell_ratio, cells_of, standing
+from report.compare.cells import Cell, Ratio, cell_ratio, cells_of, states_of
 from report.compare.key import matched, same_but
-from report.stats.intervals import FLOOR_RUNS, Doubt, quality_label, rare_runs_missed
+from report.stats.intervals import FLOOR_RUNS, Doubt, rare_runs_missed
 from report.text import clean, count, failure_words, on_nodes, short_card, times
 from report.trials.key import Key, differing, grouped_by, stack_differences
 from report.trials.trial import TrialResult
@@ -29,6 +29,13 @@ DOUBTS = {
     "unproven-on-both": "unproven runs count on both sides, as they must on one",
 }
 """The words for what makes a ratio doubtful, by its name."""
+
+STATES = {
+    "generated": "generated data",
+    "random-weights": "random weights",
+    "base-substituted": "base substituted",
+}
+"""The words for what a reader has to know of a line, where its name is not one."""
 
 _place = same_but()
 
@@ -198,7 +205,8 @@ def lines(comparison: Comparison) -> tuple[str, ...]:
     page += [*several, ""] if several else []
     for pair in comparison.pairs:
         work, answer = _pair_lines(pair)
-        page += [f"{work}: {_sides(pair)}" if several else work, answer]
+        sides = clean(f"{pair.first.machine_label} over {pair.second.machine_label}", 100)
+        page += [f"{work}: {sides}" if several else work, answer]
     if not comparison.pairs:
         page.append("nothing may be compared")
     if len(comparison.pairs) > 1:
@@ -230,13 +238,16 @@ def _pair_lines(pair: Pair) -> list[str]:
     counts = pair.ratio.n[::-1] if pair.metric == "seconds" else pair.ratio.n
     n = f"n = {counts[0]} and {counts[1]}"
     of = "whole protocol" if pair.metric == "seconds" else "throughput alone: the lengths differ"
-    states = [standing(cell) for cell in (pair.first, pair.second)]
+    states = [_standing(cell) for cell in (pair.first, pair.second)]
     state = states[0] if states[0] == states[1] else " against ".join(states)
     return [what(pair.first.key), f"  {verdict(pair)}; {n}; {of}; {state}"]
 
 
-def _sides(pair: Pair) -> str:
-    return clean(f"{pair.first.machine_label} over {pair.second.machine_label}", 100)
+def _standing(cell: Cell) -> str:
+    words = [STATES.get(state, state) for state in states_of(cell)]
+    if not cell.length.projected:
+        words.insert(cell.verdict != "valid", "whole run")
+    return ", ".join(words)
 
 
 def verdict(pair: Pair) -> str:
@@ -251,10 +262,9 @@ def verdict(pair: Pair) -> str:
         return f"{spread}{notes}; not ranked"
     if pair.ratio.tied:
         return f"{spread}{notes}; tied: no difference shown"
-    few = min(pair.ratio.n) < FLOOR_RUNS
-    return f"{spread}{notes}; {'faster' if interval.low > 1 else 'slower'}" + (
-        f", {quality_label(min(pair.ratio.n))}" if few else ""
-    )
+    runs = min(pair.ratio.n)
+    few = f", quick look (n={runs})" if runs < FLOOR_RUNS else ""
+    return f"{spread}{notes}; {'faster' if interval.low > 1 else 'slower'}{few}"
 
 
 def worded(doubt: Doubt) -> str:

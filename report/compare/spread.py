@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, median
 
@@ -130,7 +130,8 @@ class UnitSpreads:
 def unit_spreads(trials: Iterable[TrialResult], given: float | None = None) -> UnitSpreads:
     """The spreads of all cards: of each over the one work and stack that most of its units have measured."""
     cards = grouped_by(trials, lambda trial: trial.card)
-    return UnitSpreads({card: unit_spread(unit_levels(own), given) for card, own in cards.items()}, given)
+    levels = {card: list(map(mean_rate, units_of_most(own).values())) for card, own in cards.items()}
+    return UnitSpreads({card: unit_spread(found, given) for card, found in levels.items()}, given)
 
 
 def spreads_among(cells: Iterable[Cell], given: float | None = None) -> UnitSpreads:
@@ -138,18 +139,13 @@ def spreads_among(cells: Iterable[Cell], given: float | None = None) -> UnitSpre
     return unit_spreads((trial for cell in cells for trial in cell.trials), given)
 
 
-def unit_levels(trials: Iterable[TrialResult]) -> list[float]:
-    """One mean throughput per unit, on the one card, work and stack that most units were measured on."""
-    most: dict[str, list[TrialResult]] = max((units_by_work(trials)).values(), key=len, default={})
-    return [mean_rate(of_unit) for of_unit in most.values()]
-
-
-def units_by_work(trials: Iterable[TrialResult]) -> dict[Hashable, dict[str, list[TrialResult]]]:
-    """The trials of each unit that have a speed, by what keeps them apart: work, card and stack."""
+def units_of_most(trials: Iterable[TrialResult]) -> dict[str, list[TrialResult]]:
+    """The trials of each unit that have a speed, on the one card, work and stack that most units ran."""
     timed = [trial for trial in trials if trial.verdict != "invalid" and trial.samples_per_second]
     works = grouped_by(timed, lambda trial: (trial.key, trial.card, trial.stack))
-    by_unit = {work: grouped_by(own, _unit) for work, own in works.items()}
-    return {work: {unit: own for unit, own in units.items() if unit} for work, units in by_unit.items()}
+    by_unit = (grouped_by(own, _unit) for own in works.values())
+    known = ({unit: own for unit, own in units.items() if unit} for units in by_unit)
+    return max(known, key=len, default={})
 
 
 def _unit(trial: TrialResult) -> str:
@@ -195,7 +191,7 @@ def fleets(trials: Iterable[TrialResult], lead: str | None) -> tuple[Fleet, ...]
     on_one = [trial for trial in trials if trial.key.gpus == 1]
     led = {trial.card for trial in on_one if trial.session == lead}
     cards = grouped_by((trial for trial in on_one if trial.card in led), lambda trial: trial.card)
-    works = [max(units_by_work(own).values(), key=len, default={}) for own in cards.values()]
+    works = map(units_of_most, cards.values())
     return tuple(_fleet(list(units.values())) for units in works if len(units) >= UNITS_TO_MEASURE)
 
 

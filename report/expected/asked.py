@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from statistics import median
@@ -47,10 +48,7 @@ def asked_of(
     rows = [
         AskedRow(one, _beside(model, card, task)) for task, one in said.items() if isinstance(one, Expected)
     ]
-    refused: dict[Refusal, int] = {}
-    for one in said.values():
-        if isinstance(one, Refusal):
-            refused[one] = refused.get(one, 0) + 1
+    refused = Counter(one for one in said.values() if isinstance(one, Refusal))
     rows.sort(key=lambda row: row.expected.factor_90)
     here = [row.expected.task for row in rows if row.expected.task in runnable]
     narrow = here or [row.expected.task for row in rows[: (len(rows) + 1) // 2]]
@@ -58,7 +56,7 @@ def asked_of(
     return Asked(
         card.name,
         tuple(rows),
-        tuple(sorted(refused.items(), key=lambda pair: -pair[1])),
+        tuple(refused.most_common()),
         tell,
         bool(here),
         _factors(model, card, rows, tell),

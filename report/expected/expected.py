@@ -14,7 +14,7 @@ import pandas as pd
 
 from harness.record.published.cards import Card
 from harness.record.store import write_whole
-from report.expected.figures import Row, Task, figures_of, fingerprint, read_tables, tasks_of
+from report.expected.figures import Row, Task, figures_of, fingerprint, read_tables, task_of
 from report.expected.model import SETTINGS, Fit, described, fit, modelled, most_telling, places_by
 from report.expected.ranges import MOST_WORKS, SITUATIONS, Scores, Situation, quantile, scores
 from report.expected.refusal import WIDEST, Ground, Refusal, ground, refusal
@@ -110,22 +110,12 @@ class Model:
 
     def _rows(self, card: Specs, wanted: Iterable[tuple[Task, str, float]]) -> pd.DataFrame:
         """What the model reads of figures that are in no table."""
-        frame = pd.DataFrame(
-            [
-                {
-                    "task": task.key,
-                    "program": task.program,
-                    "work": task.work,
-                    "precision": task.precision,
-                    "software": software,
-                    "card": card.name,
-                    "log_speed": log_speed,
-                    "scale": self._scale[task.key],
-                }
-                for task, software, log_speed in wanted
-            ],
-            columns=["task", "program", "work", "precision", "software", "card", "log_speed", "scale"],
-        )
+        rows = [
+            (task.key, task.program, task.work, task.precision, software, log_speed, self._scale[task.key])
+            for task, software, log_speed in wanted
+        ]
+        names = ["task", "program", "work", "precision", "software", "log_speed", "scale"]
+        frame = pd.DataFrame(rows, columns=names).assign(card=card.name)
         return described(frame.astype({"log_speed": float, "scale": float}), {card.name: card})
 
     @cached_property
@@ -162,7 +152,7 @@ def model_of(
 
 def _assembled(rows: Sequence[Row], specs: Mapping[str, Specs], fitted: Fit, of_cards: Scores) -> Model:
     held = set(fitted.figures.task)
-    tasks = {key: task for key, task in tasks_of(rows).items() if key in held}
+    tasks = {task.key: task for task in map(task_of, rows) if task.key in held}
     return Model(specs, tasks, fitted, of_cards, ground(fitted.figures))
 
 

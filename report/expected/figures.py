@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -11,11 +10,11 @@ from typing import Annotated, Literal
 
 import numpy as np
 import pandas as pd
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from harness.errors import UserError
-from harness.record import Model, Precision, first_problem
-from report.expected.specs import FOLDER, Specs
+from harness.record import Model, Precision
+from report.expected.specs import FOLDER, Specs, csv_rows
 
 PUBLISHED = FOLDER / "published"
 
@@ -28,7 +27,7 @@ class Row(Model):
 
     source: str
     licence: str
-    commit: str
+    commit: str = ""
     path: str
     program: str
     work: str
@@ -69,28 +68,17 @@ class Task:
 def read_tables(root: Path) -> dict[str, tuple[Row, ...]]:
     """The rows of every table by its name; raises UserError with the file and the line that is wrong."""
     paths = sorted((root / PUBLISHED).glob("*.csv"))
-    return {path.stem: tuple(_rows_of(path, path.relative_to(root))) for path in paths}
+    return {path.stem: tuple(_rows_of(root, path.relative_to(root))) for path in paths}
 
 
-def _rows_of(path: Path, name: Path) -> Iterable[Row]:
-    for place, row in enumerate(csv.DictReader(path.read_text(encoding="utf-8").splitlines()), 2):
-        try:
-            found = Row.model_validate({**row, "batch": row.get("batch") or None})
-        except ValidationError as error:
-            raise UserError(
-                f"{name}, line {place}: {first_problem(error)}", remedy="correct the field it names"
-            ) from None
+def _rows_of(root: Path, name: Path) -> Iterable[Row]:
+    for place, found in csv_rows(root, name, Row):
         if found.unit not in RATES | TIMES:
             raise UserError(
                 f"{name}, line {place}: '{found.unit[:40]}' is no unit of a speed",
                 remedy=f"use one of {', '.join(sorted(RATES | TIMES))}",
             )
         yield found
-
-
-def tasks_of(rows: Iterable[Row]) -> dict[str, Task]:
-    """The tasks of some rows by their keys."""
-    return {task.key: task for task in map(task_of, rows)}
 
 
 def task_of(row: Row) -> Task:

@@ -21,11 +21,13 @@ def table_row(record: Record, program: Program, card: str, rate: float) -> Row |
 
     `rate` is in samples per second.
     """
+    on = program.on.get(record.trial.asked.device)
     names, table = _names(record, program), program.table
     ran = record.measurement.program if record.measurement else None
     if not table or not ran or (ran.commit, ran.tree) != (program.commit, program.tree):
         return None
-    command = tuple(word for word in (_filled(word, names) for word in _given(record, program)) if word)
+    given = (*program.command, *(on.arguments if on else ()))
+    command = tuple(filled for word in given if (filled := _filled(word, names)))
     if command != ran.command or any(names[name] != value for name, value in table.options.items()):
         return None
     batch = record.trial.asked.variant.batch_size
@@ -44,11 +46,6 @@ def table_row(record: Record, program: Program, card: str, rate: float) -> Row |
         unit=table.unit,
         value=1000 * batch / rate if table.unit in TIMES else table.per_sample * rate,
     )
-
-
-def _given(record: Record, program: Program) -> tuple[str, ...]:
-    on = program.on.get(record.trial.asked.device)
-    return (*program.command, *(on.arguments if on else ()))
 
 
 def _names(record: Record, program: Program) -> dict[str, object]:

@@ -37,19 +37,11 @@ Scores = Mapping[Situation, Mapping[str, tuple[float, ...]]]
 """Of each situation and card, its errors in deviations."""
 
 
-@dataclass(frozen=True, slots=True)
-class Case:
-    """Figures that are asked for, what has to be left out for that, and what was measured."""
+def cases(fit: Fit, situation: Situation) -> Iterator[tuple[Fit, str, Places, Places]]:
+    """Each card with each software that it was measured with, left out but for the most telling works.
 
-    fit: Fit
-    situation: Situation
-    card: str
-    asked: Places
-    left: Places
-
-
-def cases(fit: Fit, situation: Situation) -> Iterator[Case]:
-    """Each card with each software that it was measured with, left out but for the most telling works."""
+    With the card the fit before its figures, those that are asked for, and what is left out for that.
+    """
     figures = fit.figures
     of_software = places_by(figures, "software")
     for card, places in places_by(figures, "card").items():
@@ -62,7 +54,7 @@ def cases(fit: Fit, situation: Situation) -> Iterator[Case]:
             own = np.searchsorted(gone, mine)
             joint = before.joint_without(gone)[np.ix_(own, own)]
             known = mine[most_telling(joint, situation.works)]
-            yield Case(before, situation, card, np.setdiff1d(mine, known), np.setdiff1d(gone, known))
+            yield before, card, np.setdiff1d(mine, known), np.setdiff1d(gone, known)
 
 
 def scores(
@@ -72,13 +64,13 @@ def scores(
     found: dict[Situation, dict[str, tuple[float, ...]]] = {}
     for situation in situations:
         of_cards: dict[str, list[float]] = {}
-        for case in cases(fit, situation):
-            tasks = fit.figures.task.to_numpy()[case.asked]
-            asked = case.asked[[task in answered.get(case.card, ()) for task in tasks]]
+        for before, card, measured, left in cases(fit, situation):
+            tasks = fit.figures.task.to_numpy()[measured]
+            asked = measured[[task in answered.get(card, ()) for task in tasks]]
             if len(asked):
-                error, deviation = case.fit.without(case.left, asked)
+                error, deviation = before.without(left, asked)
                 ratio = np.abs(error / deviation)[deviation < UNTOLD]
-                of_cards.setdefault(case.card, []).extend(ratio.round(4).tolist())
+                of_cards.setdefault(card, []).extend(ratio.round(4).tolist())
         found[situation] = {card: tuple(values) for card, values in of_cards.items() if values}
     return found
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -11,12 +10,11 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import numpy as np
-from pydantic import Field, ValidationError
+from pydantic import Field
 
-from harness.errors import UserError
-from harness.record import Model, first_problem
+from harness.record import Model
 from report.expected.figures import TIMES, Row, task_of
-from report.expected.specs import FOLDER
+from report.expected.specs import FOLDER, csv_rows
 
 FILE = FOLDER / "pairs.csv"
 FEWEST_PAIRS = 4
@@ -31,7 +29,7 @@ class Pair(Model):
 
     difference: Difference
     source: str
-    commit: str
+    commit: str = ""
     path: str
     work: str
     card: str
@@ -62,16 +60,8 @@ def read_pairs(root: Path, rows: Iterable[Row]) -> list[Pair]:
 
     An archive for a site has neither.
     """
-    found = []
-    text = (root / FILE).read_text(encoding="utf-8") if (root / FILE).exists() else ""
-    for place, row in enumerate(csv.DictReader(text.splitlines()), 2):
-        try:
-            found.append(Pair.model_validate(row))
-        except ValidationError as error:
-            raise UserError(
-                f"{FILE}, line {place}: {first_problem(error)}", remedy="correct the field it names"
-            ) from None
-    return [*found, *_in_tables(list(rows))]
+    found = csv_rows(root, FILE, Pair) if (root / FILE).exists() else ()
+    return [*(pair for _, pair in found), *_in_tables(list(rows))]
 
 
 def _in_tables(rows: Sequence[Row]) -> Iterator[Pair]:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import csv
 import difflib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,7 @@ NAMES_SHOWN = 4
 EPOCH = 2019
 
 Positive = Annotated[float, Field(gt=0)]
+AnyModel = TypeVar("AnyModel", bound=Model)
 
 
 class Specs(Model):
@@ -64,20 +65,25 @@ class Specs(Model):
         return np.append(logs, (self.year - EPOCH) / 4)
 
 
+def csv_rows(root: Path, name: Path, kind: type[AnyModel]) -> Iterator[tuple[int, AnyModel]]:
+    """A table's rows with their lines, each without its empty fields; raises UserError with a wrong one."""
+    try:
+        text = (root / name).read_text(encoding="utf-8")
+    except OSError as error:
+        raise UserError(f"{name} cannot be read ({error.strerror})", remedy="restore it from git") from None
+    for line, row in enumerate(csv.DictReader(text.splitlines()), 2):
+        try:
+            yield line, kind.model_validate({key: value for key, value in row.items() if value != ""})
+        except ValidationError as error:
+            raise UserError(
+                f"{name}, line {line}: {first_problem(error)}", remedy="correct the field it names"
+            ) from None
+
+
 def load_specs(root: Path, cards: Sequence[Card]) -> dict[str, Specs]:
     """Every card's specifications by its name; raises UserError with the row that is wrong."""
     found = {card.name: _of(card) for card in cards if card.launch}
-    try:
-        rows = list(csv.DictReader((root / FILE).read_text(encoding="utf-8").splitlines()))
-    except OSError as error:
-        raise UserError(f"{FILE} cannot be read ({error.strerror})", remedy="restore it from git") from None
-    for place, row in enumerate(rows, 2):
-        try:
-            specs = Specs.model_validate({key: value for key, value in row.items() if value != ""})
-        except ValidationError as error:
-            raise UserError(
-                f"{FILE}, line {place}: {first_problem(error)}", remedy="correct the field it names"
-            ) from None
+    for place, specs in csv_rows(root, FILE, Specs):
         if specs.name in found:
             raise UserError(
                 f"{FILE}, line {place}: '{specs.name}' has its specifications already", remedy="keep one row"

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import gc
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from report.analysis import Analysis, Question, analyse, evidence_in
+from report.analysis import Analysis
 from report.page.one.page_one import page_one
 from report.page.page import Page, Part
 from report.page.parts import PARTS
@@ -24,16 +23,6 @@ class WrittenPage:
     markdown: Path
     charts: tuple[Path, ...]
     warnings: tuple[str, ...]
-
-
-def build(root: Path, out: Path, question: Question, *, csv: bool = False, png: bool = False) -> WrittenPage:
-    """The page of what lies under `root`, a clone or an unpacked bundle: see `analyse` and `write`."""
-    # All that is read stays until the page is written: looking through it for garbage frees nothing.
-    gc.disable()
-    try:
-        return write(analyse(evidence_in(root), question), out, csv=csv, png=png)
-    finally:
-        gc.enable()
 
 
 def write(
@@ -79,4 +68,4 @@ def _page(analysis: Analysis, systems: Systems, parts: tuple[Part, ...]) -> Page
     there = {part.name for part in parts}
     one = page_one(analysis, systems)
     chips = (chip if chip.anchor in there else replace(chip, anchor="") for chip in one.chips)
-    return Page(systems, replace(one, chips=tuple(chips)), parts)
+    return Page(analysis, systems, replace(one, chips=tuple(chips)), parts)

@@ -42,8 +42,9 @@ def times(quantity: Quantity | None) -> str:
     if quantity is None or quantity.value is None:
         return UNKNOWN
     if quantity.low is None or quantity.high is None:
-        return f"{_ratio(quantity.value)}{NBSP}times"
-    return f"{text.about_times(quantity.value, quantity.low, quantity.high)}{NBSP}times"
+        return f"{text.times(quantity.value)}{NBSP}times"
+    about = text.about(quantity.value, quantity.low, quantity.high)
+    return f"{min(text.times(quantity.value), about, key=len)}{NBSP}times"
 
 
 def spread(quantity: Quantity | None) -> str:
@@ -64,7 +65,7 @@ def _digits(quantity: Quantity) -> int:
 def _plain(number: float, unit: str, digits: int, beside: float) -> str:
     """A number in the unit that `beside` is written in, without the unit's name."""
     if unit == "ratio":
-        return _ratio(number)
+        return text.times(number)
     if unit == "bytes":
         return text.number(number / (GIB if beside >= 0.1 * GIB else 2**20), 3)
     if unit in ("share", "accuracy"):
@@ -76,7 +77,7 @@ def _plain(number: float, unit: str, digits: int, beside: float) -> str:
 
 def _with_unit(number: float, unit: str, digits: int) -> str:
     if unit == "ratio":
-        return f"{_ratio(number)}{NBSP}×"
+        return f"{text.times(number)}{NBSP}×"
     if unit == "bytes":
         return text.gibibytes(number).replace(" ", NBSP)
     if unit == "share":
@@ -88,10 +89,6 @@ def _with_unit(number: float, unit: str, digits: int) -> str:
     if unit == "count":
         return f"{number:,.0f}"
     return f"{text.rounded(number, digits)}{NBSP}{unit}" if unit else text.rounded(number, digits)
-
-
-def _ratio(number: float) -> str:
-    return f"{number:.2f}" if abs(number) < 100 else f"{number:,.0f}"
 
 
 def _duration(seconds: float, beside: float, digits: int) -> tuple[str, str]:
@@ -143,14 +140,6 @@ def capital(words: str) -> str:
     return Markup(marked) if isinstance(words, Markup) else marked
 
 
-_NOTHING = "\N{WORD JOINER}"
-
-
-def inert(words: str) -> str:
-    """Text in which a code host finds no name to call, no number to link, and no address."""
-    return re.sub(r"(?<=[@#])|(?<=:)(?=//)|(?<=www)(?=\.)", _NOTHING, words)
-
-
 FILTERS: Mapping[str, Callable[..., Any]] = {
     "value": value,
     "span": span,
@@ -171,7 +160,6 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
     "label": label,
     "speedup_limit": speedup_limit,
     "capital": capital,
-    "gib": lambda size: text.gibibytes(size).replace(" ", NBSP),
     "card": text.short_card,
     "model": text.model_name,
 }

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from harness.record import Machine, differing_fields
 from report.text import clean, gibibytes
-from report.trials.trial import TrialResult
 
 NAMES = {
     "cpu.model": "processor",
@@ -53,14 +52,6 @@ class Differences:
     machines: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     """The field's name, then its value of each machine."""
-
-
-def first_of(trials: Iterable[TrialResult]) -> dict[str, Machine]:
-    """Each machine by its id, as its first record describes it."""
-    machines: dict[str, Machine] = {}
-    for trial in trials:
-        machines.setdefault(trial.machine, trial.record.machine)
-    return machines
 
 
 def differences(machines: Sequence[Machine], labels: Sequence[str]) -> Differences | None:

@@ -30,14 +30,11 @@ DATA_SETS = {
 """What a workload that has one data set trains on."""
 
 
-def work(cell: Cell, among: Iterable[Cell] = (), *, said: Sequence[str] = ()) -> str:
-    """'ResNet-18, fp32-ieee, tuned'; with what else tells it from those `among` that bear the same name.
-
-    `said` are fields of the key that stand beside the name.
-    """
+def work(cell: Cell, among: Iterable[Cell]) -> str:
+    """'ResNet-18, fp32-ieee, tuned'; with what else tells it from those `among` that bear the same name."""
     key = cell.key
     others = (other.key for other in among if other.key.precision == key.precision)
-    return f"{text.model_name(key.model)}, {key.precision}{setting(key)}{apart(key, others, said=said)}"
+    return f"{text.model_name(key.model)}, {key.precision}{setting(key)}{apart(key, others)}"
 
 
 def of_each_key(cells: Iterable[Cell]) -> list[Cell]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from report.analysis import Analysis
 from report.page.systems import Systems
 from report.page.values import Chip, Headline
 
@@ -52,8 +53,9 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Page one and the parts below it, whose templates call a card in a machine by its system."""
+    """Page one and the parts below it, whose templates read the analysis and call a card by its system."""
 
+    analysis: Analysis
     systems: Systems
     one: PageOne
     parts: tuple[Part, ...] = ()

@@ -209,12 +209,11 @@ def _measured(cell: Cell, fastest: float, whole: bool, systems: Systems) -> Bar:
     if figure.interval and figure.interval.low > 0:
         ends = figure.interval.low, figure.interval.high
         low, high = (end / fastest for end in (ends if whole else (1 / ends[1], 1 / ends[0])))
-    look: Look = "unranked" if not cell.ranked else "own" if system.own else "other"
     written, scaled = seconds(time) if whole else "", text.times(time / fastest)
     rate = text.number(cell.throughput.mean)
     return Bar(
         system.name,
-        look,
+        system.look if cell.ranked else "unranked",
         time / fastest,
         low,
         high,

@@ -18,10 +18,10 @@ from report.analysis import Analysis
 from report.buying.life import Life
 from report.charts.drawing import as_png, draw, undrawn
 from report.charts.style import DARK
+from report.compare.cells import states_of
 from report.expected.sizes import Size
-from report.page.filters import FILTERS, inert
-from report.page.life import picture
-from report.page.names import setting
+from report.page.filters import FILTERS
+from report.page.names import setting, work
 from report.page.page import Page
 from report.page.parts import acceptance, ran, workloads
 from report.page.values import Picture
@@ -38,8 +38,9 @@ _READING: Mapping[str, Callable[..., Any]] = {
     "links": ran.links_of,
     "remarks": ran.remarks_of,
     "setting": setting,
-    "states": workloads.states_of,
+    "states": states_of,
     "quality_unit": workloads.quality_unit,
+    "work": work,
 }
 """What templates ask of records."""
 
@@ -97,8 +98,9 @@ def render(page: Page, *, png: bool = False, drawn: bool = True) -> Rendered:
     ran = page.one.source
     source = f"gpudyno · plan {ran.plan} · {text.day(ran.started)}" if ran.started else "gpudyno"
     drawings = _Drawings(drawn, png, source)
-    html = _html(page, drawings)
-    markdown = _markdown("page.md", drawings.in_markdown, markdown_text, page=page, systems=page.systems)
+    given = {"page": page, "systems": page.systems, "analysis": page.analysis}
+    html = _html(given, drawings)
+    markdown = _markdown("page.md", drawings.in_markdown, markdown_text, **given)
     return Rendered(html, markdown, tuple(sorted(drawings.files.items())))
 
 
@@ -138,19 +140,18 @@ def life(view: Life, released: Size | None) -> tuple[str, bytes]:
 
     `released` is what is published of other releases of a software.
     """
-    drawings, shown = _Drawings(drawn=True, png=False, source=""), picture(view)
+    drawings, shown = _Drawings(drawn=True, png=False, source=""), acceptance.life_picture(view)
     written = _markdown("life.md", drawings.on_page, str, view=view, released=released, picture=shown)
     return written.strip(), drawings.files[f"{shown.name}.svg"]
 
 
-def _html(page: Page, drawings: _Drawings) -> str:
+def _html(given: Mapping[str, Any], drawings: _Drawings) -> str:
     html = _environment("macros.html", drawings.on_page)
     html.filters["ticked"] = _ticked(escape, "<code>", "</code>")
     sheet = html.get_template("page.css").render(dark=DARK)
     scripts = [html.get_template(name).render() for name in SCRIPTS]
     return html.get_template("page.html").render(
-        page=page,
-        systems=page.systems,
+        **given,
         sheet=Markup(sheet),
         sheet_hash=_digest(sheet),
         scripts=[Markup(script) for script in scripts],
@@ -221,5 +222,5 @@ def markdown_text(text: str) -> str:
 
 
 def inert_markdown(text: str) -> str:
-    """Text for a Markdown table cell of a code host's comment."""
-    return inert(markdown_text(text))
+    """Text for a Markdown table cell of a code host's comment: no name to call, no number to link."""
+    return re.sub(r"(?<=[@#])|(?<=:)(?=//)|(?<=www)(?=\.)", "\N{WORD JOINER}", markdown_text(text))

@@ -9,11 +9,7 @@ from typing import Protocol
 
 from report import text
 from report.analysis import Analysis
-from report.compare.cells import Cell
 from report.page.values import System
-
-Place = tuple[str, str]
-"""A machine's id, and the name of its device or devices."""
 
 
 class OnCard(Protocol):
@@ -48,16 +44,10 @@ class Systems:
 def systems_of(analysis: Analysis) -> Systems:
     """This machine's systems, then those of the leading pair, then all others of the groups and cells."""
     own = {trial.machine for trial in analysis.own}
-    places: dict[Place, Cell | None] = {}
-    for cell in (*analysis.measured_here, *analysis.own_cells):
-        places.setdefault((cell.machine, cell.card), cell)
-    for pair in analysis.expectations[:1]:
-        for cell in pair.cells:
-            places.setdefault((cell.machine, cell.card), cell)
-    for cell in (*analysis.grouped, *analysis.cells):
-        places.setdefault((cell.machine, cell.card), cell)
-    for trial in analysis.trials:
-        places.setdefault((trial.machine, trial.card), None)
+    leading = (cell for pair in analysis.expectations[:1] for cell in pair.cells)
+    here, beside = (*analysis.measured_here, *analysis.own_cells), (*analysis.grouped, *analysis.cells)
+    measured: tuple[OnCard, ...] = (*here, *leading, *beside, *analysis.trials)
+    places = dict.fromkeys((each.machine, each.card) for each in measured)
     ordered = sorted(places, key=lambda place: place[0] not in own)
     found = [
         System(machine, card, text.short_card(card), slot, machine in own)
@@ -77,11 +67,9 @@ def _told_apart(found: Sequence[System], analysis: Analysis) -> list[System]:
             return system.name
         if own == [system]:
             return text.THIS
-        return f"{system.name} {_short(labels.get(system.machine, system.machine[:4]))}"
+        label = labels.get(system.machine, system.machine[:4])
+        # Machines that share a label have an id in brackets behind it.
+        short = label.rpartition("(")[2].rstrip(")") if label.endswith(")") else label
+        return f"{system.name} {short}"
 
     return [replace(system, name=named(system)) for system in found]
-
-
-def _short(label: str) -> str:
-    """The id in brackets behind a label that machines share, else the label."""
-    return label.rpartition("(")[2].rstrip(")") if label.endswith(")") else label

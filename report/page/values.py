@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from report.buying.cost_inputs import Range
 from report.charts.drawing import Chart
+from report.charts.marks import Look
 from report.compare.cells import Cell, Ratio
 from report.compare.figures import Figure
 from report.compare.pairs import SpeedRange
@@ -51,6 +52,11 @@ class System:
     name: str
     slot: int
     own: bool
+
+    @property
+    def look(self) -> Look:
+        """Of a bar of what was ranked on it."""
+        return "own" if self.own else "other"
 
     @property
     def title(self) -> str:
@@ -107,9 +113,9 @@ def _with_ends(of: Measured) -> tuple[float | None, float | None, float | None]:
     return of, None, None
 
 
-def between(best: float, span: SpeedRange | None) -> Quantity:
-    """A ratio of speeds in its range."""
-    return quantity((span.low, best, span.high) if span else best)
+def between(best: float | None, span: SpeedRange | Interval | None, unit: str = "ratio") -> Quantity:
+    """A value in a range, such as a ratio of speeds."""
+    return quantity((span.low, best, span.high) if span and best is not None else best, unit)
 
 
 def rate_unit(cell: Cell) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy
 
@@ -63,17 +63,14 @@ class Verdict:
         return self.interval.blocks_assumed if self.interval and self.word != "inconclusive" else None
 
 
-@dataclass(frozen=True, slots=True)
-class Words:
+class Words(NamedTuple):
     """What the two findings are called."""
 
     yes: Word
     no: Word
 
 
-_ABSOLUTE = Words("reproduced", "not reproduced")
 HERE = Words("holds here", "does not hold here")
-_PARITY = Words("parity", "worse")
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,10 +92,9 @@ class _Published:
         return critical_t(LEVEL, self.runs - 1 if self.runs > 1 else own)
 
 
-def words_for(kind: ClaimKind) -> tuple[Word, Word]:
+def words_for(kind: ClaimKind) -> Words:
     """What the two findings are called: an absolute figure is reproduced, the other kinds hold here."""
-    words = _ABSOLUTE if kind == "absolute" else HERE
-    return words.yes, words.no
+    return Words("reproduced", "not reproduced") if kind == "absolute" else HERE
 
 
 def equivalence(
@@ -120,9 +116,8 @@ def equivalence(
     one model: a difference that it may explain is no refutation.
     """
     source = _Published(published, half_digit, spread, runs or 1)
-    words = Words(*words_for(kind))
     interval = blocks_interval(measured, level=LEVEL)
-    return _against(interval, source, margin, other_unit, words)
+    return _against(interval, source, margin, other_unit, words_for(kind))
 
 
 def ratio_holds(
@@ -165,8 +160,7 @@ def few_runs_hold(
 def of_seeds(estimate: float, deviation: float, seeds: Seeds) -> Interval:
     """Around a logarithm, of the published spread; in place of one that our runs are too few for."""
     reach = critical_t(LEVEL, seeds.pairs) * deviation
-    ends = (math.exp(estimate + end) for end in (-reach, 0.0, reach))
-    low, middle, high = ends
+    low, middle, high = (math.exp(estimate + end) for end in (-reach, 0.0, reach))
     return Interval(low, middle, high, (1,), float(seeds.pairs), LEVEL, "Student, spread of published seeds")
 
 
@@ -212,7 +206,6 @@ def non_inferior(
     mixed: Sequence[float],
     margin: float | None = None,
     *,
-    floor: float | None = None,
     greater_is_better: bool = True,
     comparisons: int = 1,
 ) -> Verdict:
@@ -220,14 +213,14 @@ def non_inferior(
 
     Parity where the one-sided 95 % Welch bound of the loss of quality stays inside the margin, worse where
     all of its interval lies beyond. The margin is by default one standard deviation between the fp32 seeds,
-    and at least `floor`: 0.1 points of an accuracy between 0 and 1, 0.5 % of a loss. Of several `comparisons`
-    with one reference the level holds for all together.
+    and at least 0.1 points of an accuracy between 0 and 1, or 0.5 % of a loss. Of several `comparisons` with
+    one reference the level holds for all together.
     """
     if min(len(fp32), len(mixed)) < SEEDS:
         return Verdict("inconclusive")
     if margin is None:
         least = ACCURACY_FLOOR if greater_is_better else LOSS_FLOOR * float(numpy.mean(fp32))
-        margin = max(float(numpy.std(fp32, ddof=1)), least if floor is None else floor)
+        margin = max(float(numpy.std(fp32, ddof=1)), least)
     better, worse = (mixed, fp32) if greater_is_better else (fp32, mixed)
     arms = Runs(tuple(better)), Runs(tuple(worse))
     gain = blocks_interval(*arms, level=LEVEL, comparisons=comparisons, logs=False)
@@ -235,9 +228,9 @@ def non_inferior(
         return Verdict("inconclusive")
     word: Word = "inconclusive"
     if gain.low > -margin:
-        word = _PARITY.yes
+        word = "parity"
     elif gain.high < -margin:
-        word = _PARITY.no
+        word = "worse"
     return Verdict(word, gain, margin)
 
 

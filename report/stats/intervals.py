@@ -18,14 +18,8 @@ BLOCKS_NEEDED = 3
 ASSUMED_BLOCK_SPREAD = 0.01
 """Relative standard deviation between a machine's blocks of time, where too few of them show it."""
 
-MOST_RUNS = 1000
-"""A side; nobody makes more."""
-
 RARELY_MISSED = 0.05
 """From 29 runs on a slow run that is one in ten is missed less often than this."""
-
-POWER = 0.80
-"""How often the runs that a difference is said to need would show it."""
 
 OUTLIER_DISTANCE = 0.05
 OUTLIER_RANGES = 4.0
@@ -39,13 +33,6 @@ class Doubt:
 
     name: str
     data: Mapping[str, float] = field(default_factory=dict, hash=False)
-
-
-def quality_label(n: int, blocks: int = 1) -> str:
-    """What a figure of `n` runs a side in `blocks` blocks may be called."""
-    if n < FLOOR_RUNS:
-        return f"quick look (n={n})"
-    return "headline" if n >= HEADLINE_RUNS and blocks >= BLOCKS_NEEDED else "floor"
 
 
 def outlying_run(values: Sequence[float]) -> Doubt | None:
@@ -191,8 +178,9 @@ def blocks_interval(
     ends = (estimate.mean - reach, estimate.mean, estimate.mean + reach)
     low, middle, high = map(math.exp, ends) if logs else ends
     method = _method(estimate, two=over is not None, logs=logs)
+    steady = all(min(side.values) == max(side.values) for side in sides)
     notes = [
-        Doubt("no-spread") if _no_spread(sides, estimate) else None,
+        Doubt("no-spread") if estimate.error2 == 0 or steady else None,
         *(_doubts(of, over) if over is not None and logs else ()),
         _few_blocks(sides, estimate, assumed),
     ]
@@ -306,10 +294,6 @@ def _method(estimate: _Estimate, *, two: bool, logs: bool) -> str:
     return f"{name} of block means" if estimate.by_blocks else name
 
 
-def _no_spread(sides: Sequence[Runs], estimate: _Estimate) -> bool:
-    return estimate.error2 == 0 or all(min(side.values) == max(side.values) for side in sides)
-
-
 def _doubts(of: Runs, over: Runs) -> tuple[Doubt | None, ...]:
     return outlying_run(of.values), outlying_run(over.values), unequal_spread(of.values, over.values)
 
@@ -321,24 +305,6 @@ def _few_blocks(sides: Sequence[Runs], estimate: _Estimate, assumed: float) -> D
     if assumed:
         return Doubt("block-spread-assumed", {"blocks": estimate.blocks, "spread": assumed})
     return Doubt("few-blocks", {"blocks": estimate.blocks})
-
-
-def runs_needed(cv: float, difference: float, *, block_spread: float = 0.0) -> int | None:
-    """Runs a side until a relative difference shows in four cases of five; null where no number is enough.
-
-    That is (t(0.975) + t(0.80))·√(2·(cv²/n + b²)) ≤ difference, t of 2n − 2 degrees of freedom, b the
-    `block_spread` that both sides' few blocks leave. `cv` is the coefficient of variation of a pilot's runs;
-    the count is fixed before the main runs.
-    """
-    if cv < 0 or difference <= 0:
-        raise ValueError("a coefficient of variation is not negative, and a difference is positive")
-    return next((n for n in range(2, MOST_RUNS + 1) if _told(n, cv, block_spread) <= difference), None)
-
-
-def _told(n: int, cv: float, block_spread: float) -> float:
-    """The difference that shows in four cases of five."""
-    quantiles = sum(float(special.stdtrit(2 * n - 2, share)) for share in (0.975, POWER))
-    return quantiles * math.sqrt(2 * (cv**2 / n + block_spread**2))
 
 
 def critical_t(level: float, df: float) -> float:

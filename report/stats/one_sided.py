@@ -62,7 +62,7 @@ def figure_bound_holds(
     `other_unit` is the relative spread between cards of one model: what it may explain is no refutation.
     """
     interval = blocks_interval(measured, level=LEVEL)
-    words = Words(*words_for(kind))
+    words = words_for(kind)
     verdict = _bounded(interval, relation, bound, words)
     if interval is None or verdict.word != words.no or not other_unit:
         return verdict
@@ -96,16 +96,8 @@ def few_runs_bounded(
 ) -> Verdict:
     """Whether a quality of too few runs is less or greater than `bound`, by the spread of its seeds.
 
-    `share` is the variance in units of that of one run: 1 for one run, 2 for the ratio of two.
+    `share` is the variance in units of that of one run: 1 for one run, 2 for the ratio of two. What falls or
+    grows along a trend, by a factor, is less or greater than 1.
     """
     interval = of_seeds(math.log(measured), math.sqrt(share) * seeds.spread, seeds)
     return _bounded(interval, relation, bound)
-
-
-def few_runs_grow(slope: float, share: float, seeds: Seeds, relation: Literal["less", "greater"]) -> Verdict:
-    """Whether a quality of too few runs falls or grows along a trend, by the spread of its seeds.
-
-    `slope` is in logarithms, and `share` its variance in units of that of one run.
-    """
-    interval = of_seeds(slope, math.sqrt(share) * seeds.spread, seeds)
-    return _bounded(interval, relation, 1.0)

@@ -26,11 +26,6 @@ Fate = Literal[
     "measured, and the record is not here",
 ]
 
-LOST: dict[str, Fate] = {
-    "measured": "measured, and the record is not here",
-    "failed": "failed, and the record is not here",
-}
-
 
 @dataclass(frozen=True, slots=True)
 class Account:
@@ -153,8 +148,8 @@ def _without_record(ledger: Ledger, records: Counter[Attempt]) -> tuple[Counter[
         lost = ended - records[attempt]
         lost_measured = min(lost, measured)
         fates["stopped"] += max(0, starts - ended)
-        fates[LOST["measured"]] += lost_measured
-        fates[LOST["failed"]] += lost - lost_measured
+        fates["measured, and the record is not here"] += lost_measured
+        fates["failed, and the record is not here"] += lost - lost_measured
         unknown += max(0, records[attempt] - max(starts, measured + failed))
     return +fates, unknown
 

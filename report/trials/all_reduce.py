@@ -24,7 +24,6 @@ class Reached:
 
     devices: int
     nodes: int
-    algorithm_bytes_per_second: float
     bus_bytes_per_second: float
     bus_of_sizes: tuple[tuple[int, float], ...]
     """Each message's bytes, and bytes per second of bus bandwidth by the median of its samples."""
@@ -94,7 +93,6 @@ def _reached(devices: int, nodes: int, measured: Sequence[Measurement]) -> Reach
     return Reached(
         devices,
         nodes,
-        median(one.ceilings[ALGORITHM] for one in measured) * 1e9,
         median(one.ceilings[BUS] for one in measured) * 1e9,
         tuple((size, median(rates)) for size, rates in sorted(by_size.items())),
         f"{first.backend} {first.backend_version or ''}".strip(),

@@ -120,7 +120,12 @@ COLUMNS = (
         unit="s",
     ),
     Column("valid_loss", "Float64", "The loss at the last validation", at="last_validated.valid_loss"),
-    Column("test_quality", "Float64", "The workload's metric on the test split, after all epochs"),
+    Column(
+        "test_quality",
+        "Float64",
+        "The workload's metric on the test split, after all epochs",
+        at="record.measurement.test_quality",
+    ),
     Column("train_loss", "Float64", "The last epoch's mean training loss"),
     Column("smoothed_train_loss", "Float64", "fastai's moving average of the training loss, at the end"),
     Column(
@@ -134,6 +139,7 @@ COLUMNS = (
         "Int64",
         "What tensors held at most; on a CPU where it is counted",
         unit="bytes",
+        at="record.measurement.memory.allocated_peak_bytes",
     ),
     Column(
         "input_share",
@@ -171,13 +177,3 @@ COLUMNS = (
     Column("is_ceiling", "boolean", "Whether it looked for the device's limits, and trained nothing"),
     Column("trial", "object", "The trial itself with its whole record; in no CSV file"),
 )
-
-
-def markdown() -> str:
-    """The columns as a table of a Markdown page."""
-    lines = ["| column | unit | type | tells apart | meaning |", "| --- | --- | --- | --- | --- |"]
-    lines += [
-        f"| `{column.name}` | {column.unit} | `{column.dtype}` | {column.part} | {column.meaning} |"
-        for column in COLUMNS
-    ]
-    return "\n".join(lines)

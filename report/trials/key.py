@@ -266,13 +266,6 @@ def differing(
     return tuple((NAMES[name], _plain(a), _plain(b)) for name, a, b in values if a != b)
 
 
-def value_of(part: Key | ProtocolLength, name: str) -> str:
-    """A field's value by the page's name of the field, as text."""
-    attribute = next(field for field, page_name in NAMES.items() if page_name == name)
-    value = _plain(getattr(part, attribute))
-    return "none" if value is None else str(value)
-
-
 def stack_differences(stacks: tuple[Stack, ...]) -> tuple[tuple[str, tuple[str, ...]], ...]:
     """The parts of the stack that are not the same everywhere, each with its values in order."""
     flat = [_flat_stack(stack) for stack in stacks]

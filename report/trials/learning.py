@@ -40,7 +40,7 @@ def reached(measured: Measurement, target: float) -> Reached | None:
 
 def best(measured: Measurement) -> float | None:
     """The best of all validations of whole epochs."""
-    values = _qualities(measured)
+    values = [value for epoch in measured.epochs if (value := _validated(epoch)) is not None]
     return (max if more_is_better(measured) else min)(values) if values else None
 
 
@@ -68,11 +68,6 @@ def as_json(measured: Measurement, targets: Sequence[float]) -> tuple[str, str]:
     epochs = {target: place.epochs if place else None for target, place in found.items()}
     seconds = {target: round(place.seconds, 6) if place else None for target, place in found.items()}
     return json.dumps(epochs), json.dumps(seconds)
-
-
-def _qualities(measured: Measurement) -> list[float]:
-    values = (_validated(epoch) for epoch in measured.epochs)
-    return [value for value in values if value is not None]
 
 
 def _validated(epoch: Epoch) -> float | None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from pandas import DataFrame
 
 from harness.errors import UserError
-from harness.record import Finding, Machine, Session
+from harness.record import Machine, Session
 from harness.record.published.cards import FILE, Card, load_cards, other_memory
 from harness.record.store import Results, Stored, read_all, results_folder
 from harness.summary.bound import UNKNOWN, Bound
@@ -80,14 +80,16 @@ def trials_from(records: Sequence[Stored], sessions: Sequence[Session] = ()) -> 
     turns = _turns(records, sessions)
     plain = tuple(map(trial_of, records))
     marks = model_marks(plain)
-    trials = [
-        replace(
-            _read(trial, found, by_device, short_ids),
+    trials = []
+    for trial, found in zip(plain, of_sessions, strict=True):
+        read = replace(
+            trial,
+            bound=_bound(trial, by_device),
+            short_id=short_ids.get(trial.machine, ""),
             turn=turns[trial.session],
             model_mark=marks.get(trial.path, ""),
         )
-        for trial, found in zip(plain, of_sessions, strict=True)
-    ]
+        trials.append(read.with_findings(*found) if found and trial.summary else read)
     return tuple(sorted(trials, key=lambda trial: (trial.started_at, trial.path)))
 
 
@@ -142,13 +144,3 @@ def _bound(trial: TrialResult, by_device: Mapping[Device, Mapping[str, float]]) 
         return UNKNOWN
     measured = {} if trial.is_ceiling else by_device.get(device, {})
     return roofline_point(trial.record, trial.summary, (), measured).bound
-
-
-def _read(
-    trial: TrialResult,
-    found: tuple[Finding, ...],
-    by_device: Mapping[Device, Mapping[str, float]],
-    short_ids: Mapping[str, str],
-) -> TrialResult:
-    read = replace(trial, bound=_bound(trial, by_device), short_id=short_ids.get(trial.machine, ""))
-    return read.with_findings(*found) if found and trial.summary else read

@@ -7,13 +7,13 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from statistics import median
 
-from harness.record import Finding, finding
+from harness.record import Finding, Measurement, finding
 from harness.record.published.cards import Card, find
 from harness.summary import contradictions
 from harness.summary.device_checks import used_cards
-from report.trials.ceilings import peak_of, share
+from report.trials import all_reduce
+from report.trials.ceilings import ABOVE, GEMM, ceiling_runs, device_of, peak_of, share
 from report.trials.key import Key, grouped_by, without
-from report.trials.too_good import too_good
 from report.trials.trial import TrialResult, identity_of
 
 JUMP = 10.0
@@ -85,7 +85,7 @@ def _flags(
     single: Mapping[_Work, float],
     believed: Mapping[_Work, Mapping[str, Sequence[float]]],
 ) -> tuple[Finding, ...]:
-    rate = trial.samples_per_second
+    rate, card = trial.samples_per_second, find(trial.device_name, cards)
     sessions = believed.get(_work(trial), {}).items()
     elsewhere = [other for session, rates in sessions if session != trial.session for other in rates]
     return raised(
@@ -93,7 +93,7 @@ def _flags(
         above_linear(single.get(_work(trial, without(trial.key, "gpus"))), rate, trial.key.gpus),
         jump(rate, elsewhere) if len(elsewhere) > 1 else None,
         idle_device(trial.busy_share),
-        other_form(trial.machine_label, _card_and_form(trial.device_name, cards)),
+        other_form(trial.machine_label, f"{trial.device_name} ({card.form})" if card else trial.device_name),
         *contradictory(trial),
     )
 
@@ -166,11 +166,6 @@ def other_form(label: str, card: str) -> Finding | None:
     return finding("other-form", machine=label[:100], forms=tuple(sorted(labelled)), card=card[:200])
 
 
-def _card_and_form(device_name: str, cards: Sequence[Card]) -> str:
-    card = find(device_name, cards)
-    return f"{device_name} ({card.form})" if card else device_name
-
-
 def idle_device(busy_share: float | None) -> Finding | None:
     """A device that hardly worked while it was said to train; the share is of the window's time, 0 to 1."""
     if busy_share is None or math.isnan(busy_share) or busy_share >= IDLE_SHARE:
@@ -181,3 +176,46 @@ def idle_device(busy_share: float | None) -> Finding | None:
 def raised(*flags: Finding | None) -> tuple[Finding, ...]:
     """Those that were raised."""
     return tuple(flag for flag in flags if flag is not None)
+
+
+def too_good(trials: Sequence[TrialResult]) -> list[tuple[Finding, ...]]:
+    """Each trial's flags where it is faster than its device, or their network, was ever seen to be."""
+    runs = ceiling_runs(trial.record for trial in trials)
+    shared = all_reduce.runs(trial.record for trial in trials)
+    return [raised(_above_ceiling(trial, runs), _above_all_reduce(trial, shared)) for trial in trials]
+
+
+def _above_ceiling(
+    trial: TrialResult, runs: Mapping[tuple[str, str], Mapping[str, Sequence[float]]]
+) -> Finding | None:
+    """Operations a second above the fastest of the ceiling's own runs, by more than `ABOVE`.
+
+    Bytes are not asked: what is counted of them is more than the memory moves.
+    """
+    measured, device = trial.record.measurement, device_of(trial.record)
+    rate = trial.samples_per_second
+    if measured is None or device is None or trial.is_ceiling or rate is None:
+        return None
+    values = runs.get(device, {}).get(GEMM.get(measured.precision.label, ""), ())
+    if not values or measured.flops.per_sample is None:
+        return None
+    share = measured.flops.per_sample * rate / (max(values) * 1e12 * measured.device.count)
+    if share <= ABOVE:
+        return None
+    return finding("above-ceiling", share=share, runs=len(values))
+
+
+def _above_all_reduce(
+    trial: TrialResult, runs: Mapping[all_reduce.Devices, Sequence[Measurement]]
+) -> Finding | None:
+    """A step shorter than the sum of its gradients in the fastest of all runs, by more than `ABOVE`."""
+    measured, devices = trial.record.measurement, all_reduce.devices_of(trial.record)
+    rate = trial.samples_per_second
+    if measured is None or devices is None or rate is None or devices not in runs:
+        return None
+    fastest = max(one.ceilings[all_reduce.ALGORITHM] for one in runs[devices]) * 1e9
+    least = all_reduce.least_seconds(measured, fastest)
+    step_seconds = measured.samples_per_step / rate
+    if least is None or least <= ABOVE * step_seconds:
+        return None
+    return finding("above-ceiling", step_seconds=step_seconds, least_seconds=least, runs=len(runs[devices]))

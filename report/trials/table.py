@@ -13,7 +13,6 @@ from pandas import DataFrame
 from harness.record import Finding
 from harness.record.finding import sentence
 from report.trials.columns import COLUMNS, PARTS, Column
-from report.trials.key import Pairs
 from report.trials.trial import TrialResult
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
@@ -23,11 +22,6 @@ FORMULA = ("=", "+", "-", "@", "\t", "\r")
 def table_of(trials: Sequence[TrialResult]) -> DataFrame:
     """One row for each trial, in their order; what is unknown or not a number is null."""
     return DataFrame({column.name: _values(column, trials) for column in COLUMNS})
-
-
-def as_json(pairs: Pairs) -> str:
-    """Names with their values as the columns have them."""
-    return json.dumps(dict(pairs), ensure_ascii=False)
 
 
 def write_csv(trials: Sequence[TrialResult], path: Path) -> None:
@@ -55,7 +49,8 @@ def _values(column: Column, trials: Sequence[TrialResult]) -> Any:
 def _text(value: Any, column: Column) -> str | None:
     """Pairs are JSON, clauses have semicolons between; empty text of no part is null."""
     if isinstance(value, tuple):
-        value = as_json(value) if column.part in PARTS else "; ".join(map(_clause, value))
+        pairs = column.part in PARTS
+        value = json.dumps(dict(value), ensure_ascii=False) if pairs else "; ".join(map(_clause, value))
     return value if column.part else value or None
 
 

@@ -13,8 +13,6 @@ from harness.record import (
     Epoch,
     Failure,
     Finding,
-    LossScale,
-    Measurement,
     Record,
     Summary,
     finding,
@@ -173,10 +171,6 @@ class TrialResult:
         return self.record.measurement.losses if self.record.measurement else ()
 
     @property
-    def loss_scale(self) -> LossScale | None:
-        return self.record.measurement.precision.loss_scale if self.record.measurement else None
-
-    @property
     def protocol_seconds(self) -> float | None:
         return possible(self.summary.protocol_seconds) if self.summary else None
 
@@ -204,12 +198,6 @@ class TrialResult:
     def last_validated(self) -> Epoch | None:
         """The last epoch after which the quality was measured."""
         return next((epoch for epoch in reversed(self.epochs) if epoch.quality is not None), None)
-
-    @property
-    def validated(self) -> str:
-        """Where the last validation stands, unless it was whole and after the protocol's last epoch."""
-        measured, epoch = self.record.measurement, self.last_validated
-        return _place_of(epoch, measured) if measured and epoch else ""
 
     @property
     def train_loss(self) -> float | None:
@@ -248,11 +236,6 @@ class TrialResult:
         return learning.as_json(measured, targets) if measured and targets else (None, None)
 
     @property
-    def test_quality(self) -> float | None:
-        """On the test split, after all epochs."""
-        return self.record.measurement.test_quality if self.record.measurement else None
-
-    @property
     def peak_bytes(self) -> int | None:
         """What the framework allocated at most on a device; of a CPU, what the process held."""
         measured = self.record.measurement
@@ -260,12 +243,6 @@ class TrialResult:
             return None
         memory = measured.memory
         return memory.process_peak_bytes if measured.device.kind == "cpu" else memory.allocated_peak_bytes
-
-    @property
-    def allocated_bytes(self) -> int | None:
-        """What tensors held at most: a device's allocator's peak; on a CPU where the workload counts it."""
-        measured = self.record.measurement
-        return measured.memory.allocated_peak_bytes if measured else None
 
     @property
     def joules_per_sample(self) -> float | None:
@@ -306,14 +283,3 @@ def _impossible(summary: Summary) -> tuple[Finding, ...]:
         for name, value in values.items()
         if value is not None and possible(value) is None
     )
-
-
-def _place_of(epoch: Epoch, measured: Measurement) -> str:
-    """After which epoch or step a validation was, and on how many batches; empty for the protocol's own."""
-    protocol, parts = measured.protocol, []
-    if epoch.index < protocol.epochs or not epoch.complete:
-        steps = sum(each.steps for each in measured.epochs if each.index <= epoch.index)
-        parts.append(f"after epoch {epoch.index}" if epoch.complete else f"after {steps:,} steps")
-    if epoch.valid_batches is not None and epoch.valid_batches < protocol.valid_batches:
-        parts.append(f"on {epoch.valid_batches:,} of {protocol.valid_batches:,} batches")
-    return ", ".join(parts)

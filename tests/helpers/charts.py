@@ -175,8 +175,8 @@ CHARTS: dict[str, Chart] = {
     "roofline": Roofline(
         (RooflineMark("ResNet-50, batch 64, cached data", "amp-bf16", 990.0, 4e14),),
         (
-            Roof("fp32-ieee, on paper", "fp32-ieee", 67e12, False),
-            Roof("bf16, measured", "pure-bf16", 7e14, True),
+            Roof("fp32-ieee, on paper", 67e12, False),
+            Roof("bf16, measured", 7e14, True),
         ),
         (Bandwidth(2.8e12, True), Bandwidth(3.3e12, False)),
     ),

@@ -7,7 +7,8 @@ from typing import Any
 
 from harness.record import Claim, Record
 from harness.record.published.cards import load_cards
-from report.claims.judge import Judged, judge
+from report.claims.judge import judge
+from report.claims.judged import Judged
 from report.compare import cells as stats
 from report.compare import groups
 from report.trials.key import Value

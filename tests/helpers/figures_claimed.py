@@ -6,7 +6,7 @@ from collections import Counter
 from statistics import median
 from typing import Any
 
-from report.claims.judge import Judged
+from report.claims.judged import Judged
 from report.compare import precisions as parity
 from report.compare.precisions import Gate, Parity
 from tests.helpers.figures_read import Report, first_trial, interval, trial

@@ -18,6 +18,7 @@ from report.compare.pairs import System as Party
 from report.compare.scaling import Scaling
 from report.compare.side_by_side import Comparison
 from report.compare.spread import unit_band
+from report.text import clean, short_card
 from report.trials.key import without
 from tests.helpers.figures_read import (
     Report,
@@ -154,7 +155,7 @@ def _sweep(found: BatchSweep) -> dict[str, Any]:
     return {
         "key": key(without(found.key, "precision", "batch_size", *MEASURED_FIELDS)),
         "precision": found.precision,
-        "card": found.unit,
+        "card": _unit(found.cells[0].card, found.cells[0]),
         "members": [[cell.key.batch_size, first_trial(cell), _speed(cell)] for cell in found.cells],
         "out_of_memory_at": found.out_of_memory_batch,
         "fitting": [cell.key.batch_size for cell in found.fitting],
@@ -163,6 +164,12 @@ def _sweep(found: BatchSweep) -> dict[str, Any]:
         "best": found.best and found.best.key.batch_size,
         "may_spill": found.spills,
     }
+
+
+def _unit(card: str, cell: Cell) -> str:
+    """A card in its machine. A label that ends in brackets gets no second pair."""
+    label = clean(cell.machine_label, 40)
+    return f"{short_card(card)}, {label}" if label.endswith(")") else f"{short_card(card)} ({label})"
 
 
 def _speed(cell: Cell) -> dict[str, Any]:
@@ -178,7 +185,7 @@ def _family(found: Scaling) -> dict[str, Any]:
     return {
         "key": key(found.key),
         "protocol_length": length(found.cells[0].length),
-        "card": found.unit,
+        "card": _unit(found.cells[0].trials[0].device_model, found.cells[0]),
         "members": [_shared(cell, found.single(cell.key.precision)) for cell in found.cells],
     }
 

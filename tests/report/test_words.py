@@ -51,13 +51,5 @@ def test_a_rounded_figure_stays_in_its_range_or_has_four_digits(best: float, bel
     assert low <= said <= high or text.digits_of(best, low, high) == 4 or best < 1e-3
 
 
-@pytest.mark.parametrize(
-    ("seconds", "said"),
-    [(45.0, "45 s"), (600.0, "10 min"), (7200.0, "2 h"), (7260.0, "2 h 1 min"), (259200.0, "3.0 days")],
-)
-def test_durations_are_said_as_people_say_them(seconds: float, said: str):
-    assert text.duration(seconds) == said
-
-
 def test_days_are_said_without_a_leading_zero():
     assert text.day(datetime(2026, 2, 1, tzinfo=UTC)) == "1 February 2026"

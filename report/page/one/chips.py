@@ -22,14 +22,11 @@ _ORDER = {"stop": 0, "care": 1, "good": 2}
 
 def chips(analysis: Analysis, cells: Sequence[Cell], more: Sequence[Chip] = ()) -> tuple[Chip, ...]:
     """Of the cells that the headline is of; `more` are those of a purpose of its own."""
-    found = sorted((*_data(cells), *more, *_runs(analysis, cells), *_software(cells)), key=_rank)
+    found = [*_data(cells), *more, *_runs(analysis, cells), *_software(cells)]
+    found.sort(key=lambda chip: _ORDER[chip.kind])
     good = [chip for chip in found if chip.kind == "good"][:MOST_GOOD]
     others = [chip for chip in found if chip.kind != "good"]
     return (*others[: MOST - len(good)], *good)
-
-
-def _rank(chip: Chip) -> int:
-    return _ORDER[chip.kind]
 
 
 def _data(cells: Sequence[Cell]) -> Iterator[Chip]:

@@ -12,8 +12,8 @@ from report.analysis import Analysis
 from report.buying.costs import Costs
 from report.buying.purchase import Use
 from report.buying.shortfall import shortfalls
-from report.compare.cells import Cell, Ratio, TimeBreakdown, time_breakdown
-from report.compare.pairs import Benchmark, Expectation, SpeedRange
+from report.compare.cells import Cell, TimeBreakdown, time_breakdown
+from report.compare.pairs import Benchmark, Expectation
 from report.page.names import work
 from report.page.one.measured import gain_of
 from report.page.parts.costs import Assumption, assumption
@@ -118,25 +118,10 @@ def _second_over_first(analysis: Analysis) -> Expectation:
         fast=expectation.slow,
         slow=expectation.fast,
         best=1 / expectation.best,
-        units=_turned(expectation.units),
-        model=_turned(expectation.model),
-        benchmarks=tuple(
-            Benchmark(each.over, each.of, _inverse(each.ratio)) for each in expectation.benchmarks
-        ),
+        units=expectation.units and expectation.units.inverse,
+        model=expectation.model and expectation.model.inverse,
+        benchmarks=tuple(each.inverse for each in expectation.benchmarks),
     )
-
-
-def _turned(span: SpeedRange | None) -> SpeedRange | None:
-    return SpeedRange(1 / span.high, 1 / span.low) if span else None
-
-
-def _inverse(ratio: Ratio) -> Ratio:
-    interval = ratio.interval
-    if interval is not None:
-        interval = replace(
-            interval, low=1 / interval.high, estimate=1 / interval.estimate, high=1 / interval.low
-        )
-    return Ratio(1 / ratio.estimate, interval, (ratio.n[1], ratio.n[0]))
 
 
 # Money
@@ -218,8 +203,8 @@ def _speed(
     if costs and costs.answer and analysis.evidence.purchase:
         places = [_place_of(costs, system) for system in pair]
         hours = [costs.answer.cards[place].hours if place is not None else None for place in places]
-        inverse = _turned(expectation.units)
-        ratio = between(1 / expectation.best, inverse) if inverse else None
+        units = expectation.units
+        ratio = between(1 / expectation.best, units.inverse) if units else None
         yield Fact("speed", "hours", tuple(quantity(each, "h") for each in hours), ratio=ratio, ahead="less")
     among = [cell for benchmark in works for cell in (benchmark.of, benchmark.over)]
     for benchmark in works:
@@ -250,12 +235,12 @@ def _limits(analysis: Analysis, works: Sequence[Benchmark], pair: tuple[System, 
     peaks = [_most(cells, "peak_bytes") for cells in sides]
     sizes = tuple(_memory(cells) for cells in sides)
     yield Fact("limits", "peak-memory", tuple(Quantity(peak, "bytes") for peak in peaks), data=sizes)
-    waits = [max((part.input_wait for part in _breakdowns(cells)), default=None) for cells in sides]
-    if any(wait is not None for wait in waits):
-        yield Fact("limits", "waits", tuple(Quantity(wait, "share") for wait in waits))
-    twice = [_twice(cells) for cells in sides]
-    if any(value is not None for value in twice):
-        yield Fact("limits", "twice-as-fast", tuple(Quantity(value, "ratio") for value in twice))
+    waits = [_longest_wait(cells) for cells in sides]
+    if any(waits):
+        shares = tuple(Quantity(part.input_wait if part else None, "share") for part in waits)
+        yield Fact("limits", "waits", shares)
+        twice = (speedup_limit(1 - part.compute) if part else None for part in waits)
+        yield Fact("limits", "twice-as-fast", tuple(Quantity(gain, "ratio") for gain in twice))
     joules = [_most(cells, "joules") for cells in sides]
     unit = works[0].of.trials[0].sample_unit if works else "sample"
     yield Fact("limits", "energy", tuple(Quantity(value, f"J/{unit}") for value in joules))
@@ -288,14 +273,10 @@ def _memory(cells: Sequence[Cell]) -> float | None:
     )
 
 
-def _twice(cells: Sequence[Cell]) -> float | None:
-    """How many times as fast a device twice as fast would train the work that waits most."""
-    most = max(_breakdowns(cells), key=lambda breakdown: breakdown.input_wait, default=None)
-    return None if most is None else speedup_limit(1 - most.compute)
-
-
-def _breakdowns(cells: Sequence[Cell]) -> list[TimeBreakdown]:
-    return [breakdown for cell in cells if (breakdown := time_breakdown(cell)) is not None]
+def _longest_wait(cells: Sequence[Cell]) -> TimeBreakdown | None:
+    """Where the time goes of the work that waits most for input."""
+    known = [breakdown for cell in cells if (breakdown := time_breakdown(cell)) is not None]
+    return max(known, key=lambda breakdown: breakdown.input_wait, default=None)
 
 
 # Drawing

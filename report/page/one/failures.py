@@ -28,7 +28,6 @@ class Cause:
     stage: str
     message: str
     trials: int
-    plan: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,18 +42,13 @@ class Failures:
 def failures(analysis: Analysis) -> Failures:
     """Of the leading session, none of whose trials gave a figure."""
     failed = [trial for trial in analysis.own if trial.failure is not None]
-    by_cause = grouped_by(
-        failed, lambda trial: (trial.failure.reason, trial.failure.stage) if trial.failure else ("", "")
-    )
-    ordered = sorted(by_cause.items(), key=lambda each: -len(each[1]))
-    causes = [_cause(reason, stage, trials) for (reason, stage), trials in ordered[:MOST_CAUSES]]
-    return Failures(_picture(failed), tuple(causes), len(analysis.own))
-
-
-def _cause(reason: str, stage: str, trials: list[TrialResult]) -> Cause:
-    first = trials[0]
-    message = first.failure.message if first.failure else ""
-    return Cause(reason, stage, text.clean(message, 160), len(trials), first.record.plan)
+    ended = (trial.failure for trial in failed if trial.failure is not None)
+    by_cause = grouped_by(ended, lambda failure: (failure.reason, failure.stage)).values()
+    causes = [
+        Cause(alike[0].reason, alike[0].stage, text.clean(alike[0].message, 160), len(alike))
+        for alike in sorted(by_cause, key=len, reverse=True)
+    ]
+    return Failures(_picture(failed), tuple(causes[:MOST_CAUSES]), len(analysis.own))
 
 
 def _picture(failed: list[TrialResult]) -> Picture:

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from harness.record import FULL_PRECISION
 from report import text
 from report.analysis import Analysis
 from report.buying.costs import Costs
-from report.compare.cells import Cell
 from report.compare.pairs import Expectation
 from report.compare.precisions import best_of_each_workload
 from report.page.names import apart
@@ -42,15 +39,13 @@ def of_costs(costs: Costs, expectation: Expectation, systems: Systems) -> Headli
     """Speed of the two cheapest offers, and which costs less a year by the buyer's use."""
     assert costs.pair is not None and costs.answer is not None and costs.inputs.purchase is not None
     offers = [costs.inputs.offers[place] for place in costs.pair]
-    cheaper, dearer = (systems.of(offer) for offer in offers)
     amounts = [costs.answer.cards[place].cost for place in costs.pair]
     currency = costs.inputs.purchase.currency
     speed = of_pair(expectation, systems)
     data = {
         **speed.data,
         "speed": speed.state,
-        "cheaper": cheaper,
-        "dearer": dearer,
+        "cheaper": systems.of(offers[0]),
         "amounts": [quantity(each, currency) for each in amounts],
         "cost_tied": costs.tied,
         "use": costs.use,
@@ -66,10 +61,14 @@ def of_speeds(analysis: Analysis, systems: Systems, *, ranked: bool) -> Headline
         return Headline("all-invalid", {"own": systems.own[0], "invalid": invalid})
     works = grouped_by(cells, lambda cell: (cell.key.workload, cell.key.model))
     firsts = [members[0] for members in works.values()]
-    shown = [(_name(cell, firsts), _stated(rate(cell)), cell.key.precision) for cell in firsts[:MOST_WORKS]]
+    keys = [cell.key for cell in firsts]
+    shown = [
+        (f"{text.model_name(key.model)}{apart(key, keys)}", _stated(rate(cell)), key.precision)
+        for cell, key in zip(firsts[:MOST_WORKS], keys, strict=False)
+    ]
     return Headline(
         "speeds" if ranked else "speeds-first-look",
-        {"own": systems.own[0], "works": shown, "more": max(0, len(firsts) - MOST_WORKS)},
+        {"own": systems.own[0], "works": shown},
     )
 
 
@@ -97,13 +96,8 @@ def of_gain(analysis: Analysis, systems: Systems) -> Headline | None:
             "precision": gain.of.key.precision,
             "over": gain.over.key.precision,
             "times": quantity(gain.ratio),
-            "rate": _stated(rate(gain.over)),
         },
     )
-
-
-def _name(cell: Cell, among: Sequence[Cell]) -> str:
-    return f"{text.model_name(cell.key.model)}{apart(cell.key, (other.key for other in among))}"
 
 
 def _stated(quantity: Quantity) -> Quantity:

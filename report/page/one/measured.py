@@ -37,32 +37,23 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """The picture, and the table under it; `columns` are the fields of `Row` that some row has a value of."""
+    """The picture, and the table under it."""
 
     picture: TimePicture | None
     rows: tuple[Row, ...]
     rows_left: int
-    columns: tuple[str, ...]
 
 
 def measured(analysis: Analysis, systems: Systems) -> Measured:
     """Of this machine's cells, the leading session's first."""
     cells = leading(analysis)
     rows = [_row(cell, cells, analysis) for cell in cells[:MOST_ROWS]]
-    with_value = {
-        "peak": any(row.cell.figures["peak_bytes"].mean is not None for row in rows),
-        "waits": any(row.waits is not None for row in rows),
-        "gain": any(row.gain for row in rows),
-        "expected": any(row.expected.value is not None for row in rows),
-        "needs": any(row.needs for row in rows),
-    }
     works = {id(cell) for cell in cells}
     groups = [group for group in analysis.groups if any(id(entry.cell) in works for entry in group.entries)]
     return Measured(
         time_picture(groups, systems, analysis.question.should),
         tuple(rows),
         max(0, len(cells) - MOST_ROWS),
-        tuple(name for name, some in with_value.items() if some),
     )
 
 

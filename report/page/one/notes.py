@@ -21,7 +21,7 @@ FIRST = "invoke build run report"
 def how_sure(analysis: Analysis, cells: Sequence[Cell]) -> Headline:
     """Runs and sessions of a figure, the work that is least certain, and what other units may do."""
     timed = [cell for cell in cells if cell.throughput.interval]
-    widest = max(timed, key=_half_width, default=None)
+    widest = max(timed, key=lambda cell: cell.throughput.relative_width, default=None)
     compared = analysis.subject in ("costs", "pair")
     pair = analysis.expectations[0] if compared else None
     data = {
@@ -34,11 +34,6 @@ def how_sure(analysis: Analysis, cells: Sequence[Cell]) -> Headline:
         "short": any(cell.verdict == "unproven" for cell in cells),
     }
     return Headline("how-sure", data)
-
-
-def _half_width(cell: Cell) -> float:
-    interval = cell.throughput.interval
-    return (interval.high - interval.low) / interval.estimate if interval and interval.estimate else 0.0
 
 
 def what_limits(cells: Sequence[Cell]) -> Headline:
@@ -56,11 +51,6 @@ def what_limits(cells: Sequence[Cell]) -> Headline:
         "work": work(cell, trained),
     }
     return Headline("limits", data)
-
-
-def on_delivery(analysis: Analysis) -> Headline:
-    """What a delivered machine has to reach."""
-    return Headline("delivery", {"margin": analysis.question.margin})
 
 
 def again(analysis: Analysis, *, each: bool = False) -> Headline:

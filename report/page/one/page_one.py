@@ -8,7 +8,7 @@ from typing import Any
 from report import text
 from report.analysis import Analysis
 from report.compare.cells import Cell
-from report.page.one import frameworks, headlines, machines, notes
+from report.page.one import headlines, machines, notes
 from report.page.one.chips import chips, trials_of
 from report.page.one.comparison import comparison
 from report.page.one.failures import failures
@@ -19,7 +19,7 @@ from report.page.pictures import LEAD
 from report.page.published.verdicts import counts
 from report.page.systems import Systems
 from report.page.values import Chip, Headline
-from report.page.workloads.frameworks import framework_work
+from report.page.workloads import frameworks
 from report.trials.trial import TrialResult
 
 CONSTRUCTED = "Constructed"
@@ -82,11 +82,12 @@ def _costs(analysis: Analysis, systems: Systems) -> PageOne:
     assert costs is not None
     expectation = analysis.expectations[0]
     cells = expectation.cells
+    delivery = Headline("delivery", {"margin": analysis.question.margin})
     return _assembled(
         analysis,
         headlines.of_costs(costs, expectation, systems),
         cells,
-        (notes.how_sure(analysis, cells), notes.on_delivery(analysis), notes.again(analysis, each=True)),
+        (notes.how_sure(analysis, cells), delivery, notes.again(analysis, each=True)),
         "comparison",
         view,
         about={"offers": len(costs.inputs.offers)},
@@ -128,7 +129,7 @@ def _class(analysis: Analysis, systems: Systems) -> PageOne:
     view, cells = machines.machines(analysis, systems), leading(analysis)
     return _assembled(
         analysis,
-        machines.headline(view),
+        machines.headline(view, systems),
         cells,
         (notes.how_sure(analysis, cells), notes.what_limits(cells), notes.again(analysis, each=True)),
         "machines",
@@ -147,7 +148,7 @@ def _frameworks(analysis: Analysis, systems: Systems) -> PageOne:
         cells,
         (notes.how_sure(analysis, cells), Headline("what-differs"), notes.again(analysis)),
         "frameworks",
-        framework_work(work, LEAD, analysis.speedups),
+        frameworks.framework_work(work, LEAD, analysis.speedups),
         about={"model": cells[0].key.model, "count": len({line.name for line in work.lines})},
         more=frameworks.chips(work),
     )

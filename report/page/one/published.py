@@ -11,23 +11,13 @@ from report.analysis import Analysis
 from report.claims.studies import StudyFigure
 from report.page.pictures import LEAD, MOST_ON_PAGE_ONE
 from report.page.published import studies
+from report.page.published.studies import DrawnStudy
 from report.page.published.verdicts import ClaimRow, Counts, claim_rows, counts
 from report.page.systems import Systems
-from report.page.values import Picture
 from report.trials.key import grouped_by
 
-MOST_ROWS = 8
 FIRST_DRAWN = "protocol_seconds"
 """The metric of the study that page one draws where nothing was measured."""
-
-
-@dataclass(frozen=True, slots=True)
-class DrawnStudy:
-    """One study in page one's picture, by who published it and when."""
-
-    picture: Picture
-    figure: StudyFigure
-    name: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +26,6 @@ class Claims:
 
     drawn: DrawnStudy | None
     rows: tuple[ClaimRow, ...]
-    rows_left: int
     counts: Counts
     other_software: bool
     """Whether the study that is drawn ran on other software than this machine."""
@@ -63,14 +52,12 @@ class Studies:
 
 
 def claims(analysis: Analysis, systems: Systems) -> Claims:
-    """Of the study that says most of this machine; of the claims, eight at most."""
-    rows = claim_rows(analysis)
+    """Of the study that says most of this machine, and of all claims."""
     drawn = _drawn([figure for figure in studies.figures(analysis) if figure.measured], analysis, systems)
     sources = [entry.source for row in drawn.figure.rows for entry in row.entries] if drawn else []
     return Claims(
         drawn,
-        rows[:MOST_ROWS],
-        max(0, len(rows) - MOST_ROWS),
+        claim_rows(analysis),
         counts(analysis),
         any(isinstance(source, Claim) and source.stack for source in sources),
     )
@@ -89,8 +76,8 @@ def published_studies(analysis: Analysis, systems: Systems) -> Studies:
 def _drawn(figures: Sequence[StudyFigure], analysis: Analysis, systems: Systems) -> DrawnStudy | None:
     if not figures:
         return None
-    picture, figure = studies.picture(figures[0], LEAD, analysis, systems, MOST_ON_PAGE_ONE)
-    return DrawnStudy(replace(picture, paper=True), figure, analysis.evidence.claims.name_of(figure.study))
+    drawn = studies.picture(figures[0], LEAD, analysis, systems, MOST_ON_PAGE_ONE)
+    return replace(drawn, picture=replace(drawn.picture, paper=True))
 
 
 def _row(study: str, members: Sequence[Claim], analysis: Analysis) -> StudyRow:

@@ -9,7 +9,6 @@ from report.analysis import Analysis
 from report.page.parts import (
     acceptance,
     costs,
-    expected,
     limits,
     pairs,
     published,
@@ -25,7 +24,7 @@ PARTS: tuple[tuple[str, str, Callable[[Analysis, Systems], Any]], ...] = (
     ("workloads", "Workloads", workloads.view),
     ("limits", "What limits the speed", limits.view),
     ("costs", "Costs", costs.view),
-    ("expected", "What to expect", expected.view),
+    ("expected", "What to expect", lambda analysis, systems: analysis.question.asked or None),
     ("acceptance", "Acceptance", lambda analysis, systems: acceptance.view(analysis)),
     ("uncertainty", "How sure", uncertainty.view),
     ("ran", "What ran", ran.view),

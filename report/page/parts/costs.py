@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import date
-from typing import Any
 
 from report import text
 from report.analysis import Analysis
-from report.buying.by_expected import OfferExpected
 from report.buying.cost_inputs import CostInputs, Range
 from report.buying.cost_model import Draws
 from report.buying.costs import Costs
-from report.buying.purchase import Use
-from report.buying.workload_mix import Caveat
 from report.charts.bars import Bar, Bars, Group
-from report.charts.marks import KeyEntry, Look
+from report.charts.marks import KeyEntry
 from report.page.filters import value
 from report.page.systems import Systems
-from report.page.values import Picture, Quantity, System
+from report.page.values import Picture, Quantity, System, quantity
 
 OLD_DAYS = 90
 """An offer that is older is marked."""
@@ -30,7 +25,7 @@ IN_MONEY = ("price", "electricity_price", "host_price")
 
 @dataclass(frozen=True, slots=True)
 class OfferRow:
-    """One offer: null for a cost where something that it needs is unknown, or the card does not fit."""
+    """One offer. A cost is not known where that of something it needs is not, or the card does not fit."""
 
     system: System | None
     """Null where no record is of the card."""
@@ -39,26 +34,26 @@ class OfferRow:
     offered: date | None
     source: str
     old: bool
-    price: Quantity | None
-    shared: Quantity | None
+    price: Quantity
+    shared: Quantity
     """A year's cost where other work fills the rest of the time."""
-    alone: Quantity | None
+    alone: Quantity
     """The same where nothing does."""
     ratio: Quantity | None
     """By the buyer's use its cost over the cheapest's; null for that one."""
-    hours: Quantity | None
-    turns_at: Quantity | None
+    hours: Quantity
+    turns_at: Quantity
     """The price at which it costs as much as the cheapest; of that one, as much as the second."""
-    watts: Quantity | None
+    watts: Quantity
     watts_measured: bool
-    kwh: Quantity | None
+    kwh: Quantity
     memory: Quantity
     fits: bool
     count: int | None
     """How many the limits allow; null without limits."""
     missing: tuple[str, ...]
     """Works with hours that it has no figure of, with the reason."""
-    expected: bool = False
+    expected: bool
     """Whether `hours` and `turns_at` are by what others' figures make one expect, each at its worse end."""
 
 
@@ -78,84 +73,29 @@ class Assumption:
 
 
 @dataclass(frozen=True, slots=True)
-class RatioRow:
-    """Without prices: below how many times the base's price a card costs less, by speed alone."""
-
-    name: str
-    times: Quantity
-
-
-@dataclass(frozen=True, slots=True)
 class CostsView:
     """`state` is priced, ratios (no prices), or nothing (no ranked run to price)."""
 
     state: str
-    currency: str = ""
-    use: Use = "shared"
-    own_mix: bool = False
-    hours: float = 0.0
-    hours_on: str = ""
     rows: tuple[OfferRow, ...] = ()
     picture: Picture | None = None
-    power_unknown: tuple[str, ...] = ()
     assumption: Assumption | None = None
-    base: str = ""
-    ratios: tuple[RatioRow, ...] = ()
-    waiting: tuple[str, ...] = ()
-    """Where there is nothing to price: the offers."""
-    caveats: tuple[Caveat, ...] = ()
-    host_fed: bool = False
-    """Whether part of the work was fed by the host's loader, which ranks machines and not cards."""
-    stacks_differ: bool = False
+    ratios: tuple[tuple[str, Quantity], ...] = ()
+    """Without prices: below how many times that of the card whose hours are given a card costs less."""
 
 
 def view(analysis: Analysis, systems: Systems) -> CostsView | None:
     """The offers, or by speed alone where there are no prices; null where there is nothing to compare."""
     costs, purchase = analysis.costs, analysis.evidence.purchase
     if costs is None:
-        if purchase is None:
-            return None
-        waiting = tuple(text.clean(offer.card, 60) for offer in purchase.offer)
-        return CostsView("nothing", purchase.currency, waiting=waiting)
+        return CostsView("nothing") if purchase else None
     if purchase is None or costs.answer is None:
         return _by_speed(costs.inputs)
-    inputs, rows = costs.inputs, _rows(costs, analysis, systems)
-    return CostsView(
-        "priced",
-        purchase.currency,
-        use=costs.use,
-        own_mix=inputs.own_mix,
-        hours=sum(line.hours for line in inputs.lines),
-        hours_on=inputs.offers[inputs.numbers.hours_on].name,
-        rows=rows,
-        picture=_picture(rows, purchase.currency),
-        power_unknown=costs.power_unknown,
-        assumption=assumption(analysis),
-        **_circumstances(inputs),
-    )
-
-
-def _circumstances(inputs: CostInputs) -> dict[str, Any]:
-    return {
-        "caveats": inputs.caveats,
-        "host_fed": any(line.key.data_mode == "host" for line in inputs.lines),
-        "stacks_differ": any(len({cell.stack for cell in line.cells if cell}) > 1 for line in inputs.lines),
-    }
-
-
-def _rows(costs: Costs, analysis: Analysis, systems: Systems) -> tuple[OfferRow, ...]:
-    """Priced offers first, the cheapest at the top."""
-    assert costs.answer is not None
     order = costs.answer.order
+    # Priced offers first, the cheapest at the top.
     places = [*order, *(place for place in range(len(costs.inputs.offers)) if place not in order)]
-    return tuple(_row(costs, place, analysis, systems) for place in places)
-
-
-def _by_expected(row: OfferRow, said: OfferExpected | None, unit: str) -> OfferRow:
-    if said is None:
-        return row
-    price = None if said.wins_below is None else Quantity(said.wins_below, unit)
-    return replace(row, hours=_quantity(said.hours, "h"), turns_at=price, expected=True)
+    rows = tuple(_row(costs, place, analysis, systems) for place in places)
+    return CostsView("priced", rows, _picture(rows, purchase.currency), assumption(analysis))
 
 
 def _row(costs: Costs, place: int, analysis: Analysis, systems: Systems) -> OfferRow:
@@ -166,28 +106,33 @@ def _row(costs: Costs, place: int, analysis: Analysis, systems: Systems) -> Offe
     unit = f"{currency}/h" if numbers.rented else currency
     cheapest = costs.answer.order[:1] == (place,)
     by_use = {use: found.cards[place].cost for use, found in costs.answers.items()}
-    row = OfferRow(
+    said = analysis.question.offers.get(candidate.name)
+    turns_at: Range | float | None = said.wins_below if said else _not_below_zero(card.break_even)
+    watts = None if costs.power_unknown else Draws(costs.numbers).watts(place)
+    lines = (line for line in costs.inputs.lines if line.hours > 0 and line.reasons[place])
+    missing = (f"{line.name}: {line.reasons[place]}" for line in lines)
+    return OfferRow(
         system=systems.of(candidate) if candidate.measured else None,
         name=candidate.name,
         units=numbers.units,
         offered=offer.date if offer else None,
         source=text.clean(offer.source, 160) if offer else "",
         old=bool(offer and (today - offer.date).days > OLD_DAYS),
-        price=_quantity(offer.cost if offer else None, unit),
-        shared=_quantity(by_use["shared"], currency, best=cheapest and costs.use == "shared"),
-        alone=_quantity(by_use.get("alone"), currency, best=cheapest and costs.use == "alone"),
-        ratio=None if cheapest else _quantity(card.ratio, "ratio"),
-        hours=_quantity(card.hours, "h"),
-        turns_at=_quantity(_not_below_zero(card.break_even), unit),
-        watts=None if costs.power_unknown else _quantity(Draws(costs.numbers).watts(place), "W"),
+        price=quantity(offer.cost if offer else None, unit),
+        shared=quantity(by_use["shared"], currency, best=cheapest and costs.use == "shared"),
+        alone=quantity(by_use.get("alone"), currency, best=cheapest and costs.use == "alone"),
+        ratio=None if cheapest else quantity(card.ratio, "ratio"),
+        hours=quantity(said.hours if said else card.hours, "h"),
+        turns_at=quantity(turns_at, unit),
+        watts=quantity(watts, "W"),
         watts_measured=costs.inputs.measured_power[place],
-        kwh=_quantity(card.kwh, "kWh"),
+        kwh=quantity(card.kwh, "kWh"),
         memory=Quantity(candidate.memory_bytes(analysis.trials), "bytes"),
         fits=numbers.fits,
         count=card.count,
-        missing=_missing(costs.inputs, place) if candidate.measured else (),
+        missing=tuple(missing) if candidate.measured else (),
+        expected=said is not None,
     )
-    return _by_expected(row, analysis.question.offers.get(candidate.name), unit)
 
 
 def _picture(rows: Sequence[OfferRow], currency: str) -> Picture | None:
@@ -203,36 +148,16 @@ def _picture(rows: Sequence[OfferRow], currency: str) -> Picture | None:
         groups += [Group(name, tuple(_bar(*each) for each in shown))] if shown else []
     if not groups:
         return None
-    key = tuple(KeyEntry(system.name, _look(system), system.slot) for system in systems.values())
+    key = tuple(KeyEntry(system.name, system.look, system.slot) for system in systems.values())
     alt = "; ".join(
         f"{row.name}: {value(row.shared or row.alone)}" for row in rows if row.shared or row.alone
     )
     return Picture("costs-a-year", Bars(tuple(groups), axis=currency, key=key, reference=None), alt)
 
 
-def _look(system: System) -> Look:
-    return "own" if system.own else "other"
-
-
 def _bar(system: System, cost: Quantity) -> Bar:
-    look, slot = _look(system), system.slot
-    return Bar(system.name, look, cost.value, cost.low, cost.high, text=value(cost), slot=slot)
-
-
-def _missing(inputs: CostInputs, place: int) -> tuple[str, ...]:
-    lines = (line for line in inputs.lines if line.hours > 0 and line.reasons[place])
-    return tuple(f"{line.name}: {line.reasons[place]}" for line in lines)
-
-
-def _quantity(values: Range | None, unit: str, *, best: bool = False) -> Quantity | None:
-    """A value with its range; without one where nothing is uncertain."""
-    if values is None:
-        return None
-    low, value, high = values
-    if low == high:
-        return Quantity(value, unit, best=best)
-    tied = unit == "ratio" and low <= 1 <= high
-    return Quantity(value, unit, low, high, tied=tied, best=best)
+    ends = cost.value, cost.low, cost.high
+    return Bar(system.name, system.look, *ends, text=value(cost), slot=system.slot)
 
 
 def _not_below_zero(price: Range | None) -> Range | None:
@@ -259,35 +184,16 @@ def assumption(analysis: Analysis) -> Assumption | None:
     unit = currency if most.name in IN_MONEY else unit
     unit = f"{unit}/h" if most.of is not None and costs.numbers.cards[most.of].rented else unit
     turns_at = None if most.flip is None else Quantity(most.flip, unit)
-    return Assumption(most.name, of, over, _quantity(most.values, unit), turns_at)
+    return Assumption(most.name, of, over, quantity(most.values, unit), turns_at)
 
 
 def _by_speed(inputs: CostInputs) -> CostsView | None:
     """How many times the price of the offer whose hours are given each other may cost."""
     drawn, base = Draws(inputs.numbers), inputs.numbers.hours_on
     rows = [
-        RatioRow(inputs.offers[i].name, _price_ratio(drawn, i, base))
-        for i in range(len(inputs.offers))
-        if i != base and drawn.hours_best(i) is not None and drawn.hours_best(base) is not None
+        (offer.name, quantity(times))
+        for i, offer in enumerate(inputs.offers)
+        if i != base and (times := drawn.speed(i, base))
     ]
-    if not rows:
-        return None
-    return CostsView(
-        "ratios",
-        base=inputs.offers[base].name,
-        ratios=tuple(_fastest_first(rows)),
-        **_circumstances(inputs),
-    )
-
-
-def _fastest_first(rows: Sequence[RatioRow]) -> list[RatioRow]:
-    return sorted(rows, key=lambda row: -(row.times.value or 0.0))
-
-
-def _price_ratio(drawn: Draws, i: int, base: int) -> Quantity:
-    hours, other = drawn.hours_best(i), drawn.hours_best(base)
-    assert hours and other
-    low, high = drawn.pair_ends(i, base)
-    speed = other / hours
-    ends = (speed * math.exp(-high), speed * math.exp(-low))
-    return Quantity(speed, "ratio", *ends, tied=ends[0] <= 1 <= ends[1])
+    rows.sort(key=lambda row: -(row[1].value or 0.0))
+    return CostsView("ratios", ratios=tuple(rows)) if rows else None

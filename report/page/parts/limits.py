@@ -13,14 +13,12 @@ from report.analysis import Analysis
 from report.charts.roofline import Bandwidth, Roof, Roofline, RooflineMark
 from report.compare.cells import Cell, TimeBreakdown, time_breakdown
 from report.compare.key import same_but
-from report.page.machines import Differences, differences, first_of
+from report.page.machines import Differences, differences
 from report.page.names import of_each_key, work
 from report.page.systems import Systems
-from report.page.values import Picture, Quantity
+from report.page.values import Picture
 from report.trials import all_reduce
 from report.trials.ceilings import (
-    COPY,
-    Device,
     RooflinePoint,
     bandwidth_of,
     ceiling_of,
@@ -41,14 +39,18 @@ MOST_MACHINES = 6
 
 @dataclass(frozen=True, slots=True)
 class SheetRow:
-    """One limit of a device: on paper, as measured, and the share."""
+    """One limit of a device in `unit`, on paper and as measured; null where that is not known."""
 
     name: str
     """The arithmetic of a product, or bandwidth, memory, power."""
-    product: bool
-    paper: Quantity
-    measured: Quantity
-    share: Quantity
+    unit: str
+    paper: float | None
+    measured: float | None
+
+    @property
+    def share(self) -> float | None:
+        """Of the paper's."""
+        return share(self.measured, self.paper)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,10 +91,10 @@ def view(analysis: Analysis, systems: Systems) -> LimitsView | None:
     found = [(work(cell, among), cell, time_breakdown(cell)) for cell in cells]
     waits = [(name, cell, breakdown) for name, cell, breakdown in found if breakdown]
     devices = _devices(analysis)
-    shown = first_of((*analysis.own, *analysis.shown))
-    labels = {trial.machine: text.clean(trial.machine_label, 40) for trial in analysis.shown}
-    beside = [machine for machine in shown if machine in labels][:MOST_MACHINES]
-    differing = differences([shown[each] for each in beside], [labels[each] for each in beside])
+    machines = [*grouped_by((*analysis.own, *analysis.shown), lambda trial: trial.machine).values()]
+    beside = machines[:MOST_MACHINES]
+    labels = [text.clean(trials[-1].machine_label, 40) for trials in beside]
+    differing = differences([trials[0].record.machine for trials in beside], labels)
     if not waits and not devices and differing is None:
         return None
     return LimitsView(
@@ -100,7 +102,7 @@ def view(analysis: Analysis, systems: Systems) -> LimitsView | None:
         unmeasured=len(cells) - len(waits),
         devices=devices,
         differences=differing,
-        machines_left=max(0, len(labels) - len(beside)),
+        machines_left=len(machines) - len(beside),
     )
 
 
@@ -109,25 +111,25 @@ def _devices(analysis: Analysis) -> tuple[DeviceLimits, ...]:
     trials, cards = analysis.with_ceilings, analysis.evidence.cards
     by_device = ceilings(trial.record for trial in trials)
     together = all_reduce.reached(trial.record for trial in trials)
-    of_device: dict[Device, list[TrialResult]] = {}
-    for trial in trials:
-        device = device_of(trial.record)
-        if device is not None and trial.verdict != "invalid" and not trial.is_ceiling:
-            of_device.setdefault(device, []).append(trial)
+    trained = [trial for trial in trials if trial.verdict != "invalid" and not trial.is_ceiling]
+    of_device = grouped_by(trained, lambda trial: device_of(trial.record))
     views = []
     for number, (device, own) in enumerate(of_device.items(), 1):
-        found = _device(own, cards, by_device.get(device, {}), f"limits-{number}")
-        if found is not None:
-            reached = tuple(each for (first, *_), each in together.items() if first == device)
-            views.append(replace(found, all_reduce=reached))
-    return tuple(views)
+        measured = by_device.get(device, {}) if device else {}
+        reached = tuple(each for (first, *_), each in together.items() if first == device)
+        views.append(_device(own, cards, measured, reached, f"limits-{number}"))
+    return tuple(found for found in views if found is not None)
 
 
 def _device(
-    trials: Sequence[TrialResult], cards: Sequence[Card], measured: Mapping[str, float], name: str
+    trials: Sequence[TrialResult],
+    cards: Sequence[Card],
+    measured: Mapping[str, float],
+    reached: tuple[all_reduce.Reached, ...],
+    name: str,
 ) -> DeviceLimits | None:
     alike = grouped_by(trials, same_but()).values()
-    works = [(own[0], reached) for own in alike if (reached := _typical(own, cards, measured))]
+    works = [(own[0], point) for own in alike if (point := _typical(own, cards, measured))]
     if not works:
         return None
     used = trials[0].record.measurement
@@ -142,7 +144,7 @@ def _device(
         source=text.clean(card.source, 200) if card else "",
         measured=bool(measured),
         unhealthy=unhealthy(device.name, measured, cards),
-        all_reduce=(),
+        all_reduce=reached,
     )
 
 
@@ -191,9 +193,9 @@ def _roofs(card: Card | None, measured: Mapping[str, float]) -> list[Roof]:
     for arithmetic, label in PURE.items():
         reached, peak = ceiling_of(measured, label), card and peak_tflops(card, label)
         if reached is not None:
-            roofs.append(Roof(arithmetic, label, reached, True))
+            roofs.append(Roof(arithmetic, reached, True))
         if peak:
-            roofs.append(Roof(arithmetic, label, peak * 1e12, False))
+            roofs.append(Roof(arithmetic, peak * 1e12, False))
     return [
         replace(roof, label=f"{roof.label}, {'measured' if roof.measured else 'on paper'}")
         for roof in _together(roofs)
@@ -216,7 +218,7 @@ def _together(roofs: Sequence[Roof]) -> list[Roof]:
 
 def _slopes(card: Card | None, measured: Mapping[str, float]) -> list[Bandwidth]:
     reached = bandwidth_of(measured)
-    slopes = [Bandwidth(reached, True)] if reached is not None and COPY in measured else []
+    slopes = [] if reached is None else [Bandwidth(reached, True)]
     if card:
         slopes.append(Bandwidth(card.bandwidth_gbs * 1e9 / card.devices, False))
     return slopes
@@ -230,37 +232,18 @@ def _sheet(
     Vendors print 2³⁰ bytes as a gigabyte of memory; the device says what is left to use. Of power the board's
     limit stands beside the one that the driver held to while the trials ran.
     """
-    rows = [
-        _limit(
-            arithmetic.removesuffix("-ieee"),
-            peak_tflops(card, label) if card else None,
-            _in(ceiling_of(measured, label), 1e12),
-            "TFLOP/s",
-            product=True,
-        )
-        for arithmetic, label in PURE.items()
-    ]
+    rows = []
+    for arithmetic, label in PURE.items():
+        peak, reached = peak_tflops(card, label) if card else None, ceiling_of(measured, label)
+        rows.append(SheetRow(arithmetic.removesuffix("-ieee"), "TFLOP/s", peak, reached and reached / 1e12))
     watched = [trial.record.telemetry.cards for trial in trials if trial.record.telemetry]
     watts = [read.power_limit_watts for cards in watched for read in cards if read.power_limit_watts]
     paper = (card.bandwidth_gbs, card.memory_gb, card.power_watts) if card else (None,) * 3
     bandwidth, memory, power = (value and value / card.devices if card else None for value in paper)
-    copied = bandwidth_of(measured) if COPY in measured else None
+    copied, size = bandwidth_of(measured), device.memory_bytes or None
     rows += [
-        _limit("bandwidth", bandwidth, _in(copied, 1e9), "GB/s"),
-        _limit("memory", memory, _in(device.memory_bytes or None, 2**30), "GiB"),
-        _limit("power", power, max(watts, default=None), "W"),
+        SheetRow("bandwidth", "GB/s", bandwidth, copied and copied / 1e9),
+        SheetRow("memory", "GiB", memory, size and size / 2**30),
+        SheetRow("power", "W", power, max(watts, default=None)),
     ]
-    return tuple(row for row in rows if row is not None)
-
-
-def _in(value: float | None, unit: float) -> float | None:
-    return None if value is None else value / unit
-
-
-def _limit(
-    name: str, paper: float | None, here: float | None, unit: str, *, product: bool = False
-) -> SheetRow | None:
-    if paper is None and here is None:
-        return None
-    on_paper, measured = (Quantity(value or None, unit) for value in (paper, here))
-    return SheetRow(name, product, on_paper, measured, Quantity(share(here, paper), "share"))
+    return tuple(row for row in rows if row.paper is not None or row.measured is not None)

@@ -12,9 +12,10 @@ from report.analysis import Analysis
 from report.claims.studies import MOST_BARS, StudyFigure
 from report.compare.cells import Cell
 from report.page.published import studies
+from report.page.published.studies import DrawnStudy
 from report.page.published.verdicts import ClaimRow, Counts, claim_rows, counts
 from report.page.systems import Systems
-from report.page.values import Picture, System
+from report.page.values import System
 from report.trials.key import NAMES, grouped_by
 
 MOST_ALONE, BARS_ALONE = 6, 14
@@ -22,7 +23,6 @@ MOST_ALONE, BARS_ALONE = 6, 14
 BENEATH = ("libc", "numpy", "python", "system")
 """Versions that a row of a table has no room for."""
 MOST_DIFFERENCES = 3
-RUN_THEM = "invoke run --claims here --budget 2h"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,16 +31,6 @@ class OtherTerms:
 
     figures: int
     names: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class StudyPicture:
-    """One metric of a study."""
-
-    picture: Picture
-    metric: str
-    left_out: int
-    other_terms: OtherTerms | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +43,8 @@ class Setup:
     software: str
     data: tuple[str, ...]
     batches: tuple[tuple[str, int], ...]
-    fewest_runs: int | None
-    most_runs: int | None
+    runs: tuple[int, ...]
+    """Of each of its figures, where that is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +54,7 @@ class StudyView:
     name: str
     title: str
     source: str
-    pictures: tuple[StudyPicture, ...]
+    pictures: tuple[tuple[DrawnStudy, OtherTerms | None], ...]
     setups: tuple[Setup, ...]
 
 
@@ -79,8 +69,7 @@ class PublishedView:
     studies: tuple[StudyView, ...]
     other_terms: OtherTerms | None
     """Of the studies that no picture is of."""
-    command: str
-    differs: tuple[str, ...] = ()
+    differs: tuple[str, ...]
     """In what the nearest records of the unmet claims differ most often, of works that ran here."""
 
 
@@ -96,20 +85,19 @@ def view(analysis: Analysis, systems: Systems) -> PublishedView | None:
         for figure in everything
         if figure.measured or (alone and any(len(row.entries) > 1 for row in figure.rows))
     ]
-    shown = _one_of_each(found)[:MOST_ALONE] if alone else found
-    by_study = grouped_by(shown, lambda figure: figure.study)
+    by_study = grouped_by(found, lambda figure: figure.study)
+    if alone:
+        by_study = {study: by_study[study][:1] for study in [*by_study][:MOST_ALONE]}
     drawn = [
         _study(study, members, analysis, systems, BARS_ALONE if alone else MOST_BARS)
         for study, members in by_study.items()
     ]
-    totals = counts(analysis)
     return PublishedView(
         alone=alone,
-        counts=totals,
+        counts=counts(analysis),
         rows=claim_rows(analysis),
         studies=tuple(drawn),
         other_terms=None if alone else _other_terms(figure for figure in everything if not figure.measured),
-        command=RUN_THEM if totals.ways else "",
         differs=_nearest_differences(analysis),
     )
 
@@ -120,11 +108,6 @@ def _nearest_differences(analysis: Analysis) -> tuple[str, ...]:
     fields = Counter(each.field for judged in unmet for each in judged.differences)
     named = [(NAMES | {"card": "card", "stack": "stack"}).get(name) for name, _ in fields.most_common()]
     return tuple(name for name in named if name)[:MOST_DIFFERENCES]
-
-
-def _one_of_each(figures: Iterable[StudyFigure]) -> list[StudyFigure]:
-    """The first metric of each study."""
-    return [alike[0] for alike in grouped_by(figures, lambda figure: figure.study).values()]
 
 
 def _other_terms(figures: Iterable[StudyFigure]) -> OtherTerms | None:
@@ -138,18 +121,17 @@ def _study(
 ) -> StudyView:
     claims = analysis.evidence.claims
     known = claims.study(study)
-    pictures, shown = [], []
+    pictures = []
     for figure in members:
         name = f"study-{text.clean(study, 40)}-{figure.metric.replace('_', '-')}"
-        picture, fitted = studies.picture(figure, name, analysis, systems, most)
-        pictures.append(StudyPicture(picture, figure.metric, fitted.left_out, _other_terms((figure,))))
-        shown.append(fitted)
+        drawn = studies.picture(figure, name, analysis, systems, most)
+        pictures.append((drawn, _other_terms((figure,))))
     return StudyView(
         name=claims.name_of(study),
         title=known.title if known else "",
         source=known.source if known else "",
         pictures=tuple(pictures),
-        setups=tuple(_setups(shown, analysis, systems)),
+        setups=tuple(_setups([drawn.figure for drawn, _ in pictures], analysis, systems)),
     )
 
 
@@ -157,13 +139,29 @@ def _setups(figures: Sequence[StudyFigure], analysis: Analysis, systems: Systems
     """A row for each system, then one for each publication and its software."""
     entries = [entry for figure in figures for row in figure.rows for entry in row.entries]
     cells = {id(entry.source): entry.source for entry in entries if isinstance(entry.source, Cell)}
-    for (system, software), alike in grouped_by(
-        cells.values(), lambda cell: (systems.of(cell), software_of(cell))
-    ).items():
-        yield _measured(system, software, alike)
+    by_system = grouped_by(cells.values(), lambda cell: (systems.of(cell), software_of(cell)))
+    for (system, software), alike in by_system.items():
+        yield Setup(
+            system=system,
+            study="",
+            cards=(),
+            software=software,
+            data=tuple(dict.fromkeys(cell.key.data_source for cell in alike)),
+            batches=_batches((cell.key.precision, cell.key.batch_size) for cell in alike),
+            runs=tuple(cell.throughput.n for cell in alike),
+        )
     claims = [entry.source for entry in entries if isinstance(entry.source, Claim)]
     for (study, stack), same in grouped_by(claims, lambda claim: (claim.study, claim.stack)).items():
-        yield _published(analysis.evidence.claims.name_of(study), stack or "", same)
+        cards = (text.short_card(claim.of.card) for claim in same if claim.of.card)
+        yield Setup(
+            system=None,
+            study=analysis.evidence.claims.name_of(study),
+            cards=tuple(dict.fromkeys(cards)),
+            software=text.clean(stack or "", 120),
+            data=(),
+            batches=_batches((claim.of.precision or "", claim.of.batch_size) for claim in same),
+            runs=tuple(claim.runs for claim in same if claim.runs),
+        )
 
 
 def software_of(cell: Cell) -> str:
@@ -171,34 +169,6 @@ def software_of(cell: Cell) -> str:
     parts = [f"{name} {value}" for name, value in cell.stack.versions if value and name not in BENEATH]
     parts += [f"driver {cell.stack.driver}"] if cell.stack.driver else []
     return text.clean(", ".join(parts) or cell.stack.image, 120)
-
-
-def _measured(system: System, software: str, cells: Sequence[Cell]) -> Setup:
-    return Setup(
-        system=system,
-        study="",
-        cards=(),
-        software=software,
-        data=tuple(dict.fromkeys(cell.key.data_source for cell in cells)),
-        batches=_batches((cell.key.precision, cell.key.batch_size) for cell in cells),
-        fewest_runs=min(cell.throughput.n for cell in cells),
-        most_runs=max(cell.throughput.n for cell in cells),
-    )
-
-
-def _published(study: str, stack: str, claims: Sequence[Claim]) -> Setup:
-    cards = (text.short_card(claim.of.card) for claim in claims if claim.of.card)
-    runs = [claim.runs for claim in claims if claim.runs]
-    return Setup(
-        system=None,
-        study=study,
-        cards=tuple(dict.fromkeys(cards)),
-        software=text.clean(stack, 120),
-        data=(),
-        batches=_batches((claim.of.precision or "", claim.of.batch_size) for claim in claims),
-        fewest_runs=min(runs, default=None),
-        most_runs=max(runs, default=None),
-    )
 
 
 def _batches(pairs: Iterable[tuple[str, int | None]]) -> tuple[tuple[str, int], ...]:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 
-from harness.record import PRECISIONS, LeftOut, Machine, PrecisionFound, Probe
+from harness.record import PRECISIONS, Machine, PrecisionFound, Probe
 from harness.record.finding import sentence
 from harness.summary.device_checks import machine_findings
 from report import text
@@ -14,11 +14,8 @@ from report.analysis import Analysis
 from report.compare.cells import Cell
 from report.compare.groups import ComparisonGroup, differences
 from report.page.systems import Systems
-from report.trials.account import Account
 from report.trials.key import grouped_by
 from report.trials.trial import TrialResult
-
-MOST_TRIALS = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,41 +32,21 @@ class ArithmeticRow:
 
 
 @dataclass(frozen=True, slots=True)
-class LeftRow:
-    """What is on record and in no comparison, equal reasons of one machine together.
-
-    `differs` are the fields that keep it out of the nearest comparison, each with that one's value and its
-    own; none of an older session of a machine that is shown.
-    """
-
-    machine: str
-    models: tuple[str, ...]
-    sessions: int
-    trials: int
-    other_work: bool
-    differs: tuple[tuple[str, str, str], ...]
-
-
-@dataclass(frozen=True, slots=True)
 class RanView:
     """All that ran, and what measures it again."""
 
-    lead: str | None
     trials: tuple[TrialResult, ...]
-    trials_left: int
-    accounts: tuple[Account, ...]
     failures: tuple[tuple[TrialResult, ...], ...]
     """Trials without a measurement that differ in their repeat alone."""
-    logs: Mapping[str, tuple[str, ...]]
-    """By a failed trial's path the last lines of its log, where this page stays on its machine."""
     stacks: tuple[tuple[TrialResult, ...], ...]
     """The trials of each system and environment, those that measured first."""
     arithmetic: tuple[ArithmeticRow, ...]
-    planned: tuple[LeftOut, ...]
-    """What was planned and not run, by a budget or a machine."""
-    left_over: tuple[LeftRow, ...]
-    notes: tuple[str, ...]
-    """Of the leading session, as its plan gave them."""
+    left_over: tuple[tuple[str, bool, tuple[tuple[str, str, str], ...], tuple[Cell, ...]], ...]
+    """What is on record and in no comparison, equal reasons of one machine together.
+
+    Whether it is other work, else the fields that keep it out of the nearest comparison, each with that one's
+    value and its own; none of an older session of a machine that is shown.
+    """
     challenges: tuple[tuple[str, int], ...]
     """The nonces that trials answered, and how many did."""
     again: tuple[str, ...]
@@ -84,33 +61,25 @@ def view(analysis: Analysis, systems: Systems) -> RanView | None:
     trials = [*analysis.own, *(trial for trial in analysis.shown if trial.session != analysis.lead)]
     if not trials:
         return None
-    session = analysis.leading_session
     words: dict[str, str] = {label: traits.words for label, traits in PRECISIONS.items()}
     labels = dict.fromkeys(trial.key.precision for trial in trials)
+    left_over = grouped_by(
+        analysis.left_over, lambda cell: (text.clean(cell.machine_label, 30), *_apart(cell, analysis.groups))
+    )
+    measured = [trial.record.measurement for trial in trials]
+    answered = Counter(each.proof.nonce for each in measured if each and each.proof)
     asked = dict.fromkeys((trial.record.plan, trial.record.environment.image) for trial in analysis.own)
     return RanView(
-        lead=analysis.lead,
-        trials=tuple(trials[:MOST_TRIALS]),
-        trials_left=max(0, len(trials) - MOST_TRIALS),
-        accounts=analysis.accounts,
+        trials=tuple(trials),
         failures=_alike([trial for trial in trials if trial.failure], _failed_as),
-        logs=analysis.question.logs,
         stacks=_alike(sorted(trials, key=lambda trial: trial.failure is not None), _ran_with),
         arithmetic=_arithmetic(trials),
-        planned=session.left_out if session else (),
-        left_over=_left_over(analysis.left_over, analysis.groups),
-        notes=session.notes if session else (),
-        challenges=tuple(Counter(_answered(trials)).items()),
+        left_over=tuple((*reason, tuple(cells)) for reason, cells in left_over.items()),
+        challenges=tuple(answered.items()),
         again=tuple(text.run_again(plan, image) for plan, image in asked),
         folders=tuple(Counter(trial.path.rpartition("/")[0] for trial in trials).items()),
         precisions=tuple((label, words[label]) for label in labels),
     )
-
-
-def _answered(trials: Iterable[TrialResult]) -> Iterator[str]:
-    for measured in (trial.record.measurement for trial in trials):
-        if measured and measured.proof:
-            yield measured.proof.nonce
 
 
 def _alike(
@@ -177,21 +146,6 @@ def _read(precisions: Sequence[PrecisionFound]) -> tuple[tuple[str, float, str],
         if probe.operation not in most or not probe.error <= most[probe.operation].error:
             most[probe.operation] = probe
     return tuple((name, probe.error, text.clean(probe.reads_as, 20)) for name, probe in most.items())
-
-
-def _left_over(cells: Iterable[Cell], groups: Sequence[ComparisonGroup]) -> tuple[LeftRow, ...]:
-    alike = grouped_by(cells, lambda cell: (text.clean(cell.machine_label, 30), *_apart(cell, groups)))
-    return tuple(
-        LeftRow(
-            machine=machine,
-            models=tuple(dict.fromkeys(text.model_name(cell.key.model) for cell in members)),
-            sessions=len({cell.session for cell in members}),
-            trials=sum(len(cell.trials) for cell in members),
-            other_work=other_work,
-            differs=differs,
-        )
-        for (machine, other_work, differs), members in alike.items()
-    )
 
 
 def _apart(cell: Cell, groups: Sequence[ComparisonGroup]) -> tuple[bool, tuple[tuple[str, str, str], ...]]:

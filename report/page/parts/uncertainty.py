@@ -2,64 +2,32 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
 
 from harness.record.finding import counted, label
 from report import text
 from report.analysis import Analysis
-from report.compare.cells import Cell, runs_of_figures
-from report.compare.spread import Fleet
+from report.buying.workload_mix import Caveat
+from report.compare.cells import Cell, fewest_runs, runs_of_figures
+from report.compare.precisions import Parity
 from report.page.names import of_each_key, work
 from report.page.one.chips import trials_of
 from report.page.systems import Systems
-from report.page.values import System
 from report.stats.intervals import BLOCKS_NEEDED, outlying_run, rare_runs_missed, unequal_spread
+from report.trials.key import grouped_by
 from report.trials.trial import TrialResult
 
 MOST_DOUBTS = 8
 
 
 @dataclass(frozen=True, slots=True)
-class LearningRow:
-    """Whether a precision learns as well as fp32: its first steps, and the end over seeds."""
-
-    name: str
-    system: System
-    first_steps: str
-    """follows, departs, or unknown"""
-    end: str
-    """A verdict's word, or the name of why there is none."""
-    runs: int
-
-
-@dataclass(frozen=True, slots=True)
-class SpoiledRow:
-    """Runs of one work with the same verdict by the same causes."""
-
-    name: str
-    system: System
-    verdict: str
-    causes: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Caveat:
-    """Something that a careful reader asks; worded by its name in the template."""
-
-    name: str
-    data: dict[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
 class UncertaintyView:
     """What counts, and all that speaks against it."""
 
-    fewest_runs: int
-    most_runs: int
+    runs: tuple[int, ...]
+    """Of each figure."""
     sessions: int
     blocks: int
     generated: bool
@@ -67,50 +35,44 @@ class UncertaintyView:
     doubts: tuple[tuple[str, Cell], ...]
     """Cells with a range by the names of their works, the widest first."""
     doubts_left: int
-    spoiled: tuple[tuple[SpoiledRow, int], ...]
-    """With how many runs are alike."""
+    spoiled: tuple[tuple[TrialResult, ...], ...]
+    """Runs of one work with the same verdict by the same causes."""
     finished: int
     warnings: tuple[tuple[str, int], ...]
     caveats: tuple[Caveat, ...]
-    units: tuple[Fleet, ...]
-    learning: tuple[LearningRow, ...]
-    problems: tuple[str, ...]
+    learning: tuple[tuple[str, Parity, str], ...]
+    """By the name of a work whether a precision ends as well as fp32, and its first steps.
+
+    These follow, depart, or are unknown.
+    """
 
 
 def view(analysis: Analysis, systems: Systems) -> UncertaintyView | None:
     """Of the cells on the page and the leading session's trials; null without either and a problem."""
-    cells, problems = analysis.grouped or list(analysis.own_cells), analysis.evidence.results.problems
+    cells = analysis.grouped or list(analysis.own_cells)
     trials = [trial for trial in trials_of(analysis, cells) if trial.failure is None]
-    if not trials and not problems:
+    if not trials and not analysis.evidence.results.problems:
         return None
-    runs = runs_of_figures(cells) or [0]
     among = of_each_key(cells)
-    doubts = sorted((cell for cell in cells if cell.throughput.interval), key=_width, reverse=True)
+    known = (cell for cell in cells if cell.throughput.interval)
+    doubts = sorted(known, key=lambda cell: cell.throughput.relative_width, reverse=True)
     return UncertaintyView(
-        fewest_runs=min(runs),
-        most_runs=max(runs),
+        runs=tuple(runs_of_figures(cells)),
         sessions=len({cell.session for cell in cells}),
         blocks=max((cell.blocks for cell in cells), default=0),
         generated=any(cell.key.data_source == "generated" for cell in cells),
         projected=any(cell.length.projected and cell.seconds.n for cell in cells),
         doubts=tuple((work(cell, among), cell) for cell in doubts[:MOST_DOUBTS]),
         doubts_left=max(0, len(doubts) - MOST_DOUBTS),
-        spoiled=_spoiled(trials, systems),
+        spoiled=_spoiled(trials),
         finished=len(trials),
         warnings=counted(trial.causes for trial in trials if trial.verdict in ("valid", "warn")),
         caveats=tuple(_caveats(analysis, cells)),
-        units=analysis.fleets,
-        learning=tuple(_learning(analysis, systems)),
-        problems=tuple(text.clean(problem, 300) for problem in problems),
+        learning=tuple(_learning(analysis)),
     )
 
 
-def _width(cell: Cell) -> float:
-    interval = cell.throughput.interval
-    return (interval.high - interval.low) / interval.estimate if interval else 0.0
-
-
-def _learning(analysis: Analysis, systems: Systems) -> Iterator[LearningRow]:
+def _learning(analysis: Analysis) -> Iterator[tuple[str, Parity, str]]:
     """Of each half-precision cell of this machine; nothing where neither its start nor its end is known."""
     gates = {trial.path: gate.word for trial, gate in analysis.early_gates}
     own = [parity for parity in analysis.parities if parity.of in analysis.measured_here]
@@ -118,25 +80,21 @@ def _learning(analysis: Analysis, systems: Systems) -> Iterator[LearningRow]:
     for parity in own:
         words = {gates.get(trial.path, "unknown") for trial in parity.of.trials}
         first = next(word for word in ("departs", "follows", "unknown") if word in words)
-        end = parity.unjudged or (parity.verdict.word if parity.verdict else "")
         if first != "unknown" or parity.unjudged is None:
-            runs = parity.of.figures["quality"].n
-            yield LearningRow(work(parity.of, among), systems.of(parity.of), first, end, runs)
+            yield work(parity.of, among), parity, first
 
 
-def _spoiled(trials: Sequence[TrialResult], systems: Systems) -> tuple[tuple[SpoiledRow, int], ...]:
+def _spoiled(trials: Sequence[TrialResult]) -> tuple[tuple[TrialResult, ...], ...]:
     """Invalid runs, then those without a settled speed, equal ones together."""
-    rows = Counter(
-        SpoiledRow(
-            f"{text.model_name(trial.key.model)}, {trial.key.precision}, batch {trial.key.batch_size}",
-            systems.of(trial),
-            trial.verdict,
-            tuple(dict.fromkeys(map(label, trial.causes))),
-        )
-        for trial in trials
-        if trial.verdict in ("invalid", "unproven")
-    )
-    return tuple(sorted(rows.items(), key=lambda each: (each[0].verdict != "invalid", -each[1])))
+
+    def what(trial: TrialResult) -> Hashable:
+        work = text.model_name(trial.key.model), trial.key.precision, trial.key.batch_size
+        causes = tuple(dict.fromkeys(map(label, trial.causes)))
+        return work, trial.machine, trial.card, trial.verdict, causes
+
+    spoiled = (trial for trial in trials if trial.verdict in ("invalid", "unproven"))
+    rows = map(tuple, grouped_by(spoiled, what).values())
+    return tuple(sorted(rows, key=lambda alike: (alike[0].verdict != "invalid", -len(alike))))
 
 
 def _caveats(analysis: Analysis, cells: Sequence[Cell]) -> Iterator[Caveat]:
@@ -145,8 +103,8 @@ def _caveats(analysis: Analysis, cells: Sequence[Cell]) -> Iterator[Caveat]:
     blocks = min((cell.blocks for cell in cells), default=BLOCKS_NEEDED)
     if blocks < BLOCKS_NEEDED and any(cell.seconds.interval or cell.throughput.interval for cell in cells):
         yield Caveat("few-blocks", {"blocks": blocks})
-    if rare_runs_missed(min(runs_of_figures(cells), default=0)):
-        yield Caveat("rare-runs", {"runs": min(runs_of_figures(cells), default=0)})
+    if rare_runs_missed(fewest_runs(cells)):
+        yield Caveat("rare-runs", {"runs": fewest_runs(cells)})
     odd = [cell for cell in cells if outlying_run(cell.seconds.values)]
     if odd:
         yield Caveat("odd-run", {"works": _named(odd, cells)})

@@ -10,7 +10,7 @@ from harness.record.vocabulary.workload import declared
 from report import text
 from report.analysis import Analysis
 from report.compare.batch_sweeps import BatchSweep, batch_sweeps
-from report.compare.cells import Cell, input_bound
+from report.compare.cells import Cell
 from report.compare.groups import ComparisonGroup, Entry, differences
 from report.compare.scaling import Scaling, ranks_of, scalings, way_name
 from report.compare.targets import ToTarget, targets_of, to_target
@@ -45,15 +45,6 @@ class DevicesRow:
 
 
 @dataclass(frozen=True, slots=True)
-class TrialsPicture:
-    """The trials of one line over time."""
-
-    work: str
-    system: System
-    picture: Picture
-
-
-@dataclass(frozen=True, slots=True)
 class WorkloadView:
     """One workload: pictures first, then tables."""
 
@@ -70,7 +61,8 @@ class WorkloadView:
     batches: tuple[BatchSweep, ...]
     targets: tuple[tuple[str, Cell, ToTarget], ...]
     """By its name how long a line took to a quality."""
-    over_time: tuple[TrialsPicture, ...]
+    over_time: tuple[tuple[str, System, Picture], ...]
+    """The trials of a line, by its name."""
     not_compared: int
     reasons: tuple[tuple[str, int], ...]
     """Fields in which those entries differ from the nearest work, and how many of them each keeps apart."""
@@ -92,7 +84,7 @@ def view(analysis: Analysis, systems: Systems) -> WorkloadsView | None:
     pictures = _over_time(analysis, systems)
     return WorkloadsView(
         tuple(
-            _workload(workload, groups, place, analysis, systems, pictures)
+            _workload(workload, groups, place, analysis, systems, pictures.get(workload, ()))
             for place, (workload, groups) in enumerate(by_workload.items(), 1)
         ),
         frameworks(analysis),
@@ -105,7 +97,7 @@ def _workload(
     place: int,
     analysis: Analysis,
     systems: Systems,
-    pictures: Sequence[tuple[str, TrialsPicture]],
+    pictures: Sequence[tuple[str, System, Picture]],
 ) -> WorkloadView:
     anchor = f"workload-{place}"
     cells = [entry.cell for group in groups for entry in group.entries]
@@ -145,7 +137,7 @@ def _workload(
             for target in targets_of([entry.cell])
             if (found := to_target(entry.cell, target)).runs
         ),
-        over_time=tuple(picture for of, picture in pictures if of == workload),
+        over_time=tuple(pictures),
         not_compared=len(left),
         reasons=_reasons(left[:MOST_NEAREST], groups),
     )
@@ -172,21 +164,6 @@ def quality_unit(cell: Cell) -> str:
     return next((trial.quality_name for trial in cell.trials if trial.quality_name), "")
 
 
-def states_of(cell: Cell) -> tuple[str, ...]:
-    """What a reader has to know of a line before its figures."""
-    environments = [trial.environment for trial in cell.trials]
-    states = {
-        cell.verdict: cell.verdict != "valid",
-        "projected": cell.length.projected,
-        "generated": cell.key.data_source == "generated",
-        "random-weights": cell.key.weights == "random",
-        "unpinned": any(not used.pinned for used in environments),
-        "base-substituted": any(used.base_substituted for used in environments),
-        "input-bound": input_bound(cell),
-    }
-    return tuple(name for name, holds in states.items() if holds)
-
-
 def _devices(families: Sequence[Scaling]) -> Iterable[DevicesRow]:
     for family in families:
         for precision, way in family.lines():
@@ -204,18 +181,21 @@ def _devices(families: Sequence[Scaling]) -> Iterable[DevicesRow]:
                 )
 
 
-def _over_time(analysis: Analysis, systems: Systems) -> list[tuple[str, TrialsPicture]]:
-    """Lines of this machine with doubtful trials first, with their workloads."""
+def _over_time(analysis: Analysis, systems: Systems) -> dict[str, list[tuple[str, System, Picture]]]:
+    """Of each workload: lines of this machine, with doubtful trials first."""
     lines = [(group, entry) for group in analysis.groups for entry in group.entries if entry.own]
     doubtful = sorted(lines, key=lambda line: not any(trial.causes for trial in line[1].cell.trials))
-    found: list[tuple[str, TrialsPicture]] = []
+    found: dict[str, list[tuple[str, System, Picture]]] = {}
+    drawn = 0
     for group, entry in doubtful:
-        if len(found) == MOST_TIMELINES:
+        if drawn == MOST_TIMELINES:
             break
-        picture = timelines(entry.cell, f"trials-{len(found) + 1}", systems.of(entry.cell).slot)
+        system = systems.of(entry.cell)
+        picture = timelines(entry.cell, f"trials-{drawn + 1}", system.slot)
         if picture is not None:
             name = work_name(group, entry.cell, analysis.groups)
-            found.append((group.base.workload, TrialsPicture(name, systems.of(entry.cell), picture)))
+            found.setdefault(group.base.workload, []).append((name, system, picture))
+            drawn += 1
     return found
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from harness.record import Claim
 from report import text
 from report.analysis import Analysis
 from report.charts.bars import Bar, Bars, Group
-from report.charts.marks import KeyEntry, Look
+from report.charts.marks import KeyEntry
 from report.claims.metrics import measured_of
 from report.claims.studies import (
     MOST_BARS,
@@ -26,6 +27,15 @@ from report.page.pictures import described
 from report.page.systems import Systems
 from report.page.values import Picture, Quantity
 from report.trials.key import FRAMEWORK
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnStudy:
+    """One metric of a study as far as the picture has room; `name` says who published it, and when."""
+
+    picture: Picture
+    figure: StudyFigure
+    name: str
 
 
 def figures(analysis: Analysis) -> tuple[StudyFigure, ...]:
@@ -60,8 +70,8 @@ def study_cells(analysis: Analysis) -> tuple[list[Cell], list[Cell]]:
 
 def picture(
     figure: StudyFigure, name: str, analysis: Analysis, systems: Systems, most: int = MOST_BARS
-) -> tuple[Picture, StudyFigure]:
-    """The study's groups in its own order, this machine solid; and the figure as far as it has room."""
+) -> DrawnStudy:
+    """The study's groups in its own order, this machine solid."""
     shown = fitted(figure, most)
     absolute = figure.metric == "peak_bytes"
     labels = _labels(shown.rows)
@@ -79,13 +89,14 @@ def picture(
         key=_key(systems),
         reference=None if absolute else 1.0,
     )
-    return Picture(name, chart, described(groups)), shown
+    study = analysis.evidence.claims.name_of(figure.study)
+    return DrawnStudy(Picture(name, chart, described(groups)), shown, study)
 
 
 def _key(systems: Systems) -> tuple[KeyEntry, ...]:
     """Bars keeps of it what is in use."""
     shown = systems.all[:4]
-    measured = [KeyEntry(one.title, "own" if one.own else "other", one.slot) for one in shown]
+    measured = [KeyEntry(one.title, one.look, one.slot) for one in shown]
     unranked = [KeyEntry(f"{one.title}, not ranked", "unranked", one.slot) for one in shown]
     return (*measured, *unranked, KeyEntry("published, one run, no range", "published"))
 
@@ -114,14 +125,14 @@ def _bar(entry: StudyEntry, figure: StudyFigure, systems: Systems) -> Bar:
     written = value(Quantity(entry.value, CLAIMED[figure.metric].unit))
     scaled = "" if absolute else text.times(entry.scaled)
     if isinstance(entry.source, Claim):
-        return Bar(_name(entry), "published", drawn, text=written, small=scaled, note=_detail(entry))
+        name = _framework(entry) or card_of(entry)
+        return Bar(name, "published", drawn, text=written, small=scaled, note=_detail(entry))
     cell = entry.source
     system = systems.of(cell)
     low, high = _ends(entry, cell, figure)
-    look: Look = "unranked" if not cell.ranked else "own" if system.own else "other"
     return Bar(
         _framework(entry) or system.name,
-        look,
+        system.look if cell.ranked else "unranked",
         drawn,
         low,
         high,
@@ -130,11 +141,6 @@ def _bar(entry: StudyEntry, figure: StudyFigure, systems: Systems) -> Bar:
         note=_detail(entry),
         slot=system.slot,
     )
-
-
-def _name(entry: StudyEntry) -> str:
-    """A figure's framework where it names one, else its card."""
-    return _framework(entry) or card_of(entry)
 
 
 def _detail(entry: StudyEntry) -> str:

@@ -14,11 +14,11 @@ from report import text
 from report.analysis import Analysis
 from report.claims.judged import Judged
 from report.claims.metrics import figure_of
-from report.compare.cells import Cell, figure_ratio
+from report.compare.cells import figure_ratio
 from report.metrics import CLAIMED
-from report.page.values import Quantity
-from report.stats.intervals import Interval
-from report.trials.key import Value
+from report.page.values import Quantity, between
+from report.stats.equivalence import Verdict
+from report.trials.key import Pairs, Value
 
 State = Literal["holds", "fails", "open"]
 Reason = Literal[
@@ -50,31 +50,19 @@ LEAST_REACH = math.log(1.15)
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """One thing that a side of a claim names, such as ('batch_size', 98)."""
-
-    name: str
-    value: Value
-
-
-@dataclass(frozen=True, slots=True)
 class ClaimRow:
-    """A claim with what it was held against; `common` is what both of its sides have."""
+    """A claim with what it was held against; `common` is what both of its sides name, by name and value."""
 
     claim: Claim
     study: str
-    common: tuple[Part, ...]
-    of: tuple[Part, ...]
-    over: tuple[Part, ...]
-    repeated: bool
-    """Whether another row has the same words."""
+    common: Pairs
+    of: Pairs
+    over: Pairs
     published: Quantity
     here: Quantity
     state: State
     reason: Reason
-    blocks_assumed: int | None
-    """See `Verdict.blocks_assumed`."""
-    margin: float | None
+    verdict: Verdict
     runs: int
     zone: Mapping[str, Any] | None
     """Where the claim holds and what is here, in percent of the width; null where that has no place."""
@@ -99,9 +87,7 @@ class Counts:
 
 def claim_rows(analysis: Analysis) -> tuple[ClaimRow, ...]:
     """The claims that met a record: those that do not hold first, then those that do, then the open ones."""
-    met = [judged for judged in analysis.verdicts if judged.compared]
-    said = Counter(judged.claim.words for judged in met)
-    rows = [_row(judged, analysis, said[judged.claim.words] > 1) for judged in met]
+    rows = [_row(judged, analysis) for judged in analysis.verdicts if judged.compared]
     return tuple(sorted(rows, key=lambda row: (ORDER.index(row.state), not row.claim.is_relative)))
 
 
@@ -127,7 +113,7 @@ def _needs_another_card(claim: Claim, analysis: Analysis) -> bool:
     )
 
 
-def _row(judged: Judged, analysis: Analysis, repeated: bool) -> ClaimRow:
+def _row(judged: Judged, analysis: Analysis) -> ClaimRow:
     claim = judged.claim
     of = _parts(claim.of)
     over = _parts(claim.over) if claim.over else ()
@@ -140,19 +126,17 @@ def _row(judged: Judged, analysis: Analysis, repeated: bool) -> ClaimRow:
         common=common,
         of=tuple(part for part in of if part not in common),
         over=tuple(part for part in over if part not in common),
-        repeated=repeated,
         published=Quantity(claim.value, unit),
         here=here,
         state=STATES[judged.verdict.word],
         reason=_reason(judged),
-        blocks_assumed=judged.verdict.blocks_assumed,
-        margin=judged.verdict.margin,
-        runs=min((len(_runs(claim, cell)) for cell in judged.cells), default=0),
+        verdict=judged.verdict,
+        runs=min(((figure_of(claim, cell) or cell.throughput).n for cell in judged.cells), default=0),
         zone=_zone(judged, here),
     )
 
 
-def _parts(side: Side) -> tuple[Part, ...]:
+def _parts(side: Side) -> Pairs:
     named: list[tuple[str, Value]] = [
         ("card", side.card),
         ("model", side.model),
@@ -164,7 +148,7 @@ def _parts(side: Side) -> tuple[Part, ...]:
         ("image_size", side.image_size),
         *side.options.items(),
     ]
-    return tuple(Part(name, value) for name, value in named if value is not None)
+    return tuple((name, value) for name, value in named if value is not None)
 
 
 def unit_of(claim: Claim) -> str:
@@ -172,11 +156,6 @@ def unit_of(claim: Claim) -> str:
     if claim.is_relative or claim.metric == "batch_ratio":
         return "ratio"
     return UNITS.get(claim.unit, "" if claim.unit in WITHOUT_NAME else text.clean(claim.unit, 20))
-
-
-def _runs(claim: Claim, cell: Cell) -> tuple[float, ...]:
-    figure = figure_of(claim, cell)
-    return figure.values if figure else cell.throughput.values
 
 
 def _here(judged: Judged, unit: str) -> Quantity:
@@ -189,18 +168,11 @@ def _here(judged: Judged, unit: str) -> Quantity:
         first, second = places
         ratio = figure_ratio(cells[first], cells[second], found[first], found[second])
         if ratio is not None:
-            return _with_ends(ratio.estimate, unit, None if metric.kind == "memory" else ratio.interval)
+            return between(ratio.estimate, None if metric.kind == "memory" else ratio.interval, unit)
     if len(found) == 1:
         mean = judged.measured if judged.measured is not None else found[0].mean
-        return _with_ends(mean, unit, found[0].interval)
+        return between(mean, found[0].interval, unit)
     return Quantity(judged.measured, unit)
-
-
-def _with_ends(value: float | None, unit: str, interval: Interval | None) -> Quantity:
-    """A range without width says nothing that its value does not."""
-    if interval is None or interval.low == interval.high:
-        return Quantity(value, unit)
-    return Quantity(value, unit, interval.low, interval.high)
 
 
 def _reason(judged: Judged) -> Reason:

@@ -14,7 +14,8 @@ from report.compare.precisions import Speedup
 from report.compare.ranking import Line, Work, places, works
 from report.page.filters import seconds
 from report.page.pictures import LEAD, described
-from report.page.values import Picture, Quantity, quantity
+from report.page.systems import Systems
+from report.page.values import Chip, Headline, Picture, Quantity, quantity
 from report.trials.key import Key, grouped_by
 
 
@@ -50,27 +51,24 @@ def frameworks(analysis: Analysis) -> FrameworksView | None:
     if not found:
         return None
     by_framework = grouped_by((line for work in found for line in work.lines), lambda line: line.framework)
-    differs = [(same[0].name, _differences(same)) for same in by_framework.values()]
+    differs = []
+    for same in by_framework.values():
+        said = dict.fromkeys(each for line in same if line.used for each in line.used.differs)
+        differs.append((same[0].name, tuple(said)))
     return FrameworksView(
         tuple(framework_work(work, f"frameworks-{n}", analysis.speedups) for n, work in enumerate(found, 1)),
         tuple((name, words) for name, words in differs if words),
     )
 
 
-def _differences(lines: Sequence[Line]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(each for line in lines if line.used for each in line.used.differs))
-
-
 def framework_work(work: Work, name: str, gains: Sequence[Speedup]) -> FrameworkWork:
     """One work as it is shown; `name` is its picture's."""
-    rows = ((line, places(line, work.alike), _gain(line, gains)) for line in work.lines)
+    mixed = [gain for gain in gains if gain.of.key.precision not in FULL_PRECISION]
+    rows = []
+    for line in work.lines:
+        gain = next((quantity(gain.ratio) for gain in mixed if gain.over is line.cell), None)
+        rows.append((line, places(line, work.alike), gain))
     return FrameworkWork(work, _picture(work, name), tuple(rows))
-
-
-def _gain(line: Line, gains: Sequence[Speedup]) -> Quantity | None:
-    found = (each for each in gains if each.over is line.cell and each.of.key.precision not in FULL_PRECISION)
-    gain = next(found, None)
-    return quantity(gain.ratio) if gain else None
 
 
 def _picture(work: Work, name: str) -> Picture:
@@ -94,3 +92,28 @@ def _bar(line: Line) -> Bar:
         small=text.times(line.scaled.estimate),
         note=line.cell.key.precision,
     )
+
+
+def headline(work: Work, systems: Systems) -> Headline:
+    """The fastest, with those that tie with it, and the first that does not."""
+    first, *others = work.ranked
+    tied = [line for line in others if line.scaled is None or line.scaled.tied is not False]
+    slower = next((line for line in others if line not in tied), None)
+    return Headline(
+        "frameworks",
+        {
+            "model": text.model_name(first.cell.key.model),
+            "own": systems.of(first.cell),
+            "tied": [first.name, *(line.name for line in tied)],
+            "slower": {"name": slower.name, "times": quantity(slower.scaled)} if slower else None,
+        },
+    )
+
+
+def chips(work: Work) -> list[Chip]:
+    """What is not ranked or no longer kept up."""
+    unranked = [line.name for line in work.alike if not line.cell.ranked]
+    retired = [line.name for line in work.alike if line.used and line.used.retired]
+    found = [Chip("care", "not-ranked", "workloads", {"names": unranked})] if unranked else []
+    found += [Chip("care", "retired", "workloads", {"count": len(retired)})] if retired else []
+    return [*found, Chip("good", "one-protocol")]

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
-from harness.record import FULL_PRECISION, PRECISION_ORDER, Epoch
+from harness.record import FULL_PRECISION, PRECISION_ORDER
 from harness.record import Curve as PublishedCurve
 from report import text
 from report.analysis import Analysis
 from report.charts.curves import Curves, Line, Points
-from report.charts.marks import Look
 from report.charts.panels import Length, Lengths, Panel, Panels, Shares
 from report.charts.style import Form
 from report.compare.batch_sweeps import BatchSweep
@@ -66,10 +65,6 @@ def label(cell: Cell, systems: Systems, among: Sequence[Cell]) -> str:
     return ", ".join(parts) or cell.key.precision
 
 
-def _look(cell: Cell, systems: Systems) -> Look:
-    return "own" if systems.of(cell).own else "other"
-
-
 def memory(cells: Sequence[Cell], systems: Systems) -> Panel | None:
     """The peak of each cell, in all that its device has."""
     known = [cell for cell in cells if cell.figures["peak_bytes"].mean]
@@ -81,7 +76,7 @@ def memory(cells: Sequence[Cell], systems: Systems) -> Panel | None:
             label(cell, systems, known),
             cell.figures["peak_bytes"].mean or 0.0,
             text.gibibytes(cell.figures["peak_bytes"].mean),
-            _look(cell, systems),
+            systems.of(cell).look,
             systems.of(cell).slot,
             _capacity(cell),
         )
@@ -113,7 +108,7 @@ def gain(gains: Sequence[Speedup], cells: Sequence[Cell], systems: Systems) -> P
             label(each.of, systems, among),
             each.ratio.estimate,
             f"{text.times(each.ratio.estimate)} ×",
-            _look(each.of, systems),
+            systems.of(each.of).look,
             systems.of(each.of).slot,
         )
         for each in strict[:MOST_ROWS]
@@ -142,26 +137,15 @@ def learning(
 ) -> Panel | None:
     """The quality by epoch of the work with the most epochs; else a loss by epoch, or by step."""
     trained = sorted(groups, key=lambda group: -_epochs(group))
-    for group in trained:
-        lines = _by_epoch(group, lambda epoch: epoch.quality, systems)
-        if _has_line(lines):
-            lines += [_behind(curve, curve.quality) for curve in published if _of(curve, group)]
-            return _learned(group, lines, *_quality(group))
-    for group in trained:
-        lines = _by_epoch(group, lambda epoch: epoch.valid_loss, systems)
-        if _has_line(lines):
-            lines += [_behind(curve, curve.valid_loss) for curve in published if _of(curve, group)]
-            return _learned(group, lines, "Validation loss", "number")
+    for field in ("quality", "valid_loss"):
+        for group in trained:
+            lines = _by_epoch(group, field, systems)
+            if any(len(line.points) > 1 for line in lines):
+                lines += [_behind(curve, getattr(curve, field)) for curve in published if _of(curve, group)]
+                title, form = _quality(group) if field == "quality" else ("Validation loss", "number")
+                note = f"by epoch; {text.model_name(group.base.model)}"
+                return Curves(title, note, tuple(lines[: 2 * MOST_LINES]), form, zero=False)
     return _by_step(groups, systems)
-
-
-def _has_line(lines: Sequence[Line]) -> bool:
-    return any(len(line.points) > 1 for line in lines)
-
-
-def _learned(group: ComparisonGroup, lines: Sequence[Line], title: str, form: Form) -> Panel:
-    note = f"by epoch; {text.model_name(group.base.model)}"
-    return Curves(title, note, tuple(lines[: 2 * MOST_LINES]), form, zero=False)
 
 
 def _quality(group: ComparisonGroup) -> tuple[str, Form]:
@@ -174,11 +158,12 @@ def _epochs(group: ComparisonGroup) -> int:
     return max((len(trial.epochs) for trial in trials), default=0)
 
 
-def _by_epoch(group: ComparisonGroup, read: Callable[[Epoch], float | None], systems: Systems) -> list[Line]:
+def _by_epoch(group: ComparisonGroup, field: str, systems: Systems) -> list[Line]:
     cells, lines = [entry.cell for entry in group.entries], []
     for cell in cells:
         for trial in cell.trials:
-            values = [(float(epoch.index), read(epoch)) for epoch in trial.epochs if epoch.complete]
+            whole = (epoch for epoch in trial.epochs if epoch.complete)
+            values = [(float(epoch.index), getattr(epoch, field)) for epoch in whole]
             points = tuple((at, value) for at, value in values if value is not None)
             if points and trial.verdict != "invalid":
                 lines.append(_line(cell, points, cells, systems))

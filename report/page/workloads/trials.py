@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.record import CardTelemetry, Telemetry, TraceStats
+from harness.record import Telemetry, TraceStats
 from report.charts.trial import Quantity, StepTimes, Timelines, TrialTimeline
 from report.compare.cells import Cell
 from report.page.filters import GIB
@@ -44,7 +44,14 @@ def _quantities(telemetry: Telemetry) -> list[Quantity]:
     quantities: list[Quantity | None] = []
     several = len(telemetry.cards) > 1
     for card in telemetry.cards[:MOST_CARDS]:
-        quantities += _card(card, f"card {card.index} " if several else "")
+        before = f"card {card.index} " if several else ""
+        quantities += [
+            _quantity(f"{before}clock", "MHz", card.sm_mhz),
+            _quantity(f"{before}temperature", "°C", card.temperature_c),
+            _quantity(f"{before}power", "W", card.power_watts, (0.0, None)),
+            _quantity(f"{before}at work", "%", card.utilization_percent, (0.0, 100.0)),
+            _quantity(f"{before}memory", "GiB", card.memory_used_bytes, (0.0, None)),
+        ]
     cpu = telemetry.cpu
     quantities.append(_quantity("processor at work", "%", cpu.utilization_percent, (0.0, 100.0)))
     if not telemetry.cards:
@@ -54,16 +61,6 @@ def _quantities(telemetry: Telemetry) -> list[Quantity]:
         ]
     quantities.append(_quantity("host memory", "GiB", cpu.memory_used_bytes, (0.0, None)))
     return [quantity for quantity in quantities if quantity is not None]
-
-
-def _card(card: CardTelemetry, before: str) -> list[Quantity | None]:
-    return [
-        _quantity(f"{before}clock", "MHz", card.sm_mhz),
-        _quantity(f"{before}temperature", "°C", card.temperature_c),
-        _quantity(f"{before}power", "W", card.power_watts, (0.0, None)),
-        _quantity(f"{before}at work", "%", card.utilization_percent, (0.0, 100.0)),
-        _quantity(f"{before}memory", "GiB", card.memory_used_bytes, (0.0, None)),
-    ]
 
 
 def _quantity(

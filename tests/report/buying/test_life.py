@@ -19,7 +19,7 @@ from report.analysis import Question, analyse, evidence_in
 from report.buying import life
 from report.buying.changes import changes
 from report.buying.life import Life, Order
-from report.page.life import picture
+from report.page.parts.acceptance import life_picture
 from tests.helpers import bundled, watched_records
 from tests.helpers import records_builder as build
 
@@ -129,7 +129,7 @@ def test_sessions_between_and_their_events_stand_in_the_picture_in_their_order(o
         ["card 0 driver"],
         ["card 0 remapped rows"],
     ]
-    (curves,) = picture(found).chart.panels
+    (curves,) = life_picture(found).chart.panels
     line, least = curves.lines
     assert [y for _, y in line.points] == pytest.approx([1.0, 1.0, 0.0121 / 0.0123], rel=0.005)
     assert all(low < y < high for (low, high), (_, y) in zip(line.ranges, line.points, strict=True))

@@ -33,7 +33,7 @@ def limits_of(chart: Roofline) -> list[tuple[list[float], list[float], bool]]:
 def test_everything_lies_inside_the_axes_and_the_slope_meets_its_roof(places, speed, bandwidth):
     chart = Roofline(
         tuple(RooflineMark("a work", "amp-bf16", intensity, reached) for intensity, reached in places),
-        (Roof("bf16, measured", "pure-bf16", speed, True),),
+        (Roof("bf16, measured", speed, True),),
         (Bandwidth(bandwidth, True),),
     )
     axes = chart.sheet(DESK).figure.axes[0]
@@ -49,7 +49,7 @@ def test_everything_lies_inside_the_axes_and_the_slope_meets_its_roof(places, sp
 
 
 def test_what_is_on_paper_is_dashed_and_what_was_measured_is_not():
-    roofs = (Roof("paper", "amp-bf16", 1e15, False), Roof("measured", "amp-bf16", 8e14, True))
+    roofs = (Roof("paper", 1e15, False), Roof("measured", 8e14, True))
     point = RooflineMark("a", "amp-bf16", 10, 1e14)
     chart = Roofline((point,), roofs, (Bandwidth(3e12, True), Bandwidth(3.4e12, False)))
     assert [(heights[1], dashed) for _, heights, dashed in limits_of(chart)] == [

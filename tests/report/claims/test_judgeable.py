@@ -13,10 +13,11 @@ from harness.record.published.cards import load_cards
 from harness.record.published.claims import load_claims
 from harness.record.store import read_all
 from report.claims.judge import judge
-from report.claims.judgeable import Device, judgeable, needs_run
+from report.claims.judgeable import Device, judgeable
 from report.compare.batch_sweeps import without_sweeps
 from report.compare.cells import cells_of
 from report.compare.groups import comparison_groups
+from report.metrics import CLAIMED
 from tests.helpers import ROOT
 from tests.helpers import records_builder as build
 from tests.helpers.trial_tables import trials_of
@@ -50,7 +51,7 @@ def compared(records: list[Record]) -> set[str]:
     session = records[0].session
     groups = comparison_groups(without_sweeps(cells_of(trials), session), session, baseline=None)
     judged = (found for found in judge(CLAIMS, groups, CARDS) if found.compared)
-    return {found.claim.id for found in judged if needs_run(found.claim)}
+    return {found.claim.id for found in judged if CLAIMED[found.claim.metric].needs_run}
 
 
 def measured(trial: TrialSpec, place: int) -> Record:
@@ -132,9 +133,9 @@ def test_a_ratio_of_batches_takes_the_whole_search():
 
 def test_a_count_needs_no_run():
     by_id = {claim.id: claim for claim in CLAIMS}
-    assert not needs_run(by_id["001-mlp-parameters"])
-    assert not needs_run(by_id["004-train-images"])
-    assert needs_run(by_id["001-mlp-amp-memory"])
+    assert not CLAIMED[by_id["001-mlp-parameters"].metric].needs_run
+    assert not CLAIMED[by_id["004-train-images"].metric].needs_run
+    assert CLAIMED[by_id["001-mlp-amp-memory"].metric].needs_run
 
 
 def test_no_claim_is_judgeable_that_has_no_figure():

@@ -7,7 +7,8 @@ import pytest
 from harness.record import Record
 from harness.record.published.cards import load_cards
 from harness.record.published.claims import load_claims
-from report.claims.judge import Judged, judge
+from report.claims.judge import judge
+from report.claims.judged import Judged
 from report.compare.cells import cells_of
 from report.compare.groups import comparison_groups
 from report.compare.key import Difference

@@ -9,7 +9,8 @@ import pytest
 from harness.record import Claim, Record
 from harness.record.published.cards import load_cards
 from harness.record.published.claims import load_claims, same_card
-from report.claims.judge import Judged, judge
+from report.claims.judge import judge
+from report.claims.judged import Judged
 from report.compare import cells, groups
 from tests.helpers import ROOT
 from tests.helpers import records_builder as build

@@ -94,7 +94,7 @@ def test_what_tuning_gains_holds_for_all_works_together():
 def test_the_devices_of_one_work_are_compared_together():
     several = (cell for gpus in (1, 2, 4) for cell in cells_of(trials_of(series(gpus=gpus))))
     cells = tuple(several)
-    work = scaling.Scaling(cells[0].key, "unit", cells)
+    work = scaling.Scaling(cells[0].key, cells)
     ratios = [work.over_single(cell) for cell in cells]
     assert ratios[0] is None
     assert [ratio.interval.comparisons for ratio in ratios[1:] if ratio and ratio.interval] == [2, 2]

@@ -14,7 +14,7 @@ import pytest
 
 from report.analysis import Question, analyse, evidence_in
 from report.page import render
-from report.page.build import WrittenPage, build, page_of, write
+from report.page.build import WrittenPage, page_of, write
 from tests.helpers import records_builder as constructed
 from tests.helpers import records_hostile
 from tests.helpers.cases import MADE
@@ -39,7 +39,7 @@ def hostile() -> WrittenPage:
     """The page of records whose every name is an attack."""
     root = Path(tempfile.mkdtemp(prefix="page-hostile-"))
     records_hostile.write(root)
-    return build(root, root / "out", QUESTION, png=True)
+    return write(analyse(evidence_in(root), QUESTION), root / "out", png=True)
 
 
 def page_of_any(name: str) -> WrittenPage:
@@ -161,7 +161,7 @@ def test_building_again_leaves_no_chart_of_an_older_page(tmp_path: Path):
     before = write(analysis_of("pair"), tmp_path / "out")
     assert before.charts
     (tmp_path / "nothing").mkdir()
-    after = build(tmp_path / "nothing", tmp_path / "out", QUESTION)
+    after = write(analyse(evidence_in(tmp_path / "nothing"), QUESTION), tmp_path / "out")
     assert after.charts == ()
     assert not list((tmp_path / "out" / "charts").iterdir())
 
@@ -169,7 +169,7 @@ def test_building_again_leaves_no_chart_of_an_older_page(tmp_path: Path):
 def test_a_record_that_cannot_be_read_is_named_on_the_page(tmp_path: Path):
     constructed.write(tmp_path, constructed.two_cards())
     next(tmp_path.glob("results/*/*/cifar*.json")).write_text('{"record": 1', encoding="utf-8")
-    page = build(tmp_path, tmp_path / "out", QUESTION)
+    page = write(analyse(evidence_in(tmp_path), QUESTION), tmp_path / "out")
     assert len(page.warnings) == 1
     assert "the file is cut short or not JSON" in read(page.html.read_text(encoding="utf-8")).text("li")
 

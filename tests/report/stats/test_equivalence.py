@@ -19,7 +19,7 @@ from report.stats.equivalence import (
     words_for,
 )
 from report.stats.intervals import Runs
-from report.stats.one_sided import few_runs_grow, order_holds, trend_holds
+from report.stats.one_sided import few_runs_bounded, order_holds, trend_holds
 from report.trials.sanity import above_linear, above_peak, idle_device, jump, raised
 
 AROUND_100 = Runs((99.5, 100.0, 100.5, 100.2, 99.8))
@@ -295,9 +295,8 @@ def test_a_margin_that_is_declared_wider_than_the_seeds_allow_is_kept():
 
 def test_a_slope_of_single_runs_is_told_from_none_by_the_spread_of_seeds():
     seeds = Seeds(spread=0.01, pairs=8)
-    assert few_runs_grow(0.10, 1.0, seeds, "greater").word == "holds here"
-    assert few_runs_grow(-0.10, 1.0, seeds, "greater").word == "does not hold here"
-    assert few_runs_grow(0.01, 1.0, seeds, "greater").word == "inconclusive"
+    words = [few_runs_bounded(factor, 1.0, seeds, "greater", 1.0).word for factor in (1.1, 0.9, 1.01)]
+    assert words == ["holds here", "does not hold here", "inconclusive"]
 
 
 @pytest.mark.parametrize(

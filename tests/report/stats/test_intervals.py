@@ -16,9 +16,7 @@ from report.stats.intervals import (
     Runs,
     blocks_interval,
     outlying_run,
-    quality_label,
     rare_runs_missed,
-    runs_needed,
     unequal_spread,
 )
 
@@ -237,49 +235,6 @@ def test_blocks_that_only_one_side_has_are_no_pairs():
 def test_a_run_without_a_block_is_refused():
     with pytest.raises(ValueError, match="2 values, but 1 blocks"):
         Runs((1.0, 2.0), (1,))
-
-
-@pytest.mark.parametrize(
-    ("cv", "difference", "n"),
-    [(0.01, 0.033, 3), (0.01, 0.0197, 6), (0.01, 0.01326, 10), (0.02, 0.066, 3), (0, 0.01, 2)],
-)
-def test_the_runs_that_tell_a_difference_in_four_of_five_cases_follow_from_the_pilots_spread(
-    cv, difference, n
-):
-    assert runs_needed(cv, difference) == n
-
-
-def test_the_runs_that_a_difference_is_said_to_need_show_it_in_four_of_five_cases():
-    rng = np.random.default_rng(5)
-    n = runs_needed(0.01, 0.015)
-    samples = np.exp(rng.normal(0, 0.01, (600, 2, n)) + np.log([[1.015], [1.0]]))
-    told = sum(not ratio(*pair.tolist()).includes(1.0) for pair in samples)
-    assert 0.75 <= told / len(samples) <= 0.88
-
-
-def test_no_runs_tell_what_too_few_blocks_hide():
-    assert runs_needed(0.001, 0.03, block_spread=ASSUMED_BLOCK_SPREAD) is None
-    assert runs_needed(0.001, 0.05, block_spread=ASSUMED_BLOCK_SPREAD) == 4
-
-
-def test_runs_for_no_difference_at_all_are_refused():
-    with pytest.raises(ValueError, match="difference is positive"):
-        runs_needed(0.01, 0)
-
-
-@pytest.mark.parametrize(
-    ("n", "blocks", "label"),
-    [
-        (3, 3, "quick look (n=3)"),
-        (4, 1, "quick look (n=4)"),
-        (5, 1, "floor"),
-        (10, 2, "floor"),
-        (9, 3, "floor"),
-        (10, 3, "headline"),
-    ],
-)
-def test_a_figure_is_called_by_its_runs_and_blocks(n, blocks, label):
-    assert quality_label(n, blocks) == label
 
 
 def test_a_run_apart_from_the_others_is_said_beside_the_interval():

@@ -16,7 +16,7 @@ from harness.record import Record, store
 from harness.record.store import read_all
 from report.compare.cells import cells_of
 from report.trials import load
-from report.trials.columns import COLUMNS, markdown
+from report.trials.columns import COLUMNS
 from report.trials.key import Key, ProtocolLength, Stack
 from report.trials.table import write_csv
 from tests.helpers import ROOT, TESTS
@@ -51,7 +51,13 @@ def test_a_record_from_before_nodes_were_kept_is_of_one():
 
 def test_the_page_of_the_columns_is_that_of_the_schema():
     page = (ROOT / "docs" / "data.md").read_text(encoding="utf-8")
-    assert f"\n\n{markdown()}\n\n" in page, "report.trials.columns.markdown() belongs there"
+    lines = ["| column | unit | type | tells apart | meaning |", "| --- | --- | --- | --- | --- |"]
+    lines += [
+        f"| `{column.name}` | {column.unit} | `{column.dtype}` | {column.part} | {column.meaning} |"
+        for column in COLUMNS
+    ]
+    listed = "\n".join(lines)
+    assert f"\n\n{listed}\n\n" in page, listed
 
 
 def check(made: DataFrame) -> None:

@@ -45,7 +45,7 @@ def viewed(analysis: Analysis) -> PublishedView:
 
 
 def charts(found: PublishedView) -> list[Bars]:
-    drawn = [each.picture.chart for study in found.studies for each in study.pictures]
+    drawn = [each.picture.chart for study in found.studies for each, _ in study.pictures]
     assert drawn and all(isinstance(chart, Bars) for chart in drawn)
     return [chart for chart in drawn if isinstance(chart, Bars)]
 
@@ -110,7 +110,9 @@ def test_a_page_says_in_what_its_records_differ_from_unmet_claims_and_how_its_pr
     assert viewed(found).differs == ("image size", "batch size", "model")
     sure = uncertainty.view(found, systems_of(found))
     assert sure is not None
-    learning = [(row.first_steps, row.end, row.runs) for row in sure.learning]
+    learning = [
+        (first, parity.unjudged, parity.of.figures["quality"].n) for _, parity, first in sure.learning
+    ]
     assert learning == [("follows", "cut short", 3), ("follows", "cut short", 3)]
 
 

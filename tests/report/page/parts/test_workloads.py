@@ -10,7 +10,8 @@ import pytest
 from report.analysis import Analysis, Question, analyse, evidence_in
 from report.charts.bars import Bars
 from report.charts.panels import Panels
-from report.page.parts.workloads import MOST_TIMELINES, WorkloadsView, states_of, view
+from report.compare.cells import states_of
+from report.page.parts.workloads import MOST_TIMELINES, WorkloadsView, view
 from report.page.pictures import MOST_BELOW
 from report.page.systems import systems_of
 from tests.helpers import ROOT, cases

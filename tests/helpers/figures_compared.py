@@ -98,10 +98,10 @@ def _member(line: Entry, group: ComparisonGroup, report: Report) -> dict[str, An
         "ranked": cell.ranked,
         "reference": line.reference,
         "own": line.own,
-        "metrics": _metrics(cell),
         "ratio": ratio(line.scaled),
         "ratio_of_other_units": _other_units(line, group, report),
         "time": parts and {"input_wait": parts.input_wait, "compute": parts.compute, "other": parts.other},
+        "metrics": _metrics(cell),
     }
 
 

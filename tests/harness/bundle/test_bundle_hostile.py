@@ -44,9 +44,7 @@ def offer(tmp_path_factory) -> Path:
     clone = bundled.write(folder / "clone", [*bundled.one_card(), *other])
     published(clone, "s004")
     (clone / "purchase.toml").write_text(bundles.PURCHASE)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("GPUDYNO_STATE", str(folder / "state"))
-        return offers.pack(clone, offers.Packing(out=folder / "offer.tar.gz", with_prices=True))
+    return bundles.packed(clone, folder, with_prices=True)
 
 
 def test_two_bundles_that_hold_one_session_under_two_names_are_refused(tmp_path):

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from commands import offer
 from harness.bundle import archive
 from report.page import remake
-from tests.harness.bundle import test_bundle as bundles
 from tests.helpers import bundled
+from tests.helpers import forged_bundles as bundles
 from tests.helpers.cases import published
 from tests.helpers.purchase_builder import FILE
 
@@ -36,9 +36,7 @@ def packed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     clone = bundled.write(folder / "clone", bundled.two_cards())
     published(clone, "s004")
     (clone / "purchase.toml").write_text(BUYER)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("GPUDYNO_STATE", str(folder / "state"))
-        return offer.pack(clone, offer.Packing(out=folder / "packed.tar.gz", with_prices=True))
+    return bundles.packed(clone, folder, with_prices=True)
 
 
 @pytest.fixture(scope="module")

@@ -13,9 +13,10 @@ from harness.plan import plan
 from harness.record import Claim, Side
 from harness.record.published.claims import load_claims
 from harness.settings import Settings
-from report.analysis import Question, analyse, evidence_in
+from report.analysis import Question, analyse
 from report.claims.judgeable import Judgeable
 from tests.helpers import ROOT
+from tests.helpers.cases import evidence_here
 
 QUICK_ON_A_CPU = "20261121-38cb4c"
 
@@ -60,7 +61,7 @@ def test_a_card_by_its_name_can_judge_claims_of_each_of_the_five_studies(card, c
 
 def test_an_unmet_claim_has_a_way_in_the_plan_that_is_quickest_for_the_records_own_device():
     question = Question(datetime(2026, 12, 1, tzinfo=UTC), session=QUICK_ON_A_CPU)
-    found = analyse(evidence_in(ROOT, purchase=False), question)
+    found = analyse(evidence_here(), question)
     ways = claims.ways(ROOT, found)
     met = {result.claim.id for result in found.verdicts if result.compared}
     assert ways and not met & ways.keys()

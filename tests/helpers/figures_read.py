@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from datetime import datetime
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from harness.record.published.cards import Card
-from report.analysis import Analysis, Question, analyse, evidence_in
-from report.buying.clause import MARGIN
+from report.analysis import Analysis
 from report.buying.purchase import Purchase
 from report.compare.cells import Cell, Ratio
 from report.compare.figures import Figure
@@ -20,17 +18,16 @@ from report.stats.intervals import Interval
 from report.trials.key import Key, ProtocolLength
 from report.trials.trial import TrialResult
 
-__all__ = ["MARGIN", "Report", "read"]
-
 
 @dataclass(frozen=True)
 class Report:
-    """An analysis, and what it was made from."""
+    """An analysis, by the parts that several adapters read."""
 
-    root: Path
-    purchase: Purchase | None
-    margin: float
     analysis: Analysis
+
+    @property
+    def purchase(self) -> Purchase | None:
+        return self.analysis.evidence.purchase
 
     @property
     def lead(self) -> str | None:
@@ -67,22 +64,6 @@ class Report:
             )
             for name in dict.fromkeys(group.base.workload for group in self.groups)
         }
-
-
-def read(
-    root: Path,
-    session: str | None,
-    *,
-    now: datetime,
-    baseline: str | None,
-    purchase: Purchase | None,
-    margin: float,
-) -> Report:
-    """The analysis of one folder."""
-    evidence = replace(evidence_in(root, purchase=False), purchase=purchase)
-    question = Question(now, session=session, baseline=baseline, margin=margin)
-    analysis = analyse(evidence, question)
-    return Report(root, purchase, margin, analysis)
 
 
 def trial(path: str) -> str:

@@ -22,7 +22,7 @@ from harness.summary.statistics import judge_trial
 from report.analysis import Evidence, Question, analyse
 from report.page import render
 from report.page.build import page_of
-from tests.helpers.records_builder import STARTED, two_cards
+from tests.helpers.records_builder import CIFAR, STARTED, two_cards
 
 SECOND = "20260131-eeeeee"
 
@@ -265,7 +265,12 @@ def places(value: object, path: tuple[str | int, ...] = ()) -> Iterator[tuple[st
 
 @cache
 def judged_records() -> list[Record]:
-    return [one.model_copy(update={"summary": judge_trial(one)}) for one in two_cards() if one.measurement]
+    """Of one workload on two cards in two precisions."""
+    return [
+        one.model_copy(update={"summary": judge_trial(one)})
+        for one in two_cards()
+        if one.measurement and one.trial.asked.workload == CIFAR["workload"]
+    ]
 
 
 NUMBERS = (10**400, 10**18, 1e308, -1e308, -1, 0, 1e-320, "nan", "inf", "-inf", float("nan"))

@@ -180,8 +180,7 @@ def after(first: Record, second: Record) -> Record:
 
 def test_a_data_set_that_was_swapped_within_a_session_is_named_with_both_hashes():
     first, second = twice()
-    other = second.measurement.data.model_copy(update={"sha256": "f" * 64})
-    swapped = second.model_copy(update={"measurement": second.measurement.model_copy(update={"data": other})})
+    swapped = build.changed(second, measurement__data__sha256="f" * 64)
     found = after(first, swapped).summary
     assert found.verdict == "warn"
     changed = finding("changed", what="data constructed", before="d" * 64, after="f" * 64)

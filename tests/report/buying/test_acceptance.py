@@ -107,11 +107,10 @@ def delivered(**more: Any) -> list[Record]:
 
 
 def of_machine(records: list[Record], **gpu: Any) -> list[Record]:
-    def changed(record: Record) -> Record:
-        card = record.machine.gpus[0].model_copy(update=gpu)
-        return record.model_copy(update={"machine": record.machine.model_copy(update={"gpus": (card,)})})
-
-    return [changed(record) for record in records]
+    return [
+        build.changed(record, machine__gpus=(record.machine.gpus[0].model_copy(update=gpu),))
+        for record in records
+    ]
 
 
 def test_the_machine_that_was_ordered_passes(bundle, capsys):
@@ -152,16 +151,8 @@ def test_a_power_limit_that_was_lowered_is_another_machine(bench, capsys):
 
 
 def test_a_variable_that_was_passed_in_is_a_named_difference(bundle, capsys):
-    slowed = [
-        record.model_copy(
-            update={
-                "environment": record.environment.model_copy(
-                    update={"passed_variables": {"OMP_NUM_THREADS": "1"}}
-                )
-            }
-        )
-        for record in delivered()
-    ]
+    passed = {"OMP_NUM_THREADS": "1"}
+    slowed = [build.changed(record, environment__passed_variables=passed) for record in delivered()]
     with pytest.raises(GateError, match="OMP_NUM_THREADS: ordered none, delivered 1"):
         answered(bundle, slowed, capsys)
 
@@ -201,14 +192,9 @@ def test_a_trial_that_the_machinery_lost_is_no_answer(bundle, capsys):
 def test_generated_data_in_place_of_real_is_told_by_the_field(bundle, capsys):
     def generated(record: Record) -> Record:
         asked = record.trial.asked.model_copy(update={"data": "generated"})
-        assert record.measurement
-        data = record.measurement.data.model_copy(update={"source": "generated", "sha256": None})
-        return record.model_copy(
-            update={
-                "trial": TrialSpec.of(asked, record.trial.repeat, seed=1, timeout_seconds=600.0),
-                "measurement": record.measurement.model_copy(update={"data": data}),
-            }
-        )
+        trial = TrialSpec.of(asked, record.trial.repeat, seed=1, timeout_seconds=600.0)
+        found = {"measurement__data__source": "generated", "measurement__data__sha256": None}
+        return build.changed(record, trial=trial, **found)
 
     said = (
         "it was measured with another data source: ordered real, delivered generated, so there is no answer"

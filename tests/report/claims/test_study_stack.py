@@ -35,13 +35,7 @@ def records(versions: dict[str, str], card: str = "NVIDIA GeForce RTX 2080 Ti") 
         weights="pretrained",
         **told,
     )
-    return [
-        record.model_copy(
-            update={"measurement": record.measurement.model_copy(update={"versions": versions})}
-        )
-        for record in found
-        if record.measurement
-    ]
+    return [build.changed(record, measurement__versions=versions) for record in found]
 
 
 def judged(found: list[Record], *, claim: Claim = CLAIM) -> Judged:

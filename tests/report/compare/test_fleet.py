@@ -13,6 +13,7 @@ from harness.record.store import Results, Stored
 from report.analysis import Analysis, Evidence, Question, analyse
 from report.buying.purchase import Purchase
 from report.compare.spread import Fleet, fleets
+from tests.helpers.records_builder import changed
 from tests.helpers.records_devices import LEAD, runs
 from tests.helpers.records_fleet import CARD, fleet
 from tests.helpers.trial_tables import trials_of
@@ -93,18 +94,12 @@ def test_two_units_are_no_fleet_and_a_page_of_another_card_shows_none():
 
 
 def test_processors_are_units_by_their_machine():
-    def on_cpu(record: Record) -> Record:
-        assert record.measurement
-        device = record.measurement.device.model_copy(update={"unit": None})
-        return record.model_copy(
-            update={
-                "environment": record.environment.model_copy(update={"device": "cpu"}),
-                "measurement": record.measurement.model_copy(update={"device": device}),
-                "cards_given": (),
-            }
-        )
-
-    found = one([on_cpu(record) for record in fleet(5, cards_per_machine=1)])
+    found = one(
+        [
+            changed(record, environment__device="cpu", measurement__device__unit=None, cards_given=())
+            for record in fleet(5, cards_per_machine=1)
+        ]
+    )
     assert sorted(unit.name for unit in found.units) == [f"constructed-node-0{n}" for n in range(5)]
 
 

@@ -22,6 +22,7 @@ from harness.record import Record
 from harness.record.store import read_all
 from tests.helpers import ROOT, TESTS
 from tests.helpers.checks import require
+from tests.helpers.programs import git
 from tests.helpers.workload_runner import PYTHON, need_torch
 
 pytestmark = [pytest.mark.torch, pytest.mark.whole]
@@ -110,11 +111,6 @@ def clone(folder: Path) -> Path:
     ):
         git(root, *words)
     return root
-
-
-def git(root: Path, *words: str) -> None:
-    own = ("-c", "user.name=a", "-c", "user.email=a@b.example", "-c", "commit.gpgsign=false")
-    subprocess.run(["git", "-C", root, *own, *words], check=True)
 
 
 def surroundings(folder: Path, root: Path) -> dict[str, str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import subprocess
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -22,15 +21,10 @@ from harness.summary.statistics import judge_trial
 from report.analysis import Evidence, Question, analyse
 from report.page import render
 from report.page.build import page_of
+from tests.helpers.programs import git
 from tests.helpers.records_builder import CIFAR, STARTED, two_cards
 
 SECOND = "20260131-eeeeee"
-
-
-def git(root: Path, *words: str) -> str:
-    named = ("-c", "user.name=a", "-c", "user.email=a@b.example", "-c", "commit.gpgsign=false")
-    done = subprocess.run(["git", "-C", root, *named, *words], capture_output=True, text=True, check=True)
-    return done.stdout.strip()
 
 
 def commit(root: Path) -> str:

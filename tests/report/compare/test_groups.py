@@ -1,16 +1,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
 import pytest
 
 from harness.record import Limit, Record
-from harness.record.published.claims import ClaimSet
-from harness.record.store import Results, Stored
-from report.analysis import Analysis, Evidence, Question, analyse
 from report.compare import cells, groups
 from report.compare import precisions as speedups
 from report.compare.groups import ComparisonGroup
@@ -20,7 +16,7 @@ from tests.helpers import record_sets as sets
 from tests.helpers import records_builder as build
 from tests.helpers.record_sets import LEAD, OTHER
 from tests.helpers.record_sets import A as CARD
-from tests.helpers.trial_tables import trials_of
+from tests.helpers.trial_tables import analysed, trials_of
 
 series = partial(sets.series, repeats=3)
 elsewhere = partial(sets.elsewhere, repeats=3)
@@ -32,12 +28,6 @@ def found(
     return groups.comparison_groups(
         cells.cells_of(trials_of(records)), lead, baseline=baseline, earlier=earlier
     )
-
-
-def analysed(records: Sequence[Record]) -> Analysis:
-    results = Results(tuple(Stored(f"results/{n}.json", one) for n, one in enumerate(records)), (), ())
-    question = Question(datetime(2026, 2, 1, tzinfo=UTC), session=LEAD)
-    return analyse(Evidence(results, ClaimSet(), ()), question)
 
 
 def cards_of(group: ComparisonGroup) -> list[str]:

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
 
 from harness.record import Record
-from harness.record.published.claims import ClaimSet
-from harness.record.store import Results, Stored
-from report.analysis import Analysis, Evidence, Question, analyse
-from report.buying.purchase import Purchase, parse_purchase
+from report.analysis import Analysis, Question, analyse
+from report.buying.purchase import parse_purchase
 from report.buying.shortfall import shortfalls
 from report.compare.ranking import standings
 from report.page.build import page_of
@@ -25,19 +22,13 @@ from tests.helpers import records_builder as build
 from tests.helpers.cases import CASES, DESKS, analysis_of, evidence_of
 from tests.helpers.records_fleet import fleet
 from tests.helpers.records_quick import quick_look
+from tests.helpers.trial_tables import analysed as of
 
 NOW = datetime(2026, 2, 1, 12, tzinfo=UTC)
 
 
 def analysed(name: str) -> Analysis:
     return analysis_of(CASES[name])
-
-
-def of(records: Sequence[Record], purchase: Purchase | None = None) -> Analysis:
-    stored = tuple(Stored(f"results/{place}.json", record) for place, record in enumerate(records))
-    return analyse(
-        Evidence(Results(stored, (), ()), ClaimSet(), (), purchase), Question(NOW, session=records[0].session)
-    )
 
 
 def machines(*seconds: float) -> list[Record]:

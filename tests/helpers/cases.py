@@ -96,12 +96,6 @@ def analysis_of(case: Case) -> Analysis:
     return analyse(replace(evidence_of(case.make), purchase=purchase), question)
 
 
-@cache
-def evidence_here() -> Evidence:
-    """The records, claims and cards of this repository."""
-    return evidence_in(REPOSITORY, purchase=False)
-
-
 def published(root: Path, studies: str = "*") -> None:
     """The cards of this repository, and the published figures of its files that are called so."""
     folder = root / "results" / "claims"

@@ -8,8 +8,8 @@ from harness.errors import PlanError, UserError
 from harness.plan import own_file, plan
 from harness.plan.plan import PlanContext
 from harness.record import DataSource
-from harness.record.published.claims import load_claims
 from tests.helpers import ROOT
+from tests.helpers.here import claims_here
 
 DATA: dict[str, DataSource] = {"wikitext-2": "real", "cifar-100": "generated"}
 CPU = PlanContext("cpu", "cpu", "0" * 64, DATA, {"resnet18": True})
@@ -85,7 +85,7 @@ def test_plan_peers_asks_for_every_side_of_the_published_throughput_tables():
     against = ("lambda-v2-", "lambda-ncf-", "timm-program-")
     tables = [
         claim
-        for claim in load_claims(ROOT).claims
+        for claim in claims_here().claims
         if claim.study in ("timm", "lambda", "milabench") and not claim.id.startswith(against)
     ]
     assert len(tables) > 30

@@ -13,6 +13,7 @@ from report.page.parts.workloads import MOST_TIMELINES, WorkloadsView, states_of
 from report.page.pictures import MOST_BELOW
 from report.page.systems import systems_of
 from tests.helpers import cases
+from tests.helpers.here import evidence_here
 
 NOW = datetime(2026, 12, 1, tzinfo=UTC)
 FRAMEWORKS = "20261123-cccefa"
@@ -36,12 +37,12 @@ def panel_titles(found: WorkloadsView) -> set[str]:
 @pytest.fixture(scope="module")
 def desk() -> WorkloadsView:
     session = cases.COMMITTED["desk"][-15:]
-    return viewed(analyse(cases.evidence_here(), Question(NOW, session=session)))
+    return viewed(analyse(evidence_here(), Question(NOW, session=session)))
 
 
 @pytest.fixture(scope="module")
 def frameworks() -> WorkloadsView:
-    return viewed(analyse(cases.evidence_here(), Question(NOW, session=FRAMEWORKS)))
+    return viewed(analyse(evidence_here(), Question(NOW, session=FRAMEWORKS)))
 
 
 def bars_of(found: WorkloadsView) -> list[Bars]:

@@ -23,7 +23,7 @@ from harness.record.store import read_all
 from tests.helpers import ROOT, TESTS
 from tests.helpers.checks import require
 from tests.helpers.programs import git
-from tests.helpers.workload_runner import PYTHON, need_torch
+from tests.helpers.workload_runner import PYTHON
 
 pytestmark = [pytest.mark.torch, pytest.mark.whole]
 
@@ -137,7 +137,6 @@ def surroundings(folder: Path, root: Path) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def tried(tmp_path_factory: pytest.TempPathFactory) -> Tried:
-    need_torch()
     folder = tmp_path_factory.mktemp("half-hour")
     root = clone(folder)
     environ, ended = surroundings(folder, root), {}

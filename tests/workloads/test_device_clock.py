@@ -11,7 +11,6 @@ from harness.record import Measurement
 from harness.summary.statistics import summarise
 from tests.helpers.workload_runner import (
     WORKLOADS,
-    need_torch,
     ran,
     run,
     tiny_language_model,
@@ -20,11 +19,6 @@ from tests.helpers.workload_runner import (
 )
 
 pytestmark = pytest.mark.torch
-
-
-@pytest.fixture(autouse=True)
-def _torch_is_here():
-    need_torch()
 
 
 REPLAY = """

@@ -15,7 +15,6 @@ from tests.helpers.workload_runner import (
     FRAMEWORKS,
     PYTHON,
     Ended,
-    need_torch,
     run,
     tiny_language_model,
     tiny_resnet,
@@ -30,7 +29,6 @@ pytestmark = pytest.mark.torch
 
 @pytest.fixture(autouse=True)
 def _torch_is_here(monkeypatch: pytest.MonkeyPatch):
-    need_torch()
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1")
 
 

@@ -19,17 +19,7 @@ from report.compare.scaling import Scaling
 from report.compare.side_by_side import Comparison
 from report.compare.spread import unit_band
 from report.trials.key import without
-from tests.helpers.figures_read import (
-    Report,
-    band,
-    figure,
-    first_trial,
-    key,
-    length,
-    ratio,
-    trial,
-    trials_of,
-)
+from tests.helpers.figures_read import Report, band, figure, first_trial, key, length, ratio, trial, trials_of
 
 METRICS = {
     "protocol_seconds": "seconds",

@@ -11,14 +11,7 @@ import pytest
 from harness.record import TrialSpec
 from harness.record.trial import OwnFile
 from tests.helpers import ROOT
-from tests.helpers.workload_runner import (
-    DATA,
-    WORKLOADS,
-    Ended,
-    ran,
-    run,
-    trial,
-)
+from tests.helpers.workload_runner import DATA, WORKLOADS, Ended, ran, run, trial
 
 pytestmark = pytest.mark.torch
 

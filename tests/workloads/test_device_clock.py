@@ -9,14 +9,7 @@ import pytest
 
 from harness.record import Measurement
 from harness.summary.statistics import summarise
-from tests.helpers.workload_runner import (
-    WORKLOADS,
-    ran,
-    run,
-    tiny_language_model,
-    tiny_resnet,
-    trial,
-)
+from tests.helpers.workload_runner import WORKLOADS, ran, run, tiny_language_model, tiny_resnet, trial
 
 pytestmark = pytest.mark.torch
 

@@ -28,7 +28,7 @@ pytestmark = pytest.mark.torch
 
 
 @pytest.fixture(autouse=True)
-def _torch_is_here(monkeypatch: pytest.MonkeyPatch):
+def _two_cards_are_visible(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1")
 
 

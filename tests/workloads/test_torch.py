@@ -6,15 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.helpers.workload_runner import (
-    DATA,
-    WORKLOADS,
-    Ended,
-    ran,
-    run,
-    tiny_language_model,
-    tiny_resnet,
-)
+from tests.helpers.workload_runner import DATA, WORKLOADS, Ended, ran, run, tiny_language_model, tiny_resnet
 
 pytestmark = pytest.mark.torch
 

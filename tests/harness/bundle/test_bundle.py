@@ -18,7 +18,7 @@ from harness.errors import GateError, UserError
 from harness.record import store
 from tests.helpers import bundled
 from tests.helpers import records_builder as build
-from tests.helpers.forged_bundles import PURCHASE, differs, forged, opened, replaced
+from tests.helpers.forged_bundles import PURCHASE, forged, opened
 
 NO_RANK = "so no price can be set against it"
 """What the page says of prices where nothing may be ranked."""
@@ -71,19 +71,6 @@ def test_a_session_whose_label_names_another_folder_packs_nothing_in_silence(clo
     path.write_text(json.dumps(json.loads(path.read_text()) | {"label": "elsewhere"}))
     with pytest.raises(UserError, match="has no record in the folder that its label names"):
         offer.pack(other, offer.Packing(out=tmp_path / "b.tar.gz", session=bundled.LEAD))
-
-
-def test_a_record_from_elsewhere_is_refused_as_the_gate_would(good, tmp_path, capsys):
-    def change(work: Path) -> None:
-        path = next(work.glob("results/*/*-a-*/word_lm-r1*.json"))
-        path.rename(path.with_name("best.json"))
-
-    assert "best.json: its content belongs into" in differs(forged(good, tmp_path, change), capsys)
-
-
-def test_a_manifest_with_an_unknown_key_is_a_finding_and_no_crash(good, tmp_path, capsys):
-    change = replaced("bundle.json", '"bundle": 3', '"bundle": 3, "more": 2')
-    assert "bundle.json: 'more': unknown key" in differs(forged(good, tmp_path, change), capsys)
 
 
 def test_a_record_of_this_clone_that_cannot_be_read_is_not_packed_over(clone, tmp_path):

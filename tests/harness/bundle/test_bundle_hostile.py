@@ -68,11 +68,6 @@ def test_a_bundle_whose_list_of_sessions_is_not_what_it_holds_is_named(offer, tm
     assert f"bundle.json: does not name session {bundled.OTHER}" in said
 
 
-def test_a_record_that_says_it_is_of_another_session_is_named(offer, tmp_path, capsys):
-    change = bundles.replaced("results/*/*-a-*/word_lm-r1*.json", bundled.LEAD, bundled.OTHER)
-    assert "its content belongs into" in bundles.differs(bundles.forged(offer, tmp_path, change), capsys)
-
-
 def test_what_a_hostile_bundle_says_reaches_the_terminal_as_text(offer, tmp_path, capsys):
     change = bundles.replaced("results/*/*-a-*/session.json", '"label": "', '"label": "\\u001b[2J\\u202e')
     assert not {"\x1b", "\u202e"} & set(bundles.differs(bundles.forged(offer, tmp_path, change), capsys))

@@ -13,9 +13,7 @@ from report.buying.purchase import parse_purchase
 from report.buying.shortfall import shortfalls
 from report.compare.ranking import standings
 from report.page.build import page_of
-from report.page.filters import figure
 from report.page.parts import acceptance, costs, limits, pairs, ran, uncertainty
-from report.page.render import render
 from report.page.systems import systems_of
 from tests.helpers import bundled, cases
 from tests.helpers import records_builder as build
@@ -144,16 +142,6 @@ def test_without_ranked_runs_or_prices_the_costs_say_so_by_their_state():
     assert by_speed.state == "ratios" and by_speed.ratios[0].times.low < by_speed.ratios[0].times.value
     nothing = analysed("nothing")
     assert costs.view(nothing, systems_of(nothing)) is None
-
-
-def test_each_ordered_speed_is_accepted_from_95_percent_of_its_mean_on():
-    found = analysed("two-cards-proven")
-    page = render(page_of(found), drawn=False).markdown
-    assert found.clause is not None and found.clause.demands
-    for demand in found.clause.demands:
-        least = figure(0.95 * demand.figure.estimate, f"{demand.unit}s/s")
-        assert any(demand.what in line and least in line for line in page.splitlines())
-    assert (found.clause.unproven, found.clause.few_blocks) == (False, True)
 
 
 @pytest.mark.parametrize(("units", "measured"), [(2, False), (5, True)])

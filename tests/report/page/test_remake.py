@@ -175,16 +175,3 @@ def test_a_price_that_was_changed_in_the_buyer_s_file_shows_in_every_figure_that
     printed = bundles.differs(bundles.forged(packed, tmp_path, change), capsys)
     assert "page/index.html: under" in printed
     assert "more places differ" in printed
-
-
-def test_a_page_that_hides_a_doubt_by_its_style_sheet_is_not_as_it_was_packed(packed, tmp_path, capsys):
-    change = bundles.replaced("page/index.html", "</style>", "section { display: none }</style>")
-    assert "display: none" in bundles.differs(bundles.forged(packed, tmp_path, change), capsys)
-
-
-def test_a_file_that_was_put_beside_the_page_is_named(packed, tmp_path, capsys):
-    def change(work: Path) -> None:
-        (work / "page" / "other.html").write_text("<p>2.00 times as fast</p>")
-
-    printed = bundles.differs(bundles.forged(packed, tmp_path, change), capsys)
-    assert "page/other.html: was added" in printed

@@ -14,6 +14,7 @@ from jinja2 import BytecodeCache, Environment
 from jinja2.bccache import Bucket
 
 from report.page import render
+from tests.helpers.workload_runner import need_data, need_torch, need_torch_era
 
 # How long an example takes says how busy the machine is, and nothing else.
 settings.register_profile("untimed", deadline=None)
@@ -32,6 +33,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items[:] = [item for item in items if item not in long]
     config.hook.pytest_deselected(items=long)
     config.stash[LEFT_OUT] = len(long)
+
+
+NEEDED = {"torch": need_torch, "torch_era": need_torch_era, "data": need_data}
+"""By mark, what skips a test, or fails it, where that is missing."""
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Before a test's fixtures are made, what it is marked to need is asked for."""
+    for mark, need in NEEDED.items():
+        if item.get_closest_marker(mark):
+            need()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks.overhead import MODELS, waits
 from tests.helpers import ROOT
-from tests.helpers.workload_runner import PYTHON, need_torch
+from tests.helpers.workload_runner import PYTHON
 
 OPTIONS = ("--processes", "1", "--rounds", "1", "--block-seconds", "0.1")
 
@@ -40,7 +40,6 @@ def test_the_host_waits_from_a_record_s_end_to_the_next_start_in_the_same_sessio
 @pytest.mark.whole
 @pytest.mark.parametrize("model", MODELS)
 def test_the_loops_run_in_a_process_and_one_process_shows_nothing(model):
-    need_torch()
     done = subprocess.run(
         [sys.executable, "-m", "benchmarks.overhead", PYTHON, "--model", model, *OPTIONS],
         cwd=ROOT,

@@ -11,17 +11,17 @@ from harness.errors import UserError
 from harness.image.catalog import load_images
 from harness.plan import plan
 from harness.record import Claim, Side
-from harness.record.published.claims import load_claims
 from harness.settings import Settings
-from report.analysis import Question, analyse, evidence_in
+from report.analysis import Question, analyse
 from report.claims.judgeable import Judgeable
 from tests.helpers import ROOT
+from tests.helpers.here import claims_here, evidence_here
 
 QUICK_ON_A_CPU = "20261121-38cb4c"
 
 
 def test_the_list_names_every_claim_once_within_80_columns(capsys):
-    published = load_claims(ROOT)
+    published = claims_here()
     claims.listed(ROOT)
     told = capsys.readouterr().out.splitlines()
     for claim in published.claims:
@@ -34,7 +34,7 @@ def test_the_list_names_every_claim_once_within_80_columns(capsys):
 def test_the_list_of_one_study_is_had_by_its_name_and_by_its_id(asked, capsys):
     claims.listed(ROOT, asked)
     told = capsys.readouterr().out.splitlines()
-    own = [claim.id for claim in load_claims(ROOT).claims if claim.study == "004-perbos"]
+    own = [claim.id for claim in claims_here().claims if claim.study == "004-perbos"]
     assert [line.strip() for line in told if line.strip() in own] == own
     assert told[-2].startswith(f"{len(own)} claims, ")
 
@@ -45,7 +45,7 @@ def test_a_study_that_there_is_not_is_refused():
 
 
 def test_each_source_stands_whole_below_the_first_of_its_claims():
-    published = load_claims(ROOT)
+    published = claims_here()
     told = " ".join(" ".join(claims.lines(published)).split())
     for claim in published.claims:
         assert f"from {' '.join(claim.source.split())}" in told
@@ -60,7 +60,7 @@ def test_a_card_by_its_name_can_judge_claims_of_each_of_the_five_studies(card, c
 
 def test_an_unmet_claim_has_a_way_in_the_plan_that_is_quickest_for_the_records_own_device():
     question = Question(datetime(2026, 12, 1, tzinfo=UTC), session=QUICK_ON_A_CPU)
-    found = analyse(evidence_in(ROOT, purchase=False), question)
+    found = analyse(evidence_here(), question)
     ways = claims.ways(ROOT, found)
     met = {result.claim.id for result in found.verdicts if result.compared}
     assert ways and not met & ways.keys()

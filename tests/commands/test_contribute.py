@@ -18,12 +18,7 @@ from harness.errors import GateError, UserError
 from harness.machine import own_folder
 from harness.record import store
 from tests.helpers import bundled
-
-
-def git(root: Path, *words: str) -> str:
-    named = ("-c", "user.name=a", "-c", "user.email=a@b.example", "-c", "commit.gpgsign=false")
-    done = subprocess.run(["git", "-C", root, *named, *words], capture_output=True, text=True, check=True)
-    return done.stdout.strip()
+from tests.helpers.programs import git
 
 
 @pytest.fixture

@@ -94,16 +94,21 @@ def constructed(rate, *, card=CARD, name="gpu-insights", batch=256, **variant):
     return found
 
 
+@pytest.fixture(scope="module")
+def state(tmp_path_factory):
+    """In which the fit of the tables is kept."""
+    return tmp_path_factory.mktemp("state")
+
+
 @pytest.fixture
-def clone(tmp_path, monkeypatch):
-    """A clone with the tables and no records; the fit is kept beside it."""
+def clone(tmp_path, monkeypatch, state):
+    """A clone with the tables and no records."""
     root = tmp_path / "clone"
     for name in ("results/tables", "results/claims", "workloads", "plans", "docker"):
         shutil.copytree(ROOT / name, root / name)
     shutil.copy(ROOT / "results" / "cards.toml", root / "results")
-    (tmp_path / "state").mkdir()
     for module in ("commands.expected", "commands.report"):
-        monkeypatch.setattr(f"{module}.state_folder", lambda: tmp_path / "state")
+        monkeypatch.setattr(f"{module}.state_folder", lambda: state)
     return root
 
 

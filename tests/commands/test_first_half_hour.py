@@ -22,7 +22,8 @@ from harness.record import Record
 from harness.record.store import read_all
 from tests.helpers import ROOT, TESTS
 from tests.helpers.checks import require
-from tests.helpers.workload_runner import PYTHON, need_torch
+from tests.helpers.programs import git
+from tests.helpers.workload_runner import PYTHON
 
 pytestmark = [pytest.mark.torch, pytest.mark.whole]
 
@@ -112,11 +113,6 @@ def clone(folder: Path) -> Path:
     return root
 
 
-def git(root: Path, *words: str) -> None:
-    own = ("-c", "user.name=a", "-c", "user.email=a@b.example", "-c", "commit.gpgsign=false")
-    subprocess.run(["git", "-C", root, *own, *words], check=True)
-
-
 def surroundings(folder: Path, root: Path) -> dict[str, str]:
     """Two fake cards behind NVML, and an interpreter in which CUDA is a fake; Apex beside it where it is."""
     python, shown = folder / "python", folder / "bin" / "invoke"
@@ -141,7 +137,6 @@ def surroundings(folder: Path, root: Path) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def tried(tmp_path_factory: pytest.TempPathFactory) -> Tried:
-    need_torch()
     folder = tmp_path_factory.mktemp("half-hour")
     root = clone(folder)
     environ, ended = surroundings(folder, root), {}

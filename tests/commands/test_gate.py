@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import subprocess
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -22,15 +21,10 @@ from harness.summary.statistics import judge_trial
 from report.analysis import Evidence, Question, analyse
 from report.page import render
 from report.page.build import page_of
-from tests.helpers.records_builder import STARTED, two_cards
+from tests.helpers.programs import git
+from tests.helpers.records_builder import CIFAR, STARTED, two_cards
 
 SECOND = "20260131-eeeeee"
-
-
-def git(root: Path, *words: str) -> str:
-    named = ("-c", "user.name=a", "-c", "user.email=a@b.example", "-c", "commit.gpgsign=false")
-    done = subprocess.run(["git", "-C", root, *named, *words], capture_output=True, text=True, check=True)
-    return done.stdout.strip()
 
 
 def commit(root: Path) -> str:
@@ -265,7 +259,12 @@ def places(value: object, path: tuple[str | int, ...] = ()) -> Iterator[tuple[st
 
 @cache
 def judged_records() -> list[Record]:
-    return [one.model_copy(update={"summary": judge_trial(one)}) for one in two_cards() if one.measurement]
+    """Of one workload on two cards in two precisions."""
+    return [
+        one.model_copy(update={"summary": judge_trial(one)})
+        for one in two_cards()
+        if one.measurement and one.trial.asked.workload == CIFAR["workload"]
+    ]
 
 
 NUMBERS = (10**400, 10**18, 1e308, -1e308, -1, 0, 1e-320, "nan", "inf", "-inf", float("nan"))

@@ -22,7 +22,7 @@ from report.buying.purchase import parse_purchase
 from tests.campaign.records import ledger
 from tests.commands.test_quote import WHOLE
 from tests.helpers import ROOT
-from tests.helpers.workload_runner import PYTHON, need_torch
+from tests.helpers.workload_runner import PYTHON
 
 PARTS = (
     "commands",
@@ -145,7 +145,6 @@ def _slowed(record: Record, session: Session, slower: float) -> Record:
 @pytest.mark.torch
 @pytest.mark.whole
 def test_an_order_is_quoted_challenged_measured_verified_accepted_and_asked_about_a_year_later(tmp_path):
-    need_torch()
     supplier, buyer = Person(tmp_path / "supplier", "1"), Person(tmp_path / "buyer", "2")
     buyer.types("quote", "--yes", answers="\n".join(WHOLE[:-1]) + "\n")
     assert parse_purchase((buyer.root / "purchase.toml").read_text()).budget == 60000

@@ -13,9 +13,9 @@ from rich.console import Console
 
 from commands import quote
 from harness.errors import UserError
-from harness.record.store import read_all
 from report.buying.purchase import Offer, parse_purchase
 from tests.helpers import ROOT
+from tests.helpers.here import results_here
 
 NAMES = quote.Known(
     ("Card A", "Card B"),
@@ -170,6 +170,6 @@ def test_another_card_and_work_are_taken_from_the_list_or_by_name(tmp_path):
 
 
 def test_the_names_on_record_are_those_that_were_measured_on_one_device_here():
-    names = quote.known([stored.record for stored in read_all(ROOT).records])
+    names = quote.known([stored.record for stored in results_here().records])
     assert ("word_lm", "LSTM", "fp32-ieee", 20) in names.work
     assert names.cards and all(size > 0 for *_, size in names.work)

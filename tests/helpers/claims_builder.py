@@ -29,17 +29,7 @@ def series(precision: str = "fp32-ieee", seconds: float = 0.1, **changes: Any) -
     values: dict[str, Any] = {"on": ON, "card": CARD, "session": SESSION, "batch_size": 512, "spread": 0.002}
     kind = changes.pop("kind", KIND)
     found = build.series_of(kind, precision, seconds, **{**values, **changes})
-    return [
-        record.model_copy(
-            update={
-                "measurement": record.measurement.model_copy(
-                    update={"device": record.measurement.device.model_copy(update={"capability": "7.5"})}
-                )
-            }
-        )
-        for record in found
-        if record.measurement
-    ]
+    return [build.changed(record, measurement__device__capability="7.5") for record in found]
 
 
 def claim(**changes: Any) -> Claim:

@@ -11,13 +11,11 @@ Left out are words, and what is drawn: no sentence, caption or label stands here
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime
-from pathlib import Path
 from typing import Any
 
-from report.buying.purchase import Purchase
+from report.analysis import Analysis
 from tests.helpers import figures_bought, figures_claimed, figures_compared, figures_run
-from tests.helpers.figures_read import MARGIN, Report, read
+from tests.helpers.figures_read import Report
 from tests.helpers.plain import plain
 
 Adapter = Callable[[Report], Any]
@@ -49,18 +47,7 @@ ADAPTERS: dict[str, Adapter] = {
 }
 
 
-def figures_of(
-    root: Path,
-    session: str | None,
-    *,
-    now: datetime,
-    baseline: str | None = None,
-    purchase: Purchase | None = None,
-    margin: float = MARGIN,
-) -> dict[str, Any]:
-    """Every figure and state of a page that leads with `session`, or with the newest, as JSON has it.
-
-    The records, claims and cards are those under `root`; of a buyer's file only `purchase` is read.
-    """
-    report = read(root, session, now=now, baseline=baseline, purchase=purchase, margin=margin)
+def figures_of(analysis: Analysis) -> dict[str, Any]:
+    """Every figure and state of a page, as JSON has it."""
+    report = Report(analysis)
     return {name: plain(adapter(report)) for name, adapter in ADAPTERS.items()}

@@ -41,12 +41,8 @@ def _gate(path: str, gate: Gate) -> dict[str, Any]:
 
 
 def claims(report: Report) -> dict[str, Any]:
-    """Every claim by its id: those that met a record, and the others."""
-    found = report.analysis.verdicts
-    return {
-        "judged": {one.claim.id: _claim(one) for one in found if one.compared},
-        "not comparable": [one.claim.id for one in found if not one.compared],
-    }
+    """Every claim that met a record, by its id."""
+    return {one.claim.id: _claim(one) for one in report.analysis.verdicts if one.compared}
 
 
 def _claim(found: Judged) -> dict[str, Any]:
@@ -56,8 +52,8 @@ def _claim(found: Judged) -> dict[str, Any]:
         "measured": found.measured,
         "interval": interval(verdict.interval),
         "margin": verdict.margin,
-        "stands_up_to_a_published_spread_of": verdict.s_star,
-        "held_against": [first_trial(cell) for cell in found.cells],
+        "s_star": verdict.s_star,
+        "of": [first_trial(cell) for cell in found.cells],
     }
 
 

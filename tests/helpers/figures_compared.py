@@ -20,17 +20,7 @@ from report.compare.side_by_side import Comparison
 from report.compare.spread import unit_band
 from report.text import clean, short_card
 from report.trials.key import without
-from tests.helpers.figures_read import (
-    Report,
-    band,
-    figure,
-    first_trial,
-    key,
-    length,
-    ratio,
-    trial,
-    trials_of,
-)
+from tests.helpers.figures_read import Report, band, figure, first_trial, key, length, ratio, trial, trials_of
 
 METRICS = {
     "protocol_seconds": "seconds",
@@ -99,10 +89,10 @@ def _member(line: Entry, group: ComparisonGroup, report: Report) -> dict[str, An
         "ranked": cell.ranked,
         "reference": line.reference,
         "own": line.own,
-        "metrics": _metrics(cell),
         "ratio": ratio(line.scaled),
         "ratio_of_other_units": _other_units(line, group, report),
         "time": parts and {"input_wait": parts.input_wait, "compute": parts.compute, "other": parts.other},
+        "metrics": _metrics(cell),
     }
 
 

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from datetime import datetime
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from harness.record.published.cards import Card
-from report.analysis import Analysis, Question, analyse, evidence_in
-from report.buying.clause import MARGIN
+from report.analysis import Analysis
 from report.buying.purchase import Purchase
 from report.compare.cells import Cell, Ratio
 from report.compare.figures import Figure
@@ -20,17 +18,16 @@ from report.stats.intervals import Interval
 from report.trials.key import Key, ProtocolLength
 from report.trials.trial import TrialResult
 
-__all__ = ["MARGIN", "Report", "read"]
-
 
 @dataclass(frozen=True)
 class Report:
-    """An analysis, and what it was made from."""
+    """An analysis, by the parts that several adapters read."""
 
-    root: Path
-    purchase: Purchase | None
-    margin: float
     analysis: Analysis
+
+    @property
+    def purchase(self) -> Purchase | None:
+        return self.analysis.evidence.purchase
 
     @property
     def lead(self) -> str | None:
@@ -67,22 +64,6 @@ class Report:
             )
             for name in dict.fromkeys(group.base.workload for group in self.groups)
         }
-
-
-def read(
-    root: Path,
-    session: str | None,
-    *,
-    now: datetime,
-    baseline: str | None,
-    purchase: Purchase | None,
-    margin: float,
-) -> Report:
-    """The analysis of one folder."""
-    evidence = replace(evidence_in(root, purchase=False), purchase=purchase)
-    question = Question(now, session=session, baseline=baseline, margin=margin)
-    analysis = analyse(evidence, question)
-    return Report(root, purchase, margin, analysis)
 
 
 def trial(path: str) -> str:
@@ -134,54 +115,33 @@ def length(of: ProtocolLength) -> dict[str, Any]:
     }
 
 
-def figure(of: Figure) -> dict[str, Any] | None:
-    """A metric over trials; null where none has it. `apart` holds values that take no part in the mean.
+def figure(of: Figure) -> list[Any] | None:
+    """A metric over trials: mean, low and high end of its interval, how that was made, and how many runs.
 
-    The interval is its low and high end, and how it was made.
+    Null where no trial has it. What takes no part in the mean is listed at the end.
     """
     if not of.values and not of.apart:
         return None
-    apart = {"apart": [float(value) for value in of.apart]} if of.apart else {}
-    return {
-        "n": of.n,
-        "values": [float(value) for value in of.values],
-        "mean": None if of.mean is None else float(of.mean),
-        "interval": of.interval and [of.interval.low, of.interval.high, of.interval.method],
-        **apart,
-    }
+    mean = None if of.mean is None else float(of.mean)
+    ends = [of.interval.low, of.interval.high, of.interval.method] if of.interval else [None, None, None]
+    apart = [[float(value) for value in of.apart]] if of.apart else []
+    return [mean, *ends, of.n, *apart]
 
 
-def interval(of: Interval | None) -> dict[str, Any] | None:
-    return (
-        None
-        if of is None
-        else {
-            "low": of.low,
-            "estimate": of.estimate,
-            "high": of.high,
-            "n": of.n,
-            "df": of.df,
-            "level": of.level,
-            "method": of.method,
-            "comparisons": of.comparisons,
-        }
-    )
+def interval(of: Interval | None) -> list[Any] | None:
+    if of is None:
+        return None
+    return [of.low, of.estimate, of.high, of.n, of.df, of.level, of.method, of.comparisons]
 
 
-def ratio(of: Ratio | None) -> dict[str, Any] | None:
-    """A ratio with its interval; `n` counts the runs of each side."""
+def ratio(of: Ratio | None) -> list[Any] | None:
+    """A ratio with its interval: estimate, low, high, runs of each side, level, method, comparisons."""
     if of is None:
         return None
     ends = of.interval
-    return {
-        "estimate": of.estimate,
-        "low": ends and ends.low,
-        "high": ends and ends.high,
-        "n": of.n,
-        "level": ends and ends.level,
-        "method": ends and ends.method,
-        "comparisons": ends and ends.comparisons,
-    }
+    if ends is None:
+        return [of.estimate, None, None, of.n, None, None, None]
+    return [of.estimate, ends.low, ends.high, of.n, ends.level, ends.method, ends.comparisons]
 
 
 def band(of: UnitBand) -> dict[str, Any]:

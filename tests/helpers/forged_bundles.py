@@ -1,9 +1,10 @@
-"""Bundles that are opened, changed as a forger would, and verified."""
+"""Bundles that are packed, opened, changed as a forger would, and verified."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,6 +22,13 @@ currency = "EUR"
 date = 2026-01-02
 source = "constructed for a test"
 """
+
+
+def packed(clone: Path, folder: Path, **how: Any) -> Path:
+    """A clone's bundle for many tests, packed on a machine whose state lies in the folder."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("GPUDYNO_STATE", str(folder / "state"))
+        return offer.pack(clone, offer.Packing(out=folder / "offer.tar.gz", **how))
 
 
 def opened(path: Path, folder: Path) -> bundle.Opened:

@@ -12,7 +12,10 @@ RELATIVE = 1e-9
 ABSOLUTE = 1e-12
 """Below it a float is as good as 0: what is left over where two equal figures are taken from each other."""
 
-WIDTH, SHORT = 300, 60
+DIGITS = 12
+"""Of a float: what is beyond them is rounding."""
+
+WIDTH, SHORT = 300, 100
 
 SHARED = "text of many"
 FEWEST_SHARING = 3
@@ -25,7 +28,7 @@ def plain(value: Any) -> Any:
     if isinstance(value, int):
         return int(value)
     if isinstance(value, float):
-        return float(value) if math.isfinite(value) else str(float(value))
+        return float(f"{value:.{DIGITS}g}") if math.isfinite(value) else str(float(value))
     if isinstance(value, Mapping):
         return {str(key): plain(each) for key, each in value.items()}
     if isinstance(value, list | tuple):

@@ -283,6 +283,18 @@ def record(
     return Record(**{**values, **changes})
 
 
+def changed(record: Record, **places: Any) -> Record:
+    """The record with other values; `measurement__device__unit` is a place within it."""
+    for place, value in places.items():
+        record = _put(record, place.split("__"), value)
+    return record
+
+
+def _put(model: Any, names: Sequence[str], value: Any) -> Any:
+    first, *inner = names
+    return model.model_copy(update={first: _put(getattr(model, first), inner, value) if inner else value})
+
+
 def out_of_memory() -> Failure:
     """A trial that did not fit."""
     return Failure(

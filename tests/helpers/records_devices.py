@@ -128,7 +128,4 @@ def mnist(precision: str, seconds: float, mode: str, wait: float, order: int) ->
     """Waits for input as told; a summary is computed anew, since it carries that share."""
     kind = {"workload": "mnist_cnn", "protocol": "published/1", "model": "cnn", "image_size": None}
     made = runs(precision, seconds, kind=kind, mode=mode, order=order)
-    return [
-        record.model_copy(update={"summary": record.summary.model_copy(update={"input_share": wait})})
-        for record in made
-    ]
+    return [build.changed(record, summary__input_share=wait) for record in made]

@@ -147,39 +147,3 @@ def comparison(cards: int = 4, *, repeats: int = 5, models: int = 5) -> list[Rec
         build.record(asked, None, on=on, session="20260131-aaaaaa", order=9000, failure=build.out_of_memory())
     )
     return [watched(one) for one in found]
-
-
-def ladder(
-    card: str = "Constructed Card A", digits: str = "a", session: str = "20260131-aaaaaa"
-) -> list[Record]:
-    """One work at four batches, where the largest does not fit, and on one, two and four devices."""
-    on = build.machine(card, label=f"card-{digits}", digits=digits)
-    at: dict[str, Any] = {"on": on, "card": card, "session": session, "repeats": 3}
-    found: list[Record] = []
-    for place, batch in enumerate((16, 32, 64, 128)):
-        found += build.series_of(
-            build.LM, "fp32-ieee", 0.01 + 0.0005 * batch, batch_size=batch, first_order=10 * place, **at
-        )
-    asked = build.trial(build.LM, "fp32-ieee", 1, batch_size=256)
-    found.append(build.record(asked, None, on=on, session=session, order=90, failure=build.out_of_memory()))
-    for place, devices in enumerate((2, 4)):
-        more = build.series_of(
-            build.LM, "fp32-ieee", 0.046, batch_size=64, first_order=100 + 10 * place, gpus=devices, **at
-        )
-        found += [_on_several(one, devices) for one in more]
-    return found
-
-
-def _on_several(record: Record, devices: int) -> Record:
-    """Each device has its own batch, so the samples of the window are those of all."""
-    assert record.measurement and record.summary
-    window = record.measurement.window
-    more = window.model_copy(update={"samples": window.samples * devices})
-    update = {
-        "window": more,
-        "parallel": "ddp",
-        "samples_per_step": record.measurement.samples_per_step * devices,
-    }
-    measured = record.measurement.model_copy(update=update)
-    summary = record.summary.model_copy(update={"throughput": record.summary.throughput * devices * 0.94})
-    return record.model_copy(update={"measurement": measured, "summary": summary})

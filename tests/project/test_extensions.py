@@ -15,7 +15,7 @@ import pytest
 from harness.record import Flops
 from tests.helpers import ROOT, bundled
 from tests.helpers import records_builder as build
-from tests.helpers.workload_runner import PYTHON, need_torch
+from tests.helpers.workload_runner import PYTHON
 from tests.project.test_project import MOST_MODULES
 
 PATCHES = Path(__file__).with_name("extensions")
@@ -197,7 +197,6 @@ def test_no_folder_is_so_full_that_one_more_module_does_not_fit(clone):
 
 @pytest.mark.torch
 def test_a_made_up_precision_trains_a_workload_of_torch(clone):
-    need_torch()
     limit = "sequence_length = 32\nlimit = { steps = 3 }"
     asked = planned(
         clone, "made-up-torch", workload="llm_step", protocol="synthetic/1", model="tiny", more=limit

@@ -81,6 +81,12 @@ def _is_text(path: Path) -> bool:
     return path.suffix != ".png"
 
 
+@cache
+def verbs() -> list[ParserContext]:
+    found: list[ParserContext] = Collection.from_module(tasks).to_contexts()
+    return found
+
+
 def words_of(line: str) -> list[str]:
     """A line's words; of variables only that something stands there, and nothing of a template's logic."""
     bare = re.sub(r"\$\{?\w+\}?|\{\{.*?\}\}|<\w+>", "X", line)
@@ -100,10 +106,10 @@ def test_a_printed_line_is_one_that_invoke_takes(place, line):
         # A verb in a sentence, or how Invoke itself is asked.
         assert words[-1] in {*tasks.line.verbs, "--list", "VERB", "X"}
         return
-    contexts = Collection.from_module(tasks).to_contexts()
-    asked = placed(words, tasks.line.verbs, tasks.RETIRED)
-    initial = ParserContext(args=())
-    Parser(contexts=contexts, initial=initial).parse_argv([word for word in asked if word != "--list"])
+    asked = [word for word in placed(words, tasks.line.verbs, tasks.RETIRED) if word != "--list"]
+    # All verbs are copied for each line that is parsed.
+    contexts = [verb for verb in verbs() if verb.name in asked]
+    Parser(contexts=contexts, initial=ParserContext(args=())).parse_argv(asked)
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from report.buying.purchase import parse_purchase
-from tests.helpers.cases import CASES, Case
+from tests.helpers.cases import CASES, Case, analysis_of
 from tests.helpers.checks import GOLDEN
 from tests.helpers.figures import figures_of
 from tests.helpers.plain import differences, laid_out, packed, unpacked
@@ -43,16 +42,10 @@ def accept(case: Case, now: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_the_figures_of_these_records_are_those_that_were_held(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.setattr(os, "fsync", lambda handle: None)  # thousands of files that need not last
-    case = CASES[name]
-    case.make(tmp_path)
-    purchase = parse_purchase(case.purchase) if case.purchase else None
-    found = figures_of(tmp_path, case.session, now=case.now, baseline=case.baseline, purchase=purchase)
+def test_the_figures_of_these_records_are_those_that_were_held(name: str):
+    found = figures_of(analysis_of(CASES[name]))
     if os.environ.get("GPUDYNO_ACCEPT") == "1":
-        accept(case, found)
+        accept(CASES[name], found)
     apart = list(differences(held(name), found))
     if apart:
         shown = "\n".join(apart[:MOST_SHOWN])

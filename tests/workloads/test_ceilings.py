@@ -7,16 +7,13 @@ from typing import Any
 
 import pytest
 
-from harness.plan.plan import load, variants
 from harness.summary.statistics import summarise
-from tests.helpers import ROOT
-from tests.helpers.workload_runner import WORKLOADS, Ended, need_torch, ran, run, trial
+from tests.helpers.workload_runner import WORKLOADS, Ended, ran, run, trial
 
 pytestmark = pytest.mark.torch
 
 
 def ceiling(folder: Path, **told: Any) -> Ended:
-    need_torch()
     given = {"model": "gemm", "batch_size": 1, "data_mode": "cached", "data": "synthetic"}
     given |= {"limit": {"steps": 12}, **told}
     options = {"largest": 512, "copy_bytes": 2**20, "largest_message_bytes": 2**18}
@@ -92,20 +89,6 @@ def test_what_the_device_or_the_workload_lacks_is_refused_by_name(tmp_path, told
     failed = ceiling(tmp_path, **told).failed
     assert failed.reason == "unsupported"
     assert said in failed.message
-
-
-def test_the_plan_asks_for_every_type_once_and_for_sums_over_growing_numbers_of_devices():
-    root = ROOT
-    asked = [v for measure in load(root, "ceilings").measure for v in variants(measure, "ceilings")]
-    several = [v for v in asked if v.model == "all-reduce"]
-    assert [(v.precision, v.gpus) for v in several] == [("fp32-ieee", n) for n in (2, 4, 8, 2)]
-    assert sorted((v.model, v.precision) for v in asked if v not in several) == [
-        ("copy", "fp32-ieee"),
-        ("gemm", "fp32-ieee"),
-        ("gemm", "fp32-tf32"),
-        ("gemm", "pure-bf16"),
-        ("gemm", "pure-fp16"),
-    ]
 
 
 SURROUNDED = """

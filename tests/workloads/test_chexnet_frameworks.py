@@ -19,7 +19,7 @@ from harness.record import Measurement
 from harness.record.events import FILE as EVENTS
 from harness.record.events import spans
 from tests.helpers.checks import golden
-from tests.helpers.workload_runner import PYTHON, WORKLOADS, Ended, need_stack, need_torch, ran, run, trial
+from tests.helpers.workload_runner import PYTHON, WORKLOADS, Ended, need_stack, ran, run, trial
 
 IMAGES = 2
 STEPS = 3
@@ -134,7 +134,6 @@ def flat(rows: list[list[float]]) -> list[float]:
 @pytest.mark.whole
 @pytest.mark.torch
 def test_what_is_right_is_what_torchvision_s_network_computes_in_float64():
-    need_torch()
     found = told(PYTHON, REFERENCE, "pytorch")
     rounded = {
         "outputs": [[round(value, 9) for value in row] for row in found["outputs"]],
@@ -156,7 +155,6 @@ def agrees(python: str, framework: str) -> None:
 
 @pytest.mark.torch
 def test_pytorch_computes_and_learns_what_float64_does():
-    need_torch()
     agrees(PYTHON, "pytorch")
 
 
@@ -245,7 +243,6 @@ def test_a_second_device_is_refused_by_name(stack, folder, framework, tmp_path, 
     ],
 )
 def test_two_devices_learn_what_two_ranks_of_pytorch_do(stack, folder, way, tmp_path, monkeypatch):
-    need_torch()
     asked = {"protocol": "fair/1", "gpus": 2, "batch_size": 4, "timeout_seconds": 280}
     measured = trained(stack, folder, tmp_path / "two", monkeypatch, **asked).measured
     assert (measured.device.count, measured.parallel, len(measured.ranks)) == (2, way, 2)

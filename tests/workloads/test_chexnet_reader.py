@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 
 from harness.data.chest_xray import LABELS
-from tests.helpers.workload_runner import WORKLOADS, module, need_stack, need_torch, ran, run, trial
+from tests.helpers.workload_runner import WORKLOADS, module, need_stack, ran, run, trial
 from tests.workloads.test_chexnet_frameworks import STACKS
 from tests.workloads.test_chexnet_xrays import ready  # noqa: F401  (a fixture)
 
@@ -104,7 +104,6 @@ print(digest.hexdigest())
 
 @pytest.mark.torch
 def test_pytorch_sees_the_bits_of_all_the_others_in_the_same_order(ready: Path):  # noqa: F811
-    need_torch()
     done = ran("-c", SEEN, str(ready), environ={"PYTHONPATH": str(WORKLOADS)})
     assert done.returncode == 0, done.stderr[-2000:]
     asked = {"data": "generated", "weights": None}
@@ -190,7 +189,6 @@ print(json.dumps(found))
 
 @pytest.mark.torch
 def test_two_ranks_validate_in_turns_or_the_first_alone():
-    need_torch()
     done = ran("-c", TURNS, environ={"PYTHONPATH": str(WORKLOADS)})
     assert done.returncode == 0, done.stderr[-2000:]
     first, second, third = [0, 1, 2, 3], [4, 5, 6, 7], [8, 9]

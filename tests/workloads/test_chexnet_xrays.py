@@ -240,7 +240,6 @@ print(json.dumps(found))
 
 @pytest.mark.torch
 def test_the_published_crop_of_pytorch_changes_the_scale_and_is_tested_on_the_whole():
-    need_torch()
     done = ran("-c", CROPS, environ={"PYTHONPATH": str(WORKLOADS)})
     assert done.returncode == 0, done.stderr[-2000:]
     (trained, (tested_shape, span, first)) = json.loads(done.stdout)
@@ -281,6 +280,5 @@ assert tuple(arrays["head/weight"].shape) == (14, 1024)
 
 @pytest.mark.torch
 def test_the_older_names_of_torchvision_s_file_give_its_whole_body_and_a_head_of_ours():
-    need_torch()
     done = ran("-c", PRETRAINED, environ={"PYTHONPATH": str(WORKLOADS)})
     assert done.returncode == 0, done.stderr[-2000:]

@@ -6,14 +6,9 @@ import json
 
 import pytest
 
-from tests.helpers.workload_runner import WORKLOADS, need_torch, ran, run, trial
+from tests.helpers.workload_runner import WORKLOADS, ran, run, trial
 
 pytestmark = pytest.mark.torch
-
-
-@pytest.fixture(autouse=True)
-def _torch_is_here():
-    need_torch()
 
 
 def tiny(**told):

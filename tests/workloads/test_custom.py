@@ -11,23 +11,9 @@ import pytest
 from harness.record import TrialSpec
 from harness.record.trial import OwnFile
 from tests.helpers import ROOT
-from tests.helpers.workload_runner import (
-    DATA,
-    WORKLOADS,
-    Ended,
-    need_data,
-    need_torch,
-    ran,
-    run,
-    trial,
-)
+from tests.helpers.workload_runner import DATA, WORKLOADS, Ended, ran, run, trial
 
 pytestmark = pytest.mark.torch
-
-
-@pytest.fixture(autouse=True)
-def _torch_is_here():
-    need_torch()
 
 
 OWN = """
@@ -222,7 +208,6 @@ def test_the_example_trains_a_gpt_in_bf16_on_one_device(tmp_path):
 @pytest.mark.data
 @pytest.mark.parametrize("parallel", ["ddp", "fsdp"])
 def test_the_example_spreads_over_processes_on_real_text(parallel, tmp_path):
-    need_data()
     found = gpt(tmp_path, gpus=2, data="real", data_folder=DATA, options={"parallel": parallel}).measured
     assert (found.parallel, found.data.name, found.samples_per_step) == (parallel, "wikitext-2", 64)
     assert found.data.sha256

@@ -9,15 +9,10 @@ from pathlib import Path
 import pytest
 
 from tests.helpers import ROOT
-from tests.helpers.workload_runner import DATA, WORKLOADS, need_torch, ran, run
+from tests.helpers.workload_runner import DATA, WORKLOADS, ran, run
 from tests.workloads.test_custom import OWN, failures, own_trial
 
 pytestmark = pytest.mark.torch
-
-
-@pytest.fixture(autouse=True)
-def _torch_is_here():
-    need_torch()
 
 
 STEP = (

@@ -9,22 +9,9 @@ import pytest
 
 from harness.record import Measurement
 from harness.summary.statistics import summarise
-from tests.helpers.workload_runner import (
-    WORKLOADS,
-    need_torch,
-    ran,
-    run,
-    tiny_language_model,
-    tiny_resnet,
-    trial,
-)
+from tests.helpers.workload_runner import WORKLOADS, ran, run, tiny_language_model, tiny_resnet, trial
 
 pytestmark = pytest.mark.torch
-
-
-@pytest.fixture(autouse=True)
-def _torch_is_here():
-    need_torch()
 
 
 REPLAY = """

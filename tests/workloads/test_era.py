@@ -15,8 +15,6 @@ from tests.helpers.workload_runner import (
     PYTHON_ERA,
     WORKLOADS,
     Ended,
-    need_data,
-    need_torch_era,
     run,
     tiny_language_model,
     tiny_resnet,
@@ -27,7 +25,6 @@ pytestmark = pytest.mark.torch_era
 
 @pytest.fixture(autouse=True)
 def _stack_is_here(monkeypatch: pytest.MonkeyPatch):
-    need_torch_era()
     monkeypatch.setenv("PYTHONPATH", str(WORKLOADS))
 
 
@@ -164,7 +161,6 @@ def test_master_weights_do_what_plain_sgd_does_and_drop_a_step_that_overflows(tm
 
 @pytest.mark.data
 def test_the_real_sets_are_learned_from(tmp_path):
-    need_data()
     for name in ("text", "images"):
         (tmp_path / name).mkdir()
     limit = {"steps": 10, "valid_batches": 2}

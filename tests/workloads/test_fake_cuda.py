@@ -15,7 +15,6 @@ from tests.helpers.workload_runner import (
     FRAMEWORKS,
     PYTHON,
     Ended,
-    need_torch,
     run,
     tiny_language_model,
     tiny_resnet,
@@ -29,8 +28,7 @@ pytestmark = pytest.mark.torch
 
 
 @pytest.fixture(autouse=True)
-def _torch_is_here(monkeypatch: pytest.MonkeyPatch):
-    need_torch()
+def _two_cards_are_visible(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1")
 
 

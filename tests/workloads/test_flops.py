@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.helpers.workload_runner import WORKLOADS, need_torch, ran
+from tests.helpers.workload_runner import WORKLOADS, ran
 
 pytestmark = pytest.mark.torch
 
@@ -69,7 +69,6 @@ print(json.dumps(told))
 
 @pytest.fixture(scope="module")
 def told() -> dict[str, Any]:
-    need_torch()
     done = ran("-c", SCRIPT)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)

@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from tests.helpers.workload_runner import PYTHON, WORKLOADS, need_torch, run, trial
+from tests.helpers.workload_runner import PYTHON, WORKLOADS, run, trial
 
 pytestmark = pytest.mark.torch
 
@@ -44,11 +44,6 @@ from parts.networks.decoder import SHAPES, Decoder
 with torch.device("meta"):
     print(json.dumps({name: sum(w.numel() for w in Decoder(s).parameters()) for name, s in SHAPES.items()}))
 """
-
-
-@pytest.fixture(autouse=True)
-def _torch_is_here():
-    need_torch()
 
 
 def printed(program, *words):

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from harness.files import unit_of
-from tests.helpers.workload_runner import WORKLOADS, need_torch, ran
+from tests.helpers.workload_runner import WORKLOADS, ran
 
 pytestmark = pytest.mark.torch
 
@@ -34,7 +34,6 @@ def tell(value):
 
 def in_torch(code: str, *modules: str) -> Any:
     """What the code tells, run beside the workloads' modules."""
-    need_torch()
     done = ran("-c", HEAD + code, modules=modules)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)

@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from tests.helpers.workload_runner import PYTHON, WORKLOADS, need_torch
+from tests.helpers.workload_runner import PYTHON, WORKLOADS
 
 pytestmark = pytest.mark.torch
 
@@ -20,7 +20,6 @@ FASTAI = {"workload": "cifar_fastai", "variant": {"model": "resnet18", "options"
 
 @pytest.fixture(scope="module")
 def answers(tmp_path_factory):
-    need_torch()
     folder = tmp_path_factory.mktemp("proofs")
 
     def answer(questions, threads="2"):

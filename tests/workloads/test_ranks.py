@@ -12,17 +12,12 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.helpers.workload_runner import PYTHON, WORKLOADS, need_torch, run, trial
+from tests.helpers.workload_runner import PYTHON, WORKLOADS, run, trial
 
 pytestmark = pytest.mark.torch
 
 # Sums over other numbers of values differ in the last bits of fp32.
 TOLERANCE = 1e-5
-
-
-@pytest.fixture(autouse=True)
-def _torch_is_here():
-    need_torch()
 
 
 def tiny(**told):

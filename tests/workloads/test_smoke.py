@@ -7,15 +7,12 @@ from typing import Any
 
 import pytest
 
-from harness.plan.plan import load, variants
-from tests.helpers import ROOT
-from tests.helpers.workload_runner import Ended, need_torch, run, trial
+from tests.helpers.workload_runner import Ended, run, trial
 
 pytestmark = pytest.mark.torch
 
 
 def check(folder: Path, name: str, precision: str = "fp32-ieee", **told: Any) -> Ended:
-    need_torch()
     given = {"batch_size": 1, "data_mode": "cached", "data": "synthetic", "limit": {}, **told}
     return run(folder, trial("smoke", protocol="smoke/1", model=name, precision=precision, **given))
 
@@ -58,19 +55,3 @@ def test_a_compiler_that_is_missing_is_no_defect(tmp_path, monkeypatch):
     failed = check(tmp_path, "compiled").failed
     assert failed.reason == "unsupported"
     assert "no C++ compiler" in failed.message
-
-
-def test_the_plan_takes_every_check_and_every_precision_of_both_ways():
-    asked = [
-        variant
-        for measure in load(ROOT, "deep").measure
-        if measure.workload == "smoke" and "cuda" in measure.devices
-        for variant in variants(measure, "deep")
-    ]
-    names = {variant.model for variant in asked}
-    assert names == {
-        *("eager", "compiled", "clock", "folders"),
-        *("memory-wall", "collectives", "apex", "tuning"),
-    }
-    of_way = {way: {v.precision for v in asked if v.model == way} for way in ("eager", "compiled")}
-    assert of_way["eager"] == of_way["compiled"] >= {"fp32-ieee", "fp32-tf32", "amp-bf16", "pure-fp16"}

@@ -6,14 +6,9 @@ import json
 
 import pytest
 
-from tests.helpers.workload_runner import DATA, WORKLOADS, need_data, need_torch, ran, run, trial
+from tests.helpers.workload_runner import DATA, WORKLOADS, ran, run, trial
 
 pytestmark = pytest.mark.torch
-
-
-@pytest.fixture(autouse=True)
-def _torch_is_here():
-    need_torch()
 
 
 def tiny_mlp(**told):
@@ -147,7 +142,6 @@ def test_what_the_study_does_not_have_is_refused_by_name(told, words, tmp_path):
 
 @pytest.mark.data
 def test_the_published_loader_starves_the_network_and_the_same_images_on_the_device_do_not(tmp_path):
-    need_data()
     shares = {}
     for mode in ("host", "device"):
         asked = tiny_cnn(data="real", data_mode=mode, batch_size=128, limit={"steps": 4})

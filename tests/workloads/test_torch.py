@@ -6,30 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.helpers.workload_runner import (
-    DATA,
-    WORKLOADS,
-    Ended,
-    need_data,
-    need_torch,
-    ran,
-    run,
-    tiny_language_model,
-    tiny_resnet,
-)
+from tests.helpers.workload_runner import DATA, WORKLOADS, Ended, ran, run, tiny_language_model, tiny_resnet
 
 pytestmark = pytest.mark.torch
-
-
-@pytest.fixture(autouse=True)
-def _torch_is_here():
-    need_torch()
 
 
 @pytest.fixture(scope="module")
 def plain(tmp_path_factory: pytest.TempPathFactory) -> Ended:
     """The language model in fp32, eight steps."""
-    need_torch()
     asked = tiny_language_model(limit={"steps": 8, "valid_batches": 2})
     return run(tmp_path_factory.mktemp("plain"), asked)
 
@@ -208,7 +192,6 @@ def test_a_trial_whose_time_is_over_leaves_the_steps_it_measured(tmp_path):
 
 @pytest.mark.data
 def test_the_real_text_is_learned(tmp_path):
-    need_data()
     limit = {"steps": 20, "valid_batches": 2}
     asked = tiny_language_model(data="real", batch_size=20, sequence_length=35, limit=limit)
     found = run(tmp_path, asked, data=DATA).measured
@@ -300,7 +283,6 @@ assert log.facts()["first"] == 8.0
 @pytest.fixture(scope="module")
 def resnet(tmp_path_factory: pytest.TempPathFactory) -> Ended:
     """ResNet-18 as published, images augmented by two workers on the host."""
-    need_torch()
     asked = tiny_resnet(data_mode="host", options={"workers": 2}, limit={"steps": 4, "valid_batches": 2})
     return run(tmp_path_factory.mktemp("resnet"), asked)
 

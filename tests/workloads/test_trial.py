@@ -20,7 +20,7 @@ import pytest
 
 from harness.data.check import dataset_named
 from harness.record.events import spans
-from tests.helpers.workload_runner import DATA, WORKLOADS, Ended, module, need_data, run, trial
+from tests.helpers.workload_runner import DATA, WORKLOADS, Ended, module, run, trial
 
 ANY_PYTHON = ("parts.trial", "parts.inputs.datasets", "parts.source", "parts.timing.level")
 HEAD = f"import sys; sys.path.insert(0, {str(WORKLOADS)!r}); from parts import trial as trial_part\n"
@@ -352,8 +352,8 @@ def test_generated_images_differ_within_a_class_and_more_between_classes():
 
 
 def test_generated_data_is_the_same_for_the_same_seed():
-    assert datasets.mnist("", "generated", 3).test == datasets.mnist("", "generated", 3).test
-    assert datasets.mnist("", "generated", 3).test != datasets.mnist("", "generated", 4).test
+    first, again, other = (datasets.mnist("", "generated", seed).test for seed in (3, 3, 4))
+    assert first == again != other
 
 
 def test_a_generated_corpus_has_the_real_one_s_shape_and_something_to_learn():
@@ -379,7 +379,6 @@ def test_a_generated_corpus_has_the_real_one_s_shape_and_something_to_learn():
     ],
 )
 def test_the_real_images_are_read_as_their_authors_made_them(read, name, train, first_labels):
-    need_data()
     images = getattr(datasets, read)(DATA, "real")
     assert (len(images.train.labels), len(images.test.labels)) == (train, 10000)
     assert images.train.labels[:5] == first_labels
@@ -390,7 +389,6 @@ def test_the_real_images_are_read_as_their_authors_made_them(read, name, train, 
 
 @pytest.mark.data
 def test_the_real_text_has_the_known_number_of_words_and_types():
-    need_data()
     corpus = datasets.wikitext_2(DATA, "real")
     assert (len(corpus.train), len(corpus.valid), len(corpus.test)) == (2088628, 217646, 245569)
     assert corpus.types == 33278

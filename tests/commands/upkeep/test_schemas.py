@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import tomllib
+from functools import cache
 from typing import Any
 
 import pytest
@@ -39,6 +40,7 @@ _COMPUTED = {"images": ("Image", "name")}
 _TABLE = {"type": "object", "additionalProperties": True}
 
 
+@cache
 def schemas() -> dict[str, str]:
     """File name in docs/schema/ → the schema as JSON text (draft 2020-12)."""
     return {f"{name}.schema.json": _text(name, model) for name, model in _MODELS.items()}

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from commands import offer
 from harness.record import Record
 from tests.helpers import bundled
 from tests.helpers import records_builder as build
+from tests.helpers.forged_bundles import packed
 
 
 def failed(session: str = bundled.LEAD) -> Record:
@@ -38,10 +38,7 @@ def state(tmp_path, monkeypatch):
 
 @pytest.fixture(scope="session")
 def good(clone, tmp_path_factory) -> Path:
-    folder = tmp_path_factory.mktemp("good")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("GPUDYNO_STATE", str(folder / "state"))
-        return offer.pack(clone, offer.Packing(out=folder / "good.tar.gz"))
+    return packed(clone, tmp_path_factory.mktemp("good"))
 
 
 @pytest.fixture

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import subprocess
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -16,7 +16,7 @@ from harness.machine import own_folder
 from harness.record import Session, store
 from harness.record.ledger import TrialEnd, TrialStart
 from harness.run import ledger
-from tests.helpers import bundled
+from tests.helpers import bundled, programs
 
 NOW = datetime(2026, 1, 31, 9, tzinfo=UTC)
 EARLY = "20260129-cccccc"
@@ -83,10 +83,7 @@ def test_a_ledger_that_was_changed_is_a_problem_by_its_place(clone, old, new, sa
 
 
 def test_a_contribution_brings_its_ledger_which_the_gate_takes_and_never_lets_change(clone, capsys):
-    def git(*words: str) -> None:
-        named = ("-c", "user.name=a", "-c", "user.email=a@b.example", "-c", "commit.gpgsign=false")
-        subprocess.run(["git", "-C", clone, *named, *words], capture_output=True, check=True)
-
+    git = partial(programs.git, clone)
     git("init", "--quiet", "--initial-branch", "main")
     (clone / ".gitignore").write_text("report/out/\nresults/\n")
     git("add", "--all")

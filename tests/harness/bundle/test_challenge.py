@@ -9,6 +9,7 @@ import pytest
 from harness.bundle import challenge
 from harness.errors import UserError
 from harness.record.measurement import Proof
+from tests.helpers import records_builder as build
 from tests.helpers.bundled import one_card
 
 NONCE = "7f3a-order-1"
@@ -31,8 +32,7 @@ def root(tmp_path):
 def answering(record, **changed):
     given = {"nonce": NONCE, "unit": record.measurement.device.unit or record.machine.id}
     given |= {"losses": (1.0, 2.0, 3.0), "gradient_norms": (4.0, 5.0, 6.0)}
-    proof = Proof(**{**given, **changed})
-    return record.model_copy(update={"measurement": record.measurement.model_copy(update={"proof": proof})})
+    return build.changed(record, measurement__proof=Proof(**{**given, **changed}))
 
 
 def checked(records, root):

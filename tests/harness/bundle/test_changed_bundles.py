@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -116,9 +117,15 @@ def test_samples_that_were_made_faster_change_the_page(clone, good, tmp_path, ca
     assert "page/index.html" in differs(forged(good, tmp_path, change), capsys)
 
 
-def test_a_lock_that_is_not_its_records_is_named(good, tmp_path, capsys):
-    change = replaced("docker/cuda/lock.txt", "==", "==9")
-    assert "docker/cuda/lock.txt: is not the lock" in differs(forged(good, tmp_path, change), capsys)
+RECORD = "results/*/*-a-*/word_lm-r1*.json"
+
+
+def renamed(name: str, new: str) -> Callable[[Path], object]:
+    def change(work: Path) -> None:
+        (path,) = work.glob(name)
+        path.rename(path.with_name(new))
+
+    return change
 
 
 @pytest.mark.parametrize(
@@ -132,8 +139,14 @@ def test_a_lock_that_is_not_its_records_is_named(good, tmp_path, capsys):
             lambda work: (work / "results" / "GOLD.html").write_text("gold"),
             "GOLD.html: is no file of a bundle",
         ),
+        (lambda work: (work / "page" / "other.html").write_text("gold"), "page/other.html: was added"),
+        (replaced("page/index.html", "</style>", "section { display: none }</style>"), "display: none"),
         (replaced("plans/constructed.toml", "repeats = 3", "repeats = 9"), "is not the plan that session"),
         (lambda work: (work / "plans" / "constructed.toml").unlink(), "is missing, and nothing says why"),
+        (replaced("docker/cuda/lock.txt", "==", "==9"), "docker/cuda/lock.txt: is not the lock"),
+        (replaced("bundle.json", '"bundle": 3', '"bundle": 3, "more": 2'), "'more': unknown key"),
+        (replaced(RECORD, bundled.LEAD, bundled.OTHER), "its content belongs into"),
+        (renamed(RECORD, "best.json"), "best.json: its content belongs into"),
     ],
 )
 def test_what_was_resealed_with_something_else_in_it_is_named(good, tmp_path, capsys, change, said):

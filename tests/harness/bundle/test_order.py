@@ -34,7 +34,7 @@ def test_an_order_quotes_the_packed_file_by_its_hash_with_its_clause_and_a_chall
     offer.check(bundled.REPOSITORY, str(good), None, TEXT, sheets)
     assert f"with the challenge '{TEXT}'" in capsys.readouterr().out
     words = words_of(sheets)
-    for each in (sha256_of(good), TEXT, "invoke accept good.tar.gz", "95 % of the mean ordered"):
+    for each in (sha256_of(good), TEXT, "invoke accept offer.tar.gz", "95 % of the mean ordered"):
         assert each in words
     assert re.findall(r'<h2 id="(\w+)" class="part">', sheets.read_text()) == ["order"]
 

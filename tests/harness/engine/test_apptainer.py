@@ -27,7 +27,7 @@ from harness.record import TrialRequest, TrialSpec, Variant
 from harness.run.setup import prepare
 from harness.settings import Settings
 from tests.helpers import ROOT, TESTS
-from tests.helpers.checks import golden
+from tests.helpers.checks import golden, golden_difference
 from tests.helpers.clone import make as make_clone
 
 UNITS = ("GPU-11111111-2222-3333-4444-555555555555", "GPU-66666666-7777-8888-9999-000000000000")
@@ -81,17 +81,17 @@ def spec(folder: Path, device: DeviceRequest | None = None, **changes) -> RunSpe
     )
 
 
-@pytest.mark.parametrize(
-    ("name", "device", "root"),
-    [
-        ("cpu", DeviceRequest("cpu"), False),
-        ("cpu_root", DeviceRequest("cpu"), True),
-        ("cuda", DeviceRequest("cuda", ids=UNITS), False),
-        ("cuda_by_index", DeviceRequest("cuda", indices=(1,)), False),
-        ("rocm", DeviceRequest("rocm", ids=("0123456789abcdef",), groups=(44, 993)), False),
-    ],
-)
-def test_a_trial_in_a_sif_is_asked_for_exactly_as_written_down(name, device, root):
+ASKED = {
+    "cpu": (DeviceRequest("cpu"), False),
+    "cpu_root": (DeviceRequest("cpu"), True),
+    "cuda": (DeviceRequest("cuda", ids=UNITS), False),
+    "cuda_by_index": (DeviceRequest("cuda", indices=(1,)), False),
+    "rocm": (DeviceRequest("rocm", ids=("0123456789abcdef",), groups=(44, 993)), False),
+}
+
+
+def line_of(name: str) -> str:
+    device, root = ASKED[name]
     asked = spec(
         Path("/scratch/trial"),
         device,
@@ -101,7 +101,19 @@ def test_a_trial_in_a_sif_is_asked_for_exactly_as_written_down(name, device, roo
     )
     words, variables = exec_line(asked, "apptainer", root=root)
     both = {"command": " ".join(words).split(" --"), "variables": variables}
-    golden(f"apptainer_{name}.json", json.dumps(both, indent=1) + "\n")
+    return json.dumps(both, indent=1) + "\n"
+
+
+def test_a_trial_in_a_sif_is_asked_for_exactly_as_written_down():
+    golden("apptainer_cpu.json", line_of("cpu"))
+
+
+@pytest.mark.parametrize(
+    ("name", "base"),
+    [("cpu_root", "cpu"), ("cuda", "cpu"), ("cuda_by_index", "cuda"), ("rocm", "cpu")],
+)
+def test_a_trial_in_a_sif_differs_from_another_exactly_as_written_down(name, base):
+    golden_difference(f"apptainer_{name}", line_of(name), line_of(base))
 
 
 def archive_of(rootfs: Path, path: Path) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 
@@ -19,8 +21,8 @@ REVISION = "0123456789abcdef0123456789abcdef01234567"
 
 
 def lines(argv: tuple[str, ...], what: BuildSpec) -> str:
-    """One argument a line; what changes with each new lock is left out."""
-    text = "\n".join(argv) + "\n"
+    """An option and its value a line; what changes with each new lock is left out."""
+    text = re.sub(r"\n(?!-)", " ", "\n".join(map(shlex.quote, argv))) + "\n"
     for found, shown in ((what.tag, f"gpudyno-{what.image}:<hash>"), (what.lock_sha256, "<lock>")):
         text = text.replace(found, shown)
     return text.replace(str(ROOT), "<clone>")

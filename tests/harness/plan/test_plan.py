@@ -8,8 +8,8 @@ from harness.errors import PlanError, UserError
 from harness.plan import own_file, plan
 from harness.plan.plan import PlanContext
 from harness.record import DataSource
-from harness.record.published.claims import load_claims
 from tests.helpers import ROOT
+from tests.helpers.here import claims_here
 
 DATA: dict[str, DataSource] = {"wikitext-2": "real", "cifar-100": "generated"}
 CPU = PlanContext("cpu", "cpu", "0" * 64, DATA, {"resnet18": True})
@@ -85,7 +85,7 @@ def test_plan_peers_asks_for_every_side_of_the_published_throughput_tables():
     against = ("lambda-v2-", "lambda-ncf-", "timm-program-")
     tables = [
         claim
-        for claim in load_claims(ROOT).claims
+        for claim in claims_here().claims
         if claim.study in ("timm", "lambda", "milabench") and not claim.id.startswith(against)
     ]
     assert len(tables) > 30
@@ -260,3 +260,32 @@ def test_a_measure_that_names_images_is_left_out_of_every_other(tmp_path):
     with pytest.raises(PlanError, match="has nothing for 'cpu' in the image 'cpu'") as raised:
         plan.trials(loaded, CPU, 1)
     assert raised.value.remedy == "take --image with one of tensorflow"
+
+
+def test_plan_deep_takes_every_check_and_every_precision_of_both_ways():
+    asked = [
+        variant
+        for measure in plan.load(ROOT, "deep").measure
+        if measure.workload == "smoke" and "cuda" in measure.devices
+        for variant in plan.variants(measure, "deep")
+    ]
+    assert {variant.model for variant in asked} == {
+        *("eager", "compiled", "clock", "folders"),
+        *("memory-wall", "collectives", "apex", "tuning"),
+    }
+    of_way = {way: {v.precision for v in asked if v.model == way} for way in ("eager", "compiled")}
+    assert of_way["eager"] == of_way["compiled"] >= {"fp32-ieee", "fp32-tf32", "amp-bf16", "pure-fp16"}
+
+
+def test_plan_ceilings_asks_for_every_type_once_and_for_sums_over_growing_numbers_of_devices():
+    measures = plan.load(ROOT, "ceilings").measure
+    asked = [variant for measure in measures for variant in plan.variants(measure, "ceilings")]
+    several = [v for v in asked if v.model == "all-reduce"]
+    assert [(v.precision, v.gpus) for v in several] == [("fp32-ieee", n) for n in (2, 4, 8, 2)]
+    assert sorted((v.model, v.precision) for v in asked if v not in several) == [
+        ("copy", "fp32-ieee"),
+        ("gemm", "fp32-ieee"),
+        ("gemm", "fp32-tf32"),
+        ("gemm", "pure-bf16"),
+        ("gemm", "pure-fp16"),
+    ]

@@ -6,7 +6,7 @@ import pytest
 
 from harness.errors import UserError
 from harness.record.published.claims import FOLDER, load_claims
-from tests.helpers import ROOT
+from tests.helpers.here import claims_here
 
 STUDY = """
 [[studies]]
@@ -36,13 +36,13 @@ def test_a_study_that_is_named_twice_is_refused(tmp_path):
 
 
 def test_the_claims_of_one_study_are_had_by_its_name_and_by_its_id():
-    found = load_claims(ROOT)
+    found = claims_here()
     assert found.of("Perbos 2019").claims == found.of("004-perbos").claims
     assert {claim.study for claim in found.of("Perbos 2019").claims} == {"004-perbos"}
 
 
 def test_every_study_of_the_clone_has_a_name_of_its_own():
-    found = load_claims(ROOT)
+    found = claims_here()
     named = {claim.study: found.name_of(claim.study) for claim in found.claims}
     assert named["004"] == "Bhutani 2019" and named["002"] == "UniLu 2019"
     assert {study.id for study in found.studies} == named.keys()

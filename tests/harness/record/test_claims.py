@@ -12,6 +12,7 @@ from harness.record.published import claims
 from harness.record.published.cards import load_cards
 from harness.record.published.claims import load_claims, same_card, speaks_of
 from tests.helpers import ROOT
+from tests.helpers.here import claims_here
 
 GOOD = """
 [defaults]
@@ -43,7 +44,7 @@ quality = [0.1, 0.2]
 
 @pytest.fixture(scope="module")
 def published():
-    return load_claims(ROOT)
+    return claims_here()
 
 
 @pytest.fixture(scope="module")

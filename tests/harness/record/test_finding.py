@@ -9,10 +9,11 @@ from string import Formatter
 
 import pytest
 
-from harness.record import Finding, finding, result, store
+from harness.record import Finding, finding, result
 from harness.record.finding import fault, gravest, label, sentence
 from harness.record.finding_kinds import KINDS, data_of
 from tests.helpers import ROOT
+from tests.helpers.here import results_here
 
 
 def calls() -> list[tuple[str, str, frozenset[str] | None]]:
@@ -91,5 +92,5 @@ def test_a_record_of_schema_1_keeps_each_name_and_its_clause_as_text():
 
 
 def test_committed_records_of_schema_1_are_read(tmp_path: Path):
-    results = store.read_all(ROOT)
+    results = results_here()
     assert results.records and not results.problems

@@ -3,7 +3,7 @@ import json
 import pytest
 
 from harness.record import PRECISIONS
-from tests.helpers.workload_runner import WORKLOADS, need_torch, ran
+from tests.helpers.workload_runner import WORKLOADS, ran
 
 TORCH_S = """
 import json
@@ -21,7 +21,6 @@ def test_a_device_lacks_only_precisions_of_the_table():
 
 @pytest.mark.torch
 def test_the_workloads_table_promises_what_the_harness_s_does(monkeypatch):
-    need_torch()
     monkeypatch.setenv("PYTHONPATH", str(WORKLOADS))
     done = ran("-c", TORCH_S)
     assert json.loads(done.stdout) == {

@@ -6,23 +6,17 @@ import pytest
 
 from harness.errors import PlanError
 from harness.plan import plan
-from harness.record import store
-from harness.run import runner
 from harness.run import session as blocks
 from tests.helpers import clone
 
 
-@pytest.fixture(scope="module")
-def finished(tmp_path_factory):
-    root = clone.make(tmp_path_factory.mktemp("clone"), repeats=2)
-    outcome = runner.run(clone.job(root), clone.open_session(root), clone.Quiet())
-    records = [stored.record for stored in store.read_all(root).records]
-    end = max(record.started_at + timedelta(seconds=record.wall_seconds) for record in records)
-    return outcome.session, sorted(records, key=lambda record: record.order), end
+def end_of(records):
+    return max(record.started_at + timedelta(seconds=record.wall_seconds) for record in records)
 
 
 def test_a_pause_of_an_hour_opens_the_next_block_and_a_shorter_one_does_not(finished):
-    session, records, end = finished
+    session, records = finished[0].session, finished[1]
+    end = end_of(records)
     trial = session.trials[0]
     assert blocks.block(session, trial, records, end + timedelta(minutes=59)) == 1
     assert blocks.block(session, trial, records, end + timedelta(minutes=60)) == 2
@@ -30,9 +24,9 @@ def test_a_pause_of_an_hour_opens_the_next_block_and_a_shorter_one_does_not(fini
 
 
 def test_an_hour_that_a_full_length_trial_fills_is_a_pause_and_the_trial_itself_opens_no_block(finished):
-    session, records, _ = finished
+    session, records = finished[0].session, finished[1]
     timing, full = records[:3], records[3]
-    end = max(record.started_at + timedelta(seconds=record.wall_seconds) for record in timing)
+    end = end_of(timing)
     session = session.model_copy(update={"blocks": (1, 1, 1, plan.NO_BLOCK)})
     long = full.model_copy(update={"started_at": end, "wall_seconds": 3600.0})
     later = end + timedelta(minutes=61)
@@ -41,10 +35,10 @@ def test_an_hour_that_a_full_length_trial_fills_is_a_pause_and_the_trial_itself_
 
 
 def test_only_the_first_trial_of_a_later_block_waits_and_no_longer_than_the_hour_lasts(finished):
-    session, records, _ = finished
+    session, records = finished[0].session, finished[1]
     session = session.model_copy(update={"blocks": (1, 1, 2, 2)})
     done = records[:2]
-    end = max(record.started_at + timedelta(seconds=record.wall_seconds) for record in done)
+    end = end_of(done)
 
     def rest(trial, minutes):
         return blocks.rest(session, trial, done, end + timedelta(minutes=minutes))

@@ -29,12 +29,10 @@ from tests.helpers.runs import go, records, runs_in
 WITH_CORES = clone.MACHINE.model_copy(update={"cpu": Cpu(model="a stand-in", cores=2)})
 
 
-def test_a_plan_is_run_whole_and_each_trial_leaves_one_record(tmp_path):
-    root = clone.make(tmp_path)
-    outcome = go(root)
+def test_a_plan_is_run_whole_and_each_trial_leaves_one_record(finished):
+    outcome, found = finished
     assert (outcome.ran, outcome.failed, outcome.left, outcome.complete) == (4, 0, 0, True)
-    found = records(root)
-    assert sorted(record.order for record in found) == [0, 1, 2, 3]
+    assert [record.order for record in found] == [0, 1, 2, 3]
     assert {record.status for record in found} == {"ok"}
     assert all(record.summary is not None for record in found)
 

@@ -7,18 +7,10 @@ import pytest
 
 from harness.data.folder import locked
 from harness.errors import Busy, MachineError
-from harness.record import TrialSpec, store
-from harness.run import runner, session
+from harness.record import TrialSpec
+from harness.run import session
 from harness.run.jobs.submission import alone
 from harness.run.session import run_lock
-from tests.helpers import clone
-
-
-@pytest.fixture(scope="module")
-def finished(tmp_path_factory):
-    root = clone.make(tmp_path_factory.mktemp("clone"), repeats=2)
-    outcome = runner.run(clone.job(root), clone.open_session(root), clone.Quiet())
-    return outcome.session, [stored.record for stored in store.read_all(root).records]
 
 
 def failed(record, kind, attempt=1):
@@ -29,12 +21,12 @@ def failed(record, kind, attempt=1):
 
 
 def test_nothing_is_missing_from_a_session_whose_trials_all_ended(finished):
-    opened, records = finished
+    opened, records = finished[0].session, finished[1]
     assert session.missing(opened, records) == ()
 
 
 def test_what_is_missing_keeps_its_place_in_the_order(finished):
-    opened, records = finished
+    opened, records = finished[0].session, finished[1]
     without = [record for record in records if record.order != 2]
     assert [(item.order, item.attempt) for item in session.missing(opened, without)] == [(2, 1)]
 
@@ -45,7 +37,7 @@ def test_what_is_missing_keeps_its_place_in_the_order(finished):
 def test_only_what_the_machinery_failed_is_missing_unless_a_retry_is_asked_for(
     finished, kind, retry, missing
 ):
-    opened, records = finished
+    opened, records = finished[0].session, finished[1]
     spoiled = [failed(record, kind) if record.order == 1 else record for record in records]
     found = session.missing(opened, spoiled, retry=retry)
     assert len(found) == missing
@@ -53,7 +45,7 @@ def test_only_what_the_machinery_failed_is_missing_unless_a_retry_is_asked_for(
 
 
 def test_records_of_another_session_never_count_as_done(finished):
-    opened, records = finished
+    opened, records = finished[0].session, finished[1]
     others = [
         record.model_copy(update={"trial": record.trial.model_copy(update={"id": "x"})}) for record in records
     ]
@@ -70,7 +62,7 @@ def out_of_memory(record):
 @pytest.fixture
 def sweep(finished):
     """A session of three batches, of which the first was measured, and that record."""
-    opened, records = finished
+    opened, records = finished[0].session, finished[1]
     first = records[0].trial
     trials = [
         TrialSpec.of(

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from harness.record import Gpu, Record, Session, store
+from harness.record import Gpu, Record, Session
 from harness.record.store import Stored
 from harness.summary import contradictions
-from tests.helpers import ROOT
+from tests.helpers.here import results_here
 
-RESULTS = store.read_all(ROOT)
+RESULTS = results_here()
 SESSION = next(session for session in RESULTS.sessions if len(session.trials) == 12)
 OWN = tuple(
     sorted(

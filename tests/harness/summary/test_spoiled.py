@@ -21,7 +21,7 @@ from tests.helpers import records_builder as build
 from tests.helpers.fake_clock import replay
 from tests.helpers.trial_tables import trials_of
 from tests.helpers.watched_records import gpu, machine, record
-from tests.helpers.workload_runner import WORKLOADS, need_torch, run, tiny_language_model, tiny_resnet
+from tests.helpers.workload_runner import WORKLOADS, run, tiny_language_model, tiny_resnet
 
 ASIDE = {"short-window", "generated-data"}
 """What every trial of a few steps on generated data says of itself."""
@@ -76,14 +76,12 @@ torch.nn.functional.conv2d = in_tf32(torch.nn.functional.conv2d)
 
 @pytest.mark.torch
 def test_the_same_runs_unspoiled_are_only_short(tmp_path):
-    need_torch()
     assert caught(run(tmp_path, tiny_language_model(limit={"steps": 20})).measured) == ("unproven", set())
 
 
 @pytest.mark.torch
 @pytest.mark.parametrize(("how", "reads_as"), [(BF16_EVERYWHERE, "bf16"), (TF32_EVERYWHERE, "tf32")])
 def test_other_arithmetic_under_an_fp32_ieee_label_is_caught_by_the_probes(how, reads_as, tmp_path):
-    need_torch()
     found = run(tmp_path, tiny_language_model(), script=spoiled(tmp_path, how)).measured
     assert caught(found) == ("invalid", {"precision"})
     seen = {"operation": "matmul", "precision": "fp32-ieee", "reads_as": reads_as}
@@ -92,7 +90,6 @@ def test_other_arithmetic_under_an_fp32_ieee_label_is_caught_by_the_probes(how, 
 
 @pytest.mark.torch
 def test_a_constant_batch_is_caught_by_looking_at_what_came(tmp_path):
-    need_torch()
     asked = tiny_language_model(data_mode="cached", limit={"steps": 20})
     found = run(tmp_path, asked, script=spoiled(tmp_path, "word_lm.CACHED_BATCHES = 1")).measured
     assert (found.data.distinct_batches, found.data.looked_at_batches) == (1, 16)
@@ -114,7 +111,6 @@ images.OneByOne.__getitem__ = slow
 
 @pytest.mark.torch
 def test_a_starved_loader_is_caught_by_the_time_that_steps_wait(tmp_path):
-    need_torch()
     asked = tiny_resnet(data_mode="host", options={"workers": 0}, limit={"steps": 4, "valid_batches": 0})
     script = spoiled(tmp_path, SLEEPY_LOADER, "cifar_fastai")
     found = run(tmp_path, asked, script=script).measured
@@ -124,7 +120,6 @@ def test_a_starved_loader_is_caught_by_the_time_that_steps_wait(tmp_path):
 
 @pytest.mark.torch
 def test_a_loss_that_is_not_finite_ends_the_trial_with_that_word(tmp_path):
-    need_torch()
     asked = tiny_language_model(options={"lr": 1e38, "clip": 1e30}, limit={"steps": 30, "valid_batches": 0})
     ended = run(tmp_path, asked)
     assert ended.measurement is None
@@ -180,8 +175,7 @@ def after(first: Record, second: Record) -> Record:
 
 def test_a_data_set_that_was_swapped_within_a_session_is_named_with_both_hashes():
     first, second = twice()
-    other = second.measurement.data.model_copy(update={"sha256": "f" * 64})
-    swapped = second.model_copy(update={"measurement": second.measurement.model_copy(update={"data": other})})
+    swapped = build.changed(second, measurement__data__sha256="f" * 64)
     found = after(first, swapped).summary
     assert found.verdict == "warn"
     changed = finding("changed", what="data constructed", before="d" * 64, after="f" * 64)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import SimpleNamespace
 
 import pytest
@@ -26,27 +28,30 @@ from tests.helpers.watched_records import record
 WINDOW = ((1010.0, 1080.0),)
 
 
-def watched(tmp_path, name: str, *own: int, windows=WINDOW, items: int | None = 7000) -> Telemetry:
-    path = tmp_path / "telemetry.jsonl"
-    replay(name, path, *own)
-    found = read(path, windows, items)
+@cache
+def watched(name: str) -> Telemetry:
+    """What a trace is read as beside a trial of process 100."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "telemetry.jsonl"
+        replay(name, path, 100)
+        found = read(path, WINDOW, 7000)
     assert found is not None
     return found
 
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in TRACES.glob("*.json")))
-def test_every_trace_says_where_it_is_from_and_replays_to_a_clean_record(tmp_path, name):
+def test_every_trace_says_where_it_is_from_and_replays_to_a_clean_record(name):
     told = trace(name)
     assert "constructed" in told or "recorded" in told
-    found = watched(tmp_path, name, 100)
+    found = watched(name)
     assert found.samples == told["seconds"] + 1
     assert Telemetry.parse(found.model_dump_json(), "here") == found
     assert leaks(found.model_dump_json(), Names()) == ()
     assert len(found.model_dump_json()) < 20_000
 
 
-def test_a_steady_card_has_whole_traces_no_limit_and_its_energy(tmp_path):
-    found = watched(tmp_path, "clean", 100)
+def test_a_steady_card_has_whole_traces_no_limit_and_its_energy():
+    found = watched("clean")
     (card,) = found.cards
     assert card.power_watts.mean.values() == pytest.approx([300.0] * 91)
     assert card.sm_mhz.least is None
@@ -62,8 +67,8 @@ def test_a_steady_card_has_whole_traces_no_limit_and_its_energy(tmp_path):
     assert found.ended == "the given time is over"
 
 
-def test_throttling_is_told_by_the_counter_over_the_window_and_by_the_reasons(tmp_path):
-    (card,) = watched(tmp_path, "throttling", 100).cards
+def test_throttling_is_told_by_the_counter_over_the_window_and_by_the_reasons():
+    (card,) = watched("throttling").cards
     assert card.limited_share["thermal"] == pytest.approx(0.8 * 50 / 70, abs=0.02)
     assert card.limited_share["power"] == 0.0
     assert card.reasons_share == {
@@ -73,13 +78,13 @@ def test_throttling_is_told_by_the_counter_over_the_window_and_by_the_reasons(tm
     assert (card.start_temperature_c, card.temperature_c.mean.values()[-1]) == (65.0, pytest.approx(91.0))
 
 
-def test_new_memory_errors_are_counted_and_old_ones_are_not(tmp_path):
-    (card,) = watched(tmp_path, "ecc_errors", 100).cards
+def test_new_memory_errors_are_counted_and_old_ones_are_not():
+    (card,) = watched("ecc_errors").cards
     assert (card.ecc_uncorrected, card.ecc_corrected) == (2, 53)
 
 
-def test_another_process_is_seen_with_its_memory_and_its_share_of_the_time(tmp_path):
-    (card,) = watched(tmp_path, "foreign_process", 100).cards
+def test_another_process_is_seen_with_its_memory_and_its_share_of_the_time():
+    (card,) = watched("foreign_process").cards
     assert (card.others.processes, card.others.memory_bytes) == (1, 2**30)
     assert card.others.samples_share == pytest.approx(10 / 71, abs=0.02)
 
@@ -123,29 +128,29 @@ def test_a_power_limit_that_somebody_changes_is_told_from_one_that_the_driver_mo
     assert (card.power_limit_changed, card.power_limit_moved_watts) == (changed, moved)
 
 
-def test_what_another_process_uses_of_the_card_is_its_mean_over_the_window(tmp_path):
-    found = watched(tmp_path, "foreign_busy", 100)
+def test_what_another_process_uses_of_the_card_is_its_mean_over_the_window():
+    found = watched("foreign_busy")
     (card,) = found.cards
     assert (card.others.processes, card.others.memory_bytes) == (1, 100 * 2**20)
     assert card.others.utilization_percent == pytest.approx(20 * 30 / 70, abs=0.5)
     assert "0.process_utilization" not in found.missing
-    unseen = watched(tmp_path, "foreign_process", 100)
+    unseen = watched("foreign_process")
     assert unseen.cards[0].others.utilization_percent is None
     assert unseen.missing["0.process_utilization"] == "NVMLError_NotSupported"
 
 
-def test_clocks_that_a_user_holds_are_seen_under_load(tmp_path):
-    (card,) = watched(tmp_path, "locked_clocks", 100).cards
+def test_clocks_that_a_user_holds_are_seen_under_load():
+    (card,) = watched("locked_clocks").cards
     assert card.reasons_share == {"application_clocks": 1.0}
 
 
-def test_a_fault_that_the_driver_tells_of_is_kept_by_its_number(tmp_path):
-    assert watched(tmp_path, "xid", 100).cards[0].xids == (63,)
-    assert watched(tmp_path, "clean", 100).cards[0].xids == ()
+def test_a_fault_that_the_driver_tells_of_is_kept_by_its_number():
+    assert watched("xid").cards[0].xids == (63,)
+    assert watched("clean").cards[0].xids == ()
 
 
-def test_a_change_of_the_mig_mode_is_seen_and_what_a_slice_does_not_tell_is_null(tmp_path):
-    found = watched(tmp_path, "mig", 100)
+def test_a_change_of_the_mig_mode_is_seen_and_what_a_slice_does_not_tell_is_null():
+    found = watched("mig")
     (card,) = found.cards
     assert card.mig_changed is True
     assert card.utilization_percent.mean.values()[-1] is None
@@ -154,8 +159,8 @@ def test_a_change_of_the_mig_mode_is_seen_and_what_a_slice_does_not_tell_is_null
     assert found.energy.unknown_because == "a divided card's energy is not that of one slice"
 
 
-def test_a_card_without_counters_gives_nulls_with_reasons_and_energy_by_samples(tmp_path):
-    found = watched(tmp_path, "missing_counters", 100)
+def test_a_card_without_counters_gives_nulls_with_reasons_and_energy_by_samples():
+    found = watched("missing_counters")
     (card,) = found.cards
     assert card.limited_share == {}
     assert card.reasons_share == {"sw_power_cap": 1.0}
@@ -164,8 +169,8 @@ def test_a_card_without_counters_gives_nulls_with_reasons_and_energy_by_samples(
     assert (found.energy.method, found.energy.joules) == ("sampled power", pytest.approx(21_000))
 
 
-def test_a_driver_that_vanishes_half_way_leaves_nulls_the_reason_and_no_energy(tmp_path):
-    found = watched(tmp_path, "vanishing_driver", 100)
+def test_a_driver_that_vanishes_half_way_leaves_nulls_the_reason_and_no_energy():
+    found = watched("vanishing_driver")
     (card,) = found.cards
     values = card.power_watts.mean.values()
     assert values[:20] == pytest.approx([300.0] * 20)
@@ -176,13 +181,13 @@ def test_a_driver_that_vanishes_half_way_leaves_nulls_the_reason_and_no_energy(t
     assert found.energy.unknown_because == "10 samples in the window are fewer than 60"
 
 
-def test_energy_is_withheld_where_counter_and_samples_disagree(tmp_path):
-    found = watched(tmp_path, "no_energy_agreement", 100)
+def test_energy_is_withheld_where_counter_and_samples_disagree():
+    found = watched("no_energy_agreement")
     assert found.energy.joules is None
     assert found.energy.unknown_because == "counter and sampled power differ by +33%"
 
 
-def test_without_the_trial_s_own_processes_nobody_is_accused(tmp_path):
+def test_without_the_trial_s_own_processes_nobody_is_accused():
     cards = nvidia.Cards(FakeNvml(), [])
     ours = sampler.Ours([], None, None)
     assert cards.sample(ours, True)[0]["others"] is None

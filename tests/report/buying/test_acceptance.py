@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,6 +25,7 @@ from report.compare.cells import Cell
 from report.page import render
 from tests.helpers import bundled
 from tests.helpers import records_builder as build
+from tests.helpers.forged_bundles import packed
 
 DELIVERED = "20260310-dddddd"
 
@@ -44,13 +46,24 @@ def clause_of(folder: Path, session: str = bundled.LEAD, **more: Any) -> Clause:
     return found
 
 
+@pytest.fixture(scope="module")
+def ordered(tmp_path_factory) -> Path:
+    """The clone that an order stands on."""
+    return bundled.write(tmp_path_factory.mktemp("ordered"), bundled.one_card())
+
+
+@pytest.fixture(scope="module")
+def order(ordered, tmp_path_factory) -> Path:
+    return packed(ordered, tmp_path_factory.mktemp("order"))
+
+
 @pytest.fixture
-def demand(tmp_path) -> Demand:
-    return clause_of(bundled.write(tmp_path, bundled.one_card())).demands[0]
+def demand(ordered) -> Demand:
+    return clause_of(ordered).demands[0]
 
 
-def test_the_clause_asks_for_the_ordered_mean_less_five_percent_by_as_many_runs(tmp_path):
-    order = analysis_of(bundled.write(tmp_path, bundled.one_card()))
+def test_the_clause_asks_for_the_ordered_mean_less_five_percent_by_as_many_runs(ordered):
+    order = analysis_of(ordered)
     found = order.clause
     assert found is not None
     (demand,) = found.demands
@@ -73,12 +86,15 @@ def bench(tmp_path, monkeypatch) -> Path:
     return tmp_path
 
 
-def answered(bench: Path, delivered: list[Record], capsys) -> str:
+@pytest.fixture
+def bundle(order, bench) -> Path:
+    """The order's bundle in a folder of the test's own, in which its answers are kept."""
+    return Path(shutil.copy(order, bench))
+
+
+def answered(bundle: Path, delivered: list[Record], capsys) -> str:
     """What `accept` prints for a delivered session; raises as it does."""
-    ordered = bundled.write(bench / "ordered", bundled.one_card())
-    bundle = offer.pack(ordered, offer.Packing(out=bench / "offer.tar.gz"))
-    capsys.readouterr()
-    here = bundled.write(bench / "here", delivered)
+    here = bundled.write(bundle.parent / "here", delivered)
     accept.accept(here, Settings(), bundle, DELIVERED)
     return capsys.readouterr().out
 
@@ -91,21 +107,20 @@ def delivered(**more: Any) -> list[Record]:
 
 
 def of_machine(records: list[Record], **gpu: Any) -> list[Record]:
-    def changed(record: Record) -> Record:
-        card = record.machine.gpus[0].model_copy(update=gpu)
-        return record.model_copy(update={"machine": record.machine.model_copy(update={"gpus": (card,)})})
+    return [
+        build.changed(record, machine__gpus=(record.machine.gpus[0].model_copy(update=gpu),))
+        for record in records
+    ]
 
-    return [changed(record) for record in records]
 
-
-def test_the_machine_that_was_ordered_passes(bench, capsys):
-    said = answered(bench, delivered(seconds=0.0122), capsys)
+def test_the_machine_that_was_ordered_passes(bundle, capsys):
+    said = answered(bundle, delivered(seconds=0.0122), capsys)
     assert said.endswith("PASS\n") and "of its figure, 95 % interval" in said
 
 
-def test_a_machine_that_is_a_tenth_slower_fails(bench, capsys):
+def test_a_machine_that_is_a_tenth_slower_fails(bundle, capsys):
     with pytest.raises(GateError, match="FAIL: 1 of 1 figures were not reached"):
-        answered(bench, delivered(seconds=0.0133), capsys)
+        answered(bundle, delivered(seconds=0.0133), capsys)
     assert "NOT REACHED: LSTM, fp32-ieee, batch 20, cached data: 0.90" in capsys.readouterr().out
 
 
@@ -121,9 +136,9 @@ def test_a_machine_that_is_a_tenth_slower_fails(bench, capsys):
         ("driver", "570.12", "card 0 driver: ordered 580.00, delivered 570.12"),
     ],
 )
-def test_another_machine_is_told_by_the_field(bench, capsys, field, value, said):
+def test_another_machine_is_told_by_the_field(bundle, capsys, field, value, said):
     with pytest.raises(GateError, match="NOT THE MACHINE THAT WAS ORDERED") as refused:
-        answered(bench, of_machine(delivered(), **{field: value}), capsys)
+        answered(bundle, of_machine(delivered(), **{field: value}), capsys)
     assert said in str(refused.value) and refused.value.exit_code == 3
 
 
@@ -135,31 +150,23 @@ def test_a_power_limit_that_was_lowered_is_another_machine(bench, capsys):
         accept.accept(here, Settings(), bundle, DELIVERED)
 
 
-def test_a_variable_that_was_passed_in_is_a_named_difference(bench, capsys):
-    slowed = [
-        record.model_copy(
-            update={
-                "environment": record.environment.model_copy(
-                    update={"passed_variables": {"OMP_NUM_THREADS": "1"}}
-                )
-            }
-        )
-        for record in delivered()
-    ]
+def test_a_variable_that_was_passed_in_is_a_named_difference(bundle, capsys):
+    passed = {"OMP_NUM_THREADS": "1"}
+    slowed = [build.changed(record, environment__passed_variables=passed) for record in delivered()]
     with pytest.raises(GateError, match="OMP_NUM_THREADS: ordered none, delivered 1"):
-        answered(bench, slowed, capsys)
+        answered(bundle, slowed, capsys)
 
 
-def test_another_patch_of_one_driver_branch_and_unknown_fields_are_the_same_machine(bench, capsys):
+def test_another_patch_of_one_driver_branch_and_unknown_fields_are_the_same_machine(bundle, capsys):
     same = of_machine(
         delivered(), driver="580.65.06", power_limit_watts=450.0, memory_bytes=int(24.2 * 2**30)
     )
-    assert answered(bench, same, capsys).endswith("PASS\n")
+    assert answered(bundle, same, capsys).endswith("PASS\n")
 
 
-def test_too_few_runs_are_no_answer(bench, capsys):
+def test_too_few_runs_are_no_answer(bundle, capsys):
     with pytest.raises(UserError, match="2 of 3 runs were measured, so there is no answer"):
-        answered(bench, delivered(repeats=2), capsys)
+        answered(bundle, delivered(repeats=2), capsys)
 
 
 def with_a_failure(records: list[Record], failure: Failure) -> list[Record]:
@@ -170,38 +177,33 @@ def with_a_failure(records: list[Record], failure: Failure) -> list[Record]:
     return [*records[:-1], last]
 
 
-def test_a_trial_that_fails_on_the_delivered_card_is_a_figure_that_was_not_reached(bench, capsys):
+def test_a_trial_that_fails_on_the_delivered_card_is_a_figure_that_was_not_reached(bundle, capsys):
     with pytest.raises(GateError, match="FAIL: 1 of 1"):
-        answered(bench, with_a_failure(delivered(), build.out_of_memory()), capsys)
+        answered(bundle, with_a_failure(delivered(), build.out_of_memory()), capsys)
     assert "2 of 3 runs were measured, and one trial does not fit" in capsys.readouterr().out
 
 
-def test_a_trial_that_the_machinery_lost_is_no_answer(bench, capsys):
+def test_a_trial_that_the_machinery_lost_is_no_answer(bundle, capsys):
     lost = build.out_of_memory().model_copy(update={"kind": "machinery", "reason": "killed"})
     with pytest.raises(UserError, match="2 of 3 runs were measured, so there is no answer"):
-        answered(bench, with_a_failure(delivered(), lost), capsys)
+        answered(bundle, with_a_failure(delivered(), lost), capsys)
 
 
-def test_generated_data_in_place_of_real_is_told_by_the_field(bench, capsys):
+def test_generated_data_in_place_of_real_is_told_by_the_field(bundle, capsys):
     def generated(record: Record) -> Record:
         asked = record.trial.asked.model_copy(update={"data": "generated"})
-        assert record.measurement
-        data = record.measurement.data.model_copy(update={"source": "generated", "sha256": None})
-        return record.model_copy(
-            update={
-                "trial": TrialSpec.of(asked, record.trial.repeat, seed=1, timeout_seconds=600.0),
-                "measurement": record.measurement.model_copy(update={"data": data}),
-            }
-        )
+        trial = TrialSpec.of(asked, record.trial.repeat, seed=1, timeout_seconds=600.0)
+        found = {"measurement__data__source": "generated", "measurement__data__sha256": None}
+        return build.changed(record, trial=trial, **found)
 
     said = (
         "it was measured with another data source: ordered real, delivered generated, so there is no answer"
     )
     with pytest.raises(UserError, match=said):
-        answered(bench, [generated(one) for one in delivered()], capsys)
+        answered(bundle, [generated(one) for one in delivered()], capsys)
 
 
-def test_another_protocol_is_told_by_the_field(bench, capsys):
+def test_another_protocol_is_told_by_the_field(bundle, capsys):
     kind = {**build.LM, "protocol": "published/2"}
     on = build.machine("Constructed Card A", label="card-a", digits="a")
     other = build.series_of(
@@ -216,14 +218,14 @@ def test_another_protocol_is_told_by_the_field(bench, capsys):
     )
     other = list(build.with_own_steps([*bundled.one_card(), *other]))[3:]
     with pytest.raises(UserError, match="another protocol: ordered published/1, delivered published/2"):
-        answered(bench, other, capsys)
+        answered(bundle, other, capsys)
 
 
-def test_other_software_is_told_by_the_field(bench, capsys):
+def test_other_software_is_told_by_the_field(bundle, capsys):
     within = build.environment(lock_sha256="c" * 64)
     other = [one.model_copy(update={"environment": within}) for one in delivered()]
     with pytest.raises(GateError, match="NOT THE MACHINE THAT WAS ORDERED: lock: ordered"):
-        answered(bench, other, capsys)
+        answered(bundle, other, capsys)
 
 
 def test_windows_too_short_to_be_proven_answer_no_order_that_was_proven(bench, capsys):
@@ -245,20 +247,17 @@ def test_work_that_was_not_measured_at_all_is_not_known(demand):
     assert [one.why for one in unanswered(found)] == ["0 of 3 runs were measured"] * 2
 
 
-def test_the_records_that_the_order_stands_on_are_no_delivery(bench, capsys):
-    ordered = bundled.write(bench / "ordered", bundled.one_card())
-    bundle = offer.pack(ordered, offer.Packing(out=bench / "o.tar.gz"))
+def test_the_records_that_the_order_stands_on_are_no_delivery(ordered, bundle):
     with pytest.raises(UserError, match=f"session {bundled.LEAD} is one that the bundle itself stands on"):
         accept.accept(ordered, Settings(), bundle, bundled.LEAD)
 
 
 @pytest.mark.parametrize(("opened", "anew"), [(None, False), (DELIVERED, False), (bundled.LEAD, True)])
 def test_a_stopped_acceptance_goes_on_where_it_was_but_never_in_a_session_of_the_bundle(
-    bench, monkeypatch, opened, anew
+    bundle, monkeypatch, opened, anew
 ):
-    ordered = bundled.one_card()
-    bundle = offer.pack(bundled.write(bench / "ordered", ordered), offer.Packing(out=bench / "o.tar.gz"))
-    here = bundled.write(bench / "here", [*ordered, *delivered(seconds=0.0121)])
+    own = bundled.one_card()
+    here = bundled.write(bundle.parent / "here", [*own, *delivered(seconds=0.0121)])
     sessions = {session.id: session for session in read_all(here).sessions}
     asked = []
 
@@ -266,7 +265,7 @@ def test_a_stopped_acceptance_goes_on_where_it_was_but_never_in_a_session_of_the
         asked.append(how.new_session)
         return Outcome(sessions[DELIVERED], ran=0, failed=0, left=0, complete=True)
 
-    monkeypatch.setattr(accept, "fingerprint", lambda: ordered[0].machine)
+    monkeypatch.setattr(accept, "fingerprint", lambda: own[0].machine)
     monkeypatch.setattr(accept, "find_open", lambda root, plan: sessions.get(opened))
     monkeypatch.setattr(accept.measure, "run", measured)
     accept.accept(here, Settings(), bundle, None)
@@ -274,8 +273,7 @@ def test_a_stopped_acceptance_goes_on_where_it_was_but_never_in_a_session_of_the
 
 
 @pytest.mark.parametrize("margin", [0.0, 1.0, float("nan")])
-def test_a_margin_that_is_no_share_is_a_sentence(bench, margin):
-    ordered = bundled.write(bench / "ordered", bundled.one_card())
+def test_a_margin_that_is_no_share_is_a_sentence(ordered, bench, margin):
     with pytest.raises(UserError, match="is no share of a figure"):
         offer.pack(ordered, offer.Packing(out=bench / "o.tar.gz", margin=margin))
 
@@ -303,14 +301,12 @@ def test_the_limits_of_a_device_are_no_figure_of_the_clause(tmp_path):
     assert [one.key.workload for one in found.demands] == ["word_lm"]
 
 
-def test_a_bundle_that_was_changed_judges_nothing(bench, capsys):
-    ordered = bundled.write(bench / "ordered", bundled.one_card())
-    bundle = offer.pack(ordered, offer.Packing(out=bench / "o.tar.gz"))
+def test_a_bundle_that_was_changed_judges_nothing(ordered, bundle):
     bundle.write_bytes(bundle.read_bytes()[:-10])
     with pytest.raises(GateError, match="is not as it was packed"):
         accept.accept(ordered, Settings(), bundle, bundled.LEAD)
 
 
-def test_a_session_that_is_not_there_is_told(bench, capsys):
+def test_a_session_that_is_not_there_is_told(bundle, capsys):
     with pytest.raises(UserError, match="there is no record of session '20260310-dddddd'"):
-        answered(bench, bundled.one_card("20260311-eeeeee"), capsys)
+        answered(bundle, bundled.one_card("20260311-eeeeee"), capsys)

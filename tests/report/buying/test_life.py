@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from commands import accept, offer
+from commands import accept
 from harness.errors import GateError, UserError
 from harness.record import Record, Trace, TraceStats
 from harness.record.store import read_all
@@ -22,6 +23,7 @@ from report.buying.life import Life, Order
 from report.page.parts.acceptance import life_picture
 from tests.helpers import bundled, watched_records
 from tests.helpers import records_builder as build
+from tests.helpers.forged_bundles import packed
 
 UNIT, OTHER_UNIT = "0123456789abcdef", "fedcba9876543210"
 FIRST, SECOND, THIRD = "20260310-dddddd", "20280312-eeeeee", "20300315-ffffff"
@@ -34,12 +36,24 @@ def session(name: str, *, unit: str = UNIT, **more: Any) -> list[Record]:
 ACCEPTED = session(FIRST)
 
 
+@pytest.fixture(scope="module")
+def ordered(tmp_path_factory) -> Path:
+    """The clone that an order stands on, of another unit of the card."""
+    records = session(bundled.LEAD, seconds=0.012, unit=OTHER_UNIT)
+    return bundled.write(tmp_path_factory.mktemp("order") / "ordered", records)
+
+
+@pytest.fixture(scope="module")
+def bundle(ordered) -> Path:
+    return packed(ordered, ordered.parent, quiet=True)
+
+
 @pytest.fixture
-def order(tmp_path, monkeypatch) -> Path:
-    """The order's bundle, of another unit of the card."""
+def order(ordered, bundle, tmp_path, monkeypatch) -> Path:
+    """The order's bundle beside its clone, in a folder of the test's own, in which answers are kept."""
     monkeypatch.setenv("GPUDYNO_STATE", str(tmp_path / "state"))
-    ordered = bundled.write(tmp_path / "ordered", session(bundled.LEAD, seconds=0.012, unit=OTHER_UNIT))
-    return offer.pack(ordered, offer.Packing(out=tmp_path / "offer.tar.gz", quiet=True))
+    shutil.copytree(ordered, tmp_path / "ordered")
+    return Path(shutil.copy(bundle, tmp_path))
 
 
 def clone(order: Path, *sessions: list[Record], name: str = "here") -> Path:

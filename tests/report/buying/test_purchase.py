@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from commands.quote import as_toml
 from harness.errors import UserError
-from harness.record.store import read_all
 from report.buying.purchase import FILE, Offer, Purchase, Work, load_purchase, parse_purchase
 from tests.helpers import ROOT
+from tests.helpers.here import results_here
 
 DOCS = ROOT / "docs" / "buying.md"
 EXAMPLE = """\
@@ -216,7 +216,7 @@ def test_the_example_s_work_is_on_record_in_a_fresh_clone_under_the_names_that_i
     given = [(work.workload, work.model) for work in parse_purchase(example[1]).work]
     recorded = {
         (asked.workload, model)
-        for stored in read_all(ROOT).records
+        for stored in results_here().records
         for asked in (stored.record.trial.asked,)
         for model in (asked.variant.model, None)
     }

@@ -42,10 +42,7 @@ def measured(precision, rate):
         limit=TIMED,
     )
     versions = {"python": "3.11.7", "torch": "2.9.0", "cuda": "12.8"}
-    return [
-        each.model_copy(update={"measurement": each.measurement.model_copy(update={"versions": versions})})
-        for each in made
-    ]
+    return [build.changed(each, measurement__versions=versions) for each in made]
 
 
 @pytest.fixture

@@ -242,16 +242,8 @@ def test_a_one_sided_count_is_above_or_below_its_bound_by_any_distance(relation,
         unit="parameters",
         card_class="any",
     )
-    records = [
-        record.model_copy(
-            update={
-                "measurement": record.measurement.model_copy(update={"structure": {"parameters": 662_826}})
-            }
-        )
-        for record in series(repeats=1)
-        if record.measurement
-    ]
-    assert word(asked, records) == told
+    (record,) = series(repeats=1)
+    assert word(asked, [build.changed(record, measurement__structure={"parameters": 662_826})]) == told
 
 
 def test_an_absolute_bound_is_not_refuted_within_what_another_unit_may_do():
@@ -310,13 +302,7 @@ def test_a_quality_needs_its_epochs_and_its_pretrained_body():
 
 def test_a_count_is_judged_without_a_spread():
     structure = claim(kind="structure", metric="parameters", value=7.0, unit="", card_class="any")
-    records = [
-        record.model_copy(
-            update={"measurement": record.measurement.model_copy(update={"structure": {"parameters": 7}})}
-        )
-        for record in series()
-        if record.measurement
-    ]
+    records = [build.changed(record, measurement__structure={"parameters": 7}) for record in series()]
     assert word(structure, records) == "holds here"
     assert lacks(structure, series()) == [("parameters", None, 7.0)]
 

@@ -9,9 +9,6 @@ import pytest
 from harness.plan import plan
 from harness.plan.plan import PlanContext
 from harness.record import Claim, Record, TrialSpec
-from harness.record.published.cards import load_cards
-from harness.record.published.claims import load_claims
-from harness.record.store import read_all
 from report.claims.judge import judge
 from report.claims.judgeable import Device, judgeable
 from report.compare.batch_sweeps import without_sweeps
@@ -20,10 +17,11 @@ from report.compare.groups import comparison_groups
 from report.metrics import CLAIMED
 from tests.helpers import ROOT
 from tests.helpers import records_builder as build
+from tests.helpers.claims_builder import CARDS
+from tests.helpers.here import claims_here, results_here
 from tests.helpers.trial_tables import trials_of
 
-CLAIMS = load_claims(ROOT).claims
-CARDS = load_cards(ROOT)
+CLAIMS = claims_here().claims
 UNSEEN = "NVIDIA Unseen GPU"
 ON_A_CPU = {"20261121-38cb4c": 0, "20261123-bba217": 3}
 """Sessions of this clone, and how many claims their runs judge."""
@@ -88,7 +86,7 @@ def test_a_plan_judges_on_an_unseen_gpu_what_was_said_that_it_could():
 
 @pytest.mark.parametrize(("session", "by_runs"), ON_A_CPU.items())
 def test_the_committed_records_of_a_cpu_judge_what_was_said_that_they_could(session, by_runs):
-    records = [stored.record for stored in read_all(ROOT).records if stored.record.session == session]
+    records = [stored.record for stored in results_here().records if stored.record.session == session]
     found = could([record.trial for record in records], Device("cpu", "a CPU"))
     assert found == compared(records)
     assert len(found) == by_runs

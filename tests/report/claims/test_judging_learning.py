@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 from harness.record import Claim, Record
+from tests.helpers import records_builder as build
 from tests.helpers.claims_builder import KIND, claim, lacks, series, word
 
 LEARNING = {**KIND, "quality": "accuracy", "epochs": 12}
@@ -25,11 +26,7 @@ def learned(first: int, *, batch: int = 512, fall: float = 0.0, repeats: int = 5
             )
             for epoch in record.measurement.epochs
         ]
-        records.append(
-            record.model_copy(
-                update={"measurement": record.measurement.model_copy(update={"epochs": tuple(epochs)})}
-            )
-        )
+        records.append(build.changed(record, measurement__epochs=tuple(epochs)))
     return records
 
 
@@ -63,22 +60,11 @@ def test_a_run_that_ended_without_its_target_is_averaged_with_no_other():
 
 
 def test_a_target_on_a_part_of_the_validation_judges_no_claim():
-    records = [
-        record.model_copy(
-            update={
-                "measurement": record.measurement.model_copy(
-                    update={
-                        "epochs": tuple(
-                            epoch.model_copy(update={"valid_batches": 2})
-                            for epoch in record.measurement.epochs
-                        )
-                    }
-                )
-            }
-        )
-        for record in [*learned(4), *learned(9, batch=2048)]
-        if record.measurement
-    ]
+    records = []
+    for record in [*learned(4), *learned(9, batch=2048)]:
+        assert record.measurement is not None
+        epochs = [epoch.model_copy(update={"valid_batches": 2}) for epoch in record.measurement.epochs]
+        records.append(build.changed(record, measurement__epochs=tuple(epochs)))
     assert set(lacks(to_target("greater"), records)) == {("valid_batches", 2, 6)}
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from harness.plan import own_file, plan
 from harness.plan.plan import PlanContext
-from harness.record.published.claims import load_claims, sides
+from harness.record.published.claims import sides
 from report.claims.judge import judge
 from report.claims.judgeable import Device, judgeable
 from report.claims.matching import asked_by
@@ -20,6 +20,7 @@ from report.trials.key import Value, key_of_asked
 from tests.helpers import ROOT
 from tests.helpers import records_builder as build
 from tests.helpers.claims_builder import CARDS, SESSION
+from tests.helpers.here import claims_here
 from tests.helpers.trial_tables import trials_of
 
 SOURCES = (
@@ -35,7 +36,7 @@ SOURCES = (
 )
 CLAIMS = [
     claim
-    for claim in load_claims(ROOT).claims
+    for claim in claims_here().claims
     if claim.workload in ("program", "llm_step") and claim.source.startswith("github:")
 ]
 PROGRAMS = {
@@ -88,12 +89,10 @@ def records_of(claim, side, order, seconds):
     names = {"PyTorch": "torch", "CUDA": "cuda"}
     for name, version in re.findall(r"(PyTorch|CUDA) ([\d.]+)", claim.stack or ""):
         versions[names[name]] = version
-    changes = {"versions": versions, "test_quality": claim.value}
+    changes = {"measurement__versions": versions, "measurement__test_quality": claim.value}
     if claim.card_class:
-        changes["device"] = found[0].measurement.device.model_copy(update={"capability": "8.0"})
-    return [
-        each.model_copy(update={"measurement": each.measurement.model_copy(update=changes)}) for each in found
-    ]
+        changes["measurement__device__capability"] = "8.0"
+    return [build.changed(each, **changes) for each in found]
 
 
 def judged(claim, times=1.0):

@@ -11,13 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.record import Claim
-from harness.record.published.claims import load_claims
 from report.claims import studies
 from report.claims.studies import StudyEntry, StudyFigure, fitted, study_figures
 from report.compare.cells import Cell, cells_of, time_breakdown
 from report.trials.key import LOADER_ALONE
-from tests.helpers import ROOT
 from tests.helpers import records_builder as build
+from tests.helpers.here import claims_here
 from tests.helpers.record_sets import elsewhere, series
 from tests.helpers.trial_tables import trials_of
 
@@ -290,7 +289,7 @@ def test_every_published_figure_is_drawn_or_counted_and_the_best_of_each_row_is_
 
 
 def test_the_register_s_study_of_five_resnets_is_drawn_with_every_published_card():
-    drawn = study_figures(load_claims(ROOT).claims, ())
+    drawn = study_figures(claims_here().claims, ())
     (resnets,) = [each for each in drawn if (each.study, each.metric) == ("004", "protocol_seconds")]
     rows = [row for row in resnets.rows if row.workload == "cifar_fastai"]
     assert [row.model for row in rows] == ["resnet18", "resnet34", "resnet50", "resnet101", "resnet152"]

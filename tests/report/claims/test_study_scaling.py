@@ -6,18 +6,18 @@ import pytest
 
 from harness.record import Record
 from harness.record.published.cards import load_cards
-from harness.record.published.claims import load_claims
 from report.claims.judge import judge
 from report.claims.judged import Judged
 from report.compare.cells import cells_of
 from report.compare.groups import comparison_groups
 from report.compare.key import Difference
 from tests.helpers import ROOT
+from tests.helpers.here import claims_here
 from tests.helpers.records_devices import LEAD
 from tests.helpers.records_learning import emulated, learned, on_devices
 from tests.helpers.trial_tables import trials_of
 
-CLAIMS = {claim.id: claim for claim in load_claims(ROOT).claims if claim.study.startswith("002")}
+CLAIMS = {claim.id: claim for claim in claims_here().claims if claim.study.startswith("002")}
 CARDS = load_cards(ROOT)
 
 

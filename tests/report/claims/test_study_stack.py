@@ -8,17 +8,18 @@ import pytest
 
 from harness.record import Claim, Record
 from harness.record.published.cards import load_cards
-from harness.record.published.claims import load_claims, same_card
+from harness.record.published.claims import same_card
 from report.claims.judge import judge
 from report.claims.judged import Judged
 from report.compare import cells, groups
 from tests.helpers import ROOT
 from tests.helpers import records_builder as build
+from tests.helpers.here import claims_here
 from tests.helpers.trial_tables import trials_of
 
 STUDY = {"torch": "1.0.0", "fastai": "1.0.41", "cuda": "10.0.130", "python": "3.7.16"}
 SESSION = "20260131-aaaaaa"
-CLAIM = next(claim for claim in load_claims(ROOT).claims if claim.id == "004-2080ti-resnet50-fp32-seconds")
+CLAIM = next(claim for claim in claims_here().claims if claim.id == "004-2080ti-resnet50-fp32-seconds")
 STEP_SECONDS = CLAIM.value / (30 * 489 * 1.1)
 
 
@@ -36,13 +37,7 @@ def records(versions: dict[str, str], card: str = "NVIDIA GeForce RTX 2080 Ti") 
         weights="pretrained",
         **told,
     )
-    return [
-        record.model_copy(
-            update={"measurement": record.measurement.model_copy(update={"versions": versions})}
-        )
-        for record in found
-        if record.measurement
-    ]
+    return [build.changed(record, measurement__versions=versions) for record in found]
 
 
 def judged(found: list[Record], *, claim: Claim = CLAIM) -> Judged:

@@ -12,7 +12,9 @@ from report.compare.cells import Ratio
 from report.page.machines import differences
 from report.stats.intervals import Interval
 from tests.helpers import records_builder as build
-from tests.report.compare.test_groups import LEAD, ON, elsewhere, found, series
+from tests.report.compare.test_groups import CARD, LEAD, elsewhere, found, series
+
+ON = build.machine(CARD, label="card-a", digits="a")
 
 SHORT = {"complete": False, "limit": Limit(steps=40)}
 
@@ -105,11 +107,7 @@ def test_three_units_of_each_model_make_the_band_a_measured_one():
             on = build.machine(card, label=f"card-{digit}", digits=digit)
             session = LEAD if digit == "a" else f"20260130-{digit * 6}"
             made = series(seconds=seconds * (1 + 0.01 * place), on=on, card=card, session=session)
-            for one in made:
-                assert one.measurement
-                device = one.measurement.device.model_copy(update={"unit": digit * 16})
-                measured = one.measurement.model_copy(update={"device": device})
-                records.append(one.model_copy(update={"measurement": measured}))
+            records += [build.changed(one, measurement__device__unit=digit * 16) for one in made]
     first = expectation.expectations(found(records))[0]
     assert first.band.measured and first.band.units == 3
     assert first.band.label == "unit-to-unit, measured on 3 units"

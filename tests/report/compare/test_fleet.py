@@ -2,26 +2,15 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
 import numpy as np
 import pytest
 
 from harness.record import Record
-from harness.record.published.claims import ClaimSet
-from harness.record.store import Results, Stored
-from report.analysis import Analysis, Evidence, Question, analyse
-from report.buying.purchase import Purchase
 from report.compare.spread import Fleet, fleets
+from tests.helpers.records_builder import changed
 from tests.helpers.records_devices import LEAD, runs
 from tests.helpers.records_fleet import CARD, fleet
-from tests.helpers.trial_tables import trials_of
-
-
-def analysis(records: list[Record], purchase: Purchase | None = None) -> Analysis:
-    results = Results(tuple(Stored(f"results/{n}.json", one) for n, one in enumerate(records)), (), ())
-    evidence = Evidence(results, ClaimSet(), (), purchase)
-    return analyse(evidence, Question(datetime(2026, 2, 1, tzinfo=UTC), session=LEAD))
+from tests.helpers.trial_tables import analysed, trials_of
 
 
 def one(records: list[Record], lead: str | None = LEAD) -> Fleet:
@@ -93,18 +82,12 @@ def test_two_units_are_no_fleet_and_a_page_of_another_card_shows_none():
 
 
 def test_processors_are_units_by_their_machine():
-    def on_cpu(record: Record) -> Record:
-        assert record.measurement
-        device = record.measurement.device.model_copy(update={"unit": None})
-        return record.model_copy(
-            update={
-                "environment": record.environment.model_copy(update={"device": "cpu"}),
-                "measurement": record.measurement.model_copy(update={"device": device}),
-                "cards_given": (),
-            }
-        )
-
-    found = one([on_cpu(record) for record in fleet(5, cards_per_machine=1)])
+    found = one(
+        [
+            changed(record, environment__device="cpu", measurement__device__unit=None, cards_given=())
+            for record in fleet(5, cards_per_machine=1)
+        ]
+    )
     assert sorted(unit.name for unit in found.units) == [f"constructed-node-0{n}" for n in range(5)]
 
 
@@ -112,7 +95,7 @@ def test_the_measured_spread_replaces_the_assumed_one_in_every_purchase_figure_w
     # Each card's own work is ResNet-50 in FP32; the fleet ran it in mixed precision.
     work = runs("fp32-ieee", 0.1, repeats=5)
     before, after = (
-        analysis([*work, *more]) for more in ([], fleet(30, card="Constructed Card A", cards_per_machine=1))
+        analysed([*work, *more]) for more in ([], fleet(30, card="Constructed Card A", cards_per_machine=1))
     )
     assert not before.spreads.of("Constructed Card A").measured
     spread = after.spreads.of("Constructed Card A")

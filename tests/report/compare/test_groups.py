@@ -1,39 +1,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 import pytest
 
 from harness.record import Limit, Record
-from harness.record.published.claims import ClaimSet
-from harness.record.store import Results, Stored
-from report.analysis import Analysis, Evidence, Question, analyse
 from report.compare import cells, groups
 from report.compare import precisions as speedups
 from report.compare.groups import ComparisonGroup
 from report.page.parts import workloads
 from report.page.systems import systems_of
+from tests.helpers import record_sets as sets
 from tests.helpers import records_builder as build
-from tests.helpers.trial_tables import trials_of
+from tests.helpers.record_sets import LEAD, OTHER
+from tests.helpers.record_sets import A as CARD
+from tests.helpers.trial_tables import analysed, trials_of
 
-LEAD = "20260131-aaaaaa"
-OTHER = "20260130-bbbbbb"
-CARD = "Constructed Card A"
-ON = build.machine(CARD, label="card-a", digits="a")
-
-
-def series(precision: str = "fp32-ieee", seconds: float = 0.1, **changes: Any) -> list[Record]:
-    kind = changes.pop("kind", build.LM)
-    values: dict[str, Any] = {"on": ON, "card": CARD, "session": LEAD, "batch_size": 20}
-    return build.series_of(kind, precision, seconds, **{**values, **changes})
-
-
-def elsewhere(precision: str = "fp32-ieee", seconds: float = 0.08, **changes: Any) -> list[Record]:
-    card = "Constructed Card B"
-    on = build.machine(card, label="card-b", digits="b")
-    return series(precision, seconds, **{"on": on, "card": card, "session": OTHER, **changes})
+series = partial(sets.series, repeats=3)
+elsewhere = partial(sets.elsewhere, repeats=3)
 
 
 def found(
@@ -42,12 +28,6 @@ def found(
     return groups.comparison_groups(
         cells.cells_of(trials_of(records)), lead, baseline=baseline, earlier=earlier
     )
-
-
-def analysed(records: Sequence[Record]) -> Analysis:
-    results = Results(tuple(Stored(f"results/{n}.json", one) for n, one in enumerate(records)), (), ())
-    question = Question(datetime(2026, 2, 1, tzinfo=UTC), session=LEAD)
-    return analyse(Evidence(results, ClaimSet(), ()), question)
 
 
 def cards_of(group: ComparisonGroup) -> list[str]:
@@ -81,23 +61,14 @@ def test_records_that_differ_in_one_field_share_no_group_which_names_it(change, 
 
 
 def test_another_data_hash_keeps_records_apart():
-    records = elsewhere()
-    assert records[0].measurement
-    for place, record in enumerate(records):
-        data = record.measurement.data.model_copy(update={"sha256": "0" * 64})
-        measured = record.measurement.model_copy(update={"data": data})
-        records[place] = record.model_copy(update={"measurement": measured})
+    records = [build.changed(record, measurement__data__sha256="0" * 64) for record in elsewhere()]
     (group,) = found([*series(), *records])
     assert cards_of(group) == [CARD]
 
 
 def test_a_workload_is_headed_by_what_its_own_file_says_of_it():
     named = [
-        record.model_copy(
-            update={
-                "measurement": record.measurement.model_copy(update={"title": "Mine", "about": "My net."})
-            }
-        )
+        build.changed(record, measurement__title="Mine", measurement__about="My net.")
         for record in series(kind={**build.LM, "workload": "mine"})
     ]
     found = analysed(named)

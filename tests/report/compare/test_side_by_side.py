@@ -74,10 +74,8 @@ def test_a_side_is_named_by_its_driver_and_the_difference_is_shown(updated):
 
 def test_stacks_are_compared_workload_by_workload(tmp_path):
     def on(record: Record) -> Record:
-        assert record.measurement
         package = {"word_lm": "none", "cifar_fastai": "2.8.12"}[record.trial.asked.workload]
-        measurement = record.measurement.model_copy(update={"versions": {"fastai": package}})
-        return record.model_copy(update={"measurement": measurement})
+        return build.changed(record, measurement__versions={"fastai": package})
 
     records = [
         on(record)
@@ -104,9 +102,7 @@ def test_stacks_are_compared_workload_by_workload(tmp_path):
 
 def test_a_name_of_several_machines_says_which_and_each_work_whose_it_is(tmp_path):
     alike = [
-        record.model_copy(
-            update={"machine": record.machine.model_copy(update={"label": "constructed-card-a"})}
-        )
+        build.changed(record, machine__label="constructed-card-a")
         for record in runs("20260130-cccccc", 0.01, digits="b")
     ]
     records = [*runs(OLD, 0.011), *alike, *runs(NEW, 0.012, digits="d", card="Constructed Card D")]
@@ -196,11 +192,7 @@ def test_the_gate_says_no_where_it_has_nothing_to_judge(tmp_path, capsys):
 
 
 def test_what_differs_between_the_machines_is_named(tmp_path, capsys):
-    other = runs(OLD, 0.01, digits="b")
-    other = [
-        one.model_copy(update={"machine": one.machine.model_copy(update={"memory_bytes": 2**30})})
-        for one in other
-    ]
+    other = [build.changed(one, machine__memory_bytes=2**30) for one in runs(OLD, 0.01, digits="b")]
     report.compare_two(clone(tmp_path, *other, *runs(NEW, 0.01)), NEW, OLD, None)
     assert f"memory_bytes: {2**30} → {64 * 2**30}" in capsys.readouterr().out
 

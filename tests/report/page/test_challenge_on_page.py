@@ -14,9 +14,7 @@ def test_answers_are_counted_by_their_challenge(tmp_path):
     records = build.two_cards()
     proof = Proof(nonce="7f3a-1", unit="0" * 12, losses=(1.0,) * 3, gradient_norms=(2.0,) * 3)
     for place in (0, 1):
-        measured = records[place].measurement
-        answered = measured.model_copy(update={"proof": proof})
-        records[place] = records[place].model_copy(update={"measurement": answered})
+        records[place] = build.changed(records[place], measurement__proof=proof)
     build.write(tmp_path, records)
     found = analyse(evidence_in(tmp_path, purchase=False), Question(MADE))
     view = ran.view(found, systems_of(found))

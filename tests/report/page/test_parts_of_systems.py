@@ -2,54 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import cache
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import pytest
 
 from harness.record import Record
 from harness.record.finding import label
-from harness.record.published.claims import ClaimSet
-from harness.record.store import Results, Stored
-from report.analysis import Analysis, Evidence, Question, analyse, evidence_in
-from report.buying.purchase import Purchase, parse_purchase
+from report.analysis import Analysis, Question, analyse
+from report.buying.purchase import parse_purchase
 from report.buying.shortfall import shortfalls
 from report.compare.ranking import standings
 from report.page.build import page_of
-from report.page.filters import figure
 from report.page.parts import acceptance, costs, limits, pairs, ran, uncertainty
 from report.page.render import render
 from report.page.systems import systems_of
-from tests.helpers import bundled
+from tests.helpers import bundled, cases
 from tests.helpers import records_builder as build
-from tests.helpers.cases import CASES, DESKS
+from tests.helpers.cases import CASES, DESKS, analysis_of, evidence_of
 from tests.helpers.records_fleet import fleet
 from tests.helpers.records_quick import quick_look
+from tests.helpers.trial_tables import analysed as of
 
 NOW = datetime(2026, 2, 1, 12, tzinfo=UTC)
 
 
-@cache
-def analysed(name: str, more: str = "") -> Analysis:
-    """The analysis of a constructed case; `more` stands at the top of its buyer's file."""
-    case = CASES[name]
-    with TemporaryDirectory() as folder:
-        root = Path(folder)
-        case.make(root)
-        if case.purchase:
-            (root / "purchase.toml").write_text(more + case.purchase, encoding="utf-8")
-        return analyse(evidence_in(root), Question(case.now, session=case.session, baseline=case.baseline))
-
-
-def of(records: Sequence[Record], purchase: Purchase | None = None) -> Analysis:
-    stored = tuple(Stored(f"results/{place}.json", record) for place, record in enumerate(records))
-    return analyse(
-        Evidence(Results(stored, (), ()), ClaimSet(), (), purchase), Question(NOW, session=records[0].session)
-    )
+def analysed(name: str) -> Analysis:
+    return analysis_of(CASES[name])
 
 
 def machines(*seconds: float) -> list[Record]:
@@ -126,7 +105,8 @@ def test_offers_stand_by_cost_with_what_both_cost_alone_and_the_price_that_turns
 
 def test_a_machine_for_its_own_work_alone_is_ranked_by_all_that_it_bears_of_a_year():
     shared = analysed("two-cards-proven-priced")
-    alone = analysed("two-cards-proven-priced", 'use = "alone"\n')
+    case = CASES["two-cards-proven-priced"]
+    alone = analysis_of(replace(case, purchase=f'use = "alone"\n{case.purchase}'))
     assert shared.costs is not None and alone.costs is not None and shared.costs.answer is not None
     assert alone.costs.answers == shared.costs.answers
     assert (shared.costs.use, alone.costs.use, alone.costs.pair) == (
@@ -143,11 +123,7 @@ def test_a_machine_for_its_own_work_alone_is_ranked_by_all_that_it_bears_of_a_ye
 def test_an_offer_without_a_record_stands_last_and_changes_no_other_figure():
     offer = '[[offer]]\ncard = "Card X"\nprice = 9\ndate = 2026-01-05\nsource = "constructed"\n\n[[offer]]'
     case = CASES["two-cards-proven-priced"]
-    with TemporaryDirectory() as folder:
-        case.make(Path(folder))
-        purchase = parse_purchase(case.purchase.replace("[[offer]]", offer, 1))
-        evidence = replace(evidence_in(Path(folder), purchase=False), purchase=purchase)
-        found = analyse(evidence, Question(case.now, session=case.session))
+    found = analysis_of(replace(case, purchase=case.purchase.replace("[[offer]]", offer, 1)))
     before = analysed("two-cards-proven-priced")
     rows = costs.view(found, systems_of(found)).rows
     last = rows[-1]
@@ -163,16 +139,6 @@ def test_without_ranked_runs_or_prices_the_costs_say_so_by_their_state():
     assert by_speed.state == "ratios" and times.low < times.value
     nothing = analysed("nothing")
     assert costs.view(nothing, systems_of(nothing)) is None
-
-
-def test_each_ordered_speed_is_accepted_from_95_percent_of_its_mean_on():
-    found = analysed("two-cards-proven")
-    page = render(page_of(found), drawn=False).markdown
-    assert found.clause is not None and found.clause.demands
-    for demand in found.clause.demands:
-        least = figure(0.95 * demand.figure.estimate, f"{demand.unit}s/s")
-        assert any(demand.what in line and least in line for line in page.splitlines())
-    assert (found.clause.unproven, found.clause.few_blocks) == (False, True)
 
 
 @pytest.mark.parametrize(("units", "measured"), [(2, False), (5, True)])
@@ -228,9 +194,7 @@ def test_every_trial_attempt_and_stack_is_shown_once():
 
 
 def test_trials_that_failed_alike_are_one_row_with_stage_and_reason():
-    with TemporaryDirectory() as folder:
-        build.write(Path(folder), build.two_cards())
-        found = analyse(evidence_in(Path(folder), purchase=False), Question(NOW))
+    found = analyse(evidence_of(cases.of(build.two_cards)), Question(NOW))
     shown = ran.view(found, systems_of(found))
     failed = [trial for trial in found.shown if trial.failure is not None]
     assert sorted(trial.path for rows in shown.failures for trial in rows) == sorted(

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from commands import offer
 from harness.bundle import archive
 from report.page import remake
-from tests.harness.bundle import test_bundle as bundles
 from tests.helpers import bundled
+from tests.helpers import forged_bundles as bundles
 from tests.helpers.cases import published
 from tests.helpers.purchase_builder import FILE
 
@@ -36,9 +36,7 @@ def packed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     clone = bundled.write(folder / "clone", bundled.two_cards())
     published(clone, "s004")
     (clone / "purchase.toml").write_text(BUYER)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("GPUDYNO_STATE", str(folder / "state"))
-        return offer.pack(clone, offer.Packing(out=folder / "packed.tar.gz", with_prices=True))
+    return bundles.packed(clone, folder, with_prices=True)
 
 
 @pytest.fixture(scope="module")
@@ -177,16 +175,3 @@ def test_a_price_that_was_changed_in_the_buyer_s_file_shows_in_every_figure_that
     printed = bundles.differs(bundles.forged(packed, tmp_path, change), capsys)
     assert "page/index.html: under" in printed
     assert "more places differ" in printed
-
-
-def test_a_page_that_hides_a_doubt_by_its_style_sheet_is_not_as_it_was_packed(packed, tmp_path, capsys):
-    change = bundles.replaced("page/index.html", "</style>", "section { display: none }</style>")
-    assert "display: none" in bundles.differs(bundles.forged(packed, tmp_path, change), capsys)
-
-
-def test_a_file_that_was_put_beside_the_page_is_named(packed, tmp_path, capsys):
-    def change(work: Path) -> None:
-        (work / "page" / "other.html").write_text("<p>2.00 times as fast</p>")
-
-    printed = bundles.differs(bundles.forged(packed, tmp_path, change), capsys)
-    assert "page/other.html: was added" in printed

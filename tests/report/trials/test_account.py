@@ -35,9 +35,7 @@ def impossible(record: Record) -> Record:
     assert record.measurement is not None
     (first, *rest) = record.measurement.epochs
     epochs = (first.model_copy(update={"train_loss": float("nan")}), *rest)
-    return record.model_copy(
-        update={"measurement": record.measurement.model_copy(update={"epochs": epochs}), "summary": None}
-    )
+    return build.changed(record, measurement__epochs=epochs, summary=None)
 
 
 def entered(root: Path, session: Session, records: list[Record], *, stopped: int = 0) -> None:

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.record import Record, Series
+from harness.record import Series
 from report.trials.all_reduce import bus_factor, devices_of, gradient_bytes, least_seconds, reached
+from tests.helpers.records_builder import changed
 from tests.helpers.records_devices import runs, summed, with_parameters
 
 
@@ -27,8 +28,7 @@ def test_equal_links_have_equal_bus_bandwidth_however_many_devices_they_join(dev
 def test_what_devices_reach_is_the_median_of_their_valid_trials_by_their_number():
     several = [one for gb in (30.0, 50.0, 40.0) for one in summed(2, gb, repeats=1)]
     (invalid,) = summed(2, 900.0, repeats=1)
-    doubted = invalid.summary.model_copy(update={"verdict": "invalid"})
-    doubtful = invalid.model_copy(update={"summary": doubted})
+    doubtful = changed(invalid, summary__verdict="invalid")
     found = reached([*summed(8, 20.0), *several, doubtful, *runs("fp32-ieee", 0.1)])
     two, eight = found.values()
     assert list(found) == [devices_of(several[0]), devices_of(summed(8, 20.0)[0])]
@@ -41,18 +41,12 @@ def test_what_devices_reach_is_the_median_of_their_valid_trials_by_their_number(
 
 def test_a_record_whose_samples_took_no_time_or_that_tells_no_figure_breaks_nothing():
     (made,) = summed(2, 40.0, repeats=1)
-    measured = made.measurement
-    (size, *rest) = measured.all_reduce.sizes
+    (size, *rest) = made.measurement.all_reduce.sizes
     empty = [size.model_copy(update={"sample_us": Series.of(samples)}) for samples in ([], [0, 0])]
-    odd = measured.all_reduce.model_copy(update={"sizes": (*empty, *rest)})
-    (found,) = reached([changed(made, all_reduce=odd)]).values()
+    odd = changed(made, measurement__all_reduce__sizes=(*empty, *rest))
+    (found,) = reached([odd]).values()
     assert [size for size, _ in found.bus_of_sizes] == [2**24, 2**28]
-    assert reached([changed(made, ceilings={})]) == {}
-
-
-def changed(made: Record, **changes: object) -> Record:
-    assert made.measurement is not None
-    return made.model_copy(update={"measurement": made.measurement.model_copy(update=changes)})
+    assert reached([changed(made, measurement__ceilings={})]) == {}
 
 
 @pytest.mark.parametrize(

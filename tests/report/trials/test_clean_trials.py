@@ -17,6 +17,7 @@ from harness.record import Load, Others, Record, Series, Trace, TraceStats
 from harness.record.published.cards import load_cards
 from harness.record.store import read_record
 from tests.helpers import ROOT, TESTS
+from tests.helpers.records_builder import changed
 from tests.helpers.trial_tables import trials_of
 from tests.helpers.watched_records import card, record, telemetry
 
@@ -118,11 +119,8 @@ def test_of_two_hundred_clean_trials_at_most_two_are_flagged():
 @pytest.mark.parametrize("path", REAL, ids=lambda path: path.stem)
 def test_the_same_real_record_spoiled_is_flagged(path):
     real = read_record(path, path.name)
-    busy = real.model_copy(update={"load": Load(busy_cpus=2.0)})
+    busy = changed(real, load=Load(busy_cpus=2.0), summary=None)
     probe = real.measurement.precision.probes[0].model_copy(update={"reads_as": "tf32"})
-    precision = real.measurement.precision.model_copy(update={"probes": (probe,)})
-    measured = real.measurement.model_copy(update={"precision": precision})
-    other = real.model_copy(update={"measurement": measured, "summary": None})
-    busy = busy.model_copy(update={"summary": None})
+    other = changed(real, measurement__precision__probes=(probe,), summary=None)
     assert [names for names in flagged([busy]).values()] == [{"busy-machine"}]
     assert [names for names in flagged([other]).values()] == [{"precision"}]

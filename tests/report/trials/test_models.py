@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from harness.record import Record
@@ -23,18 +21,15 @@ def units(sizes: dict[str, float], chips: dict[str, str] | None = None) -> list[
     """Of each machine, by its digit, three runs on a card of so many GiB, the first machine leading."""
     records = []
     for digit, gib in sizes.items():
-        told: dict[str, Any] = {
-            "unit": digit * 16,
-            "memory_bytes": round(gib * GIB),
-            "capability": (chips or {}).get(digit),
+        told = {
+            "measurement__device__unit": digit * 16,
+            "measurement__device__memory_bytes": round(gib * GIB),
+            "measurement__device__capability": (chips or {}).get(digit),
         }
         on = build.machine(NAME, label=f"card-{digit}", digits=digit)
         session = LEAD if digit == "a" else f"20260130-{digit * 6}"
-        for one in series(seconds=0.1 if gib > 8 else 0.2, on=on, card=NAME, session=session):
-            assert one.measurement
-            device = one.measurement.device.model_copy(update=told)
-            measured = one.measurement.model_copy(update={"device": device})
-            records.append(one.model_copy(update={"measurement": measured}))
+        made = series(seconds=0.1 if gib > 8 else 0.2, on=on, card=NAME, session=session)
+        records += [build.changed(one, **told) for one in made]
     return records
 
 

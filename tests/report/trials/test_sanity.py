@@ -56,9 +56,7 @@ def test_a_card_whose_clock_goes_above_the_reference_may_do_as_much_more(clock_m
     made = on_a100(device="NVIDIA GeForce RTX 4090")
     gpus = tuple(gpu.model_copy(update={"clock_max_mhz": clock_max_mhz}) for gpu in made.machine.gpus)
     flops = 1.05 * 82.6e12 / table([made])["samples_per_second"].iloc[0]
-    measured = made.measurement.model_copy(update={"flops": Flops(per_sample=flops)})
-    machine = made.machine.model_copy(update={"gpus": gpus})
-    fast = made.model_copy(update={"measurement": measured, "machine": machine})
+    fast = build.changed(made, measurement__flops=Flops(per_sample=flops), machine__gpus=gpus)
     assert flagged(table([fast], CARDS)) == [{"above-peak"} if doubted else set()]
 
 
@@ -73,11 +71,8 @@ def test_a_throughput_ten_times_that_of_other_sessions_is_flagged_and_another_ma
         on_a100(step_seconds=0.3 / 11, order=9),
     ]
     assert flagged(table(records, CARDS)) == [set(), set(), {"jump"}]
-    cpu = records[0].environment.model_copy(update={"device": "cpu"})
     at_home = [
-        each.model_copy(
-            update={"environment": cpu, "machine": each.machine.model_copy(update={"id": digit * 12})}
-        )
+        build.changed(each, environment__device="cpu", machine__id=digit * 12)
         for each, digit in zip(records, "aab", strict=True)
     ]
     assert flagged(table(at_home, CARDS)) == [set(), set(), set()]
@@ -102,9 +97,7 @@ def test_a_device_that_hardly_worked_is_flagged():
     ],
 )
 def test_a_label_that_names_another_form_of_the_card_is_warned_of(label, device, doubted):
-    made = on_a100(device=device)
-    labelled = made.model_copy(update={"machine": made.machine.model_copy(update={"label": label})})
-    trials = table([labelled], CARDS)
+    trials = table([build.changed(on_a100(device=device), machine__label=label)], CARDS)
     assert flagged(trials) == [{"other-form"} if doubted else set()]
     assert list(trials["verdict"]) == ["warn" if doubted else "valid"]
 

@@ -109,9 +109,11 @@ SCRIPTS = {
 
 """The script that is written down whole; the others as what differs from it, or from the one named here."""
 WHOLE = "venv_2_gpus"
-LIKE = dict.fromkeys(
-    ("apptainer_16_gpus", "apptainer_16_ranks", "pyxis_16_gpus", "apptainer_rocm"), "apptainer_2_gpus"
-)
+LIKE = {
+    "apptainer_16_gpus": "apptainer_2_gpus",
+    "apptainer_16_ranks": "apptainer_16_gpus",
+    "apptainer_rocm": "apptainer_2_gpus",
+}
 
 
 @pytest.mark.parametrize("name", SCRIPTS)

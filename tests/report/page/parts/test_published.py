@@ -21,6 +21,7 @@ from report.page.render import render
 from report.page.systems import systems_of
 from tests.helpers import ROOT, cases
 from tests.helpers import record_sets as sets
+from tests.helpers.here import evidence_here
 
 NOW = datetime(2026, 2, 1, tzinfo=UTC)
 
@@ -34,8 +35,7 @@ def judged(tmp_path_factory: pytest.TempPathFactory) -> Analysis:
 
 @pytest.fixture(scope="module")
 def alone() -> Analysis:
-    evidence = evidence_in(ROOT, purchase=False)
-    return analyse(replace(evidence, results=Results((), (), ())), Question(NOW))
+    return analyse(replace(evidence_here(), results=Results((), (), ())), Question(NOW))
 
 
 def viewed(analysis: Analysis) -> PublishedView:
@@ -106,7 +106,7 @@ def test_the_models_stand_in_the_study_s_own_order(judged: Analysis):
 
 def test_a_page_says_in_what_its_records_differ_from_unmet_claims_and_how_its_precisions_learn():
     question = Question(datetime(2026, 12, 1, tzinfo=UTC), session="20261121-38cb4c")
-    found = analyse(evidence_in(ROOT, purchase=False), question)
+    found = analyse(evidence_here(), question)
     assert viewed(found).differs == ("image size", "batch size", "model")
     sure = uncertainty.view(found, systems_of(found))
     assert sure is not None
@@ -139,9 +139,8 @@ def test_the_readme_s_second_picture_has_every_bar_that_such_a_page_begins_with(
 
 
 def test_what_this_machine_did_on_other_terms_is_counted_and_in_no_picture():
-    found = viewed(
-        analyse(evidence_in(ROOT, purchase=False), Question(NOW, session=cases.COMMITTED["desk"][-15:]))
-    )
+    question = Question(NOW, session=cases.COMMITTED["desk"][-15:])
+    found = viewed(analyse(evidence_here(), question))
     assert found.studies == ()
     assert found.other_terms is not None and found.other_terms.figures > 0
     assert "batch size" in found.other_terms.names

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from pathlib import Path
 
 import pytest
 
-from report.analysis import Analysis, Question, analyse, evidence_in
+from report.analysis import Analysis, Question, analyse
 from report.charts.bars import Bars
 from report.charts.panels import Panels
 from report.compare.cells import states_of
 from report.page.parts.workloads import MOST_TIMELINES, WorkloadsView, view
 from report.page.pictures import MOST_BELOW
 from report.page.systems import systems_of
-from tests.helpers import ROOT, cases
-from tests.helpers import record_sets as sets
+from tests.helpers import cases
+from tests.helpers.here import evidence_here
 
 NOW = datetime(2026, 12, 1, tzinfo=UTC)
 FRAMEWORKS = "20261123-cccefa"
@@ -27,9 +26,8 @@ def viewed(analysis: Analysis) -> WorkloadsView:
     return found
 
 
-def constructed(root: Path, records: object, session: str | None = sets.LEAD) -> WorkloadsView:
-    cases.of(records)(root)  # type: ignore[arg-type]
-    return viewed(analyse(evidence_in(root), Question(NOW, session=session)))
+def constructed(name: str) -> WorkloadsView:
+    return viewed(cases.analysis_of(cases.CASES[name]))
 
 
 def panel_titles(found: WorkloadsView) -> set[str]:
@@ -40,12 +38,12 @@ def panel_titles(found: WorkloadsView) -> set[str]:
 @pytest.fixture(scope="module")
 def desk() -> WorkloadsView:
     session = cases.COMMITTED["desk"][-15:]
-    return viewed(analyse(evidence_in(ROOT, purchase=False), Question(NOW, session=session)))
+    return viewed(analyse(evidence_here(), Question(NOW, session=session)))
 
 
 @pytest.fixture(scope="module")
 def frameworks() -> WorkloadsView:
-    return viewed(analyse(evidence_in(ROOT, purchase=False), Question(NOW, session=FRAMEWORKS)))
+    return viewed(analyse(evidence_here(), Question(NOW, session=FRAMEWORKS)))
 
 
 def bars_of(found: WorkloadsView) -> list[Bars]:
@@ -68,8 +66,8 @@ def test_each_bar_has_a_cell_for_every_column(desk: WorkloadsView):
         assert {len(bar.cells) for group in chart.groups for bar in group.bars} == {len(chart.columns)}
 
 
-def test_works_that_nothing_stands_beside_are_one_group_of_times(tmp_path: Path):
-    found = constructed(tmp_path, lambda: cases.quick_look()[:1], session=None)
+def test_works_that_nothing_stands_beside_are_one_group_of_times():
+    found = constructed("one-record")
     timings = [work.timing for work in found.workloads if work.timing and not work.timing.compared]
     assert timings
     for timing in timings:
@@ -88,17 +86,15 @@ def test_every_line_of_the_groups_is_a_row_with_its_state(desk: WorkloadsView):
 
 
 @pytest.mark.parametrize(
-    ("records", "title"),
-    [(sets.sharing, "Speed-up by devices"), (sets.convergence, "Accuracy"), (sets.doubtful, "Peak memory")],
+    ("name", "title"),
+    [("sharing", "Speed-up by devices"), ("convergence", "Accuracy"), ("doubtful", "Peak memory")],
 )
-def test_a_workload_has_the_small_pictures_that_it_has_figures_for(
-    records: object, title: str, tmp_path: Path
-):
-    assert title in panel_titles(constructed(tmp_path, records))
+def test_a_workload_has_the_small_pictures_that_it_has_figures_for(name: str, title: str):
+    assert title in panel_titles(constructed(name))
 
 
-def test_devices_have_a_speed_up_and_its_share_of_their_number(tmp_path: Path):
-    found = constructed(tmp_path, sets.sharing)
+def test_devices_have_a_speed_up_and_its_share_of_their_number():
+    found = constructed("sharing")
     rows = [row for work in found.workloads for row in work.devices if row.speedup.value is not None]
     assert {row.devices for row in rows} >= {2, 4}
     for row in rows:
@@ -106,8 +102,8 @@ def test_devices_have_a_speed_up_and_its_share_of_their_number(tmp_path: Path):
         assert row.efficiency.value == pytest.approx(row.speedup.value / row.devices)
 
 
-def test_growing_batches_end_at_the_first_that_does_not_fit(tmp_path: Path):
-    found = constructed(tmp_path, sets.sweep)
+def test_growing_batches_end_at_the_first_that_does_not_fit():
+    found = constructed("sweep")
     sweeps = [each for work in found.workloads for each in work.batches if each.wall is not None]
     assert sweeps
     for sweep in sweeps:

@@ -283,16 +283,13 @@ def record(
     return Record(**{**values, **changes})
 
 
-def changed(record: Record, **places: Any) -> Record:
+def changed(record: Any, **places: Any) -> Any:
     """The record with other values; `measurement__device__unit` is a place within it."""
     for place, value in places.items():
-        record = _put(record, place.split("__"), value)
+        first, _, inner = place.partition("__")
+        within = changed(getattr(record, first), **{inner: value}) if inner else value
+        record = record.model_copy(update={first: within})
     return record
-
-
-def _put(model: Any, names: Sequence[str], value: Any) -> Any:
-    first, *inner = names
-    return model.model_copy(update={first: _put(getattr(model, first), inner, value) if inner else value})
 
 
 def out_of_memory() -> Failure:

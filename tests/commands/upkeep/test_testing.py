@@ -33,12 +33,14 @@ def test_every_image_that_a_cpu_runs_is_built_and_required_and_one_that_cannot_b
     monkeypatch.setattr(testing.measure, "build", build)
     monkeypatch.setenv("GPUDYNO_REQUIRE", "docker")
     found = testing.interpreters(ROOT)
-    images = ["cpu", "era-2019", "tensorflow", "mxnet", "chainer", "horovod"]
+    images = ["cpu", "era-2019", "nnunet", "tensorflow", "mxnet", "chainer", "horovod"]
     assert sorted(settings.image for settings in asked) == sorted(images)
     assert {(settings.device, settings.engine) for settings in asked} == {("cpu", "venv")}
     required = found.pop("GPUDYNO_REQUIRE").split(",")
-    assert set(required) == {"docker", "torch", "tensorflow", "mxnet", "chainer", "horovod"}
-    variables = {f"GPUDYNO_TEST_PYTHON_{name}" for name in ("TENSORFLOW", "MXNET", "CHAINER", "HOROVOD")}
+    assert set(required) == {"docker", "torch", "nnunet", "tensorflow", "mxnet", "chainer", "horovod"}
+    variables = {
+        f"GPUDYNO_TEST_PYTHON_{name}" for name in ("NNUNET", "TENSORFLOW", "MXNET", "CHAINER", "HOROVOD")
+    }
     assert found.keys() == {"GPUDYNO_TEST_PYTHON", *variables}
     assert found["GPUDYNO_TEST_PYTHON_MXNET"].startswith(f"{ROOT}/.venvs/mxnet-")
     assert "image 'era-2019' is left out: there is no Python 3.7" in capsys.readouterr().out

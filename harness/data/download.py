@@ -78,23 +78,24 @@ def download(item: Download, folder: Path, *, deadline: Deadline, progress: Fetc
     something else, and OSError when the disk is full.
     """
     final, part = folder / item.name, folder / f"{item.name}.part"
-    refusals: dict[str, _Refused] = {}
+    # Of each mirror, without the exception: its frames would hold the connection open.
+    refusals: dict[str, tuple[str, bool, bool]] = {}
     try:
         for url in item.urls:
             try:
                 _transfer(url, item, part, deadline, progress)
             except _Refused as refused:
-                refusals[urlsplit(url).hostname or url] = refused
+                refusals[urlsplit(url).hostname or url] = (str(refused), refused.wrong, refused.answered)
                 continue
             part.replace(final)
             return final
     finally:
         part.unlink(missing_ok=True)
-    reasons = "; ".join(f"{mirror}: {refusal}" for mirror, refusal in refusals.items())
+    reasons = "; ".join(f"{mirror}: {why}" for mirror, (why, _, _) in refusals.items())
     remedy = "try again later, or set GPUDYNO_DATA to a folder that has the data"
-    if any(refusal.wrong for refusal in refusals.values()):
+    if any(wrong for _, wrong, _ in refusals.values()):
         raise DataError(f"'{item.name}' arrived corrupt and was not kept ({reasons})", remedy=remedy)
-    kind = NoNetwork if any(refusal.answered for refusal in refusals.values()) else Offline
+    kind = NoNetwork if any(answered for _, _, answered in refusals.values()) else Offline
     raise kind(f"'{item.name}' could not be fetched ({reasons})", remedy=remedy)
 
 

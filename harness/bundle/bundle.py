@@ -231,16 +231,9 @@ def _sum_problems(folder: Path, names: Sequence[str]) -> list[str]:
 
 
 def _listed(text: bytes) -> Mapping[str, str] | None:
-    digests: dict[str, str] = {}
-    try:
-        for line in text.decode("ascii").splitlines():
-            digest, name = line.split("  ", 1)
-            if len(digest) != 64 or name in digests:
-                return None
-            digests[name] = digest
-    except ValueError:
-        return None
-    return digests or None
+    lines = text.decode("ascii").splitlines() if text.isascii() else []
+    digests = {line[66:]: line[:64] for line in lines if re.fullmatch(r".{64}  .+", line)}
+    return digests if lines and len(digests) == len(lines) else None
 
 
 def _sources_problems(folder: Path, manifest: Manifest) -> Iterator[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,7 +21,8 @@ from harness.run.jobs import submission as kept
 from harness.run.jobs.submission import COLLECTED, ENDED, Sent, Submission
 
 _BEGINS = re.compile(r"^gpudyno: (\S+) begins$", re.M)
-_SECONDS = re.compile(r"[0-9]+\.[0-9]{9}")
+_TOLD = re.compile(r"^(\S+) (\S+) ([0-9]+\.[0-9]{9})$", re.M)
+"""A line of what a job tells of its end; a node that dies may leave half of one."""
 _LOG_BYTES = 2**20
 
 
@@ -169,14 +170,11 @@ def _begun_at(work: Path) -> float:
         return time.time()
 
 
-def told_by_job(work: Path) -> Iterator[tuple[str, str, float]]:
+def told_by_job(work: Path) -> list[tuple[str, str, float]]:
     """What a job wrote of its own end: (code or signal, which, seconds since the epoch)."""
     path = work / ENDED
-    for line in path.read_text().splitlines() if path.is_file() else ():
-        words = line.split()
-        # A node that dies may leave half a line.
-        if len(words) == 3 and _SECONDS.fullmatch(words[2]):
-            yield words[0], words[1], float(words[2])
+    lines = _TOLD.findall(path.read_text()) if path.is_file() else ()
+    return [(kind, which, float(seconds)) for kind, which, seconds in lines]
 
 
 def code_of(work: Path) -> int | None:

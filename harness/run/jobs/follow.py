@@ -158,16 +158,11 @@ def _is_over(work: Path, batch: Sent, state: TaskState | None, answer: Answer, r
     if batch.by_hand:
         return batch.given_up
     if state is None:
-        return max(batch.sent_at.timestamp(), _begun_at(work)) < answer.asked_at.timestamp()
+        job = work / "job"
+        # By this machine's clock or its file server's; now, where it begins in this moment.
+        began = job.stat().st_mtime if job.exists() else time.time()
+        return max(batch.sent_at.timestamp(), began) < answer.asked_at.timestamp()
     return state.standing == "ended" or restart < state.restarts
-
-
-def _begun_at(work: Path) -> float:
-    """By this machine's clock or its file server's; now, where it begins in this moment."""
-    try:
-        return (work / "job").stat().st_mtime
-    except FileNotFoundError:
-        return time.time()
 
 
 def told_by_job(work: Path) -> list[tuple[str, str, float]]:

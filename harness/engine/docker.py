@@ -100,12 +100,10 @@ class DockerEngine:
         if self._image_id(build_spec) is not None:
             return ()
         archive = packed.archive_of(self._build.root, build_spec.tag)
-        if archive.is_file():
-            return (
-                BuildStep(f"image {build_spec.tag}", f"{self.name} load --input {shlex.quote(str(archive))}"),
-            )
-        client = building.needed_client(self.connection, os.environ)
-        return (BuildStep(f"image {build_spec.tag}", building.shown(build_spec, client)),)
+        line = f"{self.name} load --input {shlex.quote(str(archive))}"
+        if not archive.is_file():
+            line = building.shown(build_spec, building.needed_client(self.connection, os.environ))
+        return (BuildStep(f"image {build_spec.tag}", line),)
 
     def build(self, image: Image, say: Say) -> Built:
         """Builds the image, or finds it built, or loads it from the clone's folder of images.

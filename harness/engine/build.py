@@ -58,7 +58,7 @@ def environment(
     build_spec: BuildSpec,
     engine: EngineName,
     version: str | None,
-    image_id: str,
+    image_id: str | None,
     passed: Mapping[str, str],
 ) -> Environment:
     """An image as records name it, when an engine runs it."""

@@ -97,7 +97,10 @@ def run(job: Job, opened: Session, watcher: Watcher, *, retry: bool = False) -> 
             break
         item = next((item for item in lacking if _in_time(job, item.trial, records)), None)
         if item is None or not _rested(job, opened, item.trial, records, watcher):
-            opened = _leave_out(opened, len(lacking), watcher)
+            reason = "they would have ended after the budget"
+            watcher.say(f"left out: {counted(len(lacking), 'trial')}: {reason}")
+            left = LeftOut(what="trials not started", trials=len(lacking), reason=reason)
+            opened = opened.model_copy(update={"left_out": (*opened.left_out, left)})
             break
         tried[item.trial.id] = tried.get(item.trial.id, 0) + 1
         done = len(opened.trials) - len(lacking)
@@ -127,13 +130,6 @@ def _rested(job: Job, opened: Session, trial: TrialSpec, records: list[Record], 
     )
     time.sleep(wait.total_seconds())
     return True
-
-
-def _leave_out(opened: Session, count: int, watcher: Watcher) -> Session:
-    reason = "they would have ended after the budget"
-    watcher.say(f"left out: {counted(count, 'trial')}: {reason}")
-    left = (*opened.left_out, LeftOut(what="trials not started", trials=count, reason=reason))
-    return opened.model_copy(update={"left_out": left})
 
 
 def _outcome(job: Job, opened: Session, ran: list[Record]) -> Outcome:

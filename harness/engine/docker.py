@@ -264,7 +264,9 @@ class DockerEngine:
             status, code = str(state["Status"]), state.get("ExitCode")
             code = None if code is None else int(code)
         if status in _GOING_ON:
-            if self._log_is_due(handle, work / LOG):
+            log = work / LOG
+            due = time.monotonic() - self._fetched.get(handle.container, 0.0) > LOG_SECONDS
+            if due and not (log.is_file() and log.stat().st_size > LIVE_LOG_BYTES):
                 self._fetch_log(handle, work)
             return Running()
         self._fetch_log(handle, work)
@@ -273,11 +275,6 @@ class DockerEngine:
             log=log_tail(work / LOG),
             out_of_memory=bool(state.get("OOMKilled")),
         )
-
-    def _log_is_due(self, handle: Handle, log: Path) -> bool:
-        if log.is_file() and log.stat().st_size > LIVE_LOG_BYTES:
-            return False
-        return time.monotonic() - self._fetched.get(handle.container, 0.0) > LOG_SECONDS
 
     def _fetch_log(self, handle: Handle, work: Path) -> None:
         """Brings the trial's log up to date. An engine that keeps no logs has none to give."""

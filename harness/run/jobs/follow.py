@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -107,7 +107,12 @@ def places(root: Path, submission: Submission, answer: Answer) -> tuple[Place, .
     """Each trial of each batch, in the order in which they were sent."""
     jobs = kept.folder(root, submission.id)
     begun = kept.begun(jobs)
-    owner = _owners(submission.batches, begun)
+    # Of a trial each attempt is of the last batch whose attempts begin at it or below: one whose jobs never
+    # began leaves its numbers to the next.
+    owner: dict[tuple[str, int], str] = {}
+    for batch in submission.batches:
+        for trial, first in zip(batch.trials, batch.attempts, strict=True):
+            owner |= {(trial, number): batch.name for number in begun.get(trial, ()) if number >= first}
     # Of two jobs of one name the newer one counts.
     states = {(one.name, one.task): one for one in sorted(answer.states, key=lambda one: one.job)}
     found = []
@@ -117,18 +122,6 @@ def places(root: Path, submission: Submission, answer: Answer) -> tuple[Place, .
             state = states.get((batch.name, batch.task_of(trial)))
             found.append(_place(jobs, batch, trial, numbers, state, answer))
     return tuple(found)
-
-
-def _owners(batches: Iterable[Sent], begun: Mapping[str, Sequence[int]]) -> dict[tuple[str, int], str]:
-    """By trial and attempt the batch that it is of: the last one whose attempts begin at it or below.
-
-    A batch whose jobs never began leaves its numbers to the next.
-    """
-    owners: dict[tuple[str, int], str] = {}
-    for batch in batches:
-        for trial, first in zip(batch.trials, batch.attempts, strict=True):
-            owners |= {(trial, number): batch.name for number in begun.get(trial, ()) if number >= first}
-    return owners
 
 
 def _place(

@@ -205,8 +205,7 @@ def open_bundle(path: Path, folder: Path, *, signers: Path | None = None) -> Ope
             for sha256, name in sorted(manifest.locks.items())
             if name not in names_in(folder) or sha256_of(folder / name) != sha256
         ]
-        problems += _session_problems(folder, manifest)
-        problems += _sources_problems(folder, manifest)
+        problems += _manifest_problems(folder, manifest)
     except RecordError as error:
         problems.append(error.problem)
     problems += folder_problems(folder)
@@ -231,21 +230,17 @@ def _sum_problems(folder: Path, names: Sequence[str]) -> list[str]:
 
 
 def _listed(text: bytes) -> Mapping[str, str] | None:
-    digests: dict[str, str] = {}
-    try:
-        for line in text.decode("ascii").splitlines():
-            digest, name = line.split("  ", 1)
-            if len(digest) != 64 or name in digests:
-                return None
-            digests[name] = digest
-    except ValueError:
-        return None
-    return digests or None
+    lines = text.decode("ascii").splitlines() if text.isascii() else []
+    digests = {line[66:]: line[:64] for line in lines if re.fullmatch(r".{64}  .+", line)}
+    return digests if lines and len(digests) == len(lines) else None
 
 
-def _sources_problems(folder: Path, manifest: Manifest) -> Iterator[str]:
-    """Locks and plans that records name, and the bundle neither holds nor says that it lacks."""
+def _manifest_problems(folder: Path, manifest: Manifest) -> Iterator[str]:
+    """Sessions, locks and plans that the bundle neither holds nor says that it lacks."""
     results = store.read_all(folder)
+    present, listed = {session.id for session in results.sessions}, set(manifest.sessions)
+    yield from (f"{MANIFEST}: session {name} is not in it" for name in sorted(listed - present))
+    yield from (f"{MANIFEST}: does not name session {name}" for name in sorted(present - listed))
     named = {stored.record.environment.lock_sha256 for stored in results.records} - {None}
     for sha256 in sorted(digest for digest in named - manifest.locks.keys() if digest):
         if not any(f"the lock {sha256[:12]} " in note for note in manifest.notes):
@@ -258,10 +253,3 @@ def _sources_problems(folder: Path, manifest: Manifest) -> Iterator[str]:
             yield f"plans/{path.name}: is not the plan that session {session.id} ran"
         elif path is None and not said:
             yield f"plans/{session.plan}.toml: is missing, and nothing says why"
-
-
-def _session_problems(folder: Path, manifest: Manifest) -> list[str]:
-    present = {session.id for session in store.read_sessions(folder)}
-    named = set(manifest.sessions)
-    problems = [f"{MANIFEST}: session {name} is not in it" for name in sorted(named - present)]
-    return problems + [f"{MANIFEST}: does not name session {name}" for name in sorted(present - named)]

@@ -20,7 +20,7 @@ from typing import Any
 from harness.errors import UserError
 from harness.files import last_line
 from harness.record import Record
-from harness.record.measurement import NONCE
+from harness.record.measurement import NONCE, Proof
 
 SECONDS = 600.0
 """The answers that are made again within this time are held against the records'."""
@@ -60,7 +60,8 @@ def answered(records: Sequence[Record], nonce: str, interpreter: Path, root: Pat
     """Makes the answers of all trials that measured something again, on this machine's processor."""
     measured = [(record, record.measurement) for record in records if record.measurement is not None]
     unproven: dict[str, int] = {}
-    differing, asked = [], []
+    differing: list[str] = []
+    asked: list[tuple[Record, Proof]] = []
     for record, measurement in measured:
         proof = measurement.proof
         # The card's UUID as a hash; where there is none, the machine's id.
@@ -73,11 +74,11 @@ def answered(records: Sequence[Record], nonce: str, interpreter: Path, root: Pat
         elif proof.unit != unit:
             differing.append(f"{_name(record)}: its answer is that of another unit")
         else:
-            asked.append(record)
+            asked.append((record, proof))
     answers = _made_again(asked, interpreter, root)
     alike = 0
-    for record, answer in zip(asked, answers, strict=False):
-        difference = _difference(record, answer)
+    for (record, proof), answer in zip(asked, answers, strict=False):
+        difference = _difference(proof, answer)
         alike += not difference
         differing += [f"{_name(record)}: {difference}"] if difference else []
     return Answered(alike, tuple(differing), unproven, len(asked) - len(answers))
@@ -88,18 +89,17 @@ def _name(record: Record) -> str:
     return f"{record.session}, {variant.model} {variant.precision}, repeat {record.trial.repeat}"
 
 
-def _made_again(records: Sequence[Record], interpreter: Path, root: Path) -> list[dict[str, Any]]:
-    """The answers in the order of the records, as many as there was time for."""
-    if not records:
+def _made_again(asked: Sequence[tuple[Record, Proof]], interpreter: Path, root: Path) -> list[dict[str, Any]]:
+    """The answers in the order in which they are asked for, as many as there was time for."""
+    if not asked:
         return []
     questions = [
         {
             "asked": record.trial.asked.model_dump(mode="json"),
             "trial": record.trial.id,
-            "challenge": {"nonce": record.measurement.proof.nonce, "unit": record.measurement.proof.unit},
+            "challenge": {"nonce": proof.nonce, "unit": proof.unit},
         }
-        for record in records
-        if record.measurement is not None and record.measurement.proof is not None
+        for record, proof in asked
     ]
     with TemporaryDirectory() as folder:
         (Path(folder) / "questions.json").write_text(json.dumps(questions), encoding="utf-8")
@@ -125,12 +125,10 @@ def _made_again(records: Sequence[Record], interpreter: Path, root: Path) -> lis
     return [json.loads(line) for line in lines]
 
 
-def _difference(record: Record, answer: Mapping[str, Any]) -> str:
+def _difference(proof: Proof, answer: Mapping[str, Any]) -> str:
     """What of an answer came out otherwise here; empty where nothing did."""
-    assert record.measurement is not None and record.measurement.proof is not None
     if "why" in answer:
         return f"cannot be answered here ({answer['why']})"
-    proof = record.measurement.proof
     for name, told in (("loss", proof.losses), ("gradient norm", proof.gradient_norms)):
         here = answer["losses" if name == "loss" else "gradient_norms"]
         if len(here) != len(told):

@@ -58,7 +58,7 @@ def folder_problems(root: Path, clone: Path | None = None) -> Iterator[str]:
         if session is None:
             yield f"{stored.path}: its session '{stored.record.session}' has no session.json"
             continue
-        why = _misplaced(stored.path, stored.record, session) or _summary_problem(stored.record)
+        why = _record_problem(stored.path, stored.record, session)
         if why:
             yield f"{stored.path}: {why}"
         found = (
@@ -156,7 +156,8 @@ def simulated(results: Results) -> Iterator[str]:
             yield f"{stored.path}: its device is simulated, so nothing in it was measured"
 
 
-def _misplaced(path: str, record: Record, session: Session) -> str:
+def _record_problem(path: str, record: Record, session: Session) -> str:
+    """A record that lies where it does not belong, or whose summary its raw samples do not give."""
     folder = store.session_folder(Path(), session).as_posix()
     right_path = f"{folder}/{store.record_name(record.trial.id, record.attempt)}"
     if path != right_path:
@@ -165,10 +166,5 @@ def _misplaced(path: str, record: Record, session: Session) -> str:
         return "its machine is not its session's"
     if record.trial.id not in {trial.id for trial in session.trials}:
         return "its session did not plan this trial"
-    return ""
-
-
-def _summary_problem(record: Record) -> str:
-    """A summary that its own raw samples do not give."""
     wrong = other_summary(record, judge_trial(record))
     return f"its raw samples do not give its summary's '{wrong}'" if wrong else ""

@@ -217,9 +217,6 @@ def needed(environ: Mapping[str, str]) -> str:
     return program
 
 
-UNKNOWN = "the site's file of the image does not say which image it was made of"
-
-
 @dataclass(frozen=True, slots=True)
 class SiteImage(ApptainerEngine):
     """One file that the site profile names, in place of the clone's own."""
@@ -250,14 +247,10 @@ class SiteImage(ApptainerEngine):
         spec = self.settings.spec(image)
         note = packed.note_of(self.file)
         known = note is not None and note.tag == spec.tag and sha256 in (None, note.sif_sha256)
-        made = building.environment(
-            spec, self.name, None, note.image_id if note and known else spec.tag, self.passed
-        )
+        image_id = note.image_id if note is not None and known else None
+        made = building.environment(spec, self.name, None, image_id, self.passed)
         changes: dict[str, object] = {"sif_sha256": sha256}
         if not known:
-            changes |= {
-                "pinned": False,
-                "unpinned_because": (*made.unpinned_because, UNKNOWN),
-                "image_id": None,
-            }
+            unknown = "the site's file of the image does not say which image it was made of"
+            changes |= {"pinned": False, "unpinned_because": (*made.unpinned_because, unknown)}
         return Built(made.model_copy(update=changes), sif=self.file)

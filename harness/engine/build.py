@@ -58,7 +58,7 @@ def environment(
     build_spec: BuildSpec,
     engine: EngineName,
     version: str | None,
-    image_id: str,
+    image_id: str | None,
     passed: Mapping[str, str],
 ) -> Environment:
     """An image as records name it, when an engine runs it."""
@@ -137,8 +137,14 @@ def build(
     """
     log.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="gpudyno-build-") as scratch:
-        ready = _proxied(build_spec, proxy, Path(scratch) / "proxy")
-        argv = docker_build_argv(ready, client=client.path, buildx=client.buildx)
+        if proxy:
+            # A secret, which lives as long as the build.
+            path = Path(scratch) / "proxy"
+            path.touch(mode=0o600)
+            lines = (f"{name}={value}\n" for name, value in proxy.items())
+            path.write_text("".join(lines), encoding="utf-8")
+            build_spec = replace(build_spec, secrets={**build_spec.secrets, "proxy": path})
+        argv = docker_build_argv(build_spec, client=client.path, buildx=client.buildx)
         code = _run(argv, client, log, say, alive)
     if code != 0:
         raise _failed(build_spec, log)
@@ -148,15 +154,6 @@ def shown(build_spec: BuildSpec, client: Client) -> str:
     """The build as a person would type it; a proxy's variables stay out of it."""
     argv = docker_build_argv(build_spec, client=client.path, buildx=client.buildx)
     return shlex.join([*(f"{name}={value}" for name, value in client.environment.items()), *argv])
-
-
-def _proxied(build_spec: BuildSpec, proxy: Mapping[str, str], path: Path) -> BuildSpec:
-    """The same build with the proxy's variables as a secret, a file at `path`."""
-    if not proxy:
-        return build_spec
-    path.touch(mode=0o600)
-    path.write_text("".join(f"{name}={value}\n" for name, value in proxy.items()), encoding="utf-8")
-    return replace(build_spec, secrets={**build_spec.secrets, "proxy": path})
 
 
 def _run(argv: tuple[str, ...], client: Client, log: Path, say: Say, alive: Callable[[], object]) -> int:

@@ -55,21 +55,21 @@ def choose(
     if choice == "apptainer":
         return ApptainerEngine(root, apptainer.needed(environ), building, passed), ()
     engine: DockerEngine | None = None
-    lost = ""
+    reason: str | None = None
     try:
         engine = find(cast(EngineChoice, choice), building, passed=passed, environ=environ)
+        reason = _unfit(engine, choice, image, device, architecture)
     except MachineError as error:
         if choice != "auto":
             raise
-        lost = error.problem
-    reason = _unfit(engine, choice, image, device, architecture) if engine else None
+        reason = error.problem
     if engine is not None and (reason is None or choice != "auto"):
         if reason is not None and refuse:
             own = "--engine venv" if _in_a_venv(image) else "an interpreter of your own by --python"
             raise NoDevice(reason, remedy=f"see `invoke doctor`, or take {own}")
         _wheels_in_clone(root, settings)
         return engine, ()
-    lost = reason or lost
+    lost = str(reason)
     program = apptainer.client(environ)
     by_file = ApptainerEngine(root, program, building, passed) if program else None
     if by_file is not None and by_file.at_hand(image):
@@ -86,14 +86,9 @@ def _unfit(
     """
     if device is None or architecture is None:
         return None
-    try:
-        if choice == "auto" and not image.runs_on(architecture):
-            return f"image '{image.name}' is for {image.platform}, and this machine is {architecture}"
-        return engine.refusal(device)
-    except MachineError as error:
-        if choice != "auto":
-            raise
-        return error.problem
+    if choice == "auto" and not image.runs_on(architecture):
+        return f"image '{image.name}' is for {image.platform}, and this machine is {architecture}"
+    return engine.refusal(device)
 
 
 def _wheels_in_clone(root: Path, settings: Settings) -> None:

@@ -263,12 +263,8 @@ def config(spec: RunSpec) -> dict[str, Any]:
         "User": f"{spec.user.uid}:{spec.user.gid}",
         "WorkingDir": "/tmp",
         "Env": [f"{name}={value}" for name, value in sorted(environment.items())],
-        # How a new process finds a running trial again.
-        "Labels": {
-            f"{LABEL}.session": spec.session,
-            f"{LABEL}.trial": spec.trial.id,
-            f"{LABEL}.attempt": str(spec.attempt),
-        },
+        # How a new process finds what runs of a session; the name tells which trial it is.
+        "Labels": {f"{LABEL}.session": spec.session},
         "NetworkDisabled": True,
         "StopSignal": "SIGTERM",
         "HostConfig": host,

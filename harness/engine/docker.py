@@ -100,12 +100,10 @@ class DockerEngine:
         if self._image_id(build_spec) is not None:
             return ()
         archive = packed.archive_of(self._build.root, build_spec.tag)
-        if archive.is_file():
-            return (
-                BuildStep(f"image {build_spec.tag}", f"{self.name} load --input {shlex.quote(str(archive))}"),
-            )
-        client = building.needed_client(self.connection, os.environ)
-        return (BuildStep(f"image {build_spec.tag}", building.shown(build_spec, client)),)
+        line = f"{self.name} load --input {shlex.quote(str(archive))}"
+        if not archive.is_file():
+            line = building.shown(build_spec, building.needed_client(self.connection, os.environ))
+        return (BuildStep(f"image {build_spec.tag}", line),)
 
     def build(self, image: Image, say: Say) -> Built:
         """Builds the image, or finds it built, or loads it from the clone's folder of images.
@@ -266,7 +264,9 @@ class DockerEngine:
             status, code = str(state["Status"]), state.get("ExitCode")
             code = None if code is None else int(code)
         if status in _GOING_ON:
-            if self._log_is_due(handle, work / LOG):
+            log = work / LOG
+            due = time.monotonic() - self._fetched.get(handle.container, 0.0) > LOG_SECONDS
+            if due and not (log.is_file() and log.stat().st_size > LIVE_LOG_BYTES):
                 self._fetch_log(handle, work)
             return Running()
         self._fetch_log(handle, work)
@@ -275,11 +275,6 @@ class DockerEngine:
             log=log_tail(work / LOG),
             out_of_memory=bool(state.get("OOMKilled")),
         )
-
-    def _log_is_due(self, handle: Handle, log: Path) -> bool:
-        if log.is_file() and log.stat().st_size > LIVE_LOG_BYTES:
-            return False
-        return time.monotonic() - self._fetched.get(handle.container, 0.0) > LOG_SECONDS
 
     def _fetch_log(self, handle: Handle, work: Path) -> None:
         """Brings the trial's log up to date. An engine that keeps no logs has none to give."""

@@ -186,11 +186,9 @@ IDENTITY = Path("/etc/gpudyno/environment.json")
 
 def identity(path: Path = IDENTITY) -> dict[str, Any] | None:
     """The image's own description of itself; null outside of an image."""
-    if not path.is_file():
-        return None
     try:
         content = json.loads(path.read_bytes())
-    except (ValueError, RecursionError):
+    except (OSError, ValueError, RecursionError):
         return None
     return content if isinstance(content, dict) else None
 

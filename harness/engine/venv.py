@@ -160,12 +160,9 @@ def find_python(version: str) -> str | None:
     pyenv = sorted(Path.home().glob(f".pyenv/versions/{version}.*/bin/python"))
     uv = (printed("uv", "python", "find", version) or "").strip()
     candidates = (shutil.which(f"python{version}"), *map(str, pyenv), uv)
-    return next((path for path in candidates if path and _is_version(path, version)), None)
-
-
-def _is_version(path: str, version: str) -> bool:
-    told = printed(path, "-c", "import sys, ensurepip; print('%d.%d' % sys.version_info[:2])")
-    return (told or "").strip() == version
+    tells = "import sys, ensurepip; print('%d.%d' % sys.version_info[:2])"
+    told = ((path, printed(path, "-c", tells)) for path in candidates if path)
+    return next((path for path, found in told if (found or "").strip() == version), None)
 
 
 def _platform_reasons() -> tuple[str, ...]:

@@ -213,23 +213,13 @@ def _refused(
     if device not in image.devices:
         kinds = " and ".join(f"'{kind}'" for kind in image.devices)
         return f"image '{image.name}' is for {kinds} devices, and this line runs on '{device}'"
-    of_cards = (_card_refused(image, each) for each in capabilities)
-    return next(filter(None, of_cards), None) or _driver_refused(image, driver)
-
-
-def _card_refused(image: Image, capability: str) -> str | None:
-    if not image.architectures:
-        return None
-    card = _architecture(capability)
-    if any(_serves(architecture, card) for architecture in image.architectures):
-        return None
-    return f"image '{image.name}' serves {', '.join(image.architectures)}, and this card is {card}"
-
-
-def _driver_refused(image: Image, driver: str | None) -> str | None:
-    if driver is None or image.driver_minimum is None or _numbers(driver) >= _numbers(image.driver_minimum):
-        return None
-    return f"image '{image.name}' needs driver {image.driver_minimum} or newer, and this machine has {driver}"
+    for card in map(_architecture, capabilities) if image.architectures else ():
+        if not any(_serves(architecture, card) for architecture in image.architectures):
+            return f"image '{image.name}' serves {', '.join(image.architectures)}, and this card is {card}"
+    least = image.driver_minimum
+    if driver is not None and least is not None and _numbers(driver) < _numbers(least):
+        return f"image '{image.name}' needs driver {least} or newer, and this machine has {driver}"
+    return None
 
 
 def _architecture(capability: str) -> str:

@@ -112,7 +112,10 @@ def _resolve_packages(image: Image, root: Path, run: Run, only: Sequence[str]) -
         channel = "".join(hashed(f"{one.name}=={one.version}", one.sha256) for one in image.channel.packages)
         changed += _write(root, image.channel.lock, header + channel)
         resolved += channel
-    blocks = _sorted_blocks(resolved)
+    # Packages in the order of their names, each with its lines of hashes; comments are left out.
+    lines = [line for line in resolved.splitlines() if line and not line.lstrip().startswith("#")]
+    found = re.findall(r"^\S[^\n]*(?:\n[ \t][^\n]*)*", "\n".join(lines), re.MULTILINE)
+    blocks = {block.partition("==")[0]: block + "\n" for block in sorted(found)}
     if image.sources:
         tools = [block for name, block in blocks.items() if image.sources.builds_with(name)]
         changed += _write(root, image.sources.lock, header + "".join(tools))
@@ -140,13 +143,6 @@ def _resolve(image: Image, root: Path, folder: Path, run: Run, only: Sequence[st
                 remedy=f"take {python} out of the pythons of '{image.name}'",
             )
     return first.read_text(encoding="utf-8")
-
-
-def _sorted_blocks(text: str) -> dict[str, str]:
-    """Packages in the order of their names, each with its lines of hashes; comments are left out."""
-    lines = [line for line in text.splitlines() if line and not line.lstrip().startswith("#")]
-    blocks = re.findall(r"^\S[^\n]*(?:\n[ \t][^\n]*)*", "\n".join(lines), re.MULTILINE)
-    return {block.partition("==")[0]: block + "\n" for block in sorted(blocks)}
 
 
 def _write(root: Path, path: str, text: str) -> list[str]:

@@ -81,6 +81,9 @@ class BuildSettings:
         Wheels are taken from <root>/wheelhouse where that folder is there. Raises UserError for a secret,
         PlanError for a file of the image that is missing.
         """
+        for name, path in self.secrets.items():
+            if not path.is_file():
+                raise UserError(f"build secret '{name}': '{path}' is not a file", remedy="name the right one")
         root, base = self.root.resolve(), self.base
         digest = None if base else image.base_digest
         reference = base or f"{image.base}@{image.base_digest}"
@@ -121,7 +124,7 @@ class BuildSettings:
             addresses=addresses,
             build_arguments=arguments,
             labels=labels,
-            secrets=_checked_secrets(self.secrets),
+            secrets={name: path.resolve() for name, path in sorted(self.secrets.items())},
             network=self.network,
         )
 
@@ -256,10 +259,3 @@ def _apex_arguments(image: Image, part: ApexPart) -> dict[str, str]:
         if image.apex.toolkit:
             arguments["TOOLKIT"] = f"{image.apex.toolkit}@{image.apex.toolkit_digest}"
     return arguments
-
-
-def _checked_secrets(secrets: Mapping[str, Path]) -> dict[str, Path]:
-    for name, path in secrets.items():
-        if not path.is_file():
-            raise UserError(f"build secret '{name}': '{path}' is not a file", remedy="name the right one")
-    return {name: secrets[name].resolve() for name in sorted(secrets)}

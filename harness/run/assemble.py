@@ -86,61 +86,52 @@ def assemble(
     timed_out: bool = False,
 ) -> Record:
     """The record of one attempt. `locked` is what its lock pins; null where no lock holds it."""
-    text, problem = _read(output / MEASUREMENT)
-    measurement = None
-    if text is not None and not problem:
-        measurement, problem = _parsed(started.trial, text)
-    if measurement is not None and (output / FAILURE).exists():
-        measurement, problem = None, f"{FAILURE} lies beside {MEASUREMENT}"
-    if measurement is not None:
-        environment = _checked(started.environment, locked, measurement, over_base)
-        record = _record(started, wall_seconds, environment, measurement=measurement)
-        late = (finding("late-exit", exit_code=exit.code),) if exit.code else ()
-        return record.model_copy(update={"warnings": late})
-    failure = _failure(started, exit, output, problem, timed_out)
-    return _record(started, wall_seconds, started.environment, failure=failure)
+    measurement: Measurement | None = None
+    problem = ""
+    try:
+        measurement = _measured(started.trial, output)
+    except RecordError as error:
+        problem = error.problem
+    if measurement is None:
+        failure = _failure(started, exit, output, problem, timed_out)
+        return _record(started, wall_seconds, started.environment, failure=failure)
+    environment = started.environment
+    # 'Pinned' is a fact checked in every trial: what is installed equals the lock.
+    if locked is not None and (wrong := differences(locked, measurement.packages, over_base=over_base)):
+        shown = ", ".join(wrong[:5]) + (f" and {len(wrong) - 5} more" if len(wrong) > 5 else "")
+        reasons = (*environment.unpinned_because, f"installed differs from the lock: {shown}")
+        environment = environment.model_copy(update={"pinned": False, "unpinned_because": reasons})
+    record = _record(started, wall_seconds, environment, measurement=measurement)
+    late = (finding("late-exit", exit_code=exit.code),) if exit.code else ()
+    return record.model_copy(update={"warnings": late})
 
 
-def _read(path: Path) -> tuple[str | None, str]:
-    """A file's text, and what is wrong with its size; null where there is none."""
+def _read(path: Path) -> str | None:
+    """A file's text; null where there is none. Raises RecordError for one that is too large."""
     if not path.is_file():
-        return None, ""
+        return None
     with path.open("rb") as file:
         content = file.read(MOST_BYTES + 1)
     if len(content) > MOST_BYTES:
-        return "", f"{path.name} has more than {MOST_BYTES} bytes"
-    return content.decode(errors="replace"), ""
+        raise RecordError(f"{path.name} has more than {MOST_BYTES} bytes")
+    return content.decode(errors="replace")
 
 
-def _parsed(trial: TrialSpec, text: str) -> tuple[Measurement | None, str]:
-    """The measurement if it validates and speaks of this trial; else null and what is wrong with it."""
-    try:
-        measurement = Measurement.parse(text, MEASUREMENT)
-    except RecordError as error:
-        return None, error.problem
+def _measured(trial: TrialSpec, output: Path) -> Measurement | None:
+    """The measurement; null where there is none. Raises RecordError for one that is not of this trial."""
+    text = _read(output / MEASUREMENT)
+    if text is None:
+        return None
+    measurement = Measurement.parse(text, MEASUREMENT)
     if wrong := next(not_as_asked(trial.asked, measurement), ""):
-        return None, f"{MEASUREMENT}: {wrong}"
+        raise RecordError(f"{MEASUREMENT}: {wrong}")
     size = len(measurement.model_dump_json())
     if size > MEASURED_BYTES:
-        return (
-            None,
-            f"{MEASUREMENT}: a record would hold {size} bytes of it, and holds {MEASURED_BYTES} at most",
-        )
-    return measurement, ""
-
-
-def _checked(
-    environment: Environment, locked: Mapping[str, str] | None, measurement: Measurement, over_base: bool
-) -> Environment:
-    """'Pinned' is a fact checked in every trial: what is installed equals the lock."""
-    if locked is None:
-        return environment
-    differing = differences(locked, measurement.packages, over_base=over_base)
-    if not differing:
-        return environment
-    shown = ", ".join(differing[:5]) + (f" and {len(differing) - 5} more" if len(differing) > 5 else "")
-    reasons = (*environment.unpinned_because, f"installed differs from the lock: {shown}")
-    return environment.model_copy(update={"pinned": False, "unpinned_because": reasons})
+        most = f"a record would hold {size} bytes of it, and holds {MEASURED_BYTES} at most"
+        raise RecordError(f"{MEASUREMENT}: {most}")
+    if (output / FAILURE).exists():
+        raise RecordError(f"{FAILURE} lies beside {MEASUREMENT}")
+    return measurement
 
 
 def _failure(started: Started, exit: Exit, output: Path, problem: str, timed_out: bool) -> Failure:
@@ -157,11 +148,9 @@ def _failure(started: Started, exit: Exit, output: Path, problem: str, timed_out
 
 
 def _reported(output: Path) -> Reported | None:
-    text, problem = _read(output / FAILURE)
-    if text is None or problem:
-        return None
     try:
-        return Reported.parse(text, FAILURE)
+        text = _read(output / FAILURE)
+        return None if text is None else Reported.parse(text, FAILURE)
     except RecordError:
         return None
 

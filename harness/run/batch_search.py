@@ -52,30 +52,23 @@ def _sweeps(trials: Iterable[TrialSpec]) -> dict[str, list[TrialSpec]]:
 
 
 def _next(sweep: Sequence[TrialSpec], last_of: Mapping[str, Record]) -> list[TrialSpec]:
-    """The next try of the first repeat; once nothing is left to try, the largest that fits in the others."""
-    gap = _gap(sweep, last_of)
-    if gap is None:
-        return []
-    fits, too_large = gap
-    size = _between(fits, too_large)
-    trial_of = {trial.repeat: trial for trial in sweep}
-    repeats = sorted(trial_of)
-    if size is not None:
-        return [_with_batch(trial_of[repeats[0]], size)]
-    return [_with_batch(trial_of[repeat], fits) for repeat in repeats[1:]]
+    """The next try of the first repeat; once nothing is left to try, the largest that fits in the others.
 
-
-def _gap(sweep: Iterable[TrialSpec], last_of: Mapping[str, Record]) -> tuple[int, int] | None:
-    """The largest batch that fits and the smallest that does not.
-
-    Null while every size fits, or none does, or one below the first too large was tried in no repeat.
+    None while every size fits, or none does, or one below the first too large was tried in no repeat.
     """
     outcomes: dict[bool | None, set[int]] = {True: set(), False: set(), None: set()}
     for trial in sweep:
         outcomes[_fits(last_of.get(trial.id))].add(_batch_size(trial))
     too_large = min(outcomes[False], default=0)
     below = {size for size in set.union(*outcomes.values()) if size < too_large}
-    return (max(below), too_large) if below and below <= outcomes[True] else None
+    if not below or not below <= outcomes[True]:
+        return []
+    size = _between(max(below), too_large)
+    trial_of = {trial.repeat: trial for trial in sweep}
+    repeats = sorted(trial_of)
+    if size is not None:
+        return [_with_batch(trial_of[repeats[0]], size)]
+    return [_with_batch(trial_of[repeat], max(below)) for repeat in repeats[1:]]
 
 
 def _between(fits: int, too_large: int) -> int | None:

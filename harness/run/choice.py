@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
+from itertools import chain
 from pathlib import Path
 
 from harness.data.fetch import Resolved
@@ -20,7 +21,7 @@ from harness.record.published.cards import find as find_card
 from harness.record.published.cards import load_cards, peak_tflops
 from harness.record.published.claims import load_claims, nearest
 from harness.run.session import PAUSE
-from harness.run.setup import RunSetup
+from harness.run.setup import RunSetup, data_names
 from harness.settings import Settings
 from harness.units import duration, seconds_of
 
@@ -106,19 +107,16 @@ def choose(
 
 def _context(setup: RunSetup, resolved: Mapping[str, Resolved] | None) -> PlanContext:
     """What trials are named by."""
-    kind = setup.selection.kind
+    kind, prefix = setup.selection.kind, "weights-"
     lock = setup.engine.expected(setup.image).environment.lock_sha256
-    if resolved is None:
-        sources: dict[str, DataSource] = dict.fromkeys(plan.datasets(setup.plan, kind), "real")
-        weights = dict.fromkeys(plan.pretrained_models(setup.plan, kind), True)
-    else:
+    sources: dict[str, DataSource] = dict.fromkeys(chain(*data_names(setup.plan, kind)), "real")
+    if resolved is not None:
         sources = {name: answer.source for name, answer in resolved.items()}
-        prefix = "weights-"
-        weights = {
-            name.removeprefix(prefix): source == "real"
-            for name, source in sources.items()
-            if name.startswith(prefix)
-        }
+    weights = {
+        name.removeprefix(prefix): source == "real"
+        for name, source in sources.items()
+        if name.startswith(prefix)
+    }
     return PlanContext(kind, setup.image.name, lock, sources, weights)
 
 
@@ -213,12 +211,11 @@ def narrowed(setup: RunSetup, keep: Keep) -> RunSetup:
 def _kept(able: tuple[Planned, ...], keep: Keep) -> tuple[tuple[Planned, ...], tuple[LeftOut, ...]]:
     """The trials that are wanted, and a line for the others; raises UserError where there are none."""
     candidates = selection.one_full_each(able)
-    wanted = keep([item.trial for item in candidates])
-    if not any(item.trial.id in wanted for item in candidates):
+    ids = {item.trial.id for item in candidates} & keep([item.trial for item in candidates])
+    if not ids:
         raise UserError(
             "none of the claims can be judged by this plan here", remedy="see `invoke claims --here`"
         )
-    ids = {item.trial.id for item in candidates} & wanted
     reason = "no claim asked for needs them"
     return selection.only(able, lambda item: item.trial.id in ids, "other trials", reason)
 

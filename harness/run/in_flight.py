@@ -53,17 +53,14 @@ def seconds_until_now(started: Started, work: Path, *, running: bool) -> float:
 
     It ended when it last wrote. A clock that was set meanwhile cannot make it longer than it was.
     """
-    elapsed = _elapsed(started)
+    now, began = time.monotonic(), started.monotonic_seconds
+    if began is not None and began <= now:
+        elapsed = now - began
+    else:
+        # The machine was started again since.
+        elapsed = max(0.0, (datetime.now(UTC) - started.started_at).total_seconds())
     if not running:
         written = max((path.stat().st_mtime for path in (work / "out").rglob("*")), default=time.time())
         since = time.time() - written
         elapsed -= since if 0 <= since <= elapsed else 0.0
     return min(elapsed, started.trial.timeout_seconds)
-
-
-def _elapsed(started: Started) -> float:
-    """Seconds since it began; by the clock on the wall where the machine was started again since."""
-    now, began = time.monotonic(), started.monotonic_seconds
-    if began is not None and began <= now:
-        return now - began
-    return max(0.0, (datetime.now(UTC) - started.started_at).total_seconds())

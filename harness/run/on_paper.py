@@ -9,10 +9,10 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from harness.errors import NoDevice, UserError
-from harness.image.catalog import Image, ImageFile, choose, load_images
+from harness.image.catalog import choose, load_images
 from harness.machine import Selection
 from harness.plan import plan
-from harness.record import Cpu, DeviceKind, Gpu, Machine
+from harness.record import Cpu, Gpu, Machine
 from harness.record.machine import KINDS
 from harness.record.published.cards import Card, find, load_cards
 from harness.run.setup import RunSetup, to_build
@@ -33,7 +33,14 @@ def prepare(root: Path, settings: Settings, named: str, environ: Mapping[str, st
     gpus = _devices(count, card)
     kind = KINDS[card.vendor]
     images = load_images(root)
-    image, unserved = _image(images, kind, card, settings.image)
+    unserved: tuple[str, ...] = ()
+    try:
+        image = choose(images, kind, capability=card.capability, name=settings.image)
+    except NoDevice as error:
+        if settings.image is not None:
+            raise
+        # The first of its kind, so that what it would run is told.
+        image, unserved = choose(images, kind), (f"it cannot run there: {error.problem}",)
     _, engine, _ = to_build(root, settings.model_copy(update={"image": image.name}), environ)
     machine = Machine(
         id="0" * 12, label="on-paper", system="Linux", architecture="x86_64", cpu=Cpu(), gpus=gpus
@@ -50,18 +57,6 @@ def prepare(root: Path, settings: Settings, named: str, environ: Mapping[str, st
         passed={},
         notes=(f"for {count} × {card.name}, by its figures on paper and published runs", *unserved),
     )
-
-
-def _image(
-    images: ImageFile, kind: DeviceKind, card: Card, name: str | None
-) -> tuple[Image, tuple[str, ...]]:
-    """The image that serves the card; where none does, the first of its kind, and a note."""
-    try:
-        return choose(images, kind, capability=card.capability, name=name), ()
-    except NoDevice as error:
-        if name is not None:
-            raise
-        return choose(images, kind), (f"it cannot run there: {error.problem}",)
 
 
 def cards_named(named: str, cards: Sequence[Card]) -> tuple[int, Card]:

@@ -97,7 +97,10 @@ def run(job: Job, opened: Session, watcher: Watcher, *, retry: bool = False) -> 
             break
         item = next((item for item in lacking if _in_time(job, item.trial, records)), None)
         if item is None or not _rested(job, opened, item.trial, records, watcher):
-            opened = _leave_out(job.setting.root, opened, len(lacking), watcher)
+            reason = "they would have ended after the budget"
+            watcher.say(f"left out: {counted(len(lacking), 'trial')}: {reason}")
+            left = LeftOut(what="trials not started", trials=len(lacking), reason=reason)
+            opened = opened.model_copy(update={"left_out": (*opened.left_out, left)})
             break
         tried[item.trial.id] = tried.get(item.trial.id, 0) + 1
         done = len(opened.trials) - len(lacking)
@@ -129,26 +132,16 @@ def _rested(job: Job, opened: Session, trial: TrialSpec, records: list[Record], 
     return True
 
 
-def _leave_out(root: Path, opened: Session, count: int, watcher: Watcher) -> Session:
-    reason = "they would have ended after the budget"
-    watcher.say(f"left out: {counted(count, 'trial')}: {reason}")
-    left = (*opened.left_out, LeftOut(what="trials not started", trials=count, reason=reason))
-    changed = opened.model_copy(update={"left_out": left})
-    store.write_session(root, changed)
-    return changed
-
-
 def _outcome(job: Job, opened: Session, ran: list[Record]) -> Outcome:
     records = [stored.record for stored in store.session_records(job.setting.root, opened)]
     opened = session.with_spared(opened, records)
     store.write_session(job.setting.root, opened)
     left = len(session.missing(opened, records))
-    complete = left == 0
-    if complete:
+    if not left:
         session.close(job.setting.root, opened)
         shutil.rmtree(store.state_folder(job.setting.root) / "cache" / opened.id, ignore_errors=True)
     failed = sum(record.status == "failed" for record in ran)
-    return Outcome(opened, len(ran), failed, left, complete)
+    return Outcome(opened, len(ran), failed, left, complete=not left)
 
 
 def _cache_folder(job: Job, session_id: str) -> Path:

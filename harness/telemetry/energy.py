@@ -90,7 +90,15 @@ def energy(
     seconds = sum(end - begin for begin, end in windows)
     samples = min((_inside(device.power or device.counter, windows) for device in devices), default=0)
     found = Energy(scope=scope, window_seconds=seconds, samples=samples)
-    reason = _too_little(devices, windows, seconds, samples)
+    reason: str | None = None
+    if not devices:
+        reason = "no device tells its energy or power"
+    elif not windows:
+        reason = "the measured window's times are not known"
+    elif seconds < LEAST_SECONDS:
+        reason = f"the window of {seconds:.0f} s is shorter than {LEAST_SECONDS:.0f} s"
+    elif samples < LEAST_SAMPLES:
+        reason = f"{samples} samples in the window are fewer than {LEAST_SAMPLES}"
     if reason:
         return found.model_copy(update={"unknown_because": reason})
     counted = _sum([counter_joules(device.counter, windows) for device in devices])
@@ -116,18 +124,6 @@ def energy(
             "warning": f"counter and sampled power differ by {apart:+.1%}" if warned else None,
         }
     )
-
-
-def _too_little(devices: Sequence[Read], windows: Windows, seconds: float, samples: int) -> str | None:
-    if not devices:
-        return "no device tells its energy or power"
-    if not windows:
-        return "the measured window's times are not known"
-    if seconds < LEAST_SECONDS:
-        return f"the window of {seconds:.0f} s is shorter than {LEAST_SECONDS:.0f} s"
-    if samples < LEAST_SAMPLES:
-        return f"{samples} samples in the window are fewer than {LEAST_SAMPLES}"
-    return None
 
 
 def _inside(points: Points, windows: Windows) -> int:

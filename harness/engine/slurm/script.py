@@ -73,20 +73,21 @@ def spread(gpus: int, site: Site) -> Spread | None:
 
 def script(batch: Batch, site: Site) -> str:
     """The batch script; raises UserError where a path or name holds what a job's line cannot."""
-    placed = spread(batch.spec.trial.asked.variant.gpus, site)
-    if placed is None:
-        raise ValueError("a trial that the site has no room for")
-    if site.ranks == "srun" and _has_ranks(batch.spec):
+    spec, variant = batch.spec, batch.spec.trial.asked.variant
+    placed = spread(variant.gpus, site)
+    assert placed is not None, "a trial that the site has no room for"
+    # Where devices have a process each, of PyTorch's, these may be started apart.
+    if site.ranks == "srun" and spec.own_workloads is None and variant.options.get("parallel") != "dp":
         placed = replace(placed, tasks=placed.on_each)
     for text in (
         str(batch.root),
         str(batch.jobs),
         batch.title,
         batch.python,
-        *(str(path) for _, path in batch.spec.folders.data),
+        *(str(path) for _, path in spec.folders.data),
     ):
         _refuse(text, site)
-    words, variables = _command(batch.spec, site, placed)
+    words, variables = _command(spec, site, placed)
     return _template().render(
         batch=batch,
         site=site,
@@ -96,11 +97,6 @@ def script(batch: Batch, site: Site) -> str:
         srun=_srun(batch, site, placed, variables),
         command=words,
     )
-
-
-def _has_ranks(spec: RunSpec) -> bool:
-    """Whether its devices have a process each, of PyTorch's, which may be started apart."""
-    return spec.own_workloads is None and spec.trial.asked.variant.options.get("parallel") != "dp"
 
 
 @cache

@@ -60,7 +60,10 @@ def collect(root: Path, submission: Submission, scheduler: Slurm, answer: Answer
         if started is not None:
             ends.append((started, each, exit))
         else:
-            unlooked.append((each, _before_its_look(exit)))
+            # It stood on a node and did not come to look at it: no fault of its trial.
+            said = exit.said or (f"its job ended with {exit.code}" if exit.code else "its job said nothing")
+            cause = exit.cause or "node-failed"
+            unlooked.append((each, replace(exit, cause=cause, said=f"{said}; {UNSEEN}", missing=False)))
     ends += _write_down(jobs, (*unlooked, *_never_began(jobs, found, accounted)))
     begun: dict[str, set[str]] = {}
     for started, each, _ in ends:
@@ -201,12 +204,6 @@ def _never_began(
         work = kept.work_folder(jobs, trial, number)
         attempt = Attempt(trial, number, batch, work, over=True, last_of_job=True)
         yield attempt, Exit(code=None, log="", cause=told.cause, said=f"{told.words}; {WHERE}")
-
-
-def _before_its_look(exit: Exit) -> Exit:
-    """The end of a job that stood on a node and did not come to look at it: no fault of its trial."""
-    said = exit.said or (f"its job ended with {exit.code}" if exit.code else "its job said nothing")
-    return replace(exit, cause=exit.cause or "node-failed", said=f"{said}; {UNSEEN}", missing=False)
 
 
 def _why(place: Place, forgotten: Mapping[tuple[JobId, int], SchedulerState]) -> SchedulerState | None:

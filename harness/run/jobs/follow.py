@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,7 +21,8 @@ from harness.run.jobs import submission as kept
 from harness.run.jobs.submission import COLLECTED, ENDED, Sent, Submission
 
 _BEGINS = re.compile(r"^gpudyno: (\S+) begins$", re.M)
-_SECONDS = re.compile(r"[0-9]+\.[0-9]{9}")
+_TOLD = re.compile(r"^(\S+) (\S+) ([0-9]+\.[0-9]{9})$", re.M)
+"""A line of what a job tells of its end; a node that dies may leave half of one."""
 _LOG_BYTES = 2**20
 
 
@@ -106,7 +107,12 @@ def places(root: Path, submission: Submission, answer: Answer) -> tuple[Place, .
     """Each trial of each batch, in the order in which they were sent."""
     jobs = kept.folder(root, submission.id)
     begun = kept.begun(jobs)
-    owner = _owners(submission.batches, begun)
+    # Of a trial each attempt is of the last batch whose attempts begin at it or below: one whose jobs never
+    # began leaves its numbers to the next.
+    owner: dict[tuple[str, int], str] = {}
+    for batch in submission.batches:
+        for trial, first in zip(batch.trials, batch.attempts, strict=True):
+            owner |= {(trial, number): batch.name for number in begun.get(trial, ()) if number >= first}
     # Of two jobs of one name the newer one counts.
     states = {(one.name, one.task): one for one in sorted(answer.states, key=lambda one: one.job)}
     found = []
@@ -116,18 +122,6 @@ def places(root: Path, submission: Submission, answer: Answer) -> tuple[Place, .
             state = states.get((batch.name, batch.task_of(trial)))
             found.append(_place(jobs, batch, trial, numbers, state, answer))
     return tuple(found)
-
-
-def _owners(batches: Iterable[Sent], begun: Mapping[str, Sequence[int]]) -> dict[tuple[str, int], str]:
-    """By trial and attempt the batch that it is of: the last one whose attempts begin at it or below.
-
-    A batch whose jobs never began leaves its numbers to the next.
-    """
-    owners: dict[tuple[str, int], str] = {}
-    for batch in batches:
-        for trial, first in zip(batch.trials, batch.attempts, strict=True):
-            owners |= {(trial, number): batch.name for number in begun.get(trial, ()) if number >= first}
-    return owners
 
 
 def _place(
@@ -157,26 +151,18 @@ def _is_over(work: Path, batch: Sent, state: TaskState | None, answer: Answer, r
     if batch.by_hand:
         return batch.given_up
     if state is None:
-        return max(batch.sent_at.timestamp(), _begun_at(work)) < answer.asked_at.timestamp()
+        job = work / "job"
+        # By this machine's clock or its file server's; now, where it begins in this moment.
+        began = job.stat().st_mtime if job.exists() else time.time()
+        return max(batch.sent_at.timestamp(), began) < answer.asked_at.timestamp()
     return state.standing == "ended" or restart < state.restarts
 
 
-def _begun_at(work: Path) -> float:
-    """By this machine's clock or its file server's; now, where it begins in this moment."""
-    try:
-        return (work / "job").stat().st_mtime
-    except FileNotFoundError:
-        return time.time()
-
-
-def told_by_job(work: Path) -> Iterator[tuple[str, str, float]]:
+def told_by_job(work: Path) -> list[tuple[str, str, float]]:
     """What a job wrote of its own end: (code or signal, which, seconds since the epoch)."""
     path = work / ENDED
-    for line in path.read_text().splitlines() if path.is_file() else ():
-        words = line.split()
-        # A node that dies may leave half a line.
-        if len(words) == 3 and _SECONDS.fullmatch(words[2]):
-            yield words[0], words[1], float(words[2])
+    lines = _TOLD.findall(path.read_text()) if path.is_file() else ()
+    return [(kind, which, float(seconds)) for kind, which, seconds in lines]
 
 
 def code_of(work: Path) -> int | None:

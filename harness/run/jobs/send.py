@@ -15,7 +15,7 @@ from harness.engine.slurm.site import Site
 from harness.errors import NoEngine
 from harness.plan import own_file
 from harness.plan.estimate import warms_up
-from harness.record import TrialSpec, store
+from harness.record import store
 from harness.record.machine import Declared
 from harness.run.batch_search import FEWEST_BATCH_SIZES
 from harness.run.jobs import submission as kept
@@ -90,10 +90,13 @@ def _batch(context: SubmitContext, submission: Submission, number: int, items: S
 def lay_out(context: SubmitContext, submission: Submission, batch: Batch) -> None:
     """Writes what the batch's jobs will read on their nodes."""
     places = {trial.id: (place, trial) for place, trial in enumerate(submission.whole.trials)}
+    # The site's mounts, where a container has them, and the trial's data.
+    mounts = () if context.site.runtime == "none" else context.site.mounts
     (batch.jobs / "work").mkdir(parents=True, exist_ok=True)
     batch.cache.mkdir(parents=True, exist_ok=True)
     for name in batch.trials:
         place, trial = places[name]
+        data = (str(folder) for _, folder in context.setting.data(trial))
         placed = spread(trial.asked.variant.gpus, context.site) or Spread(nodes=1, on_each=1)
         spec = JobSpec(
             trial=trial,
@@ -106,7 +109,7 @@ def lay_out(context: SubmitContext, submission: Submission, batch: Batch) -> Non
             declared=context.declared,
             devices=placed.on_each,
             nodes=placed.nodes,
-            folders=_folders(context, trial),
+            folders=(*(mount.source for mount in mounts), *data),
             network_interface=context.site.network_interface,
             warm=warm_up(trial) if batch.warm else None,
         )
@@ -118,12 +121,6 @@ def lay_out(context: SubmitContext, submission: Submission, batch: Batch) -> Non
                 replace=True,
             )
         store.write_whole(path, spec.model_dump_json() + "\n", replace=True)
-
-
-def _folders(context: SubmitContext, trial: TrialSpec) -> tuple[str, ...]:
-    """The site's mounts, where a container has them, and the trial's data."""
-    mounts = () if context.site.runtime == "none" else context.site.mounts
-    return (*(mount.source for mount in mounts), *(str(folder) for _, folder in context.setting.data(trial)))
 
 
 def dependency(
@@ -158,7 +155,10 @@ def send(
     """Sends batches one after the other, each written down before; raises as Slurm.send does."""
     sent: list[tuple[Batch, str]] = []
     clusters = scheduler.clusters(context.site.lines)
-    last = _last_job(context.setting.root, clusters)
+    # The last that this user sent to these clusters and may still wait for.
+    own = [batch for each in kept.all_open(context.setting.root) if each.mine for batch in each.batches]
+    live = [batch for batch in own if batch.job and batch.clusters == clusters and not batch.given_up]
+    last = str(max(live, key=lambda batch: batch.sent_at).job) if live else None
     for part in in_order(parts, submission):
         before = last if _waits(part, context.site) else None
         batch = replace(part, dependency=dependency(part, submission, sent, before))
@@ -192,14 +192,6 @@ def shown(context: SubmitContext, submission: Submission, parts: Sequence[Batch]
 def _waits(batch: Batch, site: Site) -> bool:
     """Whether it waits for the job before it; what each node does by itself disturbs no other."""
     return site.one_by_one and batch.node is None
-
-
-def _last_job(root: Path, clusters: tuple[str, ...]) -> str | None:
-    """The last that this user sent to these clusters and may still wait for."""
-    own = (each for each in kept.all_open(root) if each.mine)
-    sent = [batch for each in own for batch in each.batches if batch.job and batch.clusters == clusters]
-    live = [batch for batch in sent if not batch.given_up]
-    return str(max(live, key=lambda batch: batch.sent_at).job) if live else None
 
 
 def _sent(scheduler: Slurm, path: Path, note: Sent, say: Say) -> JobId:

@@ -115,8 +115,7 @@ def _transfer(url: str, item: Download, part: Path, deadline: Deadline, progress
         except BROKEN:
             deadline.hold(item.name)
             raise _Refused("cut the transfer off") from None
-    why = fault(item, part)
-    if why:
+    if why := fault(item, part):
         raise _Refused(why, wrong=True)
 
 

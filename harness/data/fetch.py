@@ -146,9 +146,8 @@ def _install(dataset: Dataset, folder: Path, *, progress: FetchProgress, deadlin
     try:
         for item in dataset.downloads:
             _unpack(item, download(item, new, deadline=deadline, progress=progress), new)
-        fault = first_fault(dataset.members, new)
-        if fault:
-            raise DataError(f"'{fault[0]}' as unpacked is not what its hash says: {fault[1]}")
+        if wrong := first_fault(dataset.members, new):
+            raise DataError(f"'{wrong[0]}' as unpacked is not what its hash says: {wrong[1]}")
         _put_in_place(dataset, new, folder)
     finally:
         shutil.rmtree(new, ignore_errors=True)

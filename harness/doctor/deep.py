@@ -11,8 +11,6 @@ from harness.record import DeviceKind, Energy, Failure, Record, Session, TrialSp
 from harness.record.finding import sentence
 from harness.units import size
 
-Word = Literal["works", "broken", "not here"]
-
 OWN = "smoke"
 """The workload whose models are paths; the plan's others are real ones, taken a step far."""
 CLOCK = "clock"
@@ -56,7 +54,7 @@ LOSS_TOLERANCE = 1e-5
 class Path:
     """How one path ended; a remedy where it is broken or was not reached, and nowhere else."""
 
-    word: Word
+    word: Literal["works", "broken", "not here"]
     name: str
     sentence: str
     remedy: str = ""

@@ -93,14 +93,11 @@ def reach(hosts: Sequence[str], *, port: int = 443, timeout_seconds: float = 2.0
     return dict(reached)
 
 
-Level = Literal["ok", "warn", "problem"]
-
-
 @dataclass(frozen=True, slots=True)
 class Finding:
     """One thing that was looked at; `remedy` says what to do where it is not well."""
 
-    level: Level
+    level: Literal["ok", "warn", "problem"]
     what: str
     remedy: str = ""
 

@@ -10,6 +10,7 @@ import pwd
 import re
 import secrets
 import socket
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -84,9 +85,7 @@ def _without_names(value: Any, field: str, names: Names) -> Any:
 
 def default_label(fields: Mapping[str, Any]) -> str:
     """The devices: "2x-rtx-4090", "1x-rtx-4090-1x-gtx-1080-ti", or "cpu-2-cores"."""
-    counts: dict[str, int] = {}
-    for card in fields["gpus"]:
-        counts[_slug(card["name"])] = counts.get(_slug(card["name"]), 0) + 1
+    counts = Counter(_slug(card["name"]) for card in fields["gpus"])
     if counts:
         label = "-".join(f"{count}x-{name}" for name, count in counts.items())
         return label[:LABEL_CHARACTERS].rstrip("-.")

@@ -47,16 +47,11 @@ def _others(
     if contained(files):
         return None, "other processes cannot be seen from inside a container"
     counts = [nvidia.foreign(nvml, ours)] if nvml is not None else []
-    counts += [_on_amd(files, ours)] if has_amd else []
+    if has_amd:
+        held = amdgpu.held_bytes(files)
+        foreign = [sum(of.values()) for pid, of in (held or {}).items() if pid not in ours]
+        counts.append(None if held is None else (len(foreign), sum(foreign)))
     listed = [count for count in counts if count is not None]
     if len(listed) < len(counts):
         return None, "the driver does not list the processes on its cards"
     return (sum(processes for processes, _ in listed), sum(used for _, used in listed)), None
-
-
-def _on_amd(files: Files, ours: frozenset[int]) -> tuple[int, int] | None:
-    held = amdgpu.held_bytes(files)
-    if held is None:
-        return None
-    foreign = [sum(held[pid].values()) for pid in held if pid not in ours]
-    return len(foreign), sum(foreign)

@@ -213,8 +213,7 @@ def variants(measure: Measure, where: str) -> tuple[Variant, ...]:
     """Every combination that a measure stands for; a table without an entry for a precision leaves it out."""
     combinations: list[Variant] = []
     precisions = _choices(measure.precision, None, None)
-    unknown = sorted(set(map(str, precisions)) - set(get_args(Precision)))
-    if unknown:
+    if unknown := sorted(set(map(str, precisions)) - set(get_args(Precision))):
         raise PlanError(
             f"{where}: {measure.workload}: '{unknown[0]}' is no precision",
             remedy=f"take one of {', '.join(get_args(Precision))}",

@@ -27,6 +27,7 @@ def cpu(files: Files, affinity: int | None) -> dict[str, Any]:
     first = blocks[0] if blocks else {}
     flags = set((first.get("flags") or first.get("Features") or "").split())
     threads = len(blocks) or os.cpu_count()
+    counts = [float(count) for count in (threads, affinity, system.cpu_quota(files)) if count]
     sockets, cores = _topology(files, blocks)
     kernel_khz = files.number(f"{_CPU}/cpu0/cpufreq/cpuinfo_max_freq")
     return {
@@ -34,12 +35,12 @@ def cpu(files: Files, affinity: int | None) -> dict[str, Any]:
         "sockets": sockets,
         "cores": cores,
         "threads": threads,
-        "usable": _usable(threads, affinity, system.cpu_quota(files)),
+        "usable": round(min(counts), 3) if counts else None,
         "mhz_max": kernel_khz / 1000 if kernel_khz else None,
         "governor": _governor(files),
         "turbo": _turbo(files),
         "smt": _smt(files, cores, threads),
-        "features": _features(flags),
+        "features": [name for name in FEATURES if name in flags or (name == "neon" and "asimd" in flags)],
         "native_16_bit": _native_16_bit(flags),
     }
 
@@ -70,11 +71,6 @@ def _topology(files: Files, blocks: list[dict[str, str]]) -> tuple[int | None, i
     return (None if packages == {"-1"} else len(packages)), len(places)
 
 
-def _usable(threads: int | None, affinity: int | None, quota: float | None) -> float | None:
-    counts = [float(count) for count in (threads, affinity, quota) if count]
-    return round(min(counts), 3) if counts else None
-
-
 def _governor(files: Files) -> str | None:
     names = [name for name in files.names(f"{_CPU}/cpufreq") if name.startswith("policy")]
     governors = {files.text(f"{_CPU}/cpufreq/{name}/scaling_governor") for name in names}
@@ -94,11 +90,6 @@ def _smt(files: Files, cores: int | None, threads: int | None) -> bool | None:
     if active is not None:
         return active == 1
     return threads > cores if cores and threads else None
-
-
-def _features(flags: set[str]) -> list[str]:
-    also = {"neon"} if "asimd" in flags else set()
-    return [feature for feature in FEATURES if feature in flags | also]
 
 
 def _native_16_bit(flags: set[str]) -> list[str] | None:

@@ -40,12 +40,11 @@ def finding(name: str, severity: Severity | None = None, /, **data: Value) -> Fi
     Floats that are not finite become words, since JSON has none. Raises KeyError for an unknown name.
     """
     kind = KINDS[name]
-    finite = {key: str(value) if _not_finite(value) else value for key, value in data.items()}
+    finite = {
+        key: str(value) if isinstance(value, float) and not math.isfinite(value) else value
+        for key, value in data.items()
+    }
     return Finding(name=name, severity=severity or kind.severity, data=finite)
-
-
-def _not_finite(value: Value) -> bool:
-    return isinstance(value, float) and not math.isfinite(value)
 
 
 def fault(found: Finding) -> Fault:
@@ -62,9 +61,8 @@ def label(found: Finding) -> str:
 
 def counted(of_trials: Iterable[Iterable[Finding]]) -> tuple[tuple[str, int], ...]:
     """How many trials have each label, the most frequent first; a trial counts once for each."""
-    return tuple(
-        Counter(name for found in of_trials for name in dict.fromkeys(map(label, found))).most_common()
-    )
+    met = (name for found in of_trials for name in dict.fromkeys(map(label, found)))
+    return tuple(Counter(met).most_common())
 
 
 def sentence(found: Finding) -> str:
@@ -75,7 +73,10 @@ def sentence(found: Finding) -> str:
     if UNWORDED in found.data:
         return str(found.data[UNWORDED])
     kind = KINDS.get(found.name)
-    values = {key: _shown(value) for key, value in found.data.items()}
+    values = {
+        key: ", ".join(map(str, value)) if isinstance(value, tuple) else value
+        for key, value in found.data.items()
+    }
     for clause in kind.sentences if kind else ():
         if data_of(clause) == values.keys():
             try:
@@ -83,10 +84,6 @@ def sentence(found: Finding) -> str:
             except (ValueError, TypeError):
                 break
     return label(found)
-
-
-def _shown(value: Value) -> bool | int | float | str:
-    return ", ".join(map(str, value)) if isinstance(value, tuple) else value
 
 
 def gravest(findings: tuple[Finding, ...], *others: str) -> Literal["valid", "warn", "invalid", "unproven"]:

@@ -35,7 +35,9 @@ def summarise(measurement: Measurement) -> Summary:
     host_bound_share where that is less: a wait while the device still works costs nothing.
     """
     steady = _steady(measurement)
-    steps = _seconds_per_step(measurement.step_us, steady)
+    series = measurement.step_us
+    values = numpy.asarray(series.values(), dtype=numpy.float64)[_cut(series, steady) :]
+    steps = values / (1e6 * series.steps_per_value)
     input_share = _share(measurement.input_us, measurement.step_us, steady)
     idle_share = _idle_share(measurement, steady, steps)
     if measurement.kernels and input_share is not None and idle_share is not None:
@@ -103,11 +105,6 @@ def _alike(given: Any, stored: Any) -> bool:
 def _cut(series: Series, steady: Steady) -> int:
     """How many values lie before the steady part."""
     return min(steady.first_step // series.steps_per_value, series.count)
-
-
-def _seconds_per_step(series: Series, steady: Steady) -> Floats:
-    values = numpy.asarray(series.values(), dtype=numpy.float64)[_cut(series, steady) :]
-    return values / (1e6 * series.steps_per_value)
 
 
 def _throughput(measurement: Measurement, steady: Steady) -> float:

@@ -295,14 +295,11 @@ def _named(name: str, claim: Mapping[str, Any]) -> str:
         value: Any = claim
         for part in braces[1].split("."):
             value = value.get(part) if isinstance(value, Mapping) else None
-        return braces[0] if value is None else _plain(str(value))
+        plain = re.sub(r"[^a-z0-9.]+", "-", str(value).casefold()).strip("-")
+        return braces[0] if value is None else plain
 
     whole = re.sub(r"\{([\w.]+)\}", found, name)
     if len(whole) <= _LONGEST_ID:
         return whole
     mark = hashlib.sha256(whole.encode()).hexdigest()[:8]
     return f"{whole[: _LONGEST_ID - len(mark) - 1]}-{mark}"
-
-
-def _plain(value: str) -> str:
-    return re.sub(r"[^a-z0-9.]+", "-", value.casefold()).strip("-")

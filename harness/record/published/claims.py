@@ -163,9 +163,6 @@ class _ClaimReader:
         self._lines = TomlLines(text.decode())
         self._read(content, known)
 
-    def _problem(self, place: Problem, field: str, message: str) -> None:
-        self.problems.append(place.of(field, message))
-
     def _place(self, *loc: str | int, name: str = "") -> Problem:
         """Where a table stands, without a problem yet; `name` is what it is told by."""
         told = name or ".".join(map(str, loc))
@@ -176,7 +173,7 @@ class _ClaimReader:
         if shape is None:
             return
         for key in sorted(shape.defaults.keys() - Claim.model_fields.keys()):
-            self._problem(self._place("defaults", key), "", "unknown key")
+            self.problems.append(self._place("defaults", key).of("", "unknown key"))
         self._read_studies(shape)
         cards = None if known is None else {**dict.fromkeys(shape.cards), **known}
         for place, table in self._entries(shape):
@@ -192,10 +189,10 @@ class _ClaimReader:
                 self.curves.append(curve)
                 self.problems += [place.of(field, fault) for field, fault in _curve_faults(curve, cards)]
         for key in sorted(shape.caveats.keys() - self._used):
-            self._problem(self._place("caveats", key), "", "no claim names it")
+            self.problems.append(self._place("caveats", key).of("", "no claim names it"))
         named = {side.card for claim, _ in self.claims for side in sides(claim)}
         for card in sorted(shape.cards.keys() - named):
-            self._problem(self._place("cards", card), "", "no claim names it")
+            self.problems.append(self._place("cards", card).of("", "no claim names it"))
 
     def _read_studies(self, shape: _Shape) -> None:
         for number, table in enumerate(shape.studies):
@@ -215,7 +212,7 @@ class _ClaimReader:
             rows = [self._place("tables", number, "rows", row) for row in range(len(made.rows))]
             for place, row in zip(rows, made.rows, strict=True):
                 if fault := made.row_fault(row):
-                    self._problem(place, "", fault)
+                    self.problems.append(place.of("", fault))
             for at, claim in written_out(made, shape.defaults):
                 yield replace(rows[at], field=f"tables.{number}.{told(claim['id'])}"), claim
 
@@ -228,7 +225,7 @@ class _ClaimReader:
         for key in keys:
             if key not in sentences:
                 field = "why" if key == why else "caveats"
-                self._problem(place, field, f"'{key}' is not in [caveats]")
+                self.problems.append(place.of(field, f"'{key}' is not in [caveats]"))
         self._used.update(keys)
         spoken = {"caveats": [sentences[key] for key in keys if key in sentences]}
         return table | spoken | ({"why": sentences.get(why, why)} if isinstance(why, str) else {})
@@ -238,7 +235,8 @@ class _ClaimReader:
             return model.model_validate(table)
         except ValidationError as error:
             for found in of_validation(error, self._shown, self._lines):
-                self._problem(replace(place, line=place.line or found.line), found.field, found.message)
+                where = replace(place, line=place.line or found.line)
+                self.problems.append(where.of(found.field, found.message))
             return None
 
 

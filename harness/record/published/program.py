@@ -29,8 +29,7 @@ def _compiled(pattern: str) -> str:
         groups = re.compile(pattern).groupindex
     except re.error as error:
         raise ValueError(f"it is no pattern: {error}") from None
-    unknown = sorted(set(groups) - _FIGURES)
-    if unknown:
+    if unknown := sorted(set(groups) - _FIGURES):
         raise ValueError(f"its group '{unknown[0]}' is none of {', '.join(sorted(_FIGURES))}")
     return pattern
 
@@ -153,8 +152,7 @@ class Program(Model):
         given = [("on", device.options) for device in self.on.values()]
         given += [("table", self.table.options)] if self.table else []
         for where, options in given:
-            unknown = sorted(set(options) - set(self.options))
-            if unknown:
+            if unknown := sorted(set(options) - set(self.options)):
                 raise ValueError(f"'{where}' has the option '{unknown[0]}', which 'options' lacks")
         named = [name for word in self._words() for name in _BRACES.findall(word)]
         unknown = sorted({*named, *self.samples_per_step, *([self.steps] if self.steps else ())} - known)

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 FOLDER = Path(__file__).resolve().parents[3] / "workloads"
 
@@ -40,16 +38,10 @@ def declared(name: str) -> Workload | None:
     path = FOLDER / f"{name}.py"
     if not name.isidentifier() or not path.is_file():
         return RETIRED.get(name)
-    constants = _constants(path.read_text(encoding="utf-8"))
-    if "TITLE" not in constants:
+    body = ast.parse(path.read_text(encoding="utf-8")).body
+    assigned = [node for node in body if isinstance(node, ast.Assign)]
+    said = {getattr(node.targets[0], "id", ""): node.value for node in assigned}
+    if "TITLE" not in said:
         return None
-    return Workload(constants["TITLE"], constants["ABOUT"], constants.get("IMAGE_SIZE"))
-
-
-def _constants(text: str) -> Mapping[str, Any]:
-    found = {}
-    for node in ast.parse(text).body:
-        name = getattr(node.targets[0], "id", None) if isinstance(node, ast.Assign) else None
-        if isinstance(node, ast.Assign) and name in ("TITLE", "ABOUT", "IMAGE_SIZE"):
-            found[name] = ast.literal_eval(node.value)
-    return found
+    told = [ast.literal_eval(said[key]) for key in ("TITLE", "ABOUT", "IMAGE_SIZE") if key in said]
+    return Workload(*told)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
-from report.charts.curves import Curves
 from report.charts.marks import SWATCH, Look, draw_bar, key_rows
 from report.charts.sheet import Sheet, Words, fitted
 from report.charts.style import AXIS, INK, LABEL, NOTE, SOFT, Layout, cut, system_colour, width_of, wrapped
@@ -18,6 +18,24 @@ NAME, BAR, ROW = 16.0, 12.0, 33.0
 LINE = 17.0
 SHADES = (1.0, 0.72, 0.5, 0.3, 0.14, 0.05)
 """How firm the colour of a share is, by its place."""
+
+
+class Panel(Protocol):
+    """A small picture under a title and a note."""
+
+    @property
+    def title(self) -> str:
+        """What it shows."""
+
+    @property
+    def note(self) -> str:
+        """Its unit, and what else a reader needs."""
+
+    def height(self, width: float) -> float:
+        """What it takes, px."""
+
+    def draw(self, sheet: Sheet, left: float, top: float, width: float, height: float) -> None:
+        """Draws it into a box, px."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +149,3 @@ class Shares:
 
 def _entry_width(entry: tuple[int, str]) -> float:
     return SWATCH[1] + 5 + width_of(entry[1], NOTE)
-
-
-Panel = Lengths | Shares | Curves
-"""A small picture under a title and a note: what it takes, and how it is drawn into a box, px."""

@@ -328,7 +328,12 @@ def jobs(collect: bool = False, wait: bool = False, cancel: bool = False, plan: 
     """Say how far the jobs are, collect their records, or end them."""
     from commands import cluster
 
-    cluster.follow(ROOT, plan or None, collect=collect or wait, wait=wait, end=cancel)
+    if cancel:
+        cluster.cancel(ROOT, plan or None)
+    elif collect or wait:
+        cluster.collect_all(ROOT, wait=wait)
+    else:
+        cluster.status(ROOT)
 
 
 @line.verb(

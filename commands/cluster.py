@@ -170,16 +170,6 @@ def _collected(
     return collect(root, submission, scheduler, answer, screen.say)
 
 
-def follow(root: Path, plan: str | None, *, collect: bool, wait: bool, end: bool) -> None:
-    """Ends the jobs, collects their records, or says how far they are."""
-    if end:
-        cancel(root, plan)
-    elif collect:
-        collect_all(root, wait=wait)
-    else:
-        status(root)
-
-
 def status(root: Path, scheduler: Slurm | None = None) -> None:
     """Prints how far each open submission is, and changes nothing."""
     scheduler = scheduler or Slurm()

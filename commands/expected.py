@@ -76,9 +76,7 @@ def should(root: Path, analysis: Analysis) -> dict[str, Expected]:
         return {}
     model = _of_tasks(root, rows, {task_of(row).key for _, row in asked}, {row.card for _, row in asked})
     said = {
-        cell.trials[0].path: _in_samples(
-            model.ask(model.specs[row.card], task_of(row), software=software_of(row)), cell, row
-        )
+        cell.trials[0].path: _in_samples(model, model.specs[row.card], cell, row)
         for cell, row in asked
         if task_of(row).key in model.tasks
     }
@@ -101,10 +99,7 @@ def offers(root: Path, analysis: Analysis) -> dict[str, OfferExpected]:
         card = None if candidate.measured else _known(candidate.card, specs)
         if card:
             model = _of_tasks(root, known, {task_of(row).key for _, row in known}, {card.name})
-            said = [
-                _in_samples(model.ask(card, task_of(row), software=software_of(row)), cell, row)
-                for cell, row in known
-            ]
+            said = [_in_samples(model, card, cell, row) for cell, row in known]
             of_offer = by_expected(costs, place, said, card.power_watts)
             found |= {candidate.name: of_offer} if of_offer else {}
     return found
@@ -116,9 +111,9 @@ def _of_tasks(root: Path, rows: Rows, tasks: set[str], less: set[str]) -> Model:
     return kept(root, load_cards(root), state_folder(), more)
 
 
-def _in_samples(said: object, cell: Cell, row: Row) -> Expected | None:
-    """An expected value in the unit of a cell's own rate."""
-    speed = cell.throughput.mean
+def _in_samples(model: Model, card: Specs, cell: Cell, row: Row) -> Expected | None:
+    """What a card should do of a row's work, in the unit of the cell's own rate."""
+    said, speed = model.ask(card, task_of(row), software=software_of(row)), cell.throughput.mean
     if not isinstance(said, Expected) or speed is None:
         return None
     of = [said.value, said.low_80, said.high_80, said.low_90, said.high_90]

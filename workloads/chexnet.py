@@ -239,20 +239,16 @@ def measured(
         trainer = TorchTrainer(asked, device, place)
     trial.stage("data")
     with trial.phase("data"):
-        given = sources.given(trial, asked, place, pinned=device.type == "cuda")
+        given = sources.given(trial, asked, place, trainer, pinned=device.type == "cuda")
         asked = given.terms
         arrays, begun = beginning(trial)
-        valid, test = (
-            held and training.Evaluation(trainer, held.batches, held.whole)
-            for held in (given.valid, given.test)
-        )
     trial.stage("setup")
     with trial.phase("first_step"), precision.counted_output_types(trainer.network) as output_types:
         training.begin(trainer, given.first, arrays)
     clock = Clock(trial, device, steps_per_epoch=asked.steps_per_epoch, epochs=EPOCHS)
     over = ranks.End(clock, place).over if place.count > 1 else clock.over
-    epochs = training.train(trial, clock, asked, given.train, trainer, over, valid)
-    score = training.tested(trial, test, given.labels)
+    epochs = training.train(trial, clock, asked, given.train, trainer, over, given.valid)
+    score = training.tested(trial, given.test, given.labels)
     trial.stage("collect")
     found = {
         **told(trial, asked, device, 1 if place.count > 1 else asked.devices),
@@ -267,7 +263,7 @@ def measured(
         "ranks": ranks.entries(place, asked.devices, clock),
     }
     data = {**clock.batches(), **begun, **given.facts}
-    return training.measurement(trial, asked, clock, epochs, data, found, valid)
+    return training.measurement(trial, asked, clock, epochs, data, found, given.valid)
 
 
 def differs(asked: Terms) -> list[str]:

@@ -17,7 +17,6 @@ n batches, l layers).
 from parts.trial import TrialProcess, main  # isort: skip  (its clock starts with this line)
 
 import gc
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -36,26 +35,13 @@ BATCHES = 50
 RATE = 1e-3
 PUBLISHED_BATCH = 512
 OPTIONS: dict[str, Any] = {"width": 4096, "layers": 3}
-
-
-@dataclass(frozen=True)
-class WindowLength:
-    """Steps of an epoch, epochs, and whether a pass that is not measured comes first."""
-
-    steps_per_epoch: int
-    epochs: int
-    warmed: bool
-
-
-PROTOCOLS = {
-    "published/1": WindowLength(BATCHES, 3, False),
-    "warmed/1": WindowLength(20 * BATCHES, 100, True),
-}
+PROTOCOLS = {"published/1": (BATCHES, 3, False), "warmed/1": (20 * BATCHES, 100, True)}
+"""Steps of an epoch, epochs, and whether a pass that is not measured comes first."""
 
 
 def run(trial: TrialProcess) -> dict[str, Any]:
     """One trial of the protocol, as far as its limit lets it go."""
-    length = trial.choose("protocol", trial.asked["protocol"], PROTOCOLS)
+    steps, epochs, warmed = trial.choose("protocol", trial.asked["protocol"], PROTOCOLS)
     variant, options = trial.variant, trial.options(OPTIONS)
     trial.choose("model", variant["model"], ("mlp",))
     trial.choose("data mode", variant["data_mode"], ("cached",))
@@ -93,11 +79,11 @@ def run(trial: TrialProcess) -> dict[str, Any]:
             forward(0).backward()
         return counts
 
-    if length.warmed:
+    if warmed:
         with trial.phase("first_step"):
             rehearse()
 
-    clock = Clock(trial, device, steps_per_epoch=length.steps_per_epoch, epochs=length.epochs)
+    clock = Clock(trial, device, steps_per_epoch=steps, epochs=epochs)
     trial.stage("train")
     _only_what_lives(device)
 
@@ -105,9 +91,7 @@ def run(trial: TrialProcess) -> dict[str, Any]:
         clock.ready(inputs[number % BATCHES])
         clock.step(trained(number % BATCHES), batch_size)
 
-    numbers = range(length.steps_per_epoch)
-    epochs = clock.run(lambda: numbers, step, after=lambda epoch: update.read())
-    measured = clock.told(epochs)
+    measured = clock.told(clock.run(lambda: range(steps), step, after=lambda epoch: update.read()))
 
     trial.stage("collect")
     if device.type == "cpu":

@@ -9,7 +9,6 @@ from functools import cache
 from typing import Any
 
 from benchmarks.report_scale import machine, record_of, session_of
-from harness.record import Finding
 from harness.record.store import Stored
 from report.compare.cells import Cell, cells_of
 from report.compare.figures import Run, figure, left_out
@@ -18,7 +17,7 @@ from report.trials.trial import TrialResult, trial_of
 
 
 @cache
-def _template(place: int) -> Cell:
+def template(place: int) -> Cell:
     """A line of one trial on the machine of that number, each with a card of its own."""
     host = machine(place)
     record = record_of(session_of(place, host), host, 0, random.Random(1), 0.02)
@@ -27,37 +26,29 @@ def _template(place: int) -> Cell:
 
 
 @cache
-def _trial(place: int, block: int, verdict: str, findings: tuple[Finding, ...]) -> TrialResult:
-    trial = _template(place).trials[0]
+def _trial(place: int, block: int, verdict: str) -> TrialResult:
+    trial = template(place).trials[0]
     record = trial.record.model_copy(update={"block": block})
-    return replace(trial, record=record, verdict=verdict, findings=findings)
+    return replace(trial, record=record, verdict=verdict, findings=())
 
 
-def line(
-    seconds: Runs,
-    *,
-    place: int = 0,
-    verdicts: Sequence[str] = (),
-    findings: Sequence[tuple[Finding, ...]] = (),
-    **key: Any,
-) -> Cell:
+def line(seconds: Runs, *, place: int = 0, verdicts: Sequence[str] = (), **key: Any) -> Cell:
     """A line whose runs take these seconds, on the machine `place`; `key` has what its key differs in.
 
     Runs without verdicts are valid.
     """
-    template, count = _template(place), len(seconds.values)
+    alike, count = template(place), len(seconds.values)
     judged = tuple(verdicts) or ("valid",) * count
     blocks = seconds.blocks or (1,) * count
-    because = tuple(findings) or ((),) * count
     taken = [Run(*run) for run in zip(seconds.values, blocks, judged, strict=True)]
     rates = [run._replace(value=1 / run.value) for run in taken]
     without = left_out(judged, rates)
     return replace(
-        template,
-        key=replace(template.key, **key),
-        trials=tuple(_trial(place, *each) for each in zip(blocks, judged, because, strict=True)),
+        alike,
+        key=replace(alike.key, **key),
+        trials=tuple(_trial(place, *each) for each in zip(blocks, judged, strict=True)),
         figures={
-            **template.figures,
+            **alike.figures,
             "seconds": figure(taken, without, in_blocks=True),
             "throughput": figure(rates, without, in_blocks=True),
         },

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
-import random
-from functools import cache
 
 import numpy as np
 
 from benchmarks.coverage.cases import SLOW_DRAWS, Case, Draw, Generator, Target
 from benchmarks.coverage.intervals import page
-from benchmarks.coverage.lines import line
+from benchmarks.coverage.lines import line, template
 from benchmarks.coverage.samples import CV, runs
 from benchmarks.coverage.series import (
     STEP_SECONDS,
@@ -23,8 +21,7 @@ from benchmarks.coverage.series import (
     switching,
     until_held,
 )
-from benchmarks.report_scale import machine, record_of, session_of
-from harness.record import Measurement, Protocol, Summary, Window
+from harness.record import Protocol, Summary, Window
 from harness.summary.statistics import summarise
 from report.compare.cells import cell_ratio
 from report.stats.intervals import blocks_interval, rare_runs_missed
@@ -56,20 +53,14 @@ def disturbed(share: float, slow: float, n: int, *, both: bool = False) -> Case:
     )
 
 
-@cache
-def _measurement() -> Measurement:
-    host = machine(0)
-    measurement = record_of(session_of(0, host), host, 0, random.Random(1), 0.02).measurement
-    assert measurement is not None
-    return measurement
-
-
 def _summary(rng: Generator, shape: Shape, seconds: float) -> Summary:
     """Of a trial that has these steps and no more."""
     steps = drawn(rng, shape, seconds)
     window = Window(seconds=sum(steps.values()) / 1e6, steps=steps.count, samples=700 * steps.count)
     others = {"input_us": None, "device_us": None, "protocol": PROTOCOL}
-    return summarise(_measurement().model_copy(update={"step_us": steps, "window": window, **others}))
+    measurement = template(0).trials[0].record.measurement
+    assert measurement is not None
+    return summarise(measurement.model_copy(update={"step_us": steps, "window": window, **others}))
 
 
 def stopped(name: str, shape: Shape, seconds: float, *, taken_for: str) -> Case:

@@ -252,7 +252,7 @@ class Rates(Callback):
 def trained(label):
     torch.manual_seed(0)
     cpu = torch.device("cpu")
-    pictures = study.Pictures(torch.randint(0, 256, (32, 3, 32, 32), dtype=torch.uint8), torch.arange(32))
+    pictures = torch.randint(0, 256, (32, 3, 32, 32), dtype=torch.uint8), torch.arange(32)
     prepare = study.Preparation("device", 32, study.CIFAR_STATS, cpu, "contiguous")
     data = study.loaders(pictures, pictures, 8, 32, prepare, {})
     model = study.network("resnet18", 512, 100, None)

@@ -126,8 +126,8 @@ class Given:
     train: Any
     first: Batch
     facts: dict[str, Any]
-    valid: Any = None
-    test: Any = None
+    valid: Evaluation | None = None
+    test: Evaluation | None = None
     labels: tuple[str, ...] = ()
 
 

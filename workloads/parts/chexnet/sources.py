@@ -9,8 +9,9 @@ from typing import Any
 import torch
 from torch.utils.data import default_collate
 
-from parts.chexnet import data, files, loading, reader, training, xrays
+from parts.chexnet import data, files, loading, reader, xrays
 from parts.chexnet.protocol import LOADING, Terms
+from parts.chexnet.training import Evaluation, Trainer, of_arrays
 from parts.launcher import Place
 from parts.trial import TrialProcess
 
@@ -19,32 +20,26 @@ FILES = 64
 
 
 @dataclass(frozen=True)
-class Held:
-    """A part to validate or test on: its loader, and how many batches it is for all ranks together."""
-
-    batches: Any
-    whole: int
-
-
-@dataclass(frozen=True)
 class Given(reader.Given):
-    """As everywhere, with parts that are `Held`."""
+    """As everywhere, and what keeps its files."""
 
     folder: Any = None
     """Of generated files, which go when this does."""
 
 
-def given(trial: TrialProcess, terms: Terms, place: Place, *, pinned: bool) -> Given:
-    """Raises Failed where the prepared X-rays are not there or not whole."""
+def given(
+    trial: TrialProcess, terms: Terms, place: Place, trainer: Trainer | None = None, *, pinned: bool
+) -> Given:
+    """Raises Failed where the prepared X-rays are not there or not whole; loading alone has no trainer."""
     if terms.data == "real":
-        return _real(trial, terms, place, pinned)
+        return _real(trial, terms, place, trainer, pinned)
     if terms.data == "files":
         folder = tempfile.TemporaryDirectory(prefix="gpudyno-files-")
         part = files.generated(folder.name, FILES, terms.source_pixels, terms.loading["format"])
         found = _of_part(trial, terms, part, place, pinned)
         return replace(found, facts={"distinct_batches": None, "looked_at_batches": None}, folder=folder)
     drawn = data.batches(terms)
-    facts = training.of_arrays(drawn)
+    facts = of_arrays(drawn)
     if terms.workers:
         arrays = loading.Arrays(drawn)
         order = loading.Drawn(len(arrays), terms, place, trial.seed)
@@ -54,7 +49,7 @@ def given(trial: TrialProcess, terms: Terms, place: Place, *, pinned: bool) -> G
     return Given(terms, own, own[0], facts)
 
 
-def _real(trial: TrialProcess, terms: Terms, place: Place, pinned: bool) -> Given:
+def _real(trial: TrialProcess, terms: Terms, place: Place, trainer: Trainer | None, pinned: bool) -> Given:
     found = xrays.prepared(trial.data_folder, trial.asked["data"])
     parts = found.parts
     terms = replace(terms, train_images=len(parts["train"]))
@@ -71,8 +66,8 @@ def _real(trial: TrialProcess, terms: Terms, place: Place, pinned: bool) -> Give
         order = loading.InOrder(
             len(parts[name]), terms.valid_batch_size, place, limit, first_alone=first_alone
         )
-        dataset = loading.Images(parts[name], prepare)
-        held[name] = Held(loading.loader(dataset, order, terms, pinned=pinned), whole)
+        batches = loading.loader(loading.Images(parts[name], prepare), order, terms, pinned=pinned)
+        held[name] = Evaluation(trainer, batches, whole)
     return replace(trained, facts=dict(facts, sha256=found.sha256), labels=found.labels, **held)
 
 

@@ -68,12 +68,7 @@ def doctor(settings: Settings, deep: bool = False, site: str = "") -> None:
 
 @line.verb(
     f"{CHOOSING} budget role precision",
-    help={
-        "claim": CLAIM,
-        "claims": CLAIMS,
-        "card": CARD,
-        "commands": "also print every command",
-    },
+    help={"claim": CLAIM, "claims": CLAIMS, "card": CARD, "commands": "also print every command"},
     iterable=["claim"],
 )
 def plan(

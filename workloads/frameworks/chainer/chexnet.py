@@ -7,19 +7,20 @@ the study's random ones, cast to int32, all became zero.
 
 from __future__ import annotations
 
-from parts.trial import TrialProcess, main, versions  # isort: skip  (its clock starts with this line)
+from parts.trial import TrialProcess, main  # isort: skip  (its clock starts with this line)
 
 from collections import Counter
-from functools import partial
 from typing import Any
 
 import numpy as np
 
-from frameworks.chainer.densenet import DenseNet121, F, L, chainer
-from parts import one_cpu, source
-from parts.chexnet import network
-from parts.chexnet.protocol import BETAS, CLASSES, Terms, terms
-from parts.chexnet.training import Trainer
+from frameworks.chainer import device
+from frameworks.chainer.densenet import DenseNet121
+from frameworks.chainer.device import F, L, chainer
+from parts import one_cpu
+from parts.chexnet import network, reader
+from parts.chexnet.protocol import BETAS, CLASSES, EPOCHS, Terms, terms
+from parts.chexnet.training import Trainer, begin, measurement, tested, train
 from parts.timing.step_clock import StepClock
 
 NORM_NAMES = {"scale": "gamma", "shift": "beta", "mean": "avg_mean", "variance": "avg_var"}
@@ -30,35 +31,38 @@ DIFFERS = ["DenseNet-121 written with Chainer's links, where the study took it f
 def run(trial: TrialProcess) -> dict[str, Any]:
     """One trial of the protocol, as far as its limit lets it go."""
     asked = terms(trial, {"chainer": ("single",)}, data=("synthetic", "real"))
-    one_cpu.refuse_others(trial, "this Chainer has no CuPy for a card of today")
+    one_cpu.refuse_others(trial, device.NO_CARD)
     with trial.phase("model"):
         trainer = ChainerTrainer(asked)
-        types = trainer.output_types()
-        precision = one_cpu.precision(trial, types, network.parameters(), matmul, convolution)
-    clock = partial(StepClock, values=lambda losses: [float(loss.array) for loss in losses])
+    trial.stage("data")
+    with trial.phase("data"):
+        given = reader.given(trial, asked, trainer)
+        asked = given.terms
+    trial.stage("setup")
+    with trial.phase("first_step"):
+        output_types = trainer.output_types(given.first[0][:1])
+        precision = one_cpu.precision(
+            trial, output_types, network.parameters(), device.matmul, device.convolution
+        )
+        begin(trainer, given.first)
+    clock = StepClock(
+        trial,
+        steps_per_epoch=asked.steps_per_epoch,
+        epochs=EPOCHS,
+        values=lambda losses: [float(loss.array) for loss in losses],
+    )
+    epochs = train(trial, clock, asked, given.train, trainer, valid=given.valid)
+    score = tested(trial, given.test, given.labels)
+    trial.stage("collect")
     found = {
-        "versions": dict(versions(), chainer=chainer.__version__, numpy=np.__version__),
+        **score,
+        "device": one_cpu.facts(),
+        "versions": device.software(),
         "precision": precision,
-        "framework": {
-            "name": "Chainer",
-            "version": chainer.__version__,
-            "retired": True,
-            "layout": "channels first",
-            "lines": source.lines(__file__, "chainer"),
-            "differs": DIFFERS,
-        },
+        "framework": dict(device.framework(__file__, DIFFERS), loader=reader.named(asked)),
     }
-    return one_cpu.measured(trial, asked, trainer, clock, found)
-
-
-def matmul(left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """Chainer's product."""
-    return F.matmul(left, right).array
-
-
-def convolution(images: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Chainer's convolution, without padding."""
-    return F.convolution_2d(images, weights).array
+    data = {**clock.batches(), **given.facts}
+    return measurement(trial, asked, clock, epochs, data, found, given.valid)
 
 
 class ChainerTrainer(Trainer):
@@ -94,11 +98,11 @@ class ChainerTrainer(Trainer):
     def parameters(self) -> int:
         return self.model.count_params()
 
-    def output_types(self) -> dict[str, int]:
+    def output_types(self, images: np.ndarray) -> dict[str, int]:
         """What the layers that compute put out, counted in a pass that changes nothing."""
-        counted, size = CountedTypes(), self.asked.image_size
+        counted = CountedTypes()
         with counted:
-            self.outputs(np.zeros((1, 3, size, size), np.float32))
+            self.outputs(images)
         return dict(counted.types)
 
 

@@ -10,26 +10,25 @@ waits; the window is exact.
 
 from __future__ import annotations
 
-from parts.trial import Failed, TrialProcess, main, versions  # isort: skip  (its clock starts with this line)
+from parts.trial import Failed, TrialProcess, main  # isort: skip  (its clock starts with this line)
 
 from collections import Counter
 from collections.abc import Iterator
-from functools import partial
 from typing import Any
 
 import mxnet as mx
 import numpy as np
 from mxnet import autograd, gluon
 
-from parts import one_cpu, source
-from parts.chexnet import network
-from parts.chexnet.protocol import BETAS, CLASSES, IMAGE_SIZE, Terms, terms
-from parts.chexnet.training import Trainer
+from frameworks.mxnet import device
+from parts import one_cpu
+from parts.chexnet import network, reader
+from parts.chexnet.protocol import BETAS, CLASSES, EPOCHS, IMAGE_SIZE, Terms, terms
+from parts.chexnet.training import Trainer, begin, measurement, tested, train
 from parts.timing.step_clock import StepClock
 
 LAYERS = (gluon.nn.Conv2D, gluon.nn.BatchNorm, gluon.nn.Dense)
 OWN_NAMES = {"scale": "gamma", "shift": "beta", "mean": "running_mean", "variance": "running_var"}
-WAITED = "each step waited for: MXNet's engine works behind the host on a CPU too"
 
 
 def run(trial: TrialProcess) -> dict[str, Any]:
@@ -37,45 +36,44 @@ def run(trial: TrialProcess) -> dict[str, Any]:
     asked = terms(trial, {"mxnet-gluon": ("single",)}, data=("synthetic", "real"), more={"in_flight": 1})
     if asked.loading["in_flight"] < 1:
         raise Failed("unsupported", "option 'in_flight' is below 1")
-    one_cpu.refuse_others(trial, "this MXNet has no build for a card of today")
+    one_cpu.refuse_others(trial, device.NO_CARD)
     if asked.image_size != IMAGE_SIZE:
         raise Failed("unsupported", "the model zoo's DenseNet pools 7 × 7 features, those of 224 px alone")
     with trial.phase("model"):
         trainer = GluonTrainer(asked)
-        types = trainer.output_types
-        precision = one_cpu.precision(trial, types, network.parameters(), matmul, convolution)
-    waited = asked.loading["in_flight"] == 1
-    clock = partial(
-        StepClock,
+        precision = one_cpu.precision(
+            trial, trainer.output_types, network.parameters(), device.matmul, device.convolution
+        )
+    trial.stage("data")
+    with trial.phase("data"):
+        given = reader.given(trial, asked, trainer)
+        asked = given.terms
+    trial.stage("setup")
+    with trial.phase("first_step"):
+        begin(trainer, given.first)
+    clock = StepClock(
+        trial,
+        steps_per_epoch=asked.steps_per_epoch,
+        epochs=EPOCHS,
         synchronise=mx.nd.waitall,
         values=lambda losses: [float(loss.asscalar()) for loss in losses],
-        reads_freely=waited,
+        reads_freely=asked.loading["in_flight"] == 1,
     )
+    epochs = train(trial, clock, asked, given.train, trainer, valid=given.valid)
+    score = tested(trial, given.test, given.labels)
+    trial.stage("collect")
+    waited = asked.loading["in_flight"] == 1
     found = {
-        "versions": dict(versions(), mxnet=mx.__version__, numpy=np.__version__),
+        **score,
+        "device": one_cpu.facts(),
+        "versions": device.software(),
         "precision": precision,
-        "framework": {
-            "name": "MXNet, Gluon",
-            "version": mx.__version__,
-            "retired": True,
-            "compiled": "Gluon, hybridised",
-            "layout": "channels first",
-            "lines": source.lines(__file__, "mxnet"),
-            "differs": [WAITED] if waited else [],
-        },
+        "framework": dict(
+            device.framework(__file__, "channels first", waited=waited), loader=reader.named(asked)
+        ),
     }
-    return one_cpu.measured(trial, asked, trainer, clock, found)
-
-
-def matmul(left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """MXNet's product."""
-    return mx.nd.dot(mx.nd.array(left), mx.nd.array(right)).asnumpy()
-
-
-def convolution(images: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """MXNet's convolution, without padding."""
-    shape = {"kernel": weights.shape[2:], "num_filter": len(weights), "no_bias": True}
-    return mx.nd.Convolution(mx.nd.array(images), mx.nd.array(weights), **shape).asnumpy()
+    data = {**clock.batches(), **given.facts}
+    return measurement(trial, asked, clock, epochs, data, found, given.valid)
 
 
 class GluonTrainer(Trainer):

@@ -92,6 +92,7 @@ class Clock(step_clock.StepClock):
             steps_per_epoch=steps_per_epoch,
             epochs=epochs,
             synchronise=tf.test.experimental.sync_devices,
+            values=lambda losses: [float(loss) for loss in losses],
             reads_freely=devices[0].startswith("/CPU"),
         )
 

@@ -83,12 +83,13 @@ class KerasFit(Trainer):
     def facts(self) -> dict[str, Any]:
         """The framework, as a measurement tells it."""
         compiled = "XLA" if self.model.jit_compile else "tf.function"
+        differs = list(self.DIFFERS)
         return {
             "name": "Keras",
             "version": keras.__version__,
             "compiled": compiled,
             "loader": self._loader(),
-            "differs": list(self.DIFFERS),
+            "differs": differs,
         }
 
     def train(

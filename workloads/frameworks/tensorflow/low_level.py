@@ -85,12 +85,13 @@ class LowLevel(Trainer):
 
     def facts(self) -> dict[str, Any]:
         """The framework, as a measurement tells it."""
+        differs = list(self.DIFFERS)
         return {
             "name": "TensorFlow",
             "version": tf.__version__,
             "compiled": "tf.function",
             "loader": reader.named(self.terms),
-            "differs": list(self.DIFFERS),
+            "differs": differs,
         }
 
     def gradients(self, tape: tf.GradientTape, loss: tf.Tensor) -> list[tf.Tensor]:
@@ -148,11 +149,13 @@ class LowLevel(Trainer):
 
     def _one_device(self, images: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
         with tf.GradientTape() as tape:
-            logits = self.logits(images, training=True)
-            loss = tf.reduce_mean(tf.nn.sigmoid_cross_entropy_with_logits(labels, logits))
+            loss = self._loss(self.logits(images, training=True), labels)
         gradients = self.gradients(tape, loss)
         tf.distribute.get_replica_context().merge_call(self._update, (gradients,))
         return loss
+
+    def _loss(self, logits: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
+        return tf.reduce_mean(tf.nn.sigmoid_cross_entropy_with_logits(labels, logits))
 
     def _update(self, strategy: tf.distribute.Strategy, gradients: Sequence[Any]) -> None:
         pairs = list(zip(gradients, self.trained.values(), strict=True))

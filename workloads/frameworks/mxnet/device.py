@@ -1,0 +1,44 @@
+"""What a measurement tells of MXNet, which computes on one CPU."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import mxnet as mx
+import numpy as np
+
+from parts import source
+from parts.trial import versions
+
+NO_CARD = "this MXNet has no build for a card of today"
+WAITED = "each step waited for: MXNet's engine works behind the host on a CPU too"
+
+
+def software() -> dict[str, str | None]:
+    """Versions of what the trial computes with."""
+    return dict(versions(), mxnet=mx.__version__, numpy=np.__version__)
+
+
+def framework(workload_file: str, layout: str | None, *, waited: bool = True) -> dict[str, Any]:
+    """The framework, as a measurement tells it; `layout` is of images, `waited` says of each step."""
+    return {
+        "name": "MXNet, Gluon",
+        "version": mx.__version__,
+        "retired": True,
+        "compiled": "Gluon, hybridised",
+        "layout": layout,
+        "loader": "none: NumPy arrays in host memory",
+        "lines": source.lines(workload_file, "mxnet"),
+        "differs": [WAITED] if waited else [],
+    }
+
+
+def matmul(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """MXNet's product."""
+    return mx.nd.dot(mx.nd.array(left), mx.nd.array(right)).asnumpy()
+
+
+def convolution(images: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """MXNet's convolution, without padding."""
+    shape = {"kernel": weights.shape[2:], "num_filter": len(weights), "no_bias": True}
+    return mx.nd.Convolution(mx.nd.array(images), mx.nd.array(weights), **shape).asnumpy()

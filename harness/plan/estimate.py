@@ -72,12 +72,9 @@ def row(item: Planned) -> tuple[str, ...]:
     return (asked.workload, asked.protocol, variant.model, variant.precision, variant.data_mode, *length)
 
 
-def speeds(
-    records: Iterable[Record], machine: str, published: Mapping[tuple[str, ...], float], *, scale: float = 1.0
-) -> Speeds:
-    """What a machine's own records say, and published durations times `scale` for the rest."""
-    scaled = {key: value * scale for key, value in published.items()}
-    return learned(Speeds(published_seconds=scaled), records, machine)
+def speeds(records: Iterable[Record], machine: str, published: Mapping[tuple[str, ...], float]) -> Speeds:
+    """What a machine's own records say, and published durations for the rest."""
+    return learned(Speeds(published_seconds=published), records, machine)
 
 
 def learned(prior: Speeds, records: Iterable[Record], machine: str) -> Speeds:

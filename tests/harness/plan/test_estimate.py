@@ -35,9 +35,9 @@ def test_a_capped_trial_takes_its_cap_and_its_setup(mission):
     assert estimate.seconds(pick(mission, "timing"), known) == 120 + 20, "the most of 75 to 120 s"
 
 
-def test_a_full_length_trial_takes_what_was_published_scaled_to_the_card(mission):
-    known = estimate.speeds([], "0" * 12, PUBLISHED, scale=0.5)
-    assert estimate.seconds(pick(mission, "full"), known) == pytest.approx(2289 + 20)
+def test_a_full_length_trial_takes_what_was_published(mission):
+    known = estimate.speeds([], "0" * 12, PUBLISHED)
+    assert estimate.seconds(pick(mission, "full"), known) == pytest.approx(4578 + 20)
 
 
 @pytest.mark.parametrize(

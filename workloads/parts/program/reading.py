@@ -144,7 +144,7 @@ class Figures(NamedTuple):
     """Moments on our clock between which values lie unbroken."""
     losses: list
     epochs: list
-    """From one evaluation to the next."""
+    """From one evaluation to the next; what follows the last is in none. Without evaluations, the whole run."""
     witness: float | None
     """The median of our clock's seconds over the program's own; null where lines come too fast."""
     steps: int
@@ -211,9 +211,8 @@ def _stretches(kept: list) -> list:
 
 def _epochs(reader: Reader, found: list, losses: list, each_step: float) -> list:
     """Their seconds are by the mean of the values, for a row that is in none has steps too."""
-    steps = found[-1].done
     ends = [(found[at - 1].done, says) for at, says in reader.evaluations if at]
-    ends += [(steps, {})] if not ends or ends[-1][0] < steps else []
+    ends = ends or [(found[-1].done, {})]
     made, before = [], 0
     for done, says in ends:
         of_it = [loss for at, loss in losses if before < at <= done]

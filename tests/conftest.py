@@ -6,12 +6,10 @@ import os
 import pickle
 import tomllib
 from collections.abc import Iterator
-from functools import cache, lru_cache, partial
+from functools import cache, lru_cache
 
 import pytest
 from hypothesis import settings
-from jinja2 import BytecodeCache, Environment
-from jinja2.bccache import Bucket
 
 from report.page import render
 from tests.helpers.workload_runner import need_data, need_torch, need_torch_era
@@ -52,33 +50,11 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.write_line(f"long tests left out: {count}; `invoke test --whole` runs them, too")
 
 
-class Compiled(BytecodeCache):
-    """Templates as Python's own code, for as long as this process lives.
-
-    What both formats include is compiled for each: HTML escapes in another way than Markdown.
-    """
-
-    def __init__(self) -> None:
-        self._held: dict[tuple[str, str], bytes] = {}
-
-    def load_bytecode(self, bucket: Bucket) -> None:
-        if code := self._held.get(_format_and_key(bucket)):
-            bucket.bytecode_from_string(code)
-
-    def dump_bytecode(self, bucket: Bucket) -> None:
-        self._held[_format_and_key(bucket)] = bucket.bytecode_to_string()
-
-
-def _format_and_key(bucket: Bucket) -> tuple[str, str]:
-    return str(bucket.environment.globals["macros"]), bucket.key
-
-
 @pytest.fixture(scope="session", autouse=True)
-def _each_chart_is_drawn_and_each_template_compiled_once() -> Iterator[None]:
-    """Both take their time, and many tests build the same page."""
+def _each_chart_is_drawn_once() -> Iterator[None]:
+    """It takes its time, and many tests build the same page."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(render, "draw", cache(render.draw))
-        patch.setattr(render, "Environment", partial(Environment, bytecode_cache=Compiled()))
         yield
 
 

@@ -7,11 +7,13 @@ import hashlib
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from html import escape
+from functools import cache
+from html import escape as escape_tags
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+from jinja2 import Environment, PackageLoader, StrictUndefined, pass_context
+from jinja2.runtime import Context
+from markupsafe import Markup, escape
 
 from report import text
 from report.analysis import Analysis
@@ -54,6 +56,18 @@ class Rendered:
     html: str
     markdown: str
     charts: tuple[tuple[str, bytes], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Syntax:
+    """How a text is written: its macros, how words become text, and what stands around code."""
+
+    macros: str
+    escaped: Callable[[str], str]
+    code: tuple[str, str]
+
+
+HTML = _Syntax("macros.html", escape, ("<code>", "</code>"))
 
 
 @dataclass(slots=True)
@@ -146,11 +160,12 @@ def life(view: Life, released: Size | None) -> tuple[str, bytes]:
 
 
 def _html(given: Mapping[str, Any], drawings: _Drawings) -> str:
-    html = _environment("macros.html", drawings.on_page)
-    html.filters["ticked"] = _ticked(escape, "<code>", "</code>")
-    sheet = html.get_template("page.css").render(dark=DARK)
-    scripts = [html.get_template(name).render() for name in SCRIPTS]
-    return html.get_template("page.html").render(
+    def made(name: str, **more: Any) -> str:
+        return _made(name, HTML, drawings.on_page, **more)
+
+    sheet, scripts = made("page.css", dark=DARK), [made(name) for name in SCRIPTS]
+    return made(
+        "page.html",
         **given,
         sheet=Markup(sheet),
         sheet_hash=_digest(sheet),
@@ -159,18 +174,19 @@ def _html(given: Mapping[str, Any], drawings: _Drawings) -> str:
     )
 
 
-def _markdown(
-    template: str, drawing: Callable[..., Markup], escaped: Callable[[str], str], **given: Any
-) -> str:
-    made = _environment("macros.md", drawing)
-    made.finalize = lambda value: value if isinstance(value, Markup) else Markup(escaped(str(value)))
-    made.filters["ticked"] = _ticked(escaped, "`", "`")
-    made.globals["coded"] = lambda line: Markup(f"`{str(line).replace('`', '')}`")
-    written = re.sub(r"\n{3,}", "\n\n", made.get_template(template).render(**given))
-    return _TABLE_ROWS.sub("", written)
+def _markdown(name: str, drawing: Callable[..., Markup], escaped: Callable[[str], str], **given: Any) -> str:
+    written = _made(name, _Syntax("macros.md", escaped, ("`", "`")), drawing, **given)
+    return _TABLE_ROWS.sub("", re.sub(r"\n{3,}", "\n\n", written))
 
 
-def _environment(macros: str, drawing: Callable[..., Markup]) -> Environment:
+def _made(name: str, syntax: _Syntax, drawing: Callable[..., Markup], **given: Any) -> str:
+    template = _environment().get_template(name)
+    return template.render(syntax=syntax, macros=syntax.macros, draw=drawing, **given)
+
+
+@cache
+def _environment() -> Environment:
+    """One for all texts, since compiling the templates takes longer than filling them in."""
     made = Environment(
         loader=PackageLoader("report.page"),
         autoescape=True,
@@ -178,10 +194,31 @@ def _environment(macros: str, drawing: Callable[..., Markup]) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
         extensions=["jinja2.ext.do"],
+        finalize=_written,
     )
-    made.filters.update({**FILTERS, **_READING})
-    made.globals.update(macros=macros, draw=drawing, as_column=_as_column)
+    made.filters.update({**FILTERS, **_READING, "ticked": _ticked})
+    made.globals.update(as_column=_as_column, coded=_coded)
     return made
+
+
+@pass_context
+def _written(context: Context, value: object) -> Markup:
+    """What a template writes: words by the text's own syntax, marks as they are."""
+    return value if isinstance(value, Markup) else Markup(context["syntax"].escaped(str(value)))
+
+
+@pass_context
+def _ticked(context: Context, words: str) -> Markup:
+    """A filter that sets what stands between backticks as code."""
+    syntax: _Syntax = context["syntax"]
+    parts = [syntax.escaped(part) for part in str(words).split("`")]
+    parts[1::2] = [part.join(syntax.code) for part in parts[1::2]]
+    return Markup("".join(parts))
+
+
+def _coded(line: str) -> Markup:
+    """A line as Markdown's code."""
+    return Markup(f"`{str(line).replace('`', '')}`")
 
 
 def _as_column(column: Any) -> dict[str, Any]:
@@ -191,17 +228,6 @@ def _as_column(column: Any) -> dict[str, Any]:
     """
     given = column if isinstance(column, dict) else {"t": column}
     return {"t": "", "sub": "", "h": "", "left": False, "cls": "", **given}
-
-
-def _ticked(escaped: Callable[[str], str], begin: str, end: str) -> Callable[[str], Markup]:
-    """A filter that sets what stands between backticks as code."""
-
-    def ticked(words: str) -> Markup:
-        parts = [escaped(part) for part in str(words).split("`")]
-        parts[1::2] = [f"{begin}{part}{end}" for part in parts[1::2]]
-        return Markup("".join(parts))
-
-    return ticked
 
 
 def _words(markup: str) -> str:
@@ -215,7 +241,7 @@ def _digest(text: str) -> str:
 
 def markdown_text(text: str) -> str:
     """Text that a Markdown table cell shows as it is."""
-    line = " · ".join(escape(text, quote=False).split("\n"))
+    line = " · ".join(escape_tags(text, quote=False).split("\n"))
     for character in "\\`*_[]|~":
         line = line.replace(character, f"\\{character}")
     return line

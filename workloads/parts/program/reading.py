@@ -144,7 +144,7 @@ class Figures(NamedTuple):
     """Moments on our clock between which values lie unbroken."""
     losses: list
     epochs: list
-    """From one evaluation to the next; what follows the last is in none. Without evaluations, the whole run."""
+    """From one evaluation to the next; what follows the last one is in none. Without any, the whole run."""
     witness: float | None
     """The median of our clock's seconds over the program's own; null where lines come too fast."""
     steps: int

@@ -37,7 +37,7 @@ class Bench:
     base: str
     folder: Path
 
-    def spec(self, script: str, *, attempt: int = 1, **changes) -> RunSpec:
+    def spec(self, script: str, **changes) -> RunSpec:
         trial = TrialSpec.of(
             TrialRequest(
                 workload="word_lm",
@@ -59,7 +59,7 @@ class Bench:
         return RunSpec(
             trial=trial,
             session=SESSION,
-            attempt=attempt,
+            attempt=1,
             folders=TrialFolders(
                 folders["input"],
                 folders["output"],

@@ -133,33 +133,10 @@ def test_no_container_has_a_network_or_a_privilege_beyond_its_device(name):
     assert writable == {"/out", "/cache"}
 
 
-def test_the_device_alone_makes_a_cuda_trial_differ_from_one_on_the_cpu():
-    plain, cuda = (config(asked_for(DeviceRequest(kind, ids=UNITS))) for kind in ("cpu", "cuda"))
-    for body in (plain, cuda):
-        body.pop("Labels")
-        body["Env"] = [line for line in body["Env"] if not line.startswith("CUDA_VISIBLE_DEVICES=")]
-    assert cuda["HostConfig"].pop("DeviceRequests")
-    assert plain == cuda
-
-
 def test_a_card_is_given_by_its_index_as_the_driver_counts_where_it_has_no_uuid():
     spec = replace(asked_for(DeviceRequest("cuda", indices=(1,))), interpreter=Path("python"))
     _, inside = process(spec)
     assert (inside["CUDA_VISIBLE_DEVICES"], inside["CUDA_DEVICE_ORDER"]) == ("1", "PCI_BUS_ID")
-
-
-def test_in_a_container_cuda_s_devices_are_counted_from_0_and_amd_s_as_on_the_host():
-    cuda = config(asked_for(DeviceRequest("cuda", indices=(2, 3))))
-    assert {"CUDA_VISIBLE_DEVICES=0,1", "CUDA_DEVICE_ORDER=PCI_BUS_ID"} <= set(cuda["Env"])
-    assert cuda["HostConfig"]["DeviceRequests"][0]["DeviceIDs"] == ["2", "3"]
-    rocm = config(asked_for(DeviceRequest("rocm", indices=(2,))))
-    assert "ROCR_VISIBLE_DEVICES=2" in rocm["Env"]
-
-
-def test_podman_keeps_the_caller_s_groups_by_the_annotation_that_its_command_line_would_make():
-    host = config(SPECS["rocm_keep_id"])["HostConfig"]
-    assert host["Annotations"] == {"run.oci.keep_original_groups": "1"}
-    assert "GroupAdd" not in host
 
 
 def test_shared_memory_is_what_the_loader_needs_and_never_below_one_gib():

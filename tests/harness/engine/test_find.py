@@ -202,16 +202,6 @@ def test_a_cuda_device_is_asked_for_in_the_way_that_the_engine_honours(tmp_path,
     assert body["HostConfig"]["DeviceRequests"][0]["Driver"] == driver
 
 
-def test_before_anything_is_built_an_engine_without_a_specification_of_the_card_is_known_to_be_unfit(
-    tmp_path, settings
-):
-    unspecified = {**DOCKER, "info": {"Runtimes": {"runc": {}}, "CDISpecDirs": [str(tmp_path / "none")]}}
-    with answering(tmp_path / "s", unspecified) as asked:
-        reason = engine_at(tmp_path / "s", settings).refusal(DeviceRequest("cuda", indices=(0,)))
-    assert reason == "no CDI specification that Docker Engine reads names the NVIDIA card 0"
-    assert {method for method, _, _ in asked} == {"GET"}
-
-
 def test_podman_opens_the_root_that_cdi_s_hooks_write_into_and_the_record_says_so(tmp_path, settings):
     spec = spec_in(tmp_path, DeviceRequest("cuda", ids=("GPU-1",)))
     created = {**PODMAN_OF_TODAY, "containers/json": [], "create": {"Id": "f" * 64}, "start": {}}

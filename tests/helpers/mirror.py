@@ -10,8 +10,6 @@ import time
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
 
-from harness.data import download as data_download
-from harness.data import fetch as data
 from harness.data.catalog import Dataset, Download, Member
 
 
@@ -87,11 +85,6 @@ TARBALL = tarball()
 def toy(*urls, body=TARBALL, members=MEMBERS):
     item = Download("toy.tar.gz", "tar", len(body), sha256(body), urls, {path: path for path in CONTENT})
     return Dataset("toy", members, (item,))
-
-
-def fetch(dataset, folder, *, seconds=None, progress=data_download.silent):
-    deadline = data_download.Deadline(seconds)
-    return data.fetch(dataset, folder, progress=progress, deadline=deadline)
 
 
 def files_in(folder):

@@ -19,9 +19,8 @@ from commands import measure
 from harness.data import chest_xray
 from harness.data.chest_xray import LABELS, TABLE, WHOLE, Entry, Size, check_sizes, parts, read_table, sizes
 from harness.data.fetch import DataFolders, resolve
-from harness.data.folder import locked
 from harness.data.prepare import PIXELS, Prepared, prepare
-from harness.errors import Busy, DataError, UserError
+from harness.errors import DataError, UserError
 from tests.helpers import ROOT
 
 COLUMNS = (
@@ -165,11 +164,6 @@ def test_an_image_that_cannot_be_read_is_named(tmp_path: Path):
     with pytest.raises(DataError, match=r"'00000005_001.png' cannot be read \(.*unpack its archive again"):
         made(source, tmp_path / "out")
     assert [path.name for path in (tmp_path / "out" / "chestxray").iterdir()] == []
-
-
-def test_two_at_a_time_are_refused(source: Path, tmp_path: Path):
-    with locked(tmp_path), pytest.raises(Busy):
-        made(source, tmp_path)
 
 
 def test_part_of_the_real_set_is_not_taken_for_the_whole():

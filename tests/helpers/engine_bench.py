@@ -28,6 +28,19 @@ WAIT = f"import signal, sys\nsignal.signal(signal.SIGTERM, lambda *ignored: sys.
 STUBBORN = f"import signal\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\nprint('deaf', flush=True)\n{SLEEP}"
 
 
+def trial() -> TrialSpec:
+    """One that any engine may be given."""
+    asked = TrialRequest(
+        workload="word_lm",
+        protocol="published/1",
+        variant=Variant(model="lstm", precision="fp32-ieee", batch_size=1, data_mode="cached"),
+        data="generated",
+        device="cpu",
+        environment="cpu",
+    )
+    return TrialSpec.of(asked, 1, seed=1, timeout_seconds=60)
+
+
 @dataclasses.dataclass(frozen=True)
 class Bench:
     """One engine with the test image in it, and a folder to work in."""
@@ -38,26 +51,13 @@ class Bench:
     folder: Path
 
     def spec(self, script: str, **changes) -> RunSpec:
-        trial = TrialSpec.of(
-            TrialRequest(
-                workload="word_lm",
-                protocol="published/1",
-                variant=Variant(model="lstm", precision="fp32-ieee", batch_size=1, data_mode="cached"),
-                data="generated",
-                device="cpu",
-                environment="cpu",
-            ),
-            1,
-            seed=1,
-            timeout_seconds=60,
-        )
         folders = {name: self.folder / name for name in ("input", "output", "set", "cache", "workloads")}
         for path in folders.values():
             path.mkdir(exist_ok=True)
         (folders["set"] / "a.txt").write_text("a sample")
         (folders["workloads"] / "word_lm.py").write_text(script)
         return RunSpec(
-            trial=trial,
+            trial=trial(),
             session=SESSION,
             attempt=1,
             folders=TrialFolders(

@@ -23,12 +23,12 @@ from harness.errors import DataError, MachineError, NoEngine, NotBuilt
 from harness.image import packed
 from harness.image.catalog import load_images
 from harness.image.spec import BuildSettings
-from harness.record import TrialRequest, TrialSpec, Variant
 from harness.run.setup import prepare
 from harness.settings import Settings
 from tests.helpers import ROOT, TESTS
 from tests.helpers.checks import golden, golden_difference
 from tests.helpers.clone import make as make_clone
+from tests.helpers.engine_bench import trial
 
 UNITS = ("GPU-11111111-2222-3333-4444-555555555555", "GPU-66666666-7777-8888-9999-000000000000")
 LOOK = """
@@ -58,14 +58,6 @@ print("looked around")
 
 
 def spec(folder: Path, device: DeviceRequest | None = None, **changes) -> RunSpec:
-    asked = TrialRequest(
-        workload="word_lm",
-        protocol="published/1",
-        variant=Variant(model="lstm", precision="fp32-ieee", batch_size=1, data_mode="cached"),
-        data="generated",
-        device="cpu",
-        environment="cpu",
-    )
     folders = TrialFolders(
         folder / "in",
         folder / "out",
@@ -74,10 +66,9 @@ def spec(folder: Path, device: DeviceRequest | None = None, **changes) -> RunSpe
         folder / "w",
     )
     settings = {"user": User(1000, 1000), **changes}
-    trial = TrialSpec.of(asked, 1, seed=1, timeout_seconds=60)
     device = device or DeviceRequest("cpu")
     return RunSpec(
-        trial=trial, session="20261122-0a1b2c", attempt=1, folders=folders, device=device, **settings
+        trial=trial(), session="20261122-0a1b2c", attempt=1, folders=folders, device=device, **settings
     )
 
 

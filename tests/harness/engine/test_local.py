@@ -10,8 +10,7 @@ from pathlib import Path
 from harness.engine.base import Running
 from harness.engine.container import DeviceRequest, RunSpec, TrialFolders
 from harness.engine.venv import VenvEngine, first_that_works
-from harness.plan import plan
-from tests.helpers import clone
+from tests.helpers.engine_bench import trial
 
 WORKLOAD = """
 import os, socket, tempfile
@@ -23,17 +22,16 @@ Path(os.environ["GPUDYNO_OUT"], "told").write_text(folder)
 
 
 def test_a_trial_s_loader_can_open_its_sockets_however_long_the_clone_s_path_is(tmp_path):
-    root = clone.make(tmp_path / ("long" * 20), repeats=1)
-    (root / "workloads" / "fake.py").write_text(WORKLOAD)
+    root = tmp_path / ("long" * 20)
+    (root / "workloads").mkdir(parents=True)
+    (root / "workloads" / "word_lm.py").write_text(WORKLOAD)
     work = root / "work"
     folders = TrialFolders(
         input=work / "in", output=work / "out", data=(), cache=work / "cache", workloads=root / "workloads"
     )
     folders.output.mkdir(parents=True)
-    context = plan.PlanContext("cpu", "cpu", None, {}, {})
-    trial = plan.trials(plan.load(root, "mine"), context, 1)[0].trial
     spec = RunSpec(
-        trial=trial,
+        trial=trial(),
         session="20260101-aaaaaa",
         attempt=1,
         folders=folders,

@@ -70,12 +70,9 @@ def _after(command: Sequence[str], option: str) -> str:
     return command[command.index(option) + 1]
 
 
-@pytest.fixture
-def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A clone with docker/ alone, on a machine that has uv and docker."""
+@pytest.fixture(autouse=True)
+def _with_uv_and_docker(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "which", lambda name: f"/usr/bin/{name}")
-    shutil.copytree(ROOT / "docker", tmp_path / "docker")
-    return tmp_path
 
 
 def image(root: Path, name: str) -> Image:

@@ -1,19 +1,4 @@
-"""Everything gpudyno refuses, with the exit code it leaves.
-
-GpudynoError (1, our defect)
-  UserError (2, wrong input)
-    PlanError       a plan, image list or settings file that cannot be meant
-    RecordError     a record or measurement that cannot be read
-    DataError       data that is not what its hash says
-    NotBuilt        an environment that is asked for and not there
-  GateError (3, a trial failed or a gate said no)
-  MachineError (4, the machine lacks something)
-    NoEngine        no container engine answers
-    NoDevice        no such device
-    NoSpace         the disk is full
-    NoNetwork       nothing could be fetched
-    Busy            another run holds this machine
-"""
+"""Everything gpudyno refuses, with the exit code it leaves; 1 is a defect of ours."""
 
 from __future__ import annotations
 

@@ -286,24 +286,6 @@ def test_every_part_of_a_record_stands_in_its_page(name):
     assert f"`{name}`" in (DOCS / "data.md").read_text(encoding="utf-8")
 
 
-def error_classes(base: type[errors.GpudynoError]) -> Iterator[type[errors.GpudynoError]]:
-    yield base
-    for below in base.__subclasses__():
-        yield from error_classes(below)
-
-
-def test_every_error_has_the_exit_code_that_the_tree_at_the_top_of_its_module_gives():
-    tree = errors.__doc__ or ""
-    codes: dict[str, int] = {}
-    depths: list[tuple[int, int]] = []
-    for indent, name, code in re.findall(r"^( *)(\w+)(?: +\((\d))?", tree.partition("\n\n")[2], re.M):
-        depths = [(depth, known) for depth, known in depths if depth < len(indent)]
-        codes[name] = int(code) if code else depths[-1][1]
-        depths.append((len(indent), codes[name]))
-    own = {found for found in error_classes(errors.GpudynoError) if found.__module__ == errors.__name__}
-    assert codes == {found.__name__: found.exit_code for found in own}
-
-
 @pytest.mark.parametrize(
     ("error", "code"),
     [

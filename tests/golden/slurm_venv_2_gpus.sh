@@ -97,7 +97,7 @@ measure() {
         # Compilers fill their caches first, by a short trial that no record has.
         warm=$jobs/work/$name.warm
         if [ ! -e "$warm/done" ]; then
-            "$python" -m harness.run.jobs.node --warm "$jobs" "$name" && run "$warm" >"$warm/log.txt" 2>&1
+            mkdir -p "$warm/out" "$warm/home" "$warm/tmp" && run "$warm" >"$warm/log.txt" 2>&1
             touch "$warm/done"
             look
         fi

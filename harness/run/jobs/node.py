@@ -1,7 +1,6 @@
 """What a job does on its node before the trial begins: it looks at the machine, as a run on a laptop does.
 
     python -m harness.run.jobs.node JOBS TRIAL ATTEMPT [CARD]
-    python -m harness.run.jobs.node --warm JOBS TRIAL
 
 It leaves with 1 where the node lacks the trial's devices or a folder, which is then written beside the trial.
 """
@@ -41,6 +40,8 @@ def begin(jobs: Path, name: str, attempt: int, card: int | None = None) -> int:
     machine, uuids = look(job.label)
     machine = machine.model_copy(update={"declared": job.declared})
     _lay_out(jobs, name, job.trial, work)
+    if job.warm is not None:
+        _lay_out(jobs, name, job.warm, jobs / "work" / f"{name}.warm")
     selection, lacking = _devices(job, machine, uuids, card)
     absent = [folder for folder in job.folders if not Path(folder).exists()]
     own = own_session(jobs, machine)
@@ -62,17 +63,6 @@ def begin(jobs: Path, name: str, attempt: int, card: int | None = None) -> int:
 def _refuse(work: Path, reason: Reason, message: str) -> None:
     reported = Reported(stage="start", reason=reason, message=message[:2000])
     keep(work / "out" / FAILURE, reported.model_dump_json())
-
-
-def warm(jobs: Path, name: str) -> int:
-    """Lays out the short trial that fills the caches."""
-    job, work = read_job_spec(jobs, name), jobs / "work" / f"{name}.warm"
-    if job.warm is None:
-        return 1
-    for inner in ("in", "out", "home", "tmp"):
-        (work / inner).mkdir(parents=True, exist_ok=True)
-    _lay_out(jobs, name, job.warm, work)
-    return 0
 
 
 def _lay_out(jobs: Path, name: str, trial: TrialSpec, work: Path) -> None:
@@ -144,8 +134,6 @@ def _meeting_point(interface: str | None) -> str:
 
 def main(words: list[str]) -> int:
     """The command line."""
-    if words[:1] == ["--warm"]:
-        return warm(Path(words[1]), words[2])
     jobs, name, attempt, *card = words
     return begin(Path(jobs), name, int(attempt), int(card[0]) if card else None)
 

@@ -38,14 +38,10 @@ class Collected:
     records: tuple[Record, ...]
     missing: tuple[session.Missing, ...]
     """Trials that the plan lacks, whether or not a job of theirs is under way."""
-    places: tuple[Place, ...]
-    replaced: bool = False
+    in_flight: frozenset[str]
+    """Trials whose jobs wait or run."""
+    replaced: bool
     """A later submission goes on in its place."""
-
-    @property
-    def in_flight(self) -> frozenset[str]:
-        """Trials whose jobs wait or run."""
-        return frozenset(place.trial for place in self.places if place.in_flight)
 
 
 def collect(root: Path, submission: Submission, scheduler: Slurm, answer: Answer, say: Say) -> Collected:
@@ -181,10 +177,10 @@ def _stand(
         kept.write(root, submission)
     missing = session.missing(whole, records)
     replaced = kept.replaced(root, submission)
-    came = Collected(submission, new, missing, found, replaced)
-    if not missing or (replaced and not came.in_flight):
+    in_flight = frozenset(place.trial for place in found if place.in_flight)
+    if not missing or (replaced and not in_flight):
         kept.close(root, submission)
-    return came
+    return Collected(submission, new, missing, in_flight, replaced)
 
 
 def _never_began(

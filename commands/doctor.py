@@ -21,7 +21,7 @@ from harness.doctor.surroundings import (
     Estimate,
     Finding,
     Surroundings,
-    card_access,
+    device_files,
     reach,
     untrusted,
 )
@@ -30,7 +30,7 @@ from harness.engine.docker import DockerEngine
 from harness.engine.find import search
 from harness.engines import ENGINES
 from harness.errors import GpudynoError, MachineError, NoDevice, NotBuilt
-from harness.files import free_bytes
+from harness.files import Files, free_bytes
 from harness.machine import load, state_folder
 from harness.plan import plan
 from harness.record import DEEP
@@ -62,7 +62,8 @@ def diagnose(root: Path, settings: Settings) -> tuple[Finding, ...]:
         load=load(),
         engine=engine.facts if engine else None,
         refused=search(os.environ).refused if engine is None else (),
-        access=card_access(engine.refusal(run_setup.request_of(selection, settings)) if engine else None),
+        refusal=engine.refusal(run_setup.request_of(selection, settings)) if engine else None,
+        nodes=device_files(Files()),
         image_problem=problem,
         untrusted=untrusted(root),
         plan_problem=refusal,

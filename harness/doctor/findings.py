@@ -140,7 +140,7 @@ def _card_state(card: Gpu) -> Iterator[Finding]:
 def _access(around: Surroundings) -> Iterator[Finding]:
     """Whether a trial gets to its cards."""
     if around.selection.kind == "cuda" and around.engine is not None:
-        yield _cuda_access(around.engine, around.access.refusal)
+        yield _cuda_access(around.engine, around.refusal)
     if around.selection.kind == "rocm":
         yield from _rocm_access(around)
 
@@ -161,23 +161,22 @@ def _cuda_access(engine: EngineFacts, refusal: str | None) -> Finding:
 
 
 def _rocm_access(around: Surroundings) -> Iterator[Finding]:
-    nodes = around.access.nodes
-    if not any(node.path == "/dev/kfd" for node in nodes):
+    if not any(node.path == "/dev/kfd" for node in around.nodes):
         yield problem("there is no /dev/kfd", "load the amdgpu driver with compute support")
         return
-    if around.access.refusal is not None:
-        yield problem(around.access.refusal, _ways_to_kfd(around))
+    if around.refusal is not None:
+        yield problem(around.refusal, _ways_to_kfd(around))
         return
-    groups = ", ".join(f"{node.path} of group {node.group}" for node in nodes)
+    groups = ", ".join(f"{node.path} of group {node.group}" for node in around.nodes)
     yield ok(f"containers reach AMD's cards through {groups}")
-    shut = [node.path for node in nodes if not node.may_open]
+    shut = [node.path for node in around.nodes if not node.may_open]
     if shut and around.engine is None:
         yield problem(f"this user may not open {', '.join(shut)}", _ways_to_kfd(around))
 
 
 def _ways_to_kfd(around: Surroundings) -> str:
     """What opens AMD's device files, that which changes least first."""
-    shut = sorted({node.group for node in around.access.nodes if not node.may_open})
+    shut = sorted({node.group for node in around.nodes if not node.may_open})
     if shut:
         first = f"sudo usermod -aG {','.join(map(str, shut))} $USER and log in again"
     elif around.engine is not None and around.engine.name == "podman":

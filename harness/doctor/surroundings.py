@@ -37,27 +37,12 @@ class Node:
     may_open: bool
 
 
-@dataclass(frozen=True, slots=True)
-class CardAccess:
-    """How a container or a process here gets to the cards."""
-
-    refusal: str | None = None
-    """Why the engine's containers would not get to the cards taken, in one clause; null where they do."""
-    nodes: tuple[Node, ...] = ()
-    """/dev/kfd and /dev/dri's render nodes."""
-
-
-def card_access(refusal: str | None = None, files: Files | None = None) -> CardAccess:
-    """What an engine refuses, and AMD's device files."""
-    files = files or Files()
-    paths = [
-        "/dev/kfd",
-        *(f"/dev/dri/{name}" for name in files.names("/dev/dri") if name.startswith("render")),
-    ]
-    groups = {path: (files.root / path.lstrip("/")).stat().st_gid for path in paths if files.exists(path)}
-    return CardAccess(
-        refusal, tuple(Node(path, group, files.may_open(path)) for path, group in groups.items())
-    )
+def device_files(files: Files) -> tuple[Node, ...]:
+    """AMD's device files: /dev/kfd and the render nodes of /dev/dri."""
+    render = [f"/dev/dri/{name}" for name in files.names("/dev/dri") if name.startswith("render")]
+    there = [path for path in ("/dev/kfd", *render) if files.exists(path)]
+    groups = {path: (files.root / path.lstrip("/")).stat().st_gid for path in there}
+    return tuple(Node(path, group, files.may_open(path)) for path, group in groups.items())
 
 
 TRUST = 'git config --global --add safe.directory "$PWD"'
@@ -146,7 +131,10 @@ class Surroundings:
     engine: EngineFacts | None
     refused: tuple[str, ...] = ()
     """Why each other engine was passed over."""
-    access: CardAccess = field(default_factory=CardAccess)
+    refusal: str | None = None
+    """Why the engine's containers would not get to the cards taken, in one clause; null where they do."""
+    nodes: tuple[Node, ...] = ()
+    """AMD's device files."""
     image_problem: str = ""
     """Why no image serves the card, in a sentence; empty where one does."""
     untrusted: str = ""

@@ -11,13 +11,12 @@ import pytest
 from commands import doctor
 from harness.doctor.findings import examine, lines
 from harness.doctor.surroundings import (
-    CardAccess,
     DataNeed,
     Disk,
     Estimate,
     Node,
     Surroundings,
-    card_access,
+    device_files,
     reach,
 )
 from harness.engine.base import EngineFacts
@@ -119,31 +118,31 @@ def test_without_an_engine_it_says_what_is_lost_and_goes_on():
 
 
 @pytest.mark.parametrize(
-    ("engine", "access", "level", "words"),
+    ("engine", "refusal", "level", "words"),
     [
-        (replace(DOCKER, runtimes=("runc",)), CardAccess(), "ok", "through CDI"),
+        (replace(DOCKER, runtimes=("runc",)), None, "ok", "through CDI"),
         (
             replace(DOCKER, runtimes=("runc",)),
-            CardAccess("no CDI specification names it"),
+            "no CDI specification names it",
             "problem",
             "no container of Docker Engine gets to NVIDIA's cards: no CDI specification names it",
         ),
         (
             replace(DOCKER, name="podman", cdi=False, version="4.3.1"),
-            CardAccess("Podman 4.3.1 silently gives none"),
+            "Podman 4.3.1 silently gives none",
             "problem",
             "Podman 4.3.1 silently gives none",
         ),
-        (replace(DOCKER, name="podman"), CardAccess(), "ok", "through CDI"),
+        (replace(DOCKER, name="podman"), None, "ok", "through CDI"),
     ],
 )
-def test_the_way_of_a_container_to_nvidia_s_cards_is_found_or_missed(engine, access, level, words):
-    assert found(examine(around(CARD, engine=engine, access=access)), words).level == level
+def test_the_way_of_a_container_to_nvidia_s_cards_is_found_or_missed(engine, refusal, level, words):
+    assert found(examine(around(CARD, engine=engine, refusal=refusal)), words).level == level
 
 
 def test_the_podman_that_the_doctor_asks_for_is_the_one_that_gives_cards():
     old = replace(DOCKER, name="podman", cdi=False, version="4.9.3")
-    said = examine(around(CARD, engine=old, access=CardAccess("Podman 4.9.3 silently gives none")))
+    said = examine(around(CARD, engine=old, refusal="Podman 4.9.3 silently gives none"))
     assert found(said, "silently gives none").remedy.startswith("use Podman 5.4 or newer")
 
 
@@ -151,10 +150,10 @@ def test_an_amd_card_needs_its_device_files_and_their_group():
     amd = Gpu(index=0, vendor="AMD", name="MI300X", memory_bytes=192 * GIB)
     assert "problem" in levels(examine(around(amd))).values()
     nodes = (Node("/dev/kfd", 109, False), Node("/dev/dri/renderD128", 109, False))
-    said = examine(around(amd, access=CardAccess(nodes=nodes)))
+    said = examine(around(amd, nodes=nodes))
     assert "/dev/kfd of group 109" in found(said, "containers reach AMD").what
     assert "problem" not in levels(said).values()
-    alone = examine(around(amd, engine=None, access=CardAccess(nodes=nodes)))
+    alone = examine(around(amd, engine=None, nodes=nodes))
     assert "usermod -aG 109 $USER" in found(alone, "this user may not open").remedy
 
 
@@ -168,8 +167,8 @@ def test_an_amd_card_needs_its_device_files_and_their_group():
 )
 def test_a_container_that_gets_no_amd_card_is_told_the_ways_that_lead_there(may_open, engine, ways):
     amd = Gpu(index=0, vendor="AMD", name="MI300X", memory_bytes=192 * GIB)
-    access = CardAccess("refused", (Node("/dev/kfd", 109, may_open),))
-    remedy = found(examine(around(amd, engine=replace(DOCKER, name=engine), access=access)), "refused").remedy
+    shut = {"refusal": "refused", "nodes": (Node("/dev/kfd", 109, may_open),)}
+    remedy = found(examine(around(amd, engine=replace(DOCKER, name=engine), **shut)), "refused").remedy
     places = [remedy.index(way) for way in ways]
     assert places == sorted(places) and ("--python" in remedy) == may_open
 
@@ -259,8 +258,7 @@ def test_device_files_are_read_from_the_system(tmp_path):
     (tmp_path / "dev/dri").mkdir(parents=True)
     for name in ("dev/kfd", "dev/dri/renderD128", "dev/dri/card0"):
         (tmp_path / name).touch()
-    access = card_access(files=Files(tmp_path))
-    assert [node.path for node in access.nodes] == ["/dev/kfd", "/dev/dri/renderD128"]
+    assert [node.path for node in device_files(Files(tmp_path))] == ["/dev/kfd", "/dev/dri/renderD128"]
 
 
 def test_a_disk_is_measured_where_the_folder_will_lie(tmp_path):
@@ -282,7 +280,7 @@ def test_this_machine_is_examined_without_an_error(tmp_path, monkeypatch):
     machine = fingerprint()
     given = Surroundings(
         machine, select(machine, None), load(), None,
-        access=card_access(), disks=(Disk("results", free_bytes(tmp_path)),),
+        nodes=device_files(Files()), disks=(Disk("results", free_bytes(tmp_path)),),
     )  # fmt: skip
     assert any(line.startswith("ok      device") for line in lines(examine(given)))
 

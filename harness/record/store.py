@@ -7,12 +7,11 @@ import json
 import os
 import re
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 from pydantic import ValidationError
 
@@ -23,9 +22,6 @@ from harness.record.result import from_schema_1
 
 REJECTED = ".rejected.json"
 """A measurement that did not validate, as older releases kept it beside its failure."""
-
-MIGRATIONS: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {1: from_schema_1}
-"""From each older schema number, the function that lifts a raw record by one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,9 +254,8 @@ def _lifted(text: bytes, where: str) -> Record:
             f"{where}: schema {version!r} is not one of 1 to {SCHEMA}",
             remedy="a newer record needs a newer gpudyno",
         )
-    for number in range(version, SCHEMA):
-        raw = MIGRATIONS[number](raw)
-    return Record.parse(json.dumps(raw), where)
+    lifted = from_schema_1(raw) if version == 1 else raw
+    return Record.parse(json.dumps(lifted), where)
 
 
 def _files(root: Path, folder: Path, pattern: str) -> Iterator[tuple[Path, str]]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from harness.errors import UserError
-from harness.record.published.claims import FOLDER, load_claims
+from harness.record.published.claims import load_claims
+from tests.harness.record.test_claims import put
 from tests.helpers.here import claims_here
 
 STUDY = """
@@ -15,12 +16,6 @@ name = "Lee 2024"
 title = "Nets"
 source = "https://example.org/nets"
 """
-
-
-def put(root, text):
-    (root / FOLDER).mkdir(parents=True, exist_ok=True)
-    (root / FOLDER / "s007.toml").write_text(text, encoding="utf-8")
-    return root
 
 
 def test_a_study_is_found_by_its_name_and_by_its_id_and_keeps_its_id_where_it_has_no_name(tmp_path):

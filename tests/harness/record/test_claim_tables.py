@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.errors import UserError
-from harness.record.published import claims
 from harness.record.published.claim import ClaimTable, written_out
 from harness.record.published.claims import load_claims
+from tests.harness.record.test_claims import put
 
 FILE = """
 [defaults]
@@ -27,13 +27,6 @@ of = { model = "net", options = { data = "real" } }
 columns = ["of.options.framework", "of.card=T4, of.gpus=1", "of.card=T4, of.gpus=4"]
 rows = [["Py Torch", "12", "3,456.70"], ["caffe", "", "40"]]
 """
-
-
-def put(root, text):
-    folder = root / claims.FOLDER
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "s007.toml").write_text(text, encoding="utf-8")
-    return root
 
 
 def read(root, text):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import json
-from pathlib import Path
 from string import Formatter
 
 import pytest
@@ -13,7 +12,6 @@ from harness.record import Finding, finding, result
 from harness.record.finding import fault, gravest, label, sentence
 from harness.record.finding_kinds import KINDS, data_of
 from tests.helpers import ROOT
-from tests.helpers.here import results_here
 
 
 def calls() -> list[tuple[str, str, frozenset[str] | None]]:
@@ -89,8 +87,3 @@ def test_a_record_of_schema_1_keeps_each_name_and_its_clause_as_text():
     assert (energy["name"], energy["severity"]) == ("energy", "note")
     assert [each["name"] for each in lifted["warnings"]] == ["changed", "telemetry"]
     assert sentence(Finding.model_validate(waited)) == "41% waited"
-
-
-def test_committed_records_of_schema_1_are_read(tmp_path: Path):
-    results = results_here()
-    assert results.records and not results.problems

@@ -60,10 +60,6 @@ def test_every_reader_of_toml_answers_in_a_sentence_and_soon(tmp_path, name, con
     assert time.monotonic() - begun < 30
 
 
-def test_the_shipped_files_pass_the_same_bounds():
-    assert load_cards(ROOT) and load_claims(ROOT).claims and load_images(ROOT).images
-
-
 @pytest.mark.parametrize("pattern", ["(a+)+$", "(a|a)*", "A{1,9}", "x" * 201])
 def test_a_card_s_pattern_has_nothing_that_repeats(tmp_path, pattern):
     text = (ROOT / "results" / "cards.toml").read_text()

@@ -115,18 +115,6 @@ def test_a_ledger_that_is_too_large_or_no_file_is_a_problem_and_is_not_read(tmp_
     assert "is no file" in no_file
 
 
-def test_ten_thousand_lines_are_read():
-    lines = [
-        event.model_copy(update={"trial": f"word_lm-r{number}-0123456789ab"})
-        for number in range(5000)
-        for event in (START, MEASURED)
-    ]
-    text = text_of(BEGIN, *lines)
-    assert len(text) < LEDGER_BYTES / 2
-    found = parse_ledger(text, WHERE)
-    assert found.measured.total() == 5000
-
-
 def test_a_ledger_that_cannot_be_written_is_told_in_one_sentence(tmp_path, session, monkeypatch):
     def full(handle):
         raise OSError(28, "No space left on device")

@@ -1,7 +1,6 @@
 """A plan that is deliberately spoiled is caught by name, in every case.
 
-Runs of the workloads are real, and spoiled by a script around them. Telemetry is constructed, as each trace
-says of itself; so are the records around it.
+Runs of the workloads are real, and spoiled by a script around them. Records of sessions are constructed.
 """
 
 from __future__ import annotations
@@ -13,14 +12,10 @@ import pytest
 
 from harness.record import Measurement, Record, finding
 from harness.run import assemble
-from harness.summary.statistics import judge_trial, summarise
-from harness.telemetry.reader import read
-from report.compare import cells as stats
-from report.page.one.chips import confidence
+from harness.summary.statistics import summarise
 from tests.helpers import records_builder as build
-from tests.helpers.fake_clock import replay
 from tests.helpers.trial_tables import trials_of
-from tests.helpers.watched_records import gpu, machine, record
+from tests.helpers.watched_records import record
 from tests.helpers.workload_runner import WORKLOADS, run, tiny_language_model, tiny_resnet
 
 ASIDE = {"short-window", "generated-data"}
@@ -30,12 +25,6 @@ ASIDE = {"short-window", "generated-data"}
 def caught(measurement: Measurement) -> tuple[str, set[str]]:
     summary = summarise(measurement)
     return summary.verdict, {cause.name for cause in summary.causes} - ASIDE
-
-
-def judged(found: Record) -> tuple[str, set[str]]:
-    summary = judge_trial(found)
-    assert summary is not None
-    return summary.verdict, {cause.name for cause in summary.causes}
 
 
 def spoiled(folder: Path, how: str, workload: str = "word_lm") -> Path:
@@ -127,73 +116,22 @@ def test_a_loss_that_is_not_finite_ends_the_trial_with_that_word(tmp_path):
     assert "the training loss is" in ended.failed.message
 
 
-def test_a_loss_that_is_not_finite_in_a_measurement_is_caught_too():
-    losses = ((1, 4.6), (2, float("nan")))
-    assert judged(record(measured={"losses": losses})) == ("invalid", {"not-finite"})
-
-
-def replayed(tmp_path: Path, name: str) -> Record:
-    """A clean trial beside which that trace was watched."""
-    path = tmp_path / "telemetry.jsonl"
-    replay(name, path, 100)
-    seen = read(path, ((1010.0, 1080.0),), 7000)
-    assert seen is not None
-    unit = seen.cards[0].unit
-    default = gpu(unit=unit, power_limit_watts=450.0, power_limit_default_watts=450.0)
-    return record(on=machine(default), seen=seen)
-
-
-@pytest.mark.parametrize(
-    ("trace", "verdict", "names"),
-    [
-        ("clean", "valid", set()),
-        ("throttling", "invalid", {"thermal-throttling"}),
-        ("foreign_process", "invalid", {"foreign-process"}),
-        ("foreign_busy", "invalid", {"foreign-process"}),
-        ("locked_clocks", "invalid", {"locked-clocks"}),
-        ("ecc_errors", "invalid", {"memory-error"}),
-        ("mig", "invalid", {"mig-changed"}),
-        ("xid", "invalid", {"device-fault"}),
-        ("vanishing_driver", "invalid", {"driver-gone"}),
-        ("missing_counters", "valid", set()),
-    ],
-)
-def test_what_a_trace_shows_is_caught_by_name(trace, verdict, names, tmp_path):
-    assert judged(replayed(tmp_path, trace)) == (verdict, names)
-
-
-def twice(**changes: Any) -> tuple[Record, Record]:
-    """Two repeats of a session, the second with something changed."""
-    second = record(repeat=2)
-    return record(repeat=1), second.model_copy(update=changes)
-
-
-def after(first: Record, second: Record) -> Record:
-    """The second as a run would write it."""
-    return assemble.judged(second.model_copy(update={"warnings": assemble.changed_since((first,), second)}))
+def after_a_clean_one(**places: Any) -> Record:
+    """The second trial of a session, changed in these places, as a run would write it."""
+    second = build.changed(record(repeat=2), **places)
+    warnings = assemble.changed_since((record(repeat=1),), second)
+    return assemble.judged(second.model_copy(update={"warnings": warnings}))
 
 
 def test_a_data_set_that_was_swapped_within_a_session_is_named_with_both_hashes():
-    first, second = twice()
-    swapped = build.changed(second, measurement__data__sha256="f" * 64)
-    found = after(first, swapped).summary
-    assert found.verdict == "warn"
+    swapped = after_a_clean_one(measurement__data__sha256="f" * 64)
     changed = finding("changed", what="data constructed", before="d" * 64, after="f" * 64)
-    assert found.causes == (changed,)
-    keys = {trial.key for trial in trials_of([first, swapped])}
-    assert len(keys) == 2
+    assert (swapped.summary.verdict, swapped.summary.causes) == ("warn", (changed,))
+    assert len({trial.key for trial in trials_of([record(repeat=1), swapped])}) == 2
 
 
 def test_another_image_under_the_same_name_is_named_with_both_ids():
-    environment = build.environment(image_id="sha256:" + "2" * 64)
-    first, second = twice(environment=environment)
-    assert first.environment.tag == second.environment.tag
-    found = after(first, second).summary
+    found = after_a_clean_one(environment__image_id=f"sha256:{'2' * 64}")
     ids = {"before": f"sha256:{'1' * 64}", "after": f"sha256:{'2' * 64}"}
-    assert found.causes == (finding("changed", what="image", **ids),)
-    assert found.verdict == "warn"
-
-
-def test_two_runs_are_a_quick_look_on_the_page_with_their_number():
-    chip = confidence(stats.cells_of(trials_of(twice())))
-    assert (chip.kind, chip.data["level"], chip.data["runs"]) == ("care", 1, 2)
+    changed = finding("changed", what="image", **ids)
+    assert (found.summary.verdict, found.summary.causes) == ("warn", (changed,))

@@ -83,10 +83,9 @@ def test_the_budget_that_a_line_names_is_the_one_that_was_asked_for(mission):
     assert {left.reason for left in fitted.left_out[1:]} == {"the budget of 16.7 h"}
 
 
-def test_no_budget_is_so_small_that_fitting_never_ends(mission):
+def test_where_nothing_fits_every_full_length_trial_goes(mission):
     fitted = selection.fit(mission, seconds, 1.0)
-    assert all(item.role == "timing" for item in fitted.planned)
-    assert fitted.seconds > 1.0
+    assert {item.role for item in fitted.planned} == {"timing"} and fitted.seconds > 1.0
 
 
 def test_a_plan_of_host_mode_alone_keeps_it_however_small_the_budget():
@@ -94,13 +93,3 @@ def test_a_plan_of_host_mode_alone_keeps_it_however_small_the_budget():
     fitted = selection.fit(plan.trials(plan.load(ROOT, "loading"), context, seed=7), seconds, 1.0)
     assert {item.trial.asked.variant.data_mode for item in fitted.planned} == {"host"}
     assert max(item.trial.repeat for item in fitted.planned) == 3
-
-
-def test_the_parts_of_a_plan_by_role_are_together_the_plan(mission):
-    parts = {
-        role: selection.only(mission, lambda item, role=role: item.role == role, "other roles", "-")
-        for role in ("timing", "full")
-    }
-    assert all({item.role for item in kept} == {role} for role, (kept, _) in parts.items())
-    assert sum(len(kept) for kept, _ in parts.values()) == len(mission)
-    assert [line.trials for line in parts["full"][1]] == [len(parts["timing"][0])]

@@ -163,17 +163,6 @@ def test_what_several_devices_reach_together_is_planned_only_where_there_are_sev
     assert dropped == {f"{n} GPUs": f"the session measures on {cards}" for n in more}
 
 
-def test_a_trial_on_more_cards_than_there_are_is_left_out_and_a_cpu_has_as_many_processes_as_asked():
-    loaded = plan.load(ROOT, "surf")
-    for kind, asked in (("cuda", {1, 2}), ("cpu", {1, 2, 4})):
-        planned = plan.trials(loaded, plan.PlanContext(kind, kind, None, {}, {}), 1)
-        kept, out = selection.supported(planned, kind, None, 2)
-        assert {item.trial.asked.variant.gpus for item in kept} == asked
-        assert [(line.what, line.reason) for line in out] == (
-            [("4 GPUs", "the session measures on 2")] if kind == "cuda" else []
-        )
-
-
 @pytest.mark.parametrize(("native", "trials", "minutes"), [(("bf16",), 12, 5), ((), 6, 3), (None, 12, 5)])
 def test_a_first_look_takes_minutes_on_two_cores_and_leaves_out_what_they_emulate(native, trials, minutes):
     context = PlanContext("cpu", "cpu", None, CONTEXT.sources, {"resnet18": True})

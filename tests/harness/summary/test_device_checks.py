@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from harness.record import DeviceUsed, Energy, Load, Others, Record, finding
+from harness.record import DeviceUsed, Energy, Gpu, Load, Others, Record, finding
 from harness.record.store import Stored
 from harness.summary.device_checks import (
     between_trials,
@@ -326,26 +326,23 @@ def test_one_card_and_several_that_are_set_alike_have_one_stack_and_a_mixed_pair
     assert stack_differences((pair[2], stack_of(mixed))) == (("ECC", ("True", "False, True")),)
 
 
+def on_amd(card_of: Gpu, name: str) -> Record:
+    """A trial on a card that its framework calls by that name."""
+    found = record(
+        on=machine(card_of), measured={"device": DeviceUsed(kind="rocm", name=name)}, cards_given=(0,)
+    )
+    return build.changed(found, trial__asked__device="rocm")
+
+
 def test_a_device_whose_framework_gives_it_a_shared_name_has_its_card_s():
-    amd = gpu(vendor="AMD", name="AMD MI300X", unit=None)
-    made = record(on=machine(amd), measured={"device": DeviceUsed(kind="rocm", name="AMD Radeon Graphics")})
-    asked = made.trial.asked.model_copy(update={"device": "rocm"})
-    trial = made.trial.of(asked, 1, seed=1, timeout_seconds=600.0)
-    given = made.model_copy(update={"trial": trial, "cards_given": (0,)})
-    assert device_name(given) == "AMD MI300X"
+    found = on_amd(gpu(vendor="AMD", name="AMD MI300X", unit=None), "AMD Radeon Graphics")
+    assert device_name(found) == "AMD MI300X"
 
 
 def test_a_part_of_amd_s_card_is_another_device_and_another_stack_than_the_whole_one():
     part = gpu(vendor="AMD", name="AMD Instinct MI300X CPX NPS4", mig="CPX NPS4 of card 0", unit=None)
     whole = part.model_copy(update={"name": "AMD Instinct MI300X", "mig": None})
-    found = []
-    for card_of in (part, whole):
-        made = record(
-            on=machine(card_of), measured={"device": DeviceUsed(kind="rocm", name="AMD Instinct MI300X")}
-        )
-        asked = made.trial.asked.model_copy(update={"device": "rocm"})
-        trial = made.trial.of(asked, 1, seed=1, timeout_seconds=600.0)
-        found.append(made.model_copy(update={"trial": trial, "cards_given": (0,)}))
+    found = [on_amd(card_of, "AMD Instinct MI300X") for card_of in (part, whole)]
     assert [device_name(one) for one in found] == [part.name, whole.name]
     assert stack_differences(tuple(map(stack_of, found))) == (("slice", ("CPX NPS4", "none")),)
     assert "mig-slice" in notes(found[0])

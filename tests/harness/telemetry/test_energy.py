@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.sensing import TrainingLoad, nineteen_of_twenty
 from harness.telemetry.energy import Read, counter_joules, energy, keeps_pace, sampled_joules
 
 TIMES = range(101)
@@ -103,22 +101,3 @@ def test_cards_are_added_and_one_without_a_counter_leaves_the_samples():
 )
 def test_steps_that_keep_pace_with_a_sensor_are_those_of_whole_half_periods(milliseconds, paced):
     assert keeps_pace(milliseconds / 1000) is paced
-
-
-def off(milliseconds: float, windows: int, seconds: float) -> float:
-    draws = np.random.default_rng(1)
-    return nineteen_of_twenty(TrainingLoad(milliseconds / 1000, 0.01), windows, seconds, 100, draws)
-
-
-def test_a_sensor_that_looks_a_quarter_of_the_time_misses_little_of_a_minute_unless_steps_keep_pace():
-    for milliseconds in (37, 63, 98, 120, 230, 330):
-        assert not keeps_pace(milliseconds / 1000)
-        assert off(milliseconds, 1, 60.0) < 0.02
-    for milliseconds in (50, 100, 200):
-        assert keeps_pace(milliseconds / 1000)
-        assert off(milliseconds, 1, 60.0) > 0.08
-
-
-def test_neither_longer_windows_nor_four_new_starts_make_up_for_keeping_pace():
-    assert off(100, 1, 300.0) > 0.08
-    assert off(100, 4, 15.0) > 0.08

@@ -3,46 +3,28 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.signal import lfilter
 
+from benchmarks.coverage.series import Shape, correlated, heavy, ramp
+from benchmarks.coverage.series import normal as noise
 from harness.record import Series, Steady
 from harness.summary.steady_state import steady_state
 
 STEP_US = 300_000
-Shape = Callable[[np.random.Generator, int], np.ndarray]
+normal = noise()
 
 
 def series(relative: np.ndarray, step_us: int = STEP_US) -> Series:
     return Series.of([max(1, int(value)) for value in relative * step_us])
 
 
-def normal(rng: np.random.Generator, n: int) -> np.ndarray:
-    return 1 + rng.normal(0, 0.01, n)
-
-
-def correlated(rng: np.random.Generator, n: int) -> np.ndarray:
-    own = 0.02 * np.sqrt(1 - 0.3**2)
-    return 1 + lfilter([1], [1, -0.3], rng.normal(0, own, n))
-
-
-def heavy_tailed(rng: np.random.Generator, n: int) -> np.ndarray:
-    return np.exp(0.02 * rng.standard_t(3, n))
-
-
 def skewed_with_spikes(rng: np.random.Generator, n: int) -> np.ndarray:
     spikes = 0.5 * (rng.random(n) < 0.02) * rng.random(n)
     return 1 + 0.03 * rng.gamma(1, 1, n) + spikes
-
-
-def alike_neighbours(rng: np.random.Generator, n: int) -> np.ndarray:
-    """Each step is much like the one before: correlation 0.9, CV 2 %."""
-    return 1 + lfilter([1], [1, -0.9], rng.normal(0, 0.02 * np.sqrt(1 - 0.9**2), n + 100))[100:]
 
 
 def toggling(rng: np.random.Generator, n: int) -> np.ndarray:
@@ -61,10 +43,6 @@ def warm_up(rng: np.random.Generator, n: int) -> np.ndarray:
     return normal(rng, n) + 0.02 * (np.arange(n) < n // 4)
 
 
-def thermal(rng: np.random.Generator, n: int) -> np.ndarray:
-    return normal(rng, n) * (1 + 0.03 * (1 - np.exp(-np.arange(n) / (n / 6))))
-
-
 def judged(shape: Shape, n: int, draws: int) -> list[Steady]:
     rng = np.random.default_rng(7)
     return [steady_state(series(shape(rng, n))) for _ in range(draws)]
@@ -74,7 +52,9 @@ def kinds(shape: Shape, n: int, draws: int = 100) -> Counter[str]:
     return Counter(steady.kind for steady in judged(shape, n, draws))
 
 
-@pytest.mark.parametrize("shape", [normal, correlated, heavy_tailed, skewed_with_spikes, alike_neighbours])
+@pytest.mark.parametrize(
+    "shape", [normal, correlated(0.3, 0.02), heavy(), skewed_with_spikes, correlated(0.9, 0.02)]
+)
 @pytest.mark.parametrize(("n", "draws", "proven"), [(250, 100, 97), (1500, 34, 33)])
 def test_common_noise_around_one_level_raises_three_false_alarms_in_a_hundred_at_most(
     shape, n, draws, proven
@@ -132,7 +112,7 @@ def test_a_warm_up_of_two_percent_at_one_percent_noise_is_found_and_cut_where_it
 
 @pytest.mark.parametrize(("n", "draws"), [(600, 60), (3000, 20)])
 def test_a_thermal_ramp_of_three_percent_is_a_slowdown(n, draws):
-    assert kinds(thermal, n, draws)["slowdown"] == draws
+    assert kinds(ramp(0.03), n, draws)["slowdown"] == draws
 
 
 def test_a_straight_ramp_that_no_change_point_shows_is_found_by_its_slope():
@@ -241,7 +221,7 @@ def in_one_place(rng: np.random.Generator, n: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize("n", [21, 100, 300, 900])
-@pytest.mark.parametrize("shape", [normal, heavy_tailed, in_one_place])
+@pytest.mark.parametrize("shape", [normal, heavy(), in_one_place])
 def test_no_change_is_found_only_where_the_whole_search_finds_none(
     monkeypatch: pytest.MonkeyPatch, shape: Shape, n: int
 ):

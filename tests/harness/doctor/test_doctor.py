@@ -23,21 +23,13 @@ from harness.engine.base import EngineFacts
 from harness.files import Files, free_bytes
 from harness.gpu import nvidia
 from harness.machine import fingerprint, load, select
-from harness.record import Cpu, Gpu, Load, Machine
+from harness.record import Cpu, Gpu, Load
 from harness.settings import Settings
 from tests.helpers import ROOT
+from tests.helpers.machines import box
 
 GIB = 2**30
 CPU = Cpu(model="Xeon Gold 6248", cores=20, threads=40, usable=40.0, governor="performance")
-BOX = Machine(
-    id="0" * 12,
-    label="x",
-    system="Linux",
-    architecture="x86_64",
-    virtual="none",
-    cpu=CPU,
-    memory_bytes=64 * GIB,
-)
 CARD = Gpu(
     index=0, vendor="NVIDIA", name="RTX 4090", memory_bytes=24 * GIB, driver="570.86", driver_cuda="12.8",
     power_limit_watts=450, power_limit_default_watts=450, pcie_width=16, pcie_width_max=16, persistence=True,
@@ -53,7 +45,7 @@ PLAN = Estimate(
 
 
 def around(*cards: Gpu, engine: EngineFacts | None = DOCKER, **more) -> Surroundings:
-    machine = BOX.model_copy(update={"gpus": cards})
+    machine = box(*cards, virtual="none", cpu=CPU, memory_bytes=64 * GIB)
     return Surroundings(machine, select(machine, None), Load(load_average_1min=0.3), engine, **more)
 
 

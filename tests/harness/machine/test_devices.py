@@ -7,14 +7,11 @@ import pytest
 from harness.errors import NoDevice
 from harness.files import unit_of
 from harness.machine import passed_variables, recorded_variables, select
-from harness.record import Cpu, Gpu, Machine
+from harness.record import Gpu, Machine
 from harness.redact import Names
+from tests.helpers.machines import box
 
 UUIDS = [f"GPU-{n}f2a1b2c-1111-2222-3333-123456789abc" for n in range(4)]
-
-
-def machine(*gpus: Gpu) -> Machine:
-    return Machine(id="0" * 12, label="x", system="Linux", architecture="x86_64", cpu=Cpu(), gpus=gpus)
 
 
 def card(index: int, name: str, gigabytes: float, vendor: str = "NVIDIA") -> Gpu:
@@ -22,7 +19,7 @@ def card(index: int, name: str, gigabytes: float, vendor: str = "NVIDIA") -> Gpu
     return Gpu(index=index, vendor=vendor, name=name, memory_bytes=memory, unit=unit_of(UUIDS[index]))
 
 
-MIXED = machine(card(0, "GTX 1660", 6), card(1, "RTX 4090", 24), card(2, "RTX 4090", 24))
+MIXED = box(card(0, "GTX 1660", 6), card(1, "RTX 4090", 24), card(2, "RTX 4090", 24))
 
 
 def test_unasked_all_cards_of_the_model_with_the_most_memory_are_taken_and_the_others_named():
@@ -33,7 +30,7 @@ def test_unasked_all_cards_of_the_model_with_the_most_memory_are_taken_and_the_o
 
 
 def test_without_a_card_the_processor_is_taken():
-    assert select(machine(), None).kind == "cpu"
+    assert select(box(), None).kind == "cpu"
     assert select(MIXED, "cpu").gpus == ()
 
 
@@ -56,7 +53,7 @@ def test_a_device_that_is_not_there_is_refused_with_what_is(asked):
 
 
 def test_cards_of_two_makers_are_not_mixed_and_an_amd_card_is_rocm():
-    both = machine(card(0, "RTX 4090", 24), card(1, "MI300X", 192, "AMD"))
+    both = box(card(0, "RTX 4090", 24), card(1, "MI300X", 192, "AMD"))
     assert select(both, None).kind == "rocm"
     with pytest.raises(NoDevice, match="two makers"):
         select(both, "0,1")
@@ -68,18 +65,18 @@ def sliced() -> Machine:
         card(at, "A100-SXM4-40GB MIG 3g.20gb", 20).model_copy(update={"mig": "3g.20gb of card 1"})
         for at in (2, 3)
     ]
-    return machine(whole, *slices)
+    return box(whole, *slices)
 
 
 def test_a_slice_is_taken_by_its_uuid_as_cuda_s_own_variable_names_it():
     uuid = "MIG-3f2a1b2c-1111-2222-3333-123456789abc"
     gpus = [gpu.model_copy(update={"unit": unit_of(uuid)} if gpu.index == 3 else {}) for gpu in sliced().gpus]
-    found = select(machine(*gpus), None, uuids={unit_of(uuid): uuid}, environ={"CUDA_VISIBLE_DEVICES": uuid})
+    found = select(box(*gpus), None, uuids={unit_of(uuid): uuid}, environ={"CUDA_VISIBLE_DEVICES": uuid})
     assert ([gpu.index for gpu in found.gpus], found.uuids, found.kind) == ([3], (uuid,), "cuda")
 
 
 def test_of_several_slices_one_is_taken_for_cuda_shows_a_process_no_more():
-    found = select(machine(*sliced().gpus[1:]), None)
+    found = select(box(*sliced().gpus[1:]), None)
     assert ([gpu.index for gpu in found.gpus], found.note) == ([2], "CUDA shows a process one slice alone")
     assert found.others == ("3: A100-SXM4-40GB MIG 3g.20gb (20 GiB)",)
     assert [gpu.index for gpu in select(sliced(), "2,3").gpus] == [2]
@@ -87,11 +84,11 @@ def test_of_several_slices_one_is_taken_for_cuda_shows_a_process_no_more():
 
 def test_a_card_in_mig_mode_without_a_slice_is_not_taken_unasked():
     empty = card(0, "A100-SXM4-40GB", 40).model_copy(update={"mig": "on"})
-    assert select(machine(empty), None).kind == "cpu"
+    assert select(box(empty), None).kind == "cpu"
 
 
 def test_a_small_card_inside_the_processor_is_not_taken_unasked():
-    inside = machine(card(0, "Radeon Graphics", 0.5, "AMD"))
+    inside = box(card(0, "Radeon Graphics", 0.5, "AMD"))
     found = select(inside, None)
     assert (found.kind, found.others) == ("cpu", ("0: Radeon Graphics (0 GiB)",))
     assert select(inside, "0").kind == "rocm"
@@ -110,7 +107,7 @@ def test_on_a_mixed_box_it_is_said_in_which_order_indices_are_counted():
     assert words in select(MIXED, None, environ=environ).note
     assert words not in select(MIXED, None, environ={**environ, "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}).note
     assert words not in select(MIXED, None, environ={"CUDA_VISIBLE_DEVICES": UUIDS[0]}).note
-    assert words not in select(machine(*MIXED.gpus[1:]), None, environ={"CUDA_VISIBLE_DEVICES": "1"}).note
+    assert words not in select(box(*MIXED.gpus[1:]), None, environ={"CUDA_VISIBLE_DEVICES": "1"}).note
 
 
 def test_variables_that_change_what_runs_are_passed_and_no_others():

@@ -16,12 +16,13 @@ from harness.gpu import nvidia
 from harness.machine import select
 from harness.machine.devices import card_notes
 from harness.probe.describe import silent
-from harness.record import Cpu, Gpu, Load, Machine
+from harness.record import Gpu, Load, Machine
 from harness.record.finding import sentence
 from harness.run import setup as run_setup
 from harness.settings import Settings
 from harness.summary.device_checks import machine_findings
 from tests.helpers.fake_nvml import CARD, FakeNvml
+from tests.helpers.machines import box
 
 NVIDIA, AMD = "0x10de", "0x1002"
 
@@ -110,12 +111,6 @@ def test_of_a_job_that_was_given_some_cards_the_others_are_not_missed(tmp_path, 
     monkeypatch.setenv("SLURM_JOB_ID", "12")
     assert list(silent(files, {"0000:01:00.0"}, FakeNvml())) == []
     assert len(list(silent(files, set(), FakeNvml()))) == 2
-
-
-def box(*gpus: Gpu, **more: Any) -> Machine:
-    return Machine(
-        id="0" * 12, label="x", system="Linux", architecture="x86_64", cpu=Cpu(), gpus=gpus, **more
-    )
 
 
 @pytest.mark.parametrize(

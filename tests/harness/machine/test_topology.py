@@ -9,8 +9,9 @@ import pytest
 from harness.files import Files
 from harness.gpu import amd, nvidia
 from harness.probe import topology
-from harness.record import Cpu, Link, Machine, differing_fields
+from harness.record import Link, differing_fields
 from tests.helpers.fake_nvml import CARD, SLICES, FakeNvml
+from tests.helpers.machines import box
 
 BUSES = ("0000:03:00.0", "0000:04:00.0")
 LONG = tuple(f"0000{bus}" for bus in BUSES)
@@ -118,7 +119,7 @@ def test_xgmi_is_read_of_the_compute_driver_s_nodes(tmp_path):
 
 
 def test_the_ways_of_a_machine_are_a_difference_only_where_they_are_known_and_differ():
-    here = Machine(id="0" * 12, label="x", system="Linux", architecture="x86_64", cpu=Cpu())
+    here = box()
     link = Link(vendor="NVIDIA", first=0, second=1, way="NVLink", lanes=4)
     assert list(differing_fields(here, here)) == []
     (found,) = differing_fields(here, here.model_copy(update={"links": (link,)}))

@@ -262,30 +262,12 @@ def test_a_measure_that_names_images_is_left_out_of_every_other(tmp_path):
     assert raised.value.remedy == "take --image with one of tensorflow"
 
 
-def test_plan_deep_takes_every_check_and_every_precision_of_both_ways():
+def test_plan_deep_takes_every_precision_of_both_ways():
     asked = [
         variant
         for measure in plan.load(ROOT, "deep").measure
         if measure.workload == "smoke" and "cuda" in measure.devices
         for variant in plan.variants(measure, "deep")
     ]
-    assert {variant.model for variant in asked} == {
-        *("eager", "compiled", "clock", "folders"),
-        *("memory-wall", "collectives", "apex", "tuning"),
-    }
     of_way = {way: {v.precision for v in asked if v.model == way} for way in ("eager", "compiled")}
     assert of_way["eager"] == of_way["compiled"] >= {"fp32-ieee", "fp32-tf32", "amp-bf16", "pure-fp16"}
-
-
-def test_plan_ceilings_asks_for_every_type_once_and_for_sums_over_growing_numbers_of_devices():
-    measures = plan.load(ROOT, "ceilings").measure
-    asked = [variant for measure in measures for variant in plan.variants(measure, "ceilings")]
-    several = [v for v in asked if v.model == "all-reduce"]
-    assert [(v.precision, v.gpus) for v in several] == [("fp32-ieee", n) for n in (2, 4, 8, 2)]
-    assert sorted((v.model, v.precision) for v in asked if v not in several) == [
-        ("copy", "fp32-ieee"),
-        ("gemm", "fp32-ieee"),
-        ("gemm", "fp32-tf32"),
-        ("gemm", "pure-bf16"),
-        ("gemm", "pure-fp16"),
-    ]

@@ -22,7 +22,7 @@ from harness.doctor.surroundings import (
 from harness.engine.base import EngineFacts
 from harness.files import Files, free_bytes
 from harness.gpu import nvidia
-from harness.machine import fingerprint, load, select
+from harness.machine import select
 from harness.record import Cpu, Gpu, Load
 from harness.settings import Settings
 from tests.helpers import ROOT
@@ -264,17 +264,6 @@ def test_hosts_are_asked_at_once_and_one_that_does_not_answer_is_told():
         assert reach(["127.0.0.1"], port=port) == {"127.0.0.1": True}
     assert reach(["127.0.0.1"], port=port) == {"127.0.0.1": False}
     assert reach([]) == {}
-
-
-def test_this_machine_is_examined_without_an_error(tmp_path, monkeypatch):
-    monkeypatch.setenv("GPUDYNO_STATE", str(tmp_path))
-
-    machine = fingerprint()
-    given = Surroundings(
-        machine, select(machine, None), load(), None,
-        nodes=device_files(Files()), disks=(Disk("results", free_bytes(tmp_path)),),
-    )  # fmt: skip
-    assert any(line.startswith("ok      device") for line in lines(examine(given)))
 
 
 def test_a_plan_that_has_nothing_for_this_device_stands_in_the_way_as_it_does_of_a_run(tmp_path, monkeypatch):

@@ -7,8 +7,7 @@ import secrets
 import sys
 import time
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from itertools import islice
+from collections.abc import Iterator, Mapping
 from typing import get_args
 
 from harness.errors import PlanError
@@ -17,7 +16,7 @@ from harness.units import seconds_of
 from tests.campaign import answers, archives, contribution, faults, records, tables, trials, verbs
 from tests.campaign.attack import Attack, Breach, Count, bound_memory, make
 
-INPUTS: Mapping[str, Attack] = {
+ATTACKS: Mapping[str, Attack] = {
     **tables.ATTACKS,
     **trials.ATTACKS,
     **records.ATTACKS,
@@ -25,23 +24,22 @@ INPUTS: Mapping[str, Attack] = {
     **answers.ATTACKS,
     **contribution.ATTACKS,
     **verbs.ATTACKS,
+    **faults.FAULTS,
 }
-ATTACKS: Mapping[str, Attack] = {**INPUTS, **faults.FAULTS}
 SLOW = frozenset({"verb", *faults.FAULTS})
 """One of these takes as long as ten others or more."""
 
 
-def names(first_seed: int, kinds: Collection[str] = ATTACKS) -> Iterator[str]:
+def names(first_seed: int) -> Iterator[str]:
     """Without end: rounds of all quick kinds, after every second one a fault, after every tenth a verb."""
-    quick = [kind for kind in kinds if kind not in SLOW]
-    hard = sorted(kind for kind in kinds if kind in faults.FAULTS)
+    hard = sorted(faults.FAULTS)
     for round_number in range(1 << 62):
         seed = first_seed + round_number
-        yield from (f"{kind}:{seed}" for kind in quick)
-        if "verb" in kinds and round_number % 10 == 4:
+        yield from (f"{kind}:{seed}" for kind in ATTACKS if kind not in SLOW)
+        if round_number % 10 == 4:
             yield f"verb:{seed}"
-        if hard and (round_number % 2 or not quick):
-            yield f"{hard[round_number // (2 if quick else 1) % len(hard)]}:{seed}"
+        if round_number % 2:
+            yield f"{hard[round_number // 2 % len(hard)]}:{seed}"
 
 
 def main(words: list[str]) -> int:
@@ -50,8 +48,6 @@ def main(words: list[str]) -> int:
     parser.add_argument("what", help="how long, as 20m, or an attack to repeat, as record:7")
     parser.add_argument("--seed", type=int, default=secrets.randbelow(10**9), help="of the first round")
     parser.add_argument("--rounds", type=int, help="end after so many rounds at the latest")
-    parser.add_argument("--inputs", type=int, help="inputs alone, so many at the most")
-    parser.add_argument("--faults", type=int, help="faults alone, so many at the most")
     given = parser.parse_args(words)
     kind, colon, _ = given.what.partition(":")
     if colon and kind not in ATTACKS:
@@ -65,18 +61,15 @@ def main(words: list[str]) -> int:
         breach = make(given.what, ATTACKS)
         print(_line(breach) if breach else f"{given.what} broke nothing")
         return 1 if breach else 0
-    kinds = ATTACKS if given.inputs is None else INPUTS
-    kinds = kinds if given.faults is None else faults.FAULTS
-    most = given.inputs if given.faults is None else given.faults
-    return _through(seconds, islice(names(given.seed, kinds), most), given.seed, given.rounds)
+    return _through(seconds, given.seed, given.rounds)
 
 
-def _through(most_seconds: float, attacks: Iterable[str], first_seed: int, rounds: int | None) -> int:
+def _through(most_seconds: float, first_seed: int, rounds: int | None) -> int:
     print(f"seeds from {first_seed} on", flush=True)
     until = time.monotonic() + most_seconds
     made: Counter[str] = Counter()
     breaches: list[Breach] = []
-    for name in attacks:
+    for name in names(first_seed):
         kind, _, seed = name.partition(":")
         if time.monotonic() > until or (rounds is not None and int(seed) >= first_seed + rounds):
             break

@@ -36,7 +36,7 @@ def test_a_slice_of_the_campaign_breaks_nothing():
 def test_a_file_that_is_not_changed_is_read_without_a_word(monkeypatch, kind, tmp_path):
     for module in (tables, trials, records):
         monkeypatch.setattr(module, "changed", lambda content, rng, whole: content)
-    campaign.INPUTS[kind](Random(1), tmp_path)
+    campaign.ATTACKS[kind](Random(1), tmp_path)
 
 
 def crashed(rng: Random, root: Path) -> None:

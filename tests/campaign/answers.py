@@ -33,7 +33,7 @@ def _scheduler(rng: Random, root: Path) -> None:
         (root / f"{name}.txt").write_bytes(text)
         error = rng.choice(STDERR)
         (root / name).write_text(
-            f"#!/bin/sh\ncat '{root}/{name}.txt'\necho '{error}' >&2\nexit {rng.choice((0, 0, 0, 1))}\n"
+            f"#!/bin/sh\ncat '{root}/{name}.txt'\necho '{error}' >&2\n{rng.choice(ENDS)}\n"
         )
         (root / name).chmod(0o755)
     slurm = Slurm({"PATH": f"{root}:/bin:/usr/bin"})
@@ -49,6 +49,8 @@ def _scheduler(rng: Random, root: Path) -> None:
     rng.choice(asked)()
 
 
+ENDS = (*("exit 0",) * 3, "exit 1", "kill -KILL $$", "kill -TERM $$", "kill -SEGV $$")
+"""The programs may be killed in the middle of an answer, too."""
 STDERR = ("", "error: invalid partition", "slurm_load_jobs error: Unable to contact slurm controller")
 
 

@@ -1,11 +1,10 @@
-"""What others do when asked: mirrors, an engine's daemon, a scheduler: each may stall, lie or die."""
+"""What others do when asked: mirrors, an engine's daemon: each may stall, lie or die."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import os
-import signal
 import socket
 import threading
 import time
@@ -19,8 +18,6 @@ from harness.data.download import Deadline, download
 from harness.engine.base import Handle
 from harness.engine.connection import Connection
 from harness.engine.docker import DockerEngine
-from harness.engine.slurm.scheduler import JobId, Slurm
-from harness.errors import GpudynoError
 from harness.image.spec import BuildSettings
 from tests.campaign.attack import Attack, Broken
 from tests.campaign.mutation import STRINGS, changed_bytes, changed_json
@@ -156,26 +153,4 @@ def _daemon(rng: Random, root: Path) -> None:
             ask()
 
 
-def _scheduler(rng: Random, root: Path) -> None:
-    """A scheduler's command is killed in the middle of its answer, again and again."""
-    line = "12 3 RUNNING 1 gpudyno-20261122-0a1b2c-1 n[1-2] None"
-    for name in ("squeue", "sbatch", "sacct", "sinfo", "scancel"):
-        sign = rng.choice((signal.SIGKILL, signal.SIGTERM, signal.SIGSEGV))
-        said = line[: rng.randrange(len(line))]
-        (root / name).write_text(f"#!/bin/sh\nprintf %s '{said}'\nkill -{int(sign)} $$\n")
-        (root / name).chmod(0o755)
-    slurm = Slurm({"PATH": f"{root}:/bin:/usr/bin"})
-    asked: tuple[Callable[[], object], ...] = (
-        slurm.version,
-        lambda: slurm.states((None, "other")),
-        lambda: slurm.send(root / "squeue", ("other",)),
-        lambda: slurm.accounted((JobId(12), JobId(13, "other"))),
-        lambda: slurm.nodes("gpu", ("other",)),
-        lambda: slurm.cancel((JobId(12),)),
-    )
-    for ask in rng.sample(asked, 3):
-        with suppress(GpudynoError):
-            ask()
-
-
-FAULTS: Mapping[str, Attack] = {"network": _network, "killed-daemon": _daemon, "killed-scheduler": _scheduler}
+FAULTS: Mapping[str, Attack] = {"network": _network, "killed-daemon": _daemon}

@@ -1,4 +1,4 @@
-"""Constructed sessions of five kinds of card through the whole line: no device made a figure here."""
+"""Constructed sessions of four kinds of card through the whole line: no device made a figure here."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from report.compare.scaling import scalings
 from report.trials import load
 from report.trials.reading import read
 from tests.helpers import ROOT
-from tests.helpers.fake_boxes import BOXES, H100S, H200, MI300X, RX_7900_XTX
+from tests.helpers.fake_boxes import BOXES, GTX_1080_TI, H100S, MI300X, RX_7900_XTX
 from tests.helpers.fake_card_workload import OWN_BYTES, SHARED
 from tests.helpers.fake_drivers import Box, Chip
 from tests.helpers.fake_line import Ran, podman, run_line
@@ -121,7 +121,7 @@ def test_the_page_has_the_card_by_name_and_calls_nothing_invalid(ran):
     assert "✕ invalid" not in ran.page and "another process" not in ran.page
 
 
-@pytest.mark.parametrize("box", [H200, MI300X, RX_7900_XTX], ids=name_of)
+@pytest.mark.parametrize("box", [GTX_1080_TI, MI300X, RX_7900_XTX], ids=name_of)
 def test_another_process_on_a_trial_s_own_card_makes_it_invalid_in_its_record_and_on_the_page(box, tmp_path):
     ran = run_line(box, tmp_path, plan="products", facts=podman(box), intruder=True)
     (record,) = ran.records

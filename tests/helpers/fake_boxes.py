@@ -1,4 +1,4 @@
-"""Machines with five kinds of card, constructed from datasheets and from what the makers' libraries document.
+"""Machines with four kinds of card, constructed from datasheets and from what the makers' libraries document.
 
 No device made any of it.
 """
@@ -22,9 +22,9 @@ _COUNTED = {
 }
 
 
-def _hopper(n: int, name: str, memory_mib: int, mem_mhz: int) -> Chip:
+def _h100(n: int) -> Chip:
     answers = {
-        "nvmlDeviceGetName": name,
+        "nvmlDeviceGetName": "NVIDIA H100 80GB HBM3",
         "nvmlDeviceGetCudaComputeCapability": [9, 0],
         "nvmlDeviceGetEnforcedPowerLimit": 700_000,
         "nvmlDeviceGetPowerManagementDefaultLimit": 700_000,
@@ -38,11 +38,11 @@ def _hopper(n: int, name: str, memory_mib: int, mem_mhz: int) -> Chip:
         "xids": [],
         "violation_ns": _COUNTED,
         "fields": {"82": 70},
-        "mem_mhz": mem_mhz,
-        "max_mem_mhz": mem_mhz,
+        "mem_mhz": 2619,
+        "max_mem_mhz": 2619,
         "nvlinks": ["switch"] * 18,
     }
-    memory, bus = memory_mib * MIB, f"0000:{0x1B + n:02x}:00.0"
+    memory, bus = 81_559 * MIB, f"0000:{0x1B + n:02x}:00.0"
     return Chip(bus, _uuid(n), memory, idle_watts=70, watts=640, mhz=(1755, 1980), answers=answers)
 
 
@@ -67,35 +67,19 @@ def _geforce(
     )
 
 
-H200 = Box(
-    "one H200",
-    "NVIDIA Hopper",
+H100S = Box(
+    "eight H100",
     image="cuda",
     kind="cuda",
-    chips=(_hopper(0, "NVIDIA H200", 143_771, 3201),),
-    taken=1,
-    framework_name="NVIDIA H200",
+    chips=tuple(_h100(n) for n in range(8)),
+    framework_name="NVIDIA H100 80GB HBM3",
     capability="9.0",
     precisions=frozenset({"fp32-ieee", "fp32-tf32", "amp-fp16", "amp-bf16"}),
     reach=0.88,
     driver="580.95.05",
 )
-H100S = Box(
-    "eight H100",
-    "NVIDIA Hopper",
-    image="cuda",
-    kind="cuda",
-    chips=tuple(_hopper(n, "NVIDIA H100 80GB HBM3", 81_559, 2619) for n in range(8)),
-    taken=8,
-    framework_name="NVIDIA H100 80GB HBM3",
-    capability="9.0",
-    precisions=H200.precisions,
-    reach=0.88,
-    driver="580.95.05",
-)
 GTX_1080_TI = Box(
     "one GTX 1080 Ti",
-    "NVIDIA Maxwell to Volta",
     image="cuda126",
     kind="cuda",
     chips=(
@@ -103,7 +87,6 @@ GTX_1080_TI = Box(
         # For its screen, as many such machines have.
         _geforce(1, "NVIDIA GeForce GT 1030", 2_048, 25, 30, (1468, 1506)),
     ),
-    taken=1,
     framework_name="NVIDIA GeForce GTX 1080 Ti",
     capability="6.1",
     precisions=frozenset({"fp32-ieee", "amp-fp16"}),
@@ -113,7 +96,6 @@ GTX_1080_TI = Box(
 )
 MI300X = Box(
     "one MI300X",
-    "AMD CDNA",
     image="rocm",
     kind="rocm",
     chips=(
@@ -132,7 +114,6 @@ MI300X = Box(
             },
         ),
     ),
-    taken=1,
     framework_name="AMD Instinct MI300X",
     capability="gfx942:sramecc+:xnack-",
     precisions=frozenset({"fp32-ieee", "amp-fp16", "amp-bf16"}),
@@ -146,7 +127,6 @@ _RADEON = {
 }
 RX_7900_XTX = Box(
     "one RX 7900 XTX",
-    "AMD RDNA 3",
     image="rocm",
     kind="rocm",
     chips=(
@@ -174,7 +154,6 @@ RX_7900_XTX = Box(
             },
         ),
     ),
-    taken=1,
     framework_name="Radeon RX 7900 XTX",
     capability="gfx1100",
     precisions=MI300X.precisions,
@@ -183,4 +162,4 @@ RX_7900_XTX = Box(
     absent=("amdsmi_get_violation_status", "amdsmi_get_gpu_total_ecc_count"),
 )  # fmt: skip
 
-BOXES = (H200, H100S, GTX_1080_TI, MI300X, RX_7900_XTX)
+BOXES = (H100S, GTX_1080_TI, MI300X, RX_7900_XTX)

@@ -77,13 +77,9 @@ class Box:
     """A machine, and how a workload would find its cards."""
 
     name: str
-    family: str
-    """As the page of what is supported calls it."""
     image: str
     kind: DeviceKind
     chips: tuple[Chip, ...]
-    taken: int
-    """How many of them a session takes, the first ones."""
     framework_name: str
     capability: str
     precisions: frozenset[str]

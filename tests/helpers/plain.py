@@ -1,16 +1,11 @@
-"""Values as JSON has them, how they are laid out in a file, and where two of them differ."""
+"""Values as JSON has them, and how they are laid out in a file."""
 
 from __future__ import annotations
 
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import takewhile
 from typing import Any
-
-RELATIVE = 1e-9
-ABSOLUTE = 1e-12
-"""Below it a float is as good as 0: what is left over where two equal figures are taken from each other."""
 
 DIGITS = 12
 """Of a float: what is beyond them is rounding."""
@@ -92,44 +87,3 @@ def unpacked(value: Any) -> Any:
     shared = value.get(SHARED, {})
     own = {key: unpacked(each) for key, each in value.items() if key != SHARED}
     return {**own, **{key: text for text, keys in shared.items() for key in keys}}
-
-
-def differences(held: Any, now: Any, path: str = "") -> Iterator[str]:
-    """A line for each place where two plain values differ; floats may differ by rounding alone."""
-    if isinstance(held, dict) and isinstance(now, dict):
-        for key in dict.fromkeys((*held, *now)):
-            yield from _of_part(held, now, key, key in held, key in now, f"{path}.{key}".lstrip("."))
-    elif isinstance(held, list) and isinstance(now, list):
-        for place in range(max(len(held), len(now))):
-            yield from _of_part(held, now, place, place < len(held), place < len(now), f"{path}[{place}]")
-    elif not _same(held, now):
-        start = _parting(held, now)
-        yield f"{path}: {_shown(held, start)} was held, now {_shown(now, start)}"
-
-
-def _of_part(held: Any, now: Any, at: Any, was: bool, stands: bool, path: str) -> Iterator[str]:
-    if was and stands:
-        yield from differences(held[at], now[at], path)
-    elif was:
-        yield f"{path}: {_shown(held[at])} was held, now nothing"
-    else:
-        yield f"{path}: nothing was held, now {_shown(now[at])}"
-
-
-def _same(held: Any, now: Any) -> bool:
-    if isinstance(held, float) and isinstance(now, float):
-        return math.isclose(held, now, rel_tol=RELATIVE, abs_tol=ABSOLUTE)
-    return type(held) is type(now) and bool(held == now)
-
-
-def _parting(held: Any, now: Any) -> int:
-    """Where two long texts begin to be worth showing."""
-    if not (isinstance(held, str) and isinstance(now, str)):
-        return 0
-    shared = takewhile(lambda pair: pair[0] == pair[1], zip(held, now, strict=False))
-    return max(0, sum(1 for _ in shared) - 40)
-
-
-def _shown(value: Any, start: int = 0) -> str:
-    text = json.dumps(value, ensure_ascii=False)[start:]
-    return ("…" if start else "") + (text if len(text) <= 200 else f"{text[:200]}…")

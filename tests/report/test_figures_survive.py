@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
+from report.page.remake import differences
 from tests.helpers.cases import CASES, Case, analysis_of
 from tests.helpers.checks import GOLDEN
 from tests.helpers.figures import figures_of
-from tests.helpers.plain import differences, laid_out, packed, unpacked
+from tests.helpers.plain import laid_out, packed, unpacked
 
 MOST_SHOWN = 20
 AS_IN = "as_in"
@@ -56,19 +57,3 @@ def test_the_figures_of_these_records_are_those_that_were_held(name: str):
 
 def test_every_golden_file_has_its_case():
     assert {path.stem for path in (GOLDEN / "figures").glob("*.json")} == set(CASES)
-
-
-@pytest.mark.parametrize(
-    ("then", "now", "said"),
-    [
-        ({"a": [{"low": 1.0}]}, {"a": [{"low": 1.0 + 1e-11}]}, []),
-        ({"a": [{"low": 1.0}]}, {"a": [{"low": 1.1}]}, ["a[0].low: 1.0 was held, now 1.1"]),
-        ({"a": 1}, {"a": 1.0}, ["a: 1 was held, now 1.0"]),
-        ({"a": 1}, {"a": True}, ["a: 1 was held, now true"]),
-        ({"a": None}, {}, ["a: null was held, now nothing"]),
-        ([[1], 2], [[1, 3]], ["[0][1]: nothing was held, now 3", "[1]: 2 was held, now nothing"]),
-        ("a" * 300 + "b", "a" * 300, [f'…{"a" * 41}b" was held, now …{"a" * 41}"']),
-    ],
-)
-def test_a_difference_is_told_by_its_place(then: Any, now: Any, said: list[str]):
-    assert [line.removeprefix(": ") for line in differences(then, now)] == said

@@ -14,8 +14,7 @@ from random import Random
 from typing import Any
 
 from harness.bundle.validate import folder_problems
-from harness.record import Session, store
-from harness.record.ledger import LedgerBegin, TrialEnd, TrialStart
+from harness.record import store
 from harness.run.assemble import judged
 from report.analysis import Analysis, Question, analyse, evidence_in
 from report.page.build import page_of
@@ -23,7 +22,7 @@ from report.page.render import render
 from report.trials.table import table_of
 from tests.campaign.attack import Attack, Broken
 from tests.campaign.mutation import MARK, changed, changed_json, changed_lines
-from tests.helpers import ROOT
+from tests.helpers import ROOT, bundled
 
 NOW = datetime(2026, 12, 1, tzinfo=UTC)
 SESSIONS = ("*-20261121-cb7a72", "*-20261121-e09923")
@@ -60,7 +59,10 @@ def _laid_out() -> Mapping[str, bytes]:
             for folder in (ROOT / "results").glob(f"*/{pattern}"):
                 there = root / folder.relative_to(ROOT)
                 shutil.copytree(folder, there)
-                ledger(root, Session.parse((there / "session.json").read_bytes(), "session.json"))
+        for session in store.read_sessions(root):
+            numbered = session.model_copy(update={"number": session.number or 1})
+            ran = [stored.record for stored in store.session_records(root, session)]
+            bundled.entered(root, numbered, ran)
         for stored in store.read_all(root).records:
             (root / stored.path).write_text(store.dump(judged(stored.record)), encoding="utf-8")
         shutil.copy(ROOT / "results" / "cards.toml", root / "results")
@@ -75,24 +77,6 @@ def lay_out(root: Path) -> list[Path]:
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_bytes(content)
     return sorted((root / "results").glob("*/*/*.json"))
-
-
-def ledger(root: Path, session: Session) -> None:
-    """As the run of a session would have written it."""
-    at = session.started_at
-    begin = LedgerBegin(
-        session=session.id,
-        machine=session.machine,
-        number=session.number or 1,
-        plan=session.plan,
-        plan_sha256=session.plan_sha256,
-        at=at,
-    )
-    store.append_to_ledger(root, session, begin)
-    for trial in session.trials:
-        store.append_to_ledger(root, session, TrialStart(trial=trial.id, attempt=1, at=at))
-        end = TrialEnd(trial=trial.id, attempt=1, at=at, outcome="measured", reason=None)
-        store.append_to_ledger(root, session, end)
 
 
 def stand(root: Path) -> tuple[Stand, Analysis]:

@@ -19,9 +19,9 @@ from harness.record.store import read_all, write_record, write_session
 from harness.summary.device_checks import mean_in_windows
 from harness.summary.statistics import judge_trial
 from report.buying.purchase import parse_purchase
-from tests.campaign.records import ledger
 from tests.commands.test_quote import WHOLE
 from tests.helpers import ROOT
+from tests.helpers.bundled import entered
 from tests.helpers.workload_runner import PYTHON
 
 PARTS = (
@@ -109,10 +109,14 @@ def a_year_later(root: Path, *, slower: float) -> str:
         }
     )
     write_session(root, later)
-    ledger(root, later)
-    for stored in results.records:
-        if stored.record.session == last.id:
-            write_record(root, later, _slowed(stored.record, later, slower))
+    slowed = [
+        _slowed(stored.record, later, slower)
+        for stored in results.records
+        if stored.record.session == last.id
+    ]
+    entered(root, later, slowed)
+    for record in slowed:
+        write_record(root, later, record)
     return name
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
@@ -14,11 +13,8 @@ from harness.bundle.validate import folder_problems
 from harness.errors import GateError
 from harness.machine import own_folder
 from harness.record import Session, store
-from harness.record.ledger import TrialEnd, TrialStart
-from harness.run import ledger
 from tests.helpers import bundled, programs
 
-NOW = datetime(2026, 1, 31, 9, tzinfo=UTC)
 EARLY = "20260129-cccccc"
 
 
@@ -32,11 +28,7 @@ def clone(tmp_path, monkeypatch) -> Path:
     for number, session in ((1, session_of(root, EARLY)), (3, session_of(root, bundled.LEAD))):
         numbered = session.model_copy(update={"number": number})
         store.write_session(root, numbered)
-        ledger.begun(root, numbered)
-        for stored in store.session_records(root, numbered):
-            asked = {"trial": stored.record.trial.id, "attempt": 1, "at": stored.record.started_at}
-            store.append_to_ledger(root, numbered, TrialStart(**asked))
-            store.append_to_ledger(root, numbered, TrialEnd(**asked, outcome="measured"))
+        bundled.entered(root, numbered, [stored.record for stored in store.session_records(root, numbered)])
     return root
 
 

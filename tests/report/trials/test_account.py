@@ -40,12 +40,7 @@ def impossible(record: Record) -> Record:
 
 def entered(root: Path, session: Session, records: list[Record], *, stopped: int = 0) -> None:
     """The session's ledger: a start and an end of each record, and starts that have no end."""
-    ledger.begun(root, session)
-    for record in records:
-        asked = {"trial": record.trial.id, "attempt": record.attempt, "at": NOW}
-        store.append_to_ledger(root, session, TrialStart(**asked))
-        outcome = "measured" if record.failure is None else "failed"
-        store.append_to_ledger(root, session, TrialEnd(**asked, outcome=outcome))
+    bundled.entered(root, session, records)
     for _ in range(stopped):
         started = TrialStart(trial=records[0].trial.id, attempt=1, at=NOW)
         store.append_to_ledger(root, session, started)

@@ -24,36 +24,8 @@ from report.buying.purchase import Offer, load_purchase
 from tests.campaign.attack import Attack
 from tests.campaign.mutation import TEXTS, changed, changed_toml, drawn
 from tests.helpers import ROOT
+from tests.helpers.purchase_builder import FILE
 
-PURCHASE = b"""
-currency = "EUR"
-budget = 20000
-life_years = 4
-utilisation = { low = 0.4, best = 0.6, high = 0.8 }
-electricity_price = 0.3
-hours_on = "Card A"
-
-[[offer]]
-card = "Card A"
-price = 1999
-currency = "EUR"
-date = 2026-01-31
-source = "an offer"
-watts = 350
-
-[[offer]]
-card = "Card B"
-price_per_hour = { low = 1.5, best = 2, high = 3 }
-currency = "EUR"
-date = 2026-01-31
-source = "a price list"
-
-[[work]]
-workload = "word_lm"
-model = "lstm"
-precision = "fp32-ieee"
-hours_per_year = 500
-"""
 SETTINGS = b"""
 plan = "quick"
 device = "cpu"
@@ -89,7 +61,7 @@ Read = Callable[[Path], object]
 FILES: Mapping[str, tuple[str, Callable[[Random], bytes], Read]] = {
     "plan": ("plans/x.toml", lambda rng: _named_x(_one_of("plans", rng)), _planned),
     "settings": ("gpudyno.toml", lambda rng: SETTINGS, lambda root: settings.load(root, {}, {})),
-    "purchase": ("purchase.toml", lambda rng: PURCHASE, load_purchase),
+    "purchase": ("purchase.toml", lambda rng: FILE.encode(), load_purchase),
     "claims": ("results/claims/x.toml", lambda rng: _one_of("results/claims", rng), load_claims),
     "cards": ("results/cards.toml", lambda rng: _content("results/cards.toml"), load_cards),
     "images": ("docker/images.toml", lambda rng: _content("docker/images.toml"), _images),

@@ -25,8 +25,9 @@ from tests.campaign.mutation import (
     drawn,
 )
 from tests.campaign.records import lay_out
-from tests.campaign.tables import PURCHASE, SETTINGS
+from tests.campaign.tables import SETTINGS
 from tests.helpers import ROOT
+from tests.helpers.purchase_builder import FILE
 
 PARTS = ("commands", "harness", "report", "tasks.py", "docker", "plans", "workloads", "results/claims")
 CPU = ("--device", "cpu", "--engine", "venv")
@@ -86,7 +87,7 @@ def _template() -> Path:
             shutil.copytree(ROOT / part, root / part, ignore=unwanted)
     lay_out(root)
     (root / "gpudyno.toml").write_bytes(SETTINGS)
-    (root / "purchase.toml").write_bytes(PURCHASE)
+    (root / "purchase.toml").write_text(FILE)
     (root / "offer.tar.gz").write_bytes(bundle())
     for session, content in accepted().items():
         (root / f"offer-{session}.tar.gz").write_bytes(content)

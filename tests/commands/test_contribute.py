@@ -89,17 +89,6 @@ def test_what_is_in_the_repository_already_is_no_contribution(clone, capsys):
     assert "no record is added" in capsys.readouterr().err
 
 
-def test_a_record_that_the_repository_has_otherwise_is_refused(clone, capsys):
-    git(clone, "add", "--all")
-    git(clone, "commit", "--quiet", "--message", "a record")
-    path = next(clone.glob("results/*/*/word_lm-r1*.json"))
-    path.write_text(path.read_text() + "\n")
-    with pytest.raises(GateError):
-        contribute.publish(clone, None)
-    name = path.relative_to(clone)
-    assert capsys.readouterr().err == f"{name}: is there already; a record is never changed or removed\n"
-
-
 def test_a_session_that_is_not_there_is_told(clone):
     with pytest.raises(UserError, match="there is no session '20260101-ffffff'"):
         contribute.publish(clone, "20260101-ffffff")

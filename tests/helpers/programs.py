@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+
+import tomlkit
 
 from harness.plan import own_file
 from harness.record import TrialSpec
@@ -77,23 +78,11 @@ def fields(folder: Path, **told: Any) -> dict[str, Any]:
     }
 
 
-def toml(table: dict[str, Any], head: str = "") -> str:
-    """A table of plain values as TOML."""
-    lines = [f"[{head}]"] if head else []
-    inner = []
-    for key, value in table.items():
-        if isinstance(value, dict):
-            inner.append(toml(value, f"{head}.{key}" if head else key))
-        else:
-            lines.append(f"{key} = {json.dumps(value)}")
-    return "\n".join([*lines, *inner]) + "\n"
-
-
 def clone_with(folder: Path, table: dict[str, Any]) -> tuple[Path, OwnFile]:
     """A folder as a clone's, with the program's file in it, and the file as a trial asks for it."""
     place = folder / "mine" / "toy.toml"
     place.parent.mkdir(parents=True, exist_ok=True)
-    place.write_text(toml(table))
+    place.write_text(tomlkit.dumps(table))
     sha256 = own_file.sha256("program", "mine/toy.toml", None, folder, "plans/x.toml")
     return folder, OwnFile(name="mine/toy.toml", sha256=sha256 or "")
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import pytest
+import tomlkit
 
 from harness.data.catalog import DATASETS
 from harness.errors import PlanError
 from harness.plan import own_file, plan
 from harness.plan.plan import PlanContext
 from tests.helpers import ROOT
-from tests.helpers.programs import fields, repository, toml
+from tests.helpers.programs import fields, repository
 
 PLAN = """
 name = "mine"
@@ -28,7 +29,7 @@ data_mode = "host"
 
 def loaded(folder, text=PLAN, **told):
     there = repository(folder / "repository")
-    for name, content in (("plans/mine.toml", text), ("mine/toy.toml", toml(fields(there, **told)))):
+    for name, content in (("plans/mine.toml", text), ("mine/toy.toml", tomlkit.dumps(fields(there, **told)))):
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text(content)
     return plan.load(folder, "mine")

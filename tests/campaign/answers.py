@@ -12,7 +12,7 @@ from harness.record import store
 from harness.run import ledger, session
 from harness.run.jobs import submission
 from tests.campaign.attack import Attack
-from tests.campaign.mutation import TEXTS, changed_bytes, drawn
+from tests.campaign.mutation import any_text, changed_bytes
 
 ANSWERS: Mapping[str, bytes] = {
     "squeue": (
@@ -29,7 +29,7 @@ ANSWERS: Mapping[str, bytes] = {
 def _scheduler(rng: Random, root: Path) -> None:
     """Programs in place of SLURM's, whose answers are changed or those of nothing that is known."""
     for name, answer in ANSWERS.items():
-        text = changed_bytes(answer, rng) if rng.random() < 0.7 else drawn(TEXTS, rng).encode()
+        text = changed_bytes(answer, rng) if rng.random() < 0.7 else any_text(rng).encode()
         (root / f"{name}.txt").write_bytes(text)
         error = rng.choice(STDERR)
         (root / name).write_text(
@@ -56,7 +56,7 @@ STDERR = ("", "error: invalid partition", "slurm_load_jobs error: Unable to cont
 
 def _kept(rng: Random, root: Path) -> None:
     """Files of a clone's or user's state, as a crash or an editor left them."""
-    content = changed_bytes(drawn(TEXTS, rng).encode(), rng)
+    content = changed_bytes(any_text(rng).encode(), rng)
     state = store.state_folder(root)
     names: tuple[tuple[Path, Callable[[], object]], ...] = (
         (root / "sessions-begun", lambda: ledger.next_number(root, root, "0123456789ab")),

@@ -3,18 +3,10 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, nullcontext, suppress
 from random import Random
-from typing import Any, TypeVar
-from unittest.mock import patch
+from typing import Any
 
-from hypothesis import HealthCheck, Phase, given, seed, settings
-from hypothesis import strategies as st
-from hypothesis.errors import HypothesisException
-
-T = TypeVar("T")
 Change = Callable[[bytes, Random], bytes]
 
 MARK = "gpudynomark"
@@ -77,48 +69,37 @@ TOKENS: tuple[bytes, ...] = (
     MARKUP.encode(),
 )
 
-VALUES = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers()
-    | st.floats()
-    | st.text(max_size=60)
-    | st.sampled_from(STRINGS)
-    | st.sampled_from(NUMBERS),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=12), inner, max_size=3),
-    max_leaves=6,
-)
-TEXTS = st.text(max_size=200) | st.sampled_from(STRINGS) | st.from_regex(r"[a-z0-9 ._/=:@\\-]{0,80}")
+WORD = "abcxyz0129 ._/=:@\\-"
+"""Letters of which names, paths and settings are made."""
 
 
-def _from_the_seed_alone() -> AbstractContextManager[object]:
-    """Newer versions also draw the constants of whatever modules are loaded by then."""
-    providers = sys.modules.get("hypothesis.internal.conjecture.providers")
-    if not hasattr(providers, "_get_local_constants"):
-        return nullcontext()
-    return patch.object(providers, "_get_local_constants", providers.Constants)
+def any_text(rng: Random) -> str:
+    """A string that nobody means, one as a name or a path is, or letters of any script."""
+    how, length = rng.randrange(3), rng.randrange(200)
+    if how == 0:
+        return rng.choice(STRINGS)
+    if how == 1:
+        return "".join(rng.choices(WORD, k=length))
+    most = rng.choice((0x80, 0x3000, 0x110000))
+    letters = (chr(rng.randrange(most)) for _ in range(length))
+    return "".join(letter for letter in letters if not "\ud800" <= letter <= "\udfff")
 
 
-def drawn(strategy: st.SearchStrategy[T], rng: Random) -> T:
-    """A value of Hypothesis's, by the seed; its very first one is always the simplest."""
-    found: list[T] = []
-    healthy = tuple(HealthCheck)
-
-    @seed(rng.getrandbits(64))
-    @settings(
-        max_examples=3,
-        database=None,
-        phases=(Phase.generate,),
-        deadline=None,
-        suppress_health_check=healthy,
-    )
-    @given(strategy)
-    def one(value: T) -> None:
-        found.append(value)
-
-    with _from_the_seed_alone(), suppress(HypothesisException):
-        one()
-    return found[-1]
+def any_value(rng: Random, depth: int = 2) -> Any:
+    """A value as JSON and TOML have them, of whatever kind."""
+    inner = range(rng.randrange(4) if depth else 0)
+    return rng.choice(
+        (
+            lambda: None,
+            lambda: rng.random() < 0.5,
+            lambda: rng.getrandbits(rng.choice((4, 64, 200))) * rng.choice((1, -1)),
+            lambda: rng.choice(NUMBERS),
+            lambda: rng.gauss(0, 1e3),
+            lambda: any_text(rng),
+            lambda: [any_value(rng, depth - 1) for _ in inner],
+            lambda: {any_text(rng)[:12]: any_value(rng, depth - 1) for _ in inner},
+        )
+    )()
 
 
 def changed_bytes(content: bytes, rng: Random) -> bytes:
@@ -153,13 +134,13 @@ def changed_json(content: bytes, rng: Random) -> bytes:
     if how == 0:
         del inner[last]
     elif how == 1 and isinstance(inner, dict):
-        inner[drawn(TEXTS, rng)] = inner[last]
+        inner[any_text(rng)] = inner[last]
     elif how == 2 and isinstance(inner[last], int | float) and not isinstance(inner[last], bool):
         inner[last] *= rng.choice((0.5, 0.9, 1.1, 2, 3, -1, 1000))
     elif how in (3, 4):
         inner[last] = rng.choice(rng.choice((STRINGS, NUMBERS)))
     else:
-        inner[last] = drawn(VALUES, rng)
+        inner[last] = any_value(rng)
     return json.dumps(raw).encode(errors="surrogatepass")
 
 
@@ -184,9 +165,9 @@ def changed_toml(content: bytes, rng: Random) -> bytes:
     elif how == 1:
         del lines[at]
     elif how == 2:
-        lines[at] = f"{json.dumps(drawn(TEXTS, rng))} = 1"
+        lines[at] = f"{json.dumps(any_text(rng))} = 1"
     else:
-        lines[at] = f"{key} = {_toml_value(drawn(VALUES, rng) if how < 5 else rng.choice(STRINGS))}"
+        lines[at] = f"{key} = {_toml_value(any_value(rng) if how < 5 else rng.choice(STRINGS))}"
     return "\n".join(lines).encode(errors="surrogatepass")
 
 

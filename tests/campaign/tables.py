@@ -22,7 +22,7 @@ from harness.redact import Names, kept
 from harness.units import seconds_of
 from report.buying.purchase import Offer, load_purchase
 from tests.campaign.attack import Attack
-from tests.campaign.mutation import TEXTS, changed, changed_toml, drawn
+from tests.campaign.mutation import any_text, changed, changed_toml
 from tests.helpers import ROOT
 from tests.helpers.purchase_builder import FILE
 
@@ -97,8 +97,8 @@ def _of_file(name: str, content: Callable[[Random], bytes], read: Read) -> Attac
 
 
 def _environment(rng: Random, root: Path) -> None:
-    name = rng.choice([*settings.Settings.model_fields, drawn(TEXTS, rng)])
-    value = drawn(TEXTS, rng)
+    name = rng.choice([*settings.Settings.model_fields, any_text(rng)])
+    value = any_text(rng)
     settings.load(root, {f"GPUDYNO_{name.upper()}": value}, {})
 
 
@@ -122,7 +122,7 @@ NAMES: tuple[Callable[[Path, str], Any], ...] = (
 
 
 def _name(rng: Random, root: Path) -> None:
-    rng.choice(NAMES)(root, drawn(TEXTS, rng))
+    rng.choice(NAMES)(root, any_text(rng))
 
 
 ATTACKS: Mapping[str, Attack] = {

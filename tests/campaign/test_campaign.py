@@ -94,20 +94,3 @@ def test_a_figure_that_changes_is_silent_unless_a_sentence_or_a_cause_names_it()
     assert records.silent(before, replace(changed, named=("b: is odd",)), "b") == ""
     assert records.silent(before, replace(changed, causes={"a": ("valid",), "b": ("warn", "x")}), "b") == ""
     assert records.silent(before, before, "b") == ""
-
-
-def test_a_seed_draws_the_same_whatever_was_loaded_before():
-    script = "\n".join(
-        [
-            "from random import Random",
-            "from tests.campaign.mutation import TEXTS, VALUES, drawn",
-            "print([drawn(each, Random(seed)) for seed in range(20) for each in (TEXTS, VALUES)])",
-        ]
-    )
-    found = {
-        subprocess.run(
-            [sys.executable, "-c", before + script], cwd=ROOT, capture_output=True, text=True, check=True
-        ).stdout
-        for before in ("", "import report.page.render, commands.gate\n")
-    }
-    assert len(found) == 1

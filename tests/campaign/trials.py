@@ -14,7 +14,7 @@ from harness.record.events import Follower, segments, spans
 from harness.run import assemble, in_flight
 from harness.telemetry import reader
 from tests.campaign.attack import Attack, Broken
-from tests.campaign.mutation import TEXTS, Change, changed, changed_json, changed_lines, drawn
+from tests.campaign.mutation import Change, any_text, changed, changed_json, changed_lines
 from tests.helpers.fake_workload import measurement
 from tests.helpers.records_builder import two_cards
 
@@ -96,7 +96,7 @@ def _log(rng: Random, root: Path) -> None:
     """A log's end, whatever a process printed."""
     made = assemble.assemble(
         _started(),
-        Exit(code=rng.choice((0, 1, 7, -11, 137, None)), log=drawn(TEXTS, rng) * 50),
+        Exit(code=rng.choice((0, 1, 7, -11, 137, None)), log=any_text(rng) * 50),
         root,
         wall_seconds=rng.choice((0.0, 5.0, 1e9)),
         locked=None,

@@ -16,13 +16,12 @@ from tests.campaign.archives import accepted, bundle
 from tests.campaign.attack import DOCUMENTED, MOST_SECONDS, Attack, Broken
 from tests.campaign.mutation import (
     MARK,
-    TEXTS,
     Change,
+    any_text,
     changed,
     changed_bytes,
     changed_json,
     changed_toml,
-    drawn,
 )
 from tests.campaign.records import lay_out
 from tests.campaign.tables import SETTINGS
@@ -128,7 +127,7 @@ def _attack(rng: Random, folder: Path) -> None:
     variables: dict[str, str] = {}
     own_words = X in line
     if own_words:
-        word = drawn(TEXTS, rng).replace("\0", "")
+        word = any_text(rng).replace("\0", "")
         line = tuple(word if each == X else each for each in line)
     elif rng.random() < 0.1:
         variables = {
@@ -139,7 +138,7 @@ def _attack(rng: Random, folder: Path) -> None:
         path = rng.choice(sorted(root.glob(pattern)))
         path.write_bytes(changed(path.read_bytes(), rng, CHANGES[pattern]))
     before = _records(root)
-    given = drawn(TEXTS, rng).encode() + b"\n" * rng.randrange(40)
+    given = any_text(rng).encode() + b"\n" * rng.randrange(40)
     code, said = _called(root, line, given, **variables)
     _judge(root, " ".join(line)[:200], code, said, own_words=own_words)
     if _records(root) != before:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 import sys
@@ -25,7 +24,7 @@ from tests.campaign.mutation import (
 )
 from tests.campaign.records import lay_out
 from tests.campaign.tables import SETTINGS
-from tests.helpers import ROOT
+from tests.helpers import copied, without_settings
 from tests.helpers.purchase_builder import FILE
 
 PARTS = ("commands", "harness", "report", "tasks.py", "docker", "plans", "workloads", "results/claims")
@@ -77,13 +76,7 @@ def _template() -> Path:
     """A clone with two sessions, kept until the process ends; its modules are compiled once."""
     kept = tempfile.TemporaryDirectory(prefix="gpudyno-campaign-clone-")
     _KEPT.append(kept)
-    root = Path(kept.name)
-    unwanted = shutil.ignore_patterns("out", "__pycache__")
-    for part in PARTS:
-        if (ROOT / part).is_file():
-            shutil.copy(ROOT / part, root / part)
-        else:
-            shutil.copytree(ROOT / part, root / part, ignore=unwanted)
+    root = copied(Path(kept.name), *PARTS)
     lay_out(root)
     (root / "gpudyno.toml").write_bytes(SETTINGS)
     (root / "purchase.toml").write_text(FILE)
@@ -99,17 +92,15 @@ _KEPT: list[tempfile.TemporaryDirectory[str]] = []
 
 def _called(root: Path, words: tuple[str, ...], given: bytes, **variables: str) -> tuple[int, str]:
     """The exit code and what went to standard error."""
-    hosts = ("GPUDYNO_", "DOCKER_HOST", "CONTAINER_HOST")
-    environ = {name: value for name, value in os.environ.items() if not name.startswith(hosts)}
     beside = {"HOME": "home", "GPUDYNO_STATE": "state", "GPUDYNO_CACHE": "cache", "TMPDIR": "tmp"}
     for name in beside.values():
         (root.parent / name).mkdir(exist_ok=True)
-    environ |= {name: str(root.parent / folder) for name, folder in beside.items()} | variables
+    environ = without_settings() | {name: str(root.parent / folder) for name, folder in beside.items()}
     try:
         done = subprocess.run(
             [sys.executable, "-m", "invoke", *words],
             cwd=root,
-            env=environ,
+            env=environ | variables,
             input=given,
             capture_output=True,
             timeout=MOST_SECONDS - 5,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -22,7 +21,7 @@ from report.expected.expected import model_of
 from report.expected.figures import read_tables
 from report.expected.ours import table_row
 from report.expected.specs import load_specs
-from tests.helpers import ROOT
+from tests.helpers import ROOT, copied
 from tests.helpers.records_builder import STARTED, machine, measurement, record, trial, write
 
 SESSION, STEPS = "20260131-aaaaaa", 340
@@ -103,10 +102,8 @@ def state(tmp_path_factory):
 @pytest.fixture
 def clone(tmp_path, monkeypatch, state):
     """A clone with the tables and no records."""
-    root = tmp_path / "clone"
-    for name in ("results/tables", "results/claims", "workloads", "plans", "docker"):
-        shutil.copytree(ROOT / name, root / name)
-    shutil.copy(ROOT / "results" / "cards.toml", root / "results")
+    parts = ("results/tables", "results/claims", "results/cards.toml", "workloads", "plans", "docker")
+    root = copied(tmp_path / "clone", *parts)
     for module in ("commands.expected", "commands.report"):
         monkeypatch.setattr(f"{module}.state_folder", lambda: state)
     return root

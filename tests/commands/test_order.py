@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
 import subprocess
 import sys
 import tarfile
@@ -20,7 +18,7 @@ from harness.summary.device_checks import mean_in_windows
 from harness.summary.statistics import judge_trial
 from report.buying.purchase import parse_purchase
 from tests.commands.test_quote import WHOLE
-from tests.helpers import ROOT
+from tests.helpers import copied, without_settings
 from tests.helpers.bundled import entered
 from tests.helpers.workload_runner import PYTHON
 
@@ -59,17 +57,9 @@ class Person:
     """Someone with a clone and a state of their own, who types lines; all share the cpu image's stack."""
 
     def __init__(self, folder: Path, threads: str) -> None:
-        self.root = folder / "clone"
-        hosts = ("GPUDYNO_", "DOCKER_HOST", "CONTAINER_HOST")
-        self.environ = {name: value for name, value in os.environ.items() if not name.startswith(hosts)}
+        self.root = copied(folder / "clone", *PARTS)
+        self.environ = without_settings()
         self.environ |= {"GPUDYNO_STATE": str(folder / "state"), "OMP_NUM_THREADS": threads}
-        for part in PARTS:
-            source, to = ROOT / part, self.root / part
-            to.parent.mkdir(parents=True, exist_ok=True)
-            if source.is_dir():
-                shutil.copytree(source, to, ignore=shutil.ignore_patterns("__pycache__", "out"))
-            else:
-                shutil.copy(source, to)
         (self.root / "plans").mkdir()
         (self.root / "plans" / "order.toml").write_text(PLAN)
         (self.root / ".venvs").symlink_to(Path(PYTHON).parents[2])

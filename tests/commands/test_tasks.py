@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from harness.machine import fingerprint
-from tests.helpers import ROOT, warm
+from tests.helpers import ROOT, warm, without_settings
 
 INVOKE = (sys.executable, "-m", "invoke")
 LOADED = (sys.executable, "invoke.main", "commands.measure", "commands.claims", "commands.report")
@@ -17,9 +17,7 @@ PROGRAM = "from invoke.main import program; program.run()"
 
 
 def invoke(*words: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    hosts = ("GPUDYNO_", "DOCKER_HOST", "CONTAINER_HOST")
-    environ = {name: value for name, value in os.environ.items() if not name.startswith(hosts)}
-    return warm.ran(LOADED, warm.Call(["-c", PROGRAM, *words], environ | variables, ROOT))
+    return warm.ran(LOADED, warm.Call(["-c", PROGRAM, *words], without_settings() | variables, ROOT))
 
 
 @pytest.fixture

@@ -1,6 +1,26 @@
 """What tests share: builders of records, fakes, and where things lie."""
 
+import os
+import shutil
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 TESTS = ROOT / "tests"
+
+
+def copied(to: Path, *parts: str) -> Path:
+    """Files and folders of this clone below another folder, without what was compiled or written there."""
+    unwanted = shutil.ignore_patterns("__pycache__", "out")
+    for part in parts:
+        (to / part).parent.mkdir(parents=True, exist_ok=True)
+        if (ROOT / part).is_dir():
+            shutil.copytree(ROOT / part, to / part, ignore=unwanted)
+        else:
+            shutil.copy(ROOT / part, to / part)
+    return to
+
+
+def without_settings() -> dict[str, str]:
+    """The variables here but those that tell gpudyno anything."""
+    told = ("GPUDYNO_", "DOCKER_HOST", "CONTAINER_HOST")
+    return {name: value for name, value in os.environ.items() if not name.startswith(told)}

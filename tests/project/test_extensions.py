@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import subprocess
 import sys
 from collections import Counter
@@ -13,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from harness.record import Flops
-from tests.helpers import ROOT, bundled
+from tests.helpers import ROOT, bundled, copied, without_settings
 from tests.helpers import records_builder as build
 from tests.helpers.workload_runner import PYTHON
 from tests.project.test_project import MOST_MODULES
@@ -87,13 +86,7 @@ def constructed(root: Path) -> None:
 @pytest.fixture(scope="module")
 def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The product with one more of each kind."""
-    root = tmp_path_factory.mktemp("extended") / "clone"
-    root.mkdir()
-    for name in COPIED:
-        if (ROOT / name).is_file():
-            shutil.copy(ROOT / name, root)
-        else:
-            shutil.copytree(ROOT / name, root / name, ignore=shutil.ignore_patterns("__pycache__", "out"))
+    root = copied(tmp_path_factory.mktemp("extended") / "clone", *COPIED)
     constructed(root)
     # Inside of another clone git would look for the files in that one.
     environ = {**os.environ, "GIT_CEILING_DIRECTORIES": str(root.parent)}
@@ -104,8 +97,7 @@ def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def page_of(root: Path, *words: str) -> str:
     """What a line of invoke leaves as report.md, made by the clone's own modules."""
-    environ = {name: value for name, value in os.environ.items() if not name.startswith("GPUDYNO_")}
-    environ |= {"PYTHONPATH": str(root), "HOME": str(root), "OMP_NUM_THREADS": "1"}
+    environ = without_settings() | {"PYTHONPATH": str(root), "HOME": str(root), "OMP_NUM_THREADS": "1"}
     line = [sys.executable, "-m", "invoke", *words]
     done = subprocess.run(line, cwd=root, env=environ, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import pytest
@@ -11,24 +10,19 @@ from commands.upkeep import check
 from harness.errors import PlanError
 from harness.image.catalog import load_images
 from harness.plan import names
-from tests.helpers import ROOT
+from tests.helpers import ROOT, copied
 
 BUILD = load_images(ROOT).image("cpu").channel.packages[0].version
 RELEASE = BUILD.partition("+")[0]
 """Of the torch that the images share."""
 
-
-def copied(folder: Path) -> Path:
-    """All that names stand in, as it is here."""
-    for name in ("plans", "docker", "workloads", "examples", "results/claims"):
-        shutil.copytree(ROOT / name, folder / name)
-    shutil.copy(ROOT / "results" / "cards.toml", folder / "results")
-    return folder
+PARTS = ("plans", "docker", "workloads", "examples", "results/claims", "results/cards.toml")
+"""All that names stand in."""
 
 
 @pytest.fixture
 def clone(tmp_path) -> Path:
-    return copied(tmp_path)
+    return copied(tmp_path, *PARTS)
 
 
 def changed(clone: Path, name: str, old: str, new: str) -> None:
@@ -139,7 +133,7 @@ TYPOS = [
 @pytest.fixture(scope="module")
 def told(tmp_path_factory) -> str:
     """What is said of a clone with all of these."""
-    root = copied(tmp_path_factory.mktemp("typos"))
+    root = copied(tmp_path_factory.mktemp("typos"), *PARTS)
     for name, old, new in dict.fromkeys(typo[:3] for typo in TYPOS):
         changed(root, name, old, new)
     return "\n".join(check.files(root))

@@ -18,9 +18,8 @@ from harness.errors import UserError
 from harness.record import store
 from harness.run.jobs import submission as kept
 from harness.settings import Settings
-from tests.helpers import ROOT, cluster, slurm_cluster
+from tests.helpers import ROOT, cluster, slurm_cluster, wait_for
 from tests.helpers.checks import require
-from tests.helpers.slurm_cluster import wait_for
 from tests.helpers.workload_runner import DATA, PYTHON, need_data, need_torch
 
 pytestmark = pytest.mark.slurm

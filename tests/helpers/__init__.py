@@ -2,10 +2,14 @@
 
 import os
 import shutil
+import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 ROOT = Path(__file__).resolve().parents[2]
 TESTS = ROOT / "tests"
+T = TypeVar("T")
 
 
 def copied(to: Path, *parts: str) -> Path:
@@ -24,3 +28,17 @@ def without_settings() -> dict[str, str]:
     """The variables here but those that tell gpudyno anything."""
     told = ("GPUDYNO_", "DOCKER_HOST", "CONTAINER_HOST")
     return {name: value for name, value in os.environ.items() if not name.startswith(told)}
+
+
+BUSY = 5
+"""How many times as long all takes where other work runs beside."""
+
+
+def wait_for(condition: Callable[[], T], seconds: float = 20.0) -> T:
+    """The first answer of `condition` that is true; fails after so many seconds on a quiet machine."""
+    end = time.monotonic() + BUSY * seconds
+    while time.monotonic() < end:
+        if answer := condition():
+            return answer
+        time.sleep(0.05)
+    raise AssertionError("it did not come to pass")

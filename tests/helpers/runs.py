@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import psutil
-import pytest
 
 from harness.record import store
 from harness.run import runner
@@ -45,16 +43,6 @@ def runs_in(process: psutil.Process, root: Path) -> bool:
 def begin_elsewhere(root: Path) -> subprocess.Popen[bytes]:
     driver = DRIVER.format(tests=str(ROOT), root=str(root))
     return subprocess.Popen([sys.executable, "-c", driver], start_new_session=True)
-
-
-def wait_for(condition, seconds=20.0):
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        found = condition()
-        if found:
-            return found
-        time.sleep(0.02)
-    pytest.fail("it did not come to pass")
 
 
 def running_trial(root: Path) -> psutil.Process | None:

@@ -14,13 +14,14 @@ import socket
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import psutil
+
+from tests.helpers import wait_for
 
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "srun", "squeue", "scontrol", "scancel")
 NODES = ("n1", "n2")
@@ -196,21 +197,6 @@ def _free_ports(count: int) -> list[int]:
         for each in sockets:
             each.bind(("127.0.0.1", 0))
         return [each.getsockname()[1] for each in sockets]
-
-
-BUSY = 5
-"""How many times as long all takes where other work runs beside."""
-
-
-def wait_for(condition, seconds: float):
-    """The first answer of `condition` that is true; fails after so many seconds on a quiet machine."""
-    end = time.monotonic() + BUSY * seconds
-    while time.monotonic() < end:
-        answer = condition()
-        if answer:
-            return answer
-        time.sleep(0.1)
-    raise AssertionError("it did not come to pass")
 
 
 def main(words: list[str]) -> int:

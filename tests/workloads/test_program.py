@@ -14,8 +14,8 @@ import pytest
 
 from harness.record import Series
 from harness.summary.statistics import summarise
+from tests.helpers import wait_for
 from tests.helpers.programs import LINES, OPTIONS, TRAINS, fields, ran, repository
-from tests.helpers.runs import wait_for
 from tests.helpers.workload_runner import WORKLOADS, module
 
 child, tree = module("parts.program.child"), module("parts.program.tree")

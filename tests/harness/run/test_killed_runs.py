@@ -12,8 +12,8 @@ import pytest
 
 from harness.record import store
 from harness.run import in_flight, runner, session
-from tests.helpers import clone
-from tests.helpers.runs import begin_elsewhere, go, ledger_of, records, running_trial, wait_for
+from tests.helpers import clone, wait_for
+from tests.helpers.runs import begin_elsewhere, go, ledger_of, records, running_trial
 
 
 def test_every_attempt_that_starts_is_in_the_ledger_with_its_end_and_its_plan_as_it_was(tmp_path):

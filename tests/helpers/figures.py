@@ -3,7 +3,7 @@
 `figures_of` is held against the files in tests/golden/figures. Its keys and those files are fixed: however
 the code is named and cut, they stay, and a figure that changes there has changed for a reader. What may
 change with the code are the adapters, the functions of the modules `figures_*`, one for each key and a few
-lines long: they alone know what the code calls a thing today. `Report` holds what all of them read.
+lines long: they alone know what the code calls a thing today.
 
 Left out are words, and what is drawn: no sentence, caption or label stands here.
 """
@@ -11,18 +11,18 @@ Left out are words, and what is drawn: no sentence, caption or label stands here
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import attrgetter
 from typing import Any
 
 from report.analysis import Analysis
 from tests.helpers import figures_bought, figures_claimed, figures_compared, figures_run
-from tests.helpers.figures_read import Report
 from tests.helpers.plain import plain
 
-Adapter = Callable[[Report], Any]
+Adapter = Callable[[Analysis], Any]
 
 ADAPTERS: dict[str, Adapter] = {
-    "lead": figures_compared.lead,
-    "subject": figures_compared.subject,
+    "lead": attrgetter("lead"),
+    "subject": attrgetter("subject"),
     "sessions_standing": figures_compared.sessions_standing,
     "groups": figures_compared.groups,
     "left_over": figures_compared.left_over,
@@ -49,5 +49,4 @@ ADAPTERS: dict[str, Adapter] = {
 
 def figures_of(analysis: Analysis) -> dict[str, Any]:
     """Every figure and state of a page, as JSON has it."""
-    report = Report(analysis)
-    return {name: plain(adapter(report)) for name, adapter in ADAPTERS.items()}
+    return {name: plain(adapter(analysis)) for name, adapter in ADAPTERS.items()}

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
+from report.analysis import Analysis
 from report.buying import cost_inputs, cost_model, delivery, sensitivity
 from report.buying.clause import Clause, Demand
 from report.buying.cost_inputs import CostInputs
 from report.buying.cost_model import CardAnswer, CostAnswer
 from report.buying.delivery import DemandResult
 from report.buying.workload_mix import MixLine
-from tests.helpers.figures_read import Report, first_trial, key, length
+from tests.helpers.figures_read import first_trial, key, length
 
 
-def costs(report: Report) -> dict[str, Any] | None:
+def costs(analysis: Analysis) -> dict[str, Any] | None:
     """Where there is a buyer's file, every number of the costs."""
-    found = cost_inputs.cost_inputs(report.groups, report.analysis.trials, report.cards, report.purchase)
-    if found is None or report.purchase is None:
+    evidence = analysis.evidence
+    found = cost_inputs.cost_inputs(analysis.groups, analysis.trials, evidence.cards, evidence.purchase)
+    if found is None or evidence.purchase is None:
         return None
     result = cost_model.answer(found.numbers)
     return {
@@ -27,8 +29,8 @@ def costs(report: Report) -> dict[str, Any] | None:
         "mix": [_line(line) for line in found.lines],
         "hours_are_on": found.offers[found.numbers.hours_on].name,
         "time_over": _time_over(found),
-        "alone": [_costs(card) for card in report.analysis.costs.answers["alone"].cards]
-        if report.analysis.costs and "alone" in report.analysis.costs.answers
+        "alone": [_costs(card) for card in analysis.costs.answers["alone"].cards]
+        if analysis.costs and "alone" in analysis.costs.answers
         else None,
         "most_moving": _most_moving(found, result),
     }
@@ -100,23 +102,23 @@ def _most_moving(found: CostInputs, result: CostAnswer) -> dict[str, Any] | None
     }
 
 
-def acceptance(report: Report) -> dict[str, Any] | None:
+def acceptance(analysis: Analysis) -> dict[str, Any] | None:
     """The clause of the leading session, and what each session beside it would answer to it."""
-    wanted = report.analysis.clause
+    wanted = analysis.clause
     if wanted is None:
         return None
-    others = [one for one in dict.fromkeys(row.session for row in report.shown) if one != report.lead]
+    others = [one for one in dict.fromkeys(row.session for row in analysis.shown) if one != analysis.lead]
     return {
         "margin": wanted.margin,
         "demands": [_demand(one) for one in wanted.demands],
         "disturbed": wanted.disturbed,
-        "delivered": {name: [_finding(one) for one in _delivered(report, wanted, name)] for name in others},
+        "delivered": {name: [_finding(one) for one in _delivered(analysis, wanted, name)] for name in others},
     }
 
 
-def _delivered(report: Report, wanted: Clause, session: str) -> tuple[DemandResult, ...]:
-    failed = [row for row in report.analysis.trials if row.session == session and row.failure is not None]
-    delivered = [cell for cell in report.analysis.cells if cell.session == session]
+def _delivered(analysis: Analysis, wanted: Clause, session: str) -> tuple[DemandResult, ...]:
+    failed = [row for row in analysis.trials if row.session == session and row.failure is not None]
+    delivered = [cell for cell in analysis.cells if cell.session == session]
     return delivery.judge(wanted, delivered, failed)
 
 

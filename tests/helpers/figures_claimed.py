@@ -6,14 +6,15 @@ from collections import Counter
 from statistics import median
 from typing import Any
 
+from report.analysis import Analysis
 from report.claims.judged import Judged
 from report.compare import precisions as parity
 from report.compare.precisions import Gate, Parity
-from tests.helpers.figures_read import Report, first_trial, interval, trial
+from tests.helpers.figures_read import first_trial, interval, trial
 
 
-def parities(report: Report) -> list[Any]:
-    return [_parity(one) for one in report.analysis.parities]
+def parities(analysis: Analysis) -> list[Any]:
+    return [_parity(one) for one in analysis.parities]
 
 
 def _parity(found: Parity) -> dict[str, Any]:
@@ -27,8 +28,8 @@ def _parity(found: Parity) -> dict[str, Any]:
     }
 
 
-def early_gates(report: Report) -> list[Any]:
-    return [_gate(trial(row.path), gate) for row, gate in parity.early_gates(report.shown)]
+def early_gates(analysis: Analysis) -> list[Any]:
+    return [_gate(trial(row.path), gate) for row, gate in parity.early_gates(analysis.shown)]
 
 
 def _gate(path: str, gate: Gate) -> dict[str, Any]:
@@ -40,9 +41,9 @@ def _gate(path: str, gate: Gate) -> dict[str, Any]:
     }
 
 
-def claims(report: Report) -> dict[str, Any]:
+def claims(analysis: Analysis) -> dict[str, Any]:
     """Every claim that met a record, by its id."""
-    return {one.claim.id: _claim(one) for one in report.analysis.verdicts if one.compared}
+    return {one.claim.id: _claim(one) for one in analysis.verdicts if one.compared}
 
 
 def _claim(found: Judged) -> dict[str, Any]:
@@ -57,6 +58,6 @@ def _claim(found: Judged) -> dict[str, Any]:
     }
 
 
-def claims_counted(report: Report) -> dict[str, Any]:
-    found = report.analysis.verdicts
+def claims_counted(analysis: Analysis) -> dict[str, Any]:
+    found = analysis.verdicts
     return dict(Counter(one.verdict.word for one in found))

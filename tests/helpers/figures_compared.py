@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from report.analysis import Analysis
 from report.compare import batch_sweeps as batch_sweep
 from report.compare import precisions as speedups
 from report.compare import scaling
@@ -20,7 +21,17 @@ from report.compare.side_by_side import Comparison
 from report.compare.spread import unit_band
 from report.text import clean, short_card
 from report.trials.key import without
-from tests.helpers.figures_read import Report, band, figure, first_trial, key, length, ratio, trial, trials_of
+from tests.helpers.figures_read import (
+    band,
+    figure,
+    first_trial,
+    key,
+    length,
+    ratio,
+    trial,
+    trials_of,
+    workloads,
+)
 
 METRICS = {
     "protocol_seconds": "seconds",
@@ -39,40 +50,32 @@ METRICS = {
 }
 
 
-def lead(report: Report) -> str | None:
-    return report.lead
-
-
-def subject(report: Report) -> str:
-    return report.analysis.subject
-
-
-def sessions_standing(report: Report) -> list[str]:
+def sessions_standing(analysis: Analysis) -> list[str]:
     """The leading session, and every one of which a trial stands beside it."""
-    return sorted({row.session for row in report.shown} | ({report.lead} if report.lead else set()))
+    return sorted({row.session for row in analysis.shown} | ({analysis.lead} if analysis.lead else set()))
 
 
-def groups(report: Report) -> list[Any]:
+def groups(analysis: Analysis) -> list[Any]:
     """Workload by workload."""
-    ordered = [one for name in report.workloads for one in report.groups if one.base.workload == name]
-    return [_group(group, report) for group in ordered]
+    ordered = [one for name in workloads(analysis) for one in analysis.groups if one.base.workload == name]
+    return [_group(group, analysis) for group in ordered]
 
 
-def _group(group: ComparisonGroup, report: Report) -> dict[str, Any]:
+def _group(group: ComparisonGroup, analysis: Analysis) -> dict[str, Any]:
     return {
         "key": key(group.base),
         "protocol_length": length(group.length),
         "ranked": group.ranked,
         "comparisons": group.comparisons,
         "baseline_missing": group.baseline_missing,
-        "members": [_member(line, group, report) for line in group.entries],
+        "members": [_member(line, group, analysis) for line in group.entries],
         "failed": [trial(row.path) for row in group.failed],
         "published": [claim.id for claim in group.published],
         "stack_differences": len(group.stacks),
     }
 
 
-def _member(line: Entry, group: ComparisonGroup, report: Report) -> dict[str, Any]:
+def _member(line: Entry, group: ComparisonGroup, analysis: Analysis) -> dict[str, Any]:
     cell, parts = line.cell, time_breakdown(line.cell)
     return {
         "trials": trials_of(cell),
@@ -90,7 +93,7 @@ def _member(line: Entry, group: ComparisonGroup, report: Report) -> dict[str, An
         "reference": line.reference,
         "own": line.own,
         "ratio": ratio(line.scaled),
-        "ratio_of_other_units": _other_units(line, group, report),
+        "ratio_of_other_units": _other_units(line, group, analysis),
         "time": parts and {"input_wait": parts.input_wait, "compute": parts.compute, "other": parts.other},
         "metrics": _metrics(cell),
     }
@@ -102,21 +105,21 @@ def _metrics(cell: Cell) -> dict[str, Any]:
     return {name: values for name, values in found.items() if values is not None}
 
 
-def _other_units(line: Entry, group: ComparisonGroup, report: Report) -> dict[str, Any] | None:
+def _other_units(line: Entry, group: ComparisonGroup, analysis: Analysis) -> dict[str, Any] | None:
     """Where another unit of this card may lie; null for the reference's own unit."""
     if group.reference is None or line.scaled is None:
         return None
     own = (group.reference.cell.machine, group.reference.cell.card)
     if (line.cell.machine, line.cell.card) == own:
         return None
-    return band(unit_band(report.analysis.spreads.of(line.cell.card)))
+    return band(unit_band(analysis.spreads.of(line.cell.card)))
 
 
-def left_over(report: Report) -> list[Any]:
-    return [{"session": cell.session, "trials": trials_of(cell)} for cell in report.analysis.left_over]
+def left_over(analysis: Analysis) -> list[Any]:
+    return [{"session": cell.session, "trials": trials_of(cell)} for cell in analysis.left_over]
 
 
-def precision_speedups(report: Report) -> list[Any]:
+def precision_speedups(analysis: Analysis) -> list[Any]:
     return [
         {
             "of": [first_trial(gain.of), gain.of.key.precision],
@@ -124,20 +127,20 @@ def precision_speedups(report: Report) -> list[Any]:
             "differs_in": gain.differs,
             "ratio": ratio(gain.ratio),
         }
-        for gain in report.analysis.speedups
+        for gain in analysis.speedups
     ]
 
 
-def profile_gains(report: Report) -> list[Any]:
-    found = [one for cells, _ in report.workloads.values() for one in speedups.profile_gains(cells)]
+def profile_gains(analysis: Analysis) -> list[Any]:
+    found = [one for cells, _ in workloads(analysis).values() for one in speedups.profile_gains(cells)]
     return [
         {"tuned": first_trial(one.tuned), "default": first_trial(one.default), "ratio": ratio(one.ratio)}
         for one in found
     ]
 
 
-def batch_sweeps(report: Report) -> list[Any]:
-    return [_sweep(one) for found in report.workloads.values() for one in batch_sweep.batch_sweeps(*found)]
+def batch_sweeps(analysis: Analysis) -> list[Any]:
+    return [_sweep(one) for found in workloads(analysis).values() for one in batch_sweep.batch_sweeps(*found)]
 
 
 def _sweep(found: BatchSweep) -> dict[str, Any]:
@@ -167,8 +170,8 @@ def _speed(cell: Cell) -> dict[str, Any]:
     return {"mean": found.mean, "low": ends and ends.low, "high": ends and ends.high, "n": found.n}
 
 
-def scaling_families(report: Report) -> list[Any]:
-    return [_family(one) for cells, _ in report.workloads.values() for one in scaling.scalings(cells)]
+def scaling_families(analysis: Analysis) -> list[Any]:
+    return [_family(one) for cells, _ in workloads(analysis).values() for one in scaling.scalings(cells)]
 
 
 def _family(found: Scaling) -> dict[str, Any]:
@@ -193,8 +196,8 @@ def _shared(cell: Cell, single: Cell | None) -> dict[str, Any]:
     }
 
 
-def expectations(report: Report) -> dict[str, Any]:
-    return {"pairs": [_pair(one) for one in report.analysis.expectations]}
+def expectations(analysis: Analysis) -> dict[str, Any]:
+    return {"pairs": [_pair(one) for one in analysis.expectations]}
 
 
 def _pair(found: Expectation) -> dict[str, Any]:
@@ -228,9 +231,9 @@ def _range(of: SpeedRange | None) -> list[float] | None:
     return None if of is None else [of.low, of.high]
 
 
-def side_by_side(report: Report) -> dict[str, Any] | None:
+def side_by_side(analysis: Analysis) -> dict[str, Any] | None:
     """The first two machines on record, else the first two sessions; null where there are not two."""
-    rows = report.analysis.on_record
+    rows = analysis.on_record
     names = _two([row.machine for row in rows]) or _two([row.session for row in rows])
     return names and _compared(compare.compare(rows, *names))
 

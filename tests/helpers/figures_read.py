@@ -1,69 +1,31 @@
-"""What the adapters read: the report's own values, made as the page makes them, and the shapes they share."""
+"""What several adapters read, made as the page makes it, and the shapes that they share."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from harness.record.published.cards import Card
 from report.analysis import Analysis
-from report.buying.purchase import Purchase
 from report.compare.cells import Cell, Ratio
 from report.compare.figures import Figure
-from report.compare.groups import ComparisonGroup
 from report.compare.spread import UnitBand
 from report.stats.intervals import Interval
 from report.trials.key import Key, ProtocolLength
 from report.trials.trial import TrialResult
 
 
-@dataclass(frozen=True)
-class Report:
-    """An analysis, by the parts that several adapters read."""
-
-    analysis: Analysis
-
-    @property
-    def purchase(self) -> Purchase | None:
-        return self.analysis.evidence.purchase
-
-    @property
-    def lead(self) -> str | None:
-        return self.analysis.lead
-
-    @property
-    def groups(self) -> Sequence[ComparisonGroup]:
-        return self.analysis.groups
-
-    @property
-    def own(self) -> Sequence[TrialResult]:
-        """The leading session's trials."""
-        return self.analysis.own
-
-    @property
-    def shown(self) -> Sequence[TrialResult]:
-        """The leading session's trials, and those that stand beside them."""
-        return self.analysis.shown
-
-    @property
-    def cards(self) -> Sequence[Card]:
-        return self.analysis.evidence.cards
-
-    @property
-    def workloads(self) -> dict[str, tuple[list[Cell], list[TrialResult]]]:
-        """By workload, in the page's order: all cells of the machines that stand on it, and its failures."""
-        beside = {(entry.cell.session, entry.cell.machine) for c in self.groups for entry in c.entries}
-        near = [cell for cell in self.analysis.cells if (cell.session, cell.machine) in beside]
-        failed = [trial for trial in self.own if trial.failure is not None]
-        return {
-            name: (
-                [cell for cell in near if cell.key.workload == name],
-                [trial for trial in failed if trial.key.workload == name],
-            )
-            for name in dict.fromkeys(group.base.workload for group in self.groups)
-        }
+def workloads(analysis: Analysis) -> dict[str, tuple[list[Cell], list[TrialResult]]]:
+    """By workload, in the page's order: all cells of the machines that stand on it, and its failures."""
+    beside = {(entry.cell.session, entry.cell.machine) for c in analysis.groups for entry in c.entries}
+    near = [cell for cell in analysis.cells if (cell.session, cell.machine) in beside]
+    failed = [trial for trial in analysis.own if trial.failure is not None]
+    return {
+        name: (
+            [cell for cell in near if cell.key.workload == name],
+            [trial for trial in failed if trial.key.workload == name],
+        )
+        for name in dict.fromkeys(group.base.workload for group in analysis.groups)
+    }
 
 
 def trial(path: str) -> str:

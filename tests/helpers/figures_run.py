@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from harness.record.published.cards import find
+from report.analysis import Analysis
 from report.compare import selfcheck as checking
 from report.compare.selfcheck import Check
 from report.page.parts import limits as page_limits
@@ -13,13 +14,13 @@ from report.trials import ceilings
 from report.trials.ceilings import RooflinePoint
 from report.trials.key import grouped_by
 from report.trials.trial import TrialResult
-from tests.helpers.figures_read import Report, interval, trial
+from tests.helpers.figures_read import interval, trial
 
 
-def trials(report: Report) -> dict[str, Any]:
+def trials(analysis: Analysis) -> dict[str, Any]:
     """Every trial that is shown, by its session: its verdict, and what else there is to tell of it."""
     sessions: dict[str, Any] = {}
-    for row in report.shown:
+    for row in analysis.shown:
         session, _, name = trial(row.path).partition("/")
         verdict = row.verdict if row.failure is None else f"failed: {row.failure.reason}"
         told = {key: value for key, value in _trial(row).items() if value}
@@ -37,27 +38,27 @@ def _trial(row: TrialResult) -> dict[str, Any]:
     }
 
 
-def limits(report: Report) -> list[Any]:
+def limits(analysis: Analysis) -> list[Any]:
     """Of each device of the leading session: ceilings, and where its works stand below them."""
-    rows = report.analysis.with_ceilings
+    rows = analysis.with_ceilings
     known = ceilings.ceilings(row.record for row in rows)
     devices: dict[ceilings.Device, list[TrialResult]] = {}
     for row in rows:
         device = ceilings.device_of(row.record)
         if device is not None and row.verdict != "invalid" and not row.is_ceiling:
             devices.setdefault(device, []).append(row)
-    found = [_device(own, report, known.get(device, {})) for device, own in devices.items()]
+    found = [_device(own, analysis, known.get(device, {})) for device, own in devices.items()]
     return [one for one in found if one["works"]]
 
 
-def _device(rows: Sequence[TrialResult], report: Report, measured: Mapping[str, float]) -> dict[str, Any]:
+def _device(rows: Sequence[TrialResult], analysis: Analysis, measured: Mapping[str, float]) -> dict[str, Any]:
     used = rows[0].record.measurement
     assert used is not None
     works = [
-        (work[0], page_limits._typical(work, report.cards, measured))
+        (work[0], page_limits._typical(work, analysis.evidence.cards, measured))
         for work in grouped_by(rows, lambda row: row.key).values()
     ]
-    card = find(used.device.name, report.cards)
+    card = find(used.device.name, analysis.evidence.cards)
     roofs, slopes = page_limits._roofs(card, measured), page_limits._slopes(card, measured)
     return {
         "device": used.device.name,
@@ -81,12 +82,12 @@ def _work(row: TrialResult, found: RooflinePoint) -> dict[str, Any]:
     }
 
 
-def failures(report: Report) -> list[Any]:
-    failed = [row for row in report.own if row.failure is not None]
+def failures(analysis: Analysis) -> list[Any]:
+    failed = [row for row in analysis.own if row.failure is not None]
     return [{"trial": trial(row.path), "reason": row.failure and row.failure.reason} for row in failed]
 
 
-def accounts(report: Report) -> list[Any]:
+def accounts(analysis: Analysis) -> list[Any]:
     """Of each machine how many sessions and attempts were started, and how many of each are shown."""
     return [
         {
@@ -94,17 +95,17 @@ def accounts(report: Report) -> list[Any]:
             "sessions": [one.sessions_shown, one.sessions, one.absent_sessions, one.unknown_sessions],
             "trials": [one.shown, one.started],
         }
-        for one in report.analysis.accounts
+        for one in analysis.accounts
     ]
 
 
-def unreadable(report: Report) -> int:
+def unreadable(analysis: Analysis) -> int:
     """Problems of the files."""
-    return len(report.analysis.evidence.results.problems)
+    return len(analysis.evidence.results.problems)
 
 
-def selfcheck(report: Report) -> list[Any]:
-    found = checking.checks([stored.record for stored in report.analysis.evidence.results.records])
+def selfcheck(analysis: Analysis) -> list[Any]:
+    found = checking.checks([stored.record for stored in analysis.evidence.results.records])
     return [_check(one) for one in found]
 
 

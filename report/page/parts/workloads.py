@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -11,7 +10,7 @@ from report import text
 from report.analysis import Analysis
 from report.compare.batch_sweeps import BatchSweep, batch_sweeps
 from report.compare.cells import Cell
-from report.compare.groups import ComparisonGroup, Entry, differences
+from report.compare.groups import ComparisonGroup, Entry
 from report.compare.scaling import Scaling, ranks_of, scalings, way_name
 from report.compare.targets import ToTarget, targets_of, to_target
 from report.page.names import apart, setting
@@ -28,8 +27,6 @@ MOST_ROWS = 60
 """Of a table of all figures."""
 MOST_TIMELINES = 4
 """Pictures of trials over time, on the whole page."""
-MOST_NEAREST = 300
-"""Entries of a workload that stand in no picture, of which the reason is looked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +60,6 @@ class WorkloadView:
     """By its name how long a line took to a quality."""
     over_time: tuple[tuple[str, System, Picture], ...]
     """The trials of a line, by its name."""
-    not_compared: int
-    reasons: tuple[tuple[str, int], ...]
-    """Fields in which those entries differ from the nearest work, and how many of them each keeps apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +104,6 @@ def _workload(
     failed = [trial for trial in analysis.trials if trial.failure and trial.key.workload == workload]
     families, sweeps = scalings(mine), batch_sweeps(mine, failed)
     entries = [(group, entry) for group in groups for entry in group.entries]
-    left = [cell for cell in analysis.left_over if cell.key.workload == workload]
     own = declared(workload)
     over_strict = [gain for gain in analysis.speedups if gain.over.key.precision == STRICT]
     return WorkloadView(
@@ -138,8 +131,6 @@ def _workload(
             if (found := to_target(entry.cell, target)).runs
         ),
         over_time=tuple(pictures),
-        not_compared=len(left),
-        reasons=_reasons(left[:MOST_NEAREST], groups),
     )
 
 
@@ -197,12 +188,3 @@ def _over_time(analysis: Analysis, systems: Systems) -> dict[str, list[tuple[str
             found.setdefault(group.base.workload, []).append((name, system, picture))
             drawn += 1
     return found
-
-
-def _reasons(cells: Sequence[Cell], groups: Sequence[ComparisonGroup]) -> tuple[tuple[str, int], ...]:
-    """What keeps each of these away from the nearest work; an older session of equal work has no reason."""
-    counted: Counter[str] = Counter()
-    for cell in cells:
-        fields = min((found for group in groups if (found := differences(group, cell))), key=len, default=())
-        counted.update(name for name, _, _ in fields)
-    return tuple(counted.most_common(4))

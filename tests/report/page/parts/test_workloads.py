@@ -117,13 +117,6 @@ def test_trials_over_time_are_few(frameworks: WorkloadsView):
     assert 0 < len(pictures) <= MOST_TIMELINES
 
 
-def test_what_is_not_comparable_is_counted_with_its_reasons(desk: WorkloadsView):
-    left = [work for work in desk.workloads if work.not_compared]
-    assert left
-    for work in left:
-        assert work.reasons and all(0 < count <= work.not_compared for _, count in work.reasons)
-
-
 def test_frameworks_have_the_places_that_their_ranges_allow(frameworks: WorkloadsView):
     assert frameworks.frameworks is not None
     works = frameworks.frameworks.works

@@ -10,7 +10,7 @@ from benchmarks.coverage.samples import CV, Sample, in_blocks, lognormal, runs, 
 from harness.record import PRECISION_ORDER
 from report.compare.cells import Cell, Ratio
 from report.compare.groups import comparison_groups
-from report.compare.precisions import profile_gains, speedups
+from report.compare.precisions import speedups
 from report.stats.equivalence import non_inferior
 
 TOGETHER = Target(94)
@@ -40,15 +40,6 @@ def equal(precisions: Sequence[str], n: int, sample: Sample = LOGNORMAL) -> Line
 def cards(count: int, lengths: Sequence[int]) -> Lines:
     """Equal cards, each in a machine of its own, in blocks of time."""
     return lambda rng: [line(in_blocks(rng, lengths), place=place) for place in range(count)]
-
-
-def works(count: int, n: int) -> Lines:
-    """Each work tuned and as it is."""
-    return lambda rng: [
-        line(runs(LOGNORMAL(rng, n), (n,)), model=f"model {work}", profile=profile)
-        for work in range(count)
-        for profile in ("tuned", "default")
-    ]
 
 
 def to_reference(baseline: str | None = None) -> Ratios:
@@ -112,11 +103,6 @@ CASES = [
             lambda cells: [speedup.ratio for speedup in speedups(cells)],
         )
         for count, n in ((3, 5), (6, 5), (6, 10))
-    ),
-    together(
-        "gains of `tuned` of 4 works, n = 5",
-        works(4, 5),
-        lambda cells: [gain.ratio for gain in profile_gains(cells)],
     ),
     *(parity(arms, 5) for arms in (1, 3)),
 ]

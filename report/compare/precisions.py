@@ -72,28 +72,6 @@ def speedups(cells: Sequence[Cell]) -> tuple[Speedup, ...]:
     return tuple(gains)
 
 
-_any_profile = same_but("profile", within=("limit", "session", "machine", "card", "stack"))
-
-
-@dataclass(frozen=True, slots=True)
-class ProfileGain:
-    """How many times as fast `tuned` trains as `default`, on one machine and in one session."""
-
-    tuned: Cell
-    default: Cell
-    ratio: Ratio
-
-
-def profile_gains(cells: Sequence[Cell]) -> tuple[ProfileGain, ...]:
-    """Each tuned cell against the default one that differs in nothing else; the level holds for all."""
-    tuned = [cell for cell in cells if cell.key.profile == "tuned"]
-    plain = [cell for cell in cells if cell.key == without(cell.key, "profile")]
-    pairs = [(cell, references[-1]) for cell, references in matched(tuned, plain, _any_profile) if references]
-    together = sum(map(repeated, pairs))
-    gains = [(*pair, cell_ratio(*pair, "throughput", comparisons=together)) for pair in pairs]
-    return tuple(ProfileGain(of, over, gain) for of, over, gain in gains if gain is not None)
-
-
 def best_supported(gains: Sequence[Speedup]) -> list[Speedup]:
     """Of each model and pair of precisions the gain with the most runs, in the mode nearest the card."""
     supported: dict[tuple[object, ...], Speedup] = {}

@@ -27,7 +27,6 @@ ADAPTERS: dict[str, Adapter] = {
     "groups": figures_compared.groups,
     "left_over": figures_compared.left_over,
     "precision_speedups": figures_compared.precision_speedups,
-    "profile_gains": figures_compared.profile_gains,
     "batch_sweeps": figures_compared.batch_sweeps,
     "scaling_families": figures_compared.scaling_families,
     "expectations": figures_compared.expectations,

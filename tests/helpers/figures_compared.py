@@ -7,7 +7,6 @@ from typing import Any
 
 from report.analysis import Analysis
 from report.compare import batch_sweeps as batch_sweep
-from report.compare import precisions as speedups
 from report.compare import scaling
 from report.compare import side_by_side as compare
 from report.compare.batch_sweeps import BatchSweep
@@ -128,14 +127,6 @@ def precision_speedups(analysis: Analysis) -> list[Any]:
             "ratio": ratio(gain.ratio),
         }
         for gain in analysis.speedups
-    ]
-
-
-def profile_gains(analysis: Analysis) -> list[Any]:
-    found = [one for cells, _ in workloads(analysis).values() for one in speedups.profile_gains(cells)]
-    return [
-        {"tuned": first_trial(one.tuned), "default": first_trial(one.default), "ratio": ratio(one.ratio)}
-        for one in found
     ]
 
 

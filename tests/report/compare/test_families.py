@@ -79,18 +79,6 @@ def test_the_lines_of_one_run_are_no_comparisons():
     assert group.comparisons == 1
 
 
-def test_what_tuning_gains_holds_for_all_works_together():
-    records = [
-        record
-        for n, (model, profile) in enumerate(
-            (model, profile) for model in ("lstm", "gru") for profile in ("default", "tuned")
-        )
-        for record in series(model=model, profile=profile, first_order=10 * n)
-    ]
-    gains = speedups.profile_gains(cells_of(trials_of(records)))
-    assert [gain.ratio.interval.comparisons for gain in gains if gain.ratio.interval] == [2, 2]
-
-
 def test_the_devices_of_one_work_are_compared_together():
     several = (cell for gpus in (1, 2, 4) for cell in cells_of(trials_of(series(gpus=gpus))))
     cells = tuple(several)

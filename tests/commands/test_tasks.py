@@ -75,7 +75,7 @@ def test_a_machine_without_a_card_is_told_what_it_can_judge_in_which_plan_and_ho
     assert ("001-mlp-amp-memory" in done.stdout) is not emulated
     assert "001-mlp-fp32-peak-by-arithmetic" in done.stdout
     assert max(map(len, done.stdout.splitlines())) <= 80
-    assert done.stdout.splitlines()[-1].startswith(f"judgeable here: {35 if emulated else 37}; ")
+    assert done.stdout.splitlines()[-1].startswith(f"judgeable here: {36 if emulated else 38}; ")
 
 
 def test_an_engine_that_is_asked_for_by_name_and_not_there_is_no_silent_other(state):

@@ -18,8 +18,8 @@ from tests.helpers.trial_tables import trials_of
 from tests.helpers.watched_records import record
 from tests.helpers.workload_runner import WORKLOADS, run, tiny_language_model, tiny_resnet
 
-ASIDE = {"short-window", "generated-data"}
-"""What every trial of a few steps on generated data says of itself."""
+ASIDE = {"short-window", "generated-data", "stalled"}
+"""What every trial of a few steps on generated data says of itself, and what a busy machine does to it."""
 
 
 def caught(measurement: Measurement) -> tuple[str, set[str]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import gc
 import inspect
 import io
 import os
@@ -42,6 +43,9 @@ NO_NAME = (errno.ENAMETOOLONG, errno.ELOOP)
 """What it answers about a name that no file can have."""
 
 OUT_OF_MEMORY = "this machine refuses more memory; raise its limit (`ulimit -v`), or end what else runs"
+
+GARBAGE = (50_000, 50, 50)
+"""How seldom cycles are looked for: a report has few among many objects, and looking took a tenth of it."""
 
 RETIRED = {
     "data": "build",
@@ -111,6 +115,7 @@ class Line:
             @wraps(body)
             def guarded(c: Context, **named: Any) -> None:
                 chosen = {name: named.pop(name) for name in names}
+                gc.set_threshold(*GARBAGE)
                 with _ending(), _harmless_streams():
                     body(*([_loaded(self.root, chosen)] if names else []), **named)
 

@@ -125,6 +125,7 @@ _WRITTEN = {
     "inception_v3": "InceptionV3",
     "mlp": "MLP",
     "cnn": "CNN",
+    "gpt": "GPT",
     "lstm": "LSTM",
     "gru": "GRU",
     "rnn_tanh": "RNN (tanh)",

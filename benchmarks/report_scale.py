@@ -10,6 +10,7 @@ the time of the smaller, 20 s or 1 GB.
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import random
 import resource
@@ -21,6 +22,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from commands.line import GARBAGE
 from harness.record import SCHEMA, Machine, Record, Series, Session, TrialRequest, TrialSpec
 from harness.record.store import write_record, write_session
 from harness.summary.statistics import judge_trial
@@ -155,7 +157,8 @@ def write(root: Path, records: int) -> None:
 
 
 def once(root: Path) -> None:
-    """Builds the page of what lies under `root`, and prints what it took."""
+    """Builds the page of what lies under `root` as a verb does, and prints what it took."""
+    gc.set_threshold(*GARBAGE)
     begun = time.process_time()
     question = Question(STARTED + timedelta(days=30))
     built = build.write(analyse(evidence_in(root), question), root / "page")

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from harness.record import Measurement, Record
+from harness.record import Measurement, MessageSize, Record
 from report.trials.ceilings import Device, device_of
 
 ALGORITHM = "all_reduce_algorithm_gb_per_second"
@@ -20,11 +20,13 @@ Devices = tuple[Device, int, int]
 
 @dataclass(frozen=True, slots=True)
 class Reached:
-    """The medians of the trials that summed over the same devices; the bandwidth as nccl-tests defines it."""
+    """The medians of the trials that summed over the same devices; bandwidths as nccl-tests defines them."""
 
     devices: int
     nodes: int
     bus_bytes_per_second: float
+    bus_of_sizes: tuple[tuple[int, float], ...]
+    """Each message's bytes, and bytes per second of bus bandwidth by the median of its samples."""
     backend: str
     """With its version where it has one of its own."""
     trials: int
@@ -56,6 +58,11 @@ def reached(records: Iterable[Record]) -> dict[Devices, Reached]:
     return {devices: _reached(*devices[1:], measured) for devices, measured in found}
 
 
+def bus_factor(devices: int) -> float:
+    """Bus bandwidth over algorithm bandwidth: 2 (n - 1) / n (nccl-tests, doc/PERFORMANCE.md)."""
+    return 2 * (devices - 1) / devices
+
+
 def gradient_bytes(measured: Measurement) -> int | None:
     """Bytes that DistributedDataParallel sums in each step: every parameter's gradient, in its own type.
 
@@ -76,12 +83,26 @@ def least_seconds(measured: Measurement, algorithm_bytes_per_second: float) -> f
 
 
 def _reached(devices: int, nodes: int, measured: Sequence[Measurement]) -> Reached:
+    by_size: dict[int, list[float]] = {}
+    for size in (size for one in measured if one.all_reduce for size in one.all_reduce.sizes):
+        if seconds := _call_seconds(size):
+            rate = size.message_bytes / seconds * bus_factor(devices)
+            by_size.setdefault(size.message_bytes, []).append(rate)
     first = measured[0].all_reduce
     assert first is not None
     return Reached(
         devices,
         nodes,
         median(one.ceilings[BUS] for one in measured) * 1e9,
+        tuple((size, median(rates)) for size, rates in sorted(by_size.items())),
         f"{first.backend} {first.backend_version or ''}".strip(),
         len(measured),
     )
+
+
+def _call_seconds(size: MessageSize) -> float:
+    """Of one call, by the median sample; 0 where there is none."""
+    samples = size.sample_us
+    if not samples.count:
+        return 0.0
+    return median(samples.values()) / samples.steps_per_value / size.calls_per_sample / 1e6

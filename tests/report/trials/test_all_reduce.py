@@ -3,10 +3,26 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from report.trials.all_reduce import devices_of, gradient_bytes, least_seconds, reached
+from harness.record import Series
+from report.trials.all_reduce import bus_factor, devices_of, gradient_bytes, least_seconds, reached
 from tests.helpers.records_builder import changed
 from tests.helpers.records_devices import runs, summed, with_parameters
+
+
+@pytest.mark.parametrize(("devices", "factor"), [(1, 0.0), (2, 1.0), (4, 1.5), (8, 1.75)])
+def test_bus_bandwidth_is_that_of_nccl_tests(devices, factor):
+    assert bus_factor(devices) == factor
+
+
+@given(st.integers(min_value=2, max_value=4096), st.floats(min_value=1e6, max_value=1e12))
+def test_equal_links_have_equal_bus_bandwidth_however_many_devices_they_join(devices, link):
+    """A ring moves 2 (n - 1) / n of the message over each link, which takes message / algorithm bandwidth."""
+    message = 2.0**20
+    seconds = message * 2 * (devices - 1) / devices / link
+    assert message / seconds * bus_factor(devices) == pytest.approx(link)
 
 
 def test_what_devices_reach_is_the_median_of_their_valid_trials_by_their_number():
@@ -18,11 +34,18 @@ def test_what_devices_reach_is_the_median_of_their_valid_trials_by_their_number(
     assert list(found) == [devices_of(several[0]), devices_of(summed(8, 20.0)[0])]
     assert (two.devices, two.trials, two.backend) == (2, 3, "nccl 2.27.3")
     assert two.bus_bytes_per_second == 40e9
+    assert dict(two.bus_of_sizes) == pytest.approx({2**20: 10e9, 2**24: 20e9, 2**28: 40e9}, rel=1e-2)
     assert eight.bus_bytes_per_second == 35e9
+    assert dict(eight.bus_of_sizes)[2**28] == pytest.approx(35e9, rel=1e-2)
 
 
-def test_a_record_that_tells_no_figure_is_left_out():
+def test_a_record_whose_samples_took_no_time_or_that_tells_no_figure_breaks_nothing():
     (made,) = summed(2, 40.0, repeats=1)
+    (size, *rest) = made.measurement.all_reduce.sizes
+    empty = [size.model_copy(update={"sample_us": Series.of(samples)}) for samples in ([], [0, 0])]
+    odd = changed(made, measurement__all_reduce__sizes=(*empty, *rest))
+    (found,) = reached([odd]).values()
+    assert [size for size, _ in found.bus_of_sizes] == [2**24, 2**28]
     assert reached([changed(made, measurement__ceilings={})]) == {}
 
 

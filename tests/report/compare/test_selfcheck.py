@@ -1,4 +1,4 @@
-"""The same thing as both sides: what a session of selfcheck says."""
+"""The same thing as both sides: what a session of selfcheck says, and the rate over sessions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from harness.plan.plan import PlanContext, load, trials
 from harness.record import Record, canonical_json
-from report.compare.selfcheck import checks
+from report.compare.selfcheck import checks, rate, rate_line
 from report.trials.key import key_of
 from tests.helpers import ROOT
 from tests.helpers.records_builder import LM, machine, measurement, record, trial
@@ -45,9 +45,10 @@ def session(
 def test_the_same_thing_shows_no_difference_in_nine_sessions_of_ten():
     noise = random.Random(11)
     results = [one for number in range(60) for one in session(number, noise)]
-    found = checks(results)
-    assert len(found) == 60
-    assert sum(bool(one.passed) for one in found) >= 54
+    sessions, passed = rate(results)
+    assert sessions == 60
+    assert 54 <= passed <= 60
+    assert f"of 60 sessions on record {passed} show no difference" in rate_line(results)
 
 
 def test_a_side_that_is_slower_is_seen():
@@ -55,6 +56,7 @@ def test_a_side_that_is_slower_is_seen():
     assert found.passed is False
     assert found.interval is not None and found.interval.estimate == pytest.approx(1.05, abs=0.02)
     assert found.line().endswith("A DIFFERENCE WHERE THERE IS NONE")
+    assert rate(session(1, random.Random(3), slower=1.05)) == (1, 0)
 
 
 def test_an_interval_that_holds_one_by_its_width_alone_says_so():
@@ -67,11 +69,12 @@ def test_an_interval_that_holds_one_by_its_width_alone_says_so():
     assert narrow.passed and narrow.line().endswith("no difference shown")
 
 
-def test_too_few_valid_runs_decide_nothing():
+def test_too_few_valid_runs_decide_nothing_and_count_as_no_session():
     short = session(1, random.Random(3), runs=2)
     assert [one.passed for one in checks(short)] == [None]
-    (invalid,) = checks(session(1, random.Random(3), verdict="invalid"))
-    assert invalid.passed is None
+    assert rate(short) == (0, 0)
+    assert rate(session(1, random.Random(3), verdict="invalid")) == (0, 0)
+    assert "no session on record" in rate_line(short)
 
 
 def test_records_of_other_plans_are_not_sides():

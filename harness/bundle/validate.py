@@ -48,8 +48,7 @@ def folder_problems(root: Path, clone: Path | None = None) -> Iterator[str]:
     results, locks = store.read_all(root), _Locks(clone or root)
     yield from locks.problems
     yield from record_problems(root, results)
-    for path in sorted(store.results_folder(root).glob("*/*/session.json")):
-        yield from _file_problems(path, path.relative_to(root).as_posix())
+    yield from _other_files(root, results)
     yield from _ledger_problems(root, results)
     yield from session_problems(root)
     yield from simulated(results)
@@ -96,6 +95,23 @@ class _Locks:
         wrong = differences(packages, measured.packages, over_base=over_base)
         if wrong:
             yield f"it says 'pinned', and {wrong[0]}" + (f" (and {len(wrong) - 1} more)" if wrong[1:] else "")
+
+
+def _other_files(root: Path, results: Results) -> Iterator[str]:
+    """Sessions, and measurements that were rejected: they name nobody, and stand beside their failure."""
+    failed = {
+        stored.path.removesuffix(".json")
+        for stored in results.records
+        if stored.record.failure is not None and stored.record.failure.reason == "bad-measurement"
+    }
+    for path in sorted(store.results_folder(root).glob("*/*/*.json")):
+        if path.name != "session.json" and not path.name.endswith(store.REJECTED):
+            continue
+        where = path.relative_to(root).as_posix()
+        if path.name != "session.json" and where.removesuffix(store.REJECTED) not in failed:
+            yield f"{where}: no record beside it says that its measurement was refused"
+        else:
+            yield from _file_problems(path, where)
 
 
 def _ledger_problems(root: Path, results: Results) -> Iterator[str]:

@@ -20,6 +20,9 @@ from harness.record import SCHEMA, Record, Session
 from harness.record.ledger import LEDGER_BYTES, Ledger, LedgerLine, parse_ledger
 from harness.record.result import from_schema_1
 
+REJECTED = ".rejected.json"
+"""A measurement that did not validate, as older releases kept it beside its failure."""
+
 
 @dataclass(frozen=True, slots=True)
 class Stored:
@@ -258,7 +261,7 @@ def _lifted(text: bytes, where: str) -> Record:
 def _files(root: Path, folder: Path, pattern: str) -> Iterator[tuple[Path, str]]:
     """What runs wrote under a folder of results/, each file with its path from the clone."""
     for path in sorted(folder.glob(pattern)):
-        if not (path.name.startswith(".") or ".state" in path.parts):
+        if not (path.name.startswith(".") or path.name.endswith(REJECTED) or ".state" in path.parts):
             yield path, path.relative_to(root).as_posix()
 
 

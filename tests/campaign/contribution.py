@@ -57,7 +57,7 @@ def _committed(root: Path, rng: Random) -> str:
     path = rng.choice(paths)
     path.write_bytes(changed(path.read_bytes(), rng, changed_json))
     if rng.random() < 0.2:
-        path.rename(path.with_name(rng.choice(("x.json", "x.html", "\u202e.json"))))
+        path.rename(path.with_name(rng.choice(("a.rejected.json", "x.json", "x.html", "\u202e.json"))))
     _git(root, "add", "--all")
     return _git(root, "write-tree")
 

@@ -98,7 +98,9 @@ class Clock(StepClock):
             torch.cuda.synchronize(self.device)
 
     def _kept(self, value: torch.Tensor) -> torch.Tensor:
-        return value.detach()
+        # A view would hold all of what it was taken from until the segment ends.
+        kept = value.detach()
+        return kept.clone() if kept.untyped_storage().nbytes() > kept.nbytes else kept
 
     def _few_elements(self, batch: torch.Tensor) -> torch.Tensor:
         return few_elements(batch)

@@ -40,6 +40,9 @@ POWER_SLACK = 0.005
 START_TEMPERATURE_APART = 5.0
 """Degrees from the median of the card's other starts: leakage makes a hotter start draw more."""
 
+BUSY_LOOKS_BACK_SECONDS = 1.0
+"""NVML's utilisation is of the past sample period, up to this long."""
+
 DRIVER_GONE = "the driver stopped answering"
 CARD_LOST = "NVMLError_GpuIsLost"
 
@@ -211,8 +214,13 @@ def _clocks(
         yield finding("card-clock", card=gpu.index, mean_mhz=mean, highest_share=mean / gpu.clock_max_mhz)
 
 
-def mean_in_windows(stats: TraceStats | None, telemetry: Telemetry | None) -> float | None:
-    """The mean of one quantity within the measured windows, in its unit; null where no sample has it."""
+def mean_in_windows(
+    stats: TraceStats | None, telemetry: Telemetry | None, looks_back_seconds: float = 0.0
+) -> float | None:
+    """The mean of one quantity within the measured windows, in its unit; null where no sample has it.
+
+    A sample that looks back so far counts where all that it has seen lies inside.
+    """
     if stats is None or telemetry is None:
         return None
     points = zip(telemetry.times.values(), stats.mean.values(), strict=False)
@@ -222,7 +230,7 @@ def mean_in_windows(stats: TraceStats | None, telemetry: Telemetry | None) -> fl
         for seconds, value in points
         if seconds is not None
         and value is not None
-        and any(begin <= seconds <= end for begin, end in windows)
+        and any(begin + looks_back_seconds <= seconds <= end for begin, end in windows)
     ]
     return fmean(inside) if inside else None
 
@@ -230,7 +238,9 @@ def mean_in_windows(stats: TraceStats | None, telemetry: Telemetry | None) -> fl
 def busy_share(record: Record) -> float | None:
     """Of the measured time, that in which the least busy of the trial's cards worked, by its driver."""
     cards = record.telemetry.cards if record.telemetry else ()
-    means = (mean_in_windows(card.utilization_percent, record.telemetry) for card in cards)
+    means = (
+        mean_in_windows(card.utilization_percent, record.telemetry, BUSY_LOOKS_BACK_SECONDS) for card in cards
+    )
     return min((mean / 100 for mean in means if mean is not None), default=None)
 
 

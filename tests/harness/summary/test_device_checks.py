@@ -48,6 +48,12 @@ def test_an_undisturbed_trial_on_a_watched_card_is_valid_and_its_clock_is_noted(
     assert busy_share(record()) == pytest.approx(0.97)
 
 
+@pytest.mark.parametrize(("window", "share"), [((9.5, 10.5), None), ((9.5, 11.5), 0.97), ((9.5, 10.9), None)])
+def test_a_card_is_at_work_by_samples_that_saw_nothing_but_the_window(window, share):
+    short = record(seen=telemetry(card(), windows=(window,)))
+    assert busy_share(short) == (share if share is None else pytest.approx(share))
+
+
 def test_a_failed_trial_has_no_summary():
     failed = build.record(
         build.trial(build.CIFAR, "fp32-ieee", 1), None, on=machine(), failure=build.out_of_memory()

@@ -84,7 +84,7 @@ def plan(
     if claim or claims:
         from commands import claims as published
 
-        published.run_asked(ROOT, settings, claim or [], claims, measure.How(dry_run=True))
+        published.run_asked(ROOT, settings, claim or [], claims, measure.How(dry_run=True, card=card))
     else:
         from commands.plans import show
 

@@ -178,7 +178,7 @@ class Offer:
 
 def here(root: Path, settings: Settings, card: str = "") -> None:
     """Prints which claims this machine or that card can judge, in which plan, and in how many hours."""
-    setup = on_paper.prepare(root, settings, card) if card else run_setup.prepare(root, settings)
+    setup = on_paper.prepare(root, settings, card)
     offers = [offer for offer in _offers(setup, load_claims(root).claims) if offer.found]
     if not offers:
         print("No shipped plan can judge a claim here.")
@@ -252,7 +252,7 @@ def run(root: Path, settings: Settings, ids: Sequence[str], how: measure.How) ->
     unknown = sorted(set(ids) - {claim.id for claim in claims})
     if unknown:
         raise UserError(f"there is no claim '{unknown[0]}'", remedy="`invoke claims` lists them")
-    setup = run_setup.prepare(root, settings)
+    setup = on_paper.prepare(root, settings, how.card)
     asked = [claim for claim in claims if claim.id in ids] if ids else list(claims)
     offers = _offers(setup, asked)
     budget = seconds_of(settings.budget) if settings.budget else None

@@ -25,7 +25,7 @@ from harness.plan import own_file
 from harness.record import Session, store
 from harness.record.published.program import Program
 from harness.record.store import read_all, session_records
-from harness.run import batch_search, ledger, session, source_tree
+from harness.run import batch_search, ledger, on_paper, session, source_tree
 from harness.run import setup as run_setup
 from harness.run.choice import Chosen, Keep, choose, narrowed, session_of, trial_seconds
 from harness.run.runner import Outcome
@@ -51,6 +51,8 @@ class How:
     strict: bool = False
     build: bool = True
     dry_run: bool = False
+    card: str = ""
+    """Of a dry run: a card by its name, which need not be here."""
     keep: Keep | None = None
     """Which of the plan's trials are wanted; all where it is null."""
     challenge: str = ""
@@ -205,7 +207,7 @@ def run(root: Path, settings: Settings, how: How) -> Outcome | None:
     """
     if how.challenge:
         challenge.refuse_malformed(how.challenge)
-    setup = run_setup.prepare(root, settings)
+    setup = on_paper.prepare(root, settings, how.card)
     if how.keep is not None:
         setup = narrowed(setup, how.keep)
     with Screen() as screen:
@@ -264,7 +266,9 @@ def _run(setup: RunSetup, built: Built, resolved: dict[str, Resolved], how: How,
         estimate=partial(trial_seconds, chosen.speeds, setup.machine.id),
     )
     recorded = {stored.record.trial.id for stored in session_records(setup.root, opened)}
-    estimates = {trial.id: job.estimate(trial, ()) for trial in opened.trials if trial.id not in recorded}
+    missing = [trial for trial in opened.trials if trial.id not in recorded]
+    # A time-out says nothing of how long a trial takes.
+    estimates = {} if chosen.at_most else {trial.id: job.estimate(trial, ()) for trial in missing}
     watcher = PlanWatcher(screen, estimates)
     return run_session(job, opened, watcher, retry=how.retry)
 

@@ -22,7 +22,7 @@ def show(root: Path, settings: Settings, card: str = "", *, commands: bool = Fal
 
     Raises UserError for a card that results/cards.toml does not have.
     """
-    setup = on_paper.prepare(root, settings, card) if card else run_setup.prepare(root, settings)
+    setup = on_paper.prepare(root, settings, card)
     screen = Screen()
     for note in setup.notes:
         for line in matrix.wrapped(note, "  "):

@@ -15,6 +15,7 @@ from harness.plan import plan
 from harness.record import Cpu, Gpu, Machine
 from harness.record.machine import KINDS
 from harness.record.published.cards import Card, find, load_cards
+from harness.run import setup as run_setup
 from harness.run.setup import RunSetup, to_build
 from harness.settings import Settings
 from harness.units import GIB
@@ -24,11 +25,13 @@ MOST_CARDS = 1024
 
 
 def prepare(root: Path, settings: Settings, named: str, environ: Mapping[str, str] = os.environ) -> RunSetup:
-    """What a line would work with on a machine with such cards, as "4x RTX 4090"; nothing of this one counts.
+    """What a line would work with on a machine with such cards, as "4x RTX 4090"; on this one without a name.
 
     Raises UserError for a card that the table does not have, NoDevice where the image named does not serve
     it, and what plan.load raises.
     """
+    if not named:
+        return run_setup.prepare(root, settings, environ)
     count, card = cards_named(named, load_cards(root))
     gpus = _devices(count, card)
     kind = KINDS[card.vendor]

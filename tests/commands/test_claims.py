@@ -119,6 +119,14 @@ def test_a_plan_in_two_images_is_two_lines_and_each_names_its_image():
     assert claims.cheapest([own, other], None) == {"both --image mxnet": ("one", "two")}
 
 
+def test_what_a_claim_needs_on_a_card_by_its_name_is_told_without_one(capsys):
+    asked = ["milabench-h100-resnet50-b512-over-b128"]
+    settings = Settings(engine="venv")
+    claims.run_asked(ROOT, settings, asked, "", measure.How(dry_run=True, card="H100 SXM5"))
+    told = capsys.readouterr().out
+    assert "plan peers: for 1 claim" in told and "batch 128, 512" in told
+
+
 def test_a_budget_takes_the_claims_that_cost_the_least():
     only = offer("plan", {"a": 100.0, "b": 300.0, "c": 50.0}, one="a", two="b", three="c")
     assert claims.cheapest([only], 160.0) == {"plan": ("three", "one")}

@@ -70,31 +70,27 @@ def asked_for(device: DeviceRequest, **changes) -> RunSpec:
     )
 
 
+CUDA = DeviceRequest("cuda", ids=UNITS)
+CDI = replace(CUDA, cdi=tuple(f"nvidia.com/gpu={unit}" for unit in UNITS))
+ROCM = DeviceRequest("rocm", ids=("0d1e2f3a4b5c6d7e",), groups=GROUPS)
+OVERRIDE = {"HSA_OVERRIDE_GFX_VERSION": "10.3.0"}
+KEPT = User(1000, 1000, keep_id=True)
 SPECS = {
-    "cpu": asked_for(DeviceRequest("cpu"), memory_bytes=8 * GIB),
-    "cuda": asked_for(DeviceRequest("cuda", ids=UNITS), passed={"CUDA_VISIBLE_DEVICES": "0,1"}),
+    "cpu": asked_for(DeviceRequest("cpu")),
+    "cuda": asked_for(CUDA, passed={"CUDA_VISIBLE_DEVICES": "0,1"}),
     "cuda_by_index": asked_for(DeviceRequest("cuda", indices=(2, 3))),
     "cuda_mig": asked_for(DeviceRequest("cuda", ids=(SLICE,), indices=(2,))),
-    "cuda_cdi": asked_for(
-        DeviceRequest("cuda", ids=UNITS, cdi=tuple(f"nvidia.com/gpu={unit}" for unit in UNITS))
-    ),
-    "cuda_podman": asked_for(
-        DeviceRequest("cuda", ids=UNITS[:1], indices=(1,), cdi=("nvidia.com/gpu=1",)),
-        user=User(1000, 1000, keep_id=True),
-        writable_root=True,
-    ),
-    "userns_remap": asked_for(DeviceRequest("cuda", ids=UNITS[:1]), userns_host=True),
-    "rocm": asked_for(
-        DeviceRequest("rocm", ids=("0d1e2f3a4b5c6d7e",), groups=GROUPS),
-        passed={"HSA_OVERRIDE_GFX_VERSION": "10.3.0"},
-    ),
-    "rocm_by_index": asked_for(DeviceRequest("rocm", indices=(1,), groups=GROUPS)),
-    "rocm_unconfined": asked_for(DeviceRequest("rocm", groups=GROUPS, rocm_unconfined=True)),
-    "rocm_keep_id": asked_for(DeviceRequest("rocm", groups=GROUPS), user=User(1000, 1000, keep_id=True)),
-    "keep_id": asked_for(DeviceRequest("cpu"), user=User(1000, 1000, keep_id=True)),
+    "cuda_cdi": asked_for(CDI),
+    "cuda_podman": asked_for(CDI, user=KEPT, writable_root=True),
+    "userns_remap": asked_for(CUDA, userns_host=True),
+    "rocm": asked_for(ROCM, passed=OVERRIDE),
+    "rocm_by_index": asked_for(DeviceRequest("rocm", indices=(1,), groups=GROUPS), passed=OVERRIDE),
+    "rocm_unconfined": asked_for(replace(ROCM, rocm_unconfined=True), passed=OVERRIDE),
+    "rocm_keep_id": asked_for(DeviceRequest("rocm", groups=GROUPS), user=KEPT, passed=OVERRIDE),
+    "keep_id": asked_for(DeviceRequest("cpu"), user=KEPT),
     "own_workloads": asked_for(DeviceRequest("cpu"), own_workloads="frameworks/era2019"),
     "selinux": asked_for(DeviceRequest("cpu"), selinux=True),
-    "root": asked_for(DeviceRequest("cpu"), user=User()),
+    "root": asked_for(DeviceRequest("cpu"), user=User(), memory_bytes=8 * GIB),
 }
 
 

@@ -33,5 +33,5 @@ def golden(name: str, text: str) -> None:
 
 def golden_difference(name: str, text: str, base: str) -> None:
     """Compares a text with tests/golden/<name>.diff, which holds only how it differs from `base`."""
-    lines = difflib.unified_diff(base.splitlines(), text.splitlines(), lineterm="", n=0)
+    _, _, *lines = difflib.unified_diff(base.splitlines(), text.splitlines(), lineterm="", n=0)
     golden(f"{name}.diff", "\n".join(lines) + "\n")

@@ -101,7 +101,7 @@ SCRIPTS = {
     ),
     "pyxis_16_gpus": (batch(16), GPU_SITE.model_copy(update={"runtime": "pyxis"})),
     "apptainer_rocm": (
-        batch(4, "rocm", warm=False),
+        batch(2, "rocm"),
         GPU_SITE.model_copy(update={"runtime": "apptainer", "device": "rocm", "gpu_type": "mi300x"}),
     ),
     "each_card": (batch(1, node="gpu-07", cards=(0, 1, 3)), GPU_SITE),

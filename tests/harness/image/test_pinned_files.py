@@ -18,7 +18,7 @@ from tests.helpers.checks import golden
 from tests.helpers.images import IMAGES, NAMES, OF_TODAY, change
 
 
-@pytest.mark.parametrize("name", ["cpu", "cuda", "era-2019", "chainer", "horovod"])
+@pytest.mark.parametrize("name", ["cpu", "chainer", "horovod"])
 def test_a_virtual_environment_is_made_by_these_commands(name: str):
     steps = venv_steps(
         IMAGES.image(name),

@@ -8,6 +8,7 @@ import os
 import time
 import warnings
 from pathlib import Path
+from typing import Any
 
 import docker
 import pytest
@@ -41,6 +42,27 @@ def trial() -> TrialSpec:
     return TrialSpec.of(asked, 1, seed=1, timeout_seconds=60)
 
 
+CPU = DeviceRequest("cpu")
+
+
+def run_spec(folder: Path, device: DeviceRequest = CPU, *, data: str = "set", **changes: Any) -> RunSpec:
+    """One trial to be started, whose folders and data set lie below this folder."""
+    folders = TrialFolders(
+        folder / "in", folder / "out", (("set", folder / data),), folder / "cache", folder / "workloads"
+    )
+    return RunSpec(trial=trial(), session=SESSION, attempt=1, folders=folders, device=device, **changes)
+
+
+def laid_out(spec: RunSpec, script: str = "") -> RunSpec:
+    """The same with its folders, a sample in its data set, and this script for a workload."""
+    ((_, data),), folders = spec.folders.data, spec.folders
+    for path in (folders.input, folders.output, data, folders.cache, folders.workloads):
+        path.mkdir(parents=True, exist_ok=True)
+    (data / "a.txt").write_text("a sample")
+    (folders.workloads / "word_lm.py").write_text(script)
+    return spec
+
+
 @dataclasses.dataclass(frozen=True)
 class Bench:
     """One engine with the test image in it, and a folder to work in."""
@@ -51,27 +73,8 @@ class Bench:
     folder: Path
 
     def spec(self, script: str, **changes) -> RunSpec:
-        folders = {name: self.folder / name for name in ("input", "output", "set", "cache", "workloads")}
-        for path in folders.values():
-            path.mkdir(exist_ok=True)
-        (folders["set"] / "a.txt").write_text("a sample")
-        (folders["workloads"] / "word_lm.py").write_text(script)
-        return RunSpec(
-            trial=trial(),
-            session=SESSION,
-            attempt=1,
-            folders=TrialFolders(
-                folders["input"],
-                folders["output"],
-                (("set", folders["set"]),),
-                folders["cache"],
-                folders["workloads"],
-            ),
-            device=DeviceRequest("cpu"),
-            image_id=self.api.inspect_image(self.base)["Id"],
-            user=self.engine.user(),
-            **changes,
-        )
+        image_id, user = self.api.inspect_image(self.base)["Id"], self.engine.user()
+        return laid_out(run_spec(self.folder, image_id=image_id, user=user, **changes), script)
 
     def ended(self, handle: Handle, engine: DockerEngine | None = None, seconds: float = 30) -> Exit:
         deadline = time.monotonic() + seconds

@@ -13,12 +13,13 @@ import tarfile
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from harness.engine.apptainer import ApptainerEngine, client, exec_line, needed
 from harness.engine.base import Running
-from harness.engine.container import DeviceRequest, RunSpec, TrialFolders, User
+from harness.engine.container import DeviceRequest, RunSpec, User
 from harness.errors import DataError, MachineError, NoEngine, NotBuilt
 from harness.image import packed
 from harness.image.catalog import load_images
@@ -28,7 +29,7 @@ from harness.settings import Settings
 from tests.helpers import ROOT, TESTS
 from tests.helpers.checks import golden, golden_difference
 from tests.helpers.clone import make as make_clone
-from tests.helpers.engine_bench import trial
+from tests.helpers.engine_bench import CPU, laid_out, run_spec
 
 UNITS = ("GPU-11111111-2222-3333-4444-555555555555", "GPU-66666666-7777-8888-9999-000000000000")
 LOOK = """
@@ -57,24 +58,13 @@ print("looked around")
 """
 
 
-def spec(folder: Path, device: DeviceRequest | None = None, **changes) -> RunSpec:
-    folders = TrialFolders(
-        folder / "in",
-        folder / "out",
-        (("set", folder / "a set, with a comma"),),
-        folder / "cache",
-        folder / "w",
-    )
-    settings = {"user": User(1000, 1000), **changes}
-    device = device or DeviceRequest("cpu")
-    return RunSpec(
-        trial=trial(), session="20261122-0a1b2c", attempt=1, folders=folders, device=device, **settings
-    )
+def spec(folder: Path, device: DeviceRequest = CPU, **changes: Any) -> RunSpec:
+    return run_spec(folder, device, data="a set, with a comma", **{"user": User(1000, 1000), **changes})
 
 
 ASKED = {
-    "cpu": (DeviceRequest("cpu"), False),
-    "cpu_root": (DeviceRequest("cpu"), True),
+    "cpu": (CPU, False),
+    "cpu_root": (CPU, True),
     "cuda": (DeviceRequest("cuda", ids=UNITS), False),
     "cuda_by_index": (DeviceRequest("cuda", indices=(1,)), False),
     "rocm": (DeviceRequest("rocm", ids=("0123456789abcdef",), groups=(44, 993)), False),
@@ -170,13 +160,7 @@ def test_a_trial_runs_in_a_sif_of_the_image_with_its_own_folders_and_without_a_n
     assert (built.environment.engine, built.environment.engine_version) == ("apptainer", "0-stand-in")
     user, work = engine.user(), tmp_path / "work"
     asked = spec(work, sif=built.sif, user=user, passed={"HSA_X": "a, b"})
-    for folder in (asked.folders.input, asked.folders.output, asked.folders.cache, asked.folders.workloads):
-        folder.mkdir(parents=True)
-    (asked.folders.workloads / "word_lm.py").write_text(LOOK)
-    ((_, data),) = asked.folders.data
-    data.mkdir()
-    (data / "a.txt").write_text("a sample")
-    handle = engine.start(asked)
+    handle = engine.start(laid_out(asked, LOOK))
     assert engine.find("", work) == handle
     while isinstance(state := engine.poll(handle, work), Running):
         time.sleep(0.05)

@@ -139,9 +139,9 @@ def test_an_image_of_one_s_own_starts_trials_by_its_own_program_and_needs_no_wor
     spec = dataclasses.replace(
         bench.spec("", program="/opt/mine/start", own_workloads="mine"), image_id=built.image_id
     )
-    (bench.folder / "input" / "trial.json").write_text(spec.trial.model_dump_json())
+    (bench.folder / "in" / "trial.json").write_text(spec.trial.model_dump_json())
     ended = bench.ended(engine.start(spec))
     assert ended.code == 0, ended.log
-    found = json.loads((bench.folder / "output" / "measurement.json").read_text())
+    found = json.loads((bench.folder / "out" / "measurement.json").read_text())
     assert found == [["/opt/mine/start", "/workloads/mine/word_lm.py"], "word_lm"]
     closed(engine)

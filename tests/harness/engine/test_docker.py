@@ -72,7 +72,7 @@ def test_inside_there_is_no_network_no_privilege_and_nothing_to_write_but_its_ow
     ended = bench.ended(handle)
     assert (ended.code, ended.out_of_memory, ended.missing) == (0, False, False), ended.log
     assert sorted(ended.log.splitlines()) == ["and complained", "looked around"]
-    found = json.loads((bench.folder / "output" / "found.json").read_text())
+    found = json.loads((bench.folder / "out" / "found.json").read_text())
     refused = "Read-only file system"
     assert found["writes"] == {
         "": refused,

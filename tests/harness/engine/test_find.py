@@ -1,28 +1,26 @@
-"""Which engine answers where, told apart by what it says of itself."""
+"""Which engine answers where, told apart by what it says of itself, and what is asked of it."""
 
 from __future__ import annotations
 
-import dataclasses
-import gc
 import hashlib
 import json
 import os
-import re
 import time
-import warnings
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from harness.engine import docker, find
 from harness.engine.base import Exit, Handle
-from harness.engine.container import UNPRIVILEGED, DeviceRequest
-from harness.engine.docker import User, append_new
+from harness.engine.container import UNPRIVILEGED, DeviceRequest, User
+from harness.engine.docker import DockerEngine, append_new
 from harness.errors import MachineError, NoDevice, NoEngine, NoSpace
-from harness.image.spec import BuildSettings, BuildSpec
-from harness.record import DeviceKind
-from tests.harness.engine.test_container import asked_for
+from harness.image.spec import BuildSettings
+from tests.helpers import ROOT
+from tests.helpers.engine_bench import CPU, closed, laid_out, run_spec
 from tests.helpers.fake_engine import DOCKER, PODMAN, answering, silent
+from tests.helpers.images import IMAGES
 
 # The SDK leaves the socket of a connection that was refused to the garbage collector.
 pytestmark = pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")
@@ -33,93 +31,64 @@ PODMAN_OF_TODAY = {
     "info": {**PODMAN["info"], **NAMED},
 }
 HANDLE = Handle(engine="docker", container="0" * 64)
+BUILD = BuildSettings(ROOT)
+STARTS = {"containers/json": [], "create": {"Id": "f" * 64}, "start": {}}
+CUDA = DeviceRequest("cuda", ids=("GPU-1",))
 
 
 @pytest.fixture(autouse=True)
-def _engines_are_closed(monkeypatch):
-    made = []
-
-    class Closed(docker.DockerEngine):
-        def __init__(self, *arguments):
-            super().__init__(*arguments)
-            made.append(self)
-
-    monkeypatch.setattr(docker, "DockerEngine", Closed)
+def _sockets_are_closed():
     yield
-    for engine in made:
-        engine._api.close()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ResourceWarning)
-        gc.collect()
+    closed()
 
 
-@pytest.fixture
-def settings(tmp_path):
-    return BuildSettings(root=tmp_path)
+def engine_at(path: Path, choice: find.EngineChoice = "auto"):
+    return find.find(choice, BUILD, environ={"DOCKER_HOST": f"unix://{path.resolve()}", "PATH": ""})
 
 
-def engine_at(path: Path, settings: BuildSettings, choice: find.EngineChoice = "auto"):
-    engine = find.find(choice, settings, environ={"DOCKER_HOST": f"unix://{path.resolve()}", "PATH": ""})
-    assert engine is not None
-    return engine
-
-
-def spec_in(tmp_path, device):
-    """The example trial with folders that are there."""
-    spec = asked_for(device)
-    names = ("input", "output", "cache", "workloads")
-    folders = {name: tmp_path / "work" / name for name in names}
-    for path in folders.values():
-        path.mkdir(parents=True)
-    return dataclasses.replace(spec, folders=dataclasses.replace(spec.folders, data=(), **folders))
-
-
-def environment_of(kind: DeviceKind) -> BuildSpec:
-    """An image to build, as far as its environment's record needs it."""
-    names = {field.name: None for field in dataclasses.fields(BuildSpec)}
-    filled = {"image": kind, "device": kind, "base": "debian:bookworm-slim", "build_arguments": {}}
-    return BuildSpec(**{**names, "base_substituted": False, "base_digest_verified": False, **filled})
+def asked_of(
+    folder: Path, answers: dict[str, Any], device: DeviceRequest
+) -> tuple[DockerEngine, dict[str, Any]]:
+    """An engine that started a trial on this device, and the HostConfig that it was sent."""
+    with answering(folder / "s", {**answers, **STARTS}) as asked:
+        engine = engine_at(folder / "s")
+        engine.start(laid_out(run_spec(folder / "work", device, user=engine.user())))
+    return engine, next(body for _, path, body in asked if "/containers/create" in path)["HostConfig"]
 
 
 @pytest.mark.parametrize(("answers", "kind"), [(DOCKER, "docker"), (PODMAN, "podman")])
-def test_an_engine_is_known_by_its_components_and_not_by_its_version_number(
-    tmp_path, settings, answers, kind
-):
+def test_an_engine_is_known_by_its_components_and_not_by_its_version_number(tmp_path, answers, kind):
     with answering(tmp_path / "s", answers):
-        found = engine_at(tmp_path / "s", settings)
+        found = engine_at(tmp_path / "s")
     assert (found.name, found.connection.version) == (kind, answers["version"]["Version"])
 
 
-def test_the_engine_asked_for_by_name_is_taken_even_where_the_other_answers_first(
-    tmp_path, settings, monkeypatch
-):
+def test_the_engine_asked_for_by_name_is_taken_even_where_the_other_answers_first(tmp_path, monkeypatch):
     monkeypatch.setattr(find, "places", lambda environ: (f"unix://{tmp_path}/d", f"unix://{tmp_path}/p"))
     with answering(tmp_path / "d", DOCKER), answering(tmp_path / "p", PODMAN):
-        names = [find.find(asked, settings, environ={}).name for asked in ("auto", "docker", "podman")]
+        names = [find.find(asked, BUILD, environ={}).name for asked in ("auto", "docker", "podman")]
     assert names == ["docker", "docker", "podman"]
 
 
-def test_without_an_engine_it_is_said_that_none_answers_and_a_name_is_refused_with_what_to_do(
-    tmp_path, settings
-):
+def test_without_an_engine_it_is_said_that_none_answers_and_a_name_is_refused_with_what_to_do(tmp_path):
     environ = {"DOCKER_HOST": f"unix://{tmp_path}/nothing"}
     with pytest.raises(NoEngine, match="no container engine answers"):
-        find.find("auto", settings, environ=environ)
+        find.find("auto", BUILD, environ=environ)
     with pytest.raises(
         NoEngine, match="Podman is asked for and does not answer; correct or unset DOCKER_HOST"
     ):
-        find.find("podman", settings, environ=environ)
+        find.find("podman", BUILD, environ=environ)
 
 
-def test_an_engine_of_the_other_kind_is_named_in_the_refusal(tmp_path, settings):
+def test_an_engine_of_the_other_kind_is_named_in_the_refusal(tmp_path):
     with answering(tmp_path / "s", DOCKER), pytest.raises(NoEngine, match="Docker Engine answers instead"):
-        engine_at(tmp_path / "s", settings, "podman")
+        engine_at(tmp_path / "s", "podman")
 
 
-def test_an_engine_on_another_machine_is_refused_because_it_sees_other_folders(settings):
+def test_an_engine_on_another_machine_is_refused_because_it_sees_other_folders():
     environ = {"DOCKER_HOST": "tcp://build.example:2376"}
     with pytest.raises(NoEngine, match=r"build\.example:2376 is another machine"):
-        find.find("docker", settings, environ=environ)
+        find.find("docker", BUILD, environ=environ)
 
 
 def test_places_are_tried_in_order_and_a_variable_that_names_one_ends_the_search(tmp_path, monkeypatch):
@@ -141,11 +110,11 @@ def test_places_are_tried_in_order_and_a_variable_that_names_one_ends_the_search
     assert find.places({"DOCKER_HOST": "unix:///a", "CONTAINER_HOST": "unix:///b"}) == ("unix:///a",)
 
 
-def test_a_service_that_takes_the_call_and_stays_silent_is_given_up(tmp_path, settings, monkeypatch):
+def test_a_service_that_takes_the_call_and_stays_silent_is_given_up(tmp_path, monkeypatch):
     monkeypatch.setattr(find, "PROBE_SECONDS", 0.2)
     monkeypatch.setattr(docker, "ANSWER_SECONDS", 0.2)
     with answering(tmp_path / "s", DOCKER):
-        engine = engine_at(tmp_path / "s", settings)
+        engine = engine_at(tmp_path / "s")
     (tmp_path / "s").unlink()
     began = time.monotonic()
     with silent(tmp_path / "s"):
@@ -155,9 +124,9 @@ def test_a_service_that_takes_the_call_and_stays_silent_is_given_up(tmp_path, se
     assert time.monotonic() - began < 30
 
 
-def test_an_engine_that_goes_away_is_no_engine_for_every_call(tmp_path, settings):
+def test_an_engine_that_goes_away_is_no_engine_for_every_call(tmp_path):
     with answering(tmp_path / "s", DOCKER):
-        engine = engine_at(tmp_path / "s", settings)
+        engine = engine_at(tmp_path / "s")
         assert engine.facts.runtimes == ("nvidia", "runc")
     for call in (engine.poll, engine.stop, engine.forget):
         with pytest.raises(NoEngine, match="did not answer"):
@@ -166,21 +135,18 @@ def test_an_engine_that_goes_away_is_no_engine_for_every_call(tmp_path, settings
         engine.leftovers("20261120-0a1b2c")
 
 
-def test_a_container_that_the_engine_does_not_know_is_missing_with_the_log_that_was_kept(tmp_path, settings):
+def test_a_container_that_the_engine_does_not_know_is_missing_with_the_log_that_was_kept(tmp_path):
     (tmp_path / "log.txt").write_text("its last word\n")
     with answering(tmp_path / "s", DOCKER):
-        ended = engine_at(tmp_path / "s", settings).poll(HANDLE, tmp_path)
+        ended = engine_at(tmp_path / "s").poll(HANDLE, tmp_path)
     assert ended == Exit(code=None, log="its last word\n", missing=True)
 
 
-def test_a_gpu_is_never_asked_of_a_podman_that_would_silently_give_none(tmp_path, settings):
-    spec = spec_in(tmp_path, DeviceRequest("cuda", ids=("GPU-1",)))
+def test_a_gpu_is_never_asked_of_a_podman_that_would_silently_give_none(tmp_path):
     with answering(tmp_path / "s", PODMAN) as asked:
-        engine = engine_at(tmp_path / "s", settings)
-        with pytest.raises(
-            NoDevice, match=re.escape("Podman 4.9.3 accepts a request for a GPU on this socket")
-        ):
-            engine.start(spec)
+        engine = engine_at(tmp_path / "s")
+        with pytest.raises(NoDevice, match=r"Podman 4\.9\.3 accepts a request for a GPU on this socket"):
+            engine.start(laid_out(run_spec(tmp_path / "work", CUDA)))
     assert not [path for method, path, _ in asked if method == "POST"]
 
 
@@ -193,35 +159,24 @@ def test_a_gpu_is_never_asked_of_a_podman_that_would_silently_give_none(tmp_path
     ],
     ids=["docker with NVIDIA's runtime", "docker with CDI alone", "podman 5.4.0"],
 )  # fmt: skip
-def test_a_cuda_device_is_asked_for_in_the_way_that_the_engine_honours(tmp_path, settings, answers, driver):
-    spec = spec_in(tmp_path, DeviceRequest("cuda", ids=("GPU-1",)))
-    created = {**answers, "containers/json": [], "create": {"Id": "f" * 64}, "start": {}}
-    with answering(tmp_path / "s", created) as asked:
-        engine_at(tmp_path / "s", settings).start(spec)
-    body = next(body for _, path, body in asked if "/containers/create" in path)
-    assert body["HostConfig"]["DeviceRequests"][0]["Driver"] == driver
+def test_a_cuda_device_is_asked_for_in_the_way_that_the_engine_honours(tmp_path, answers, driver):
+    _, host = asked_of(tmp_path, answers, CUDA)
+    assert host["DeviceRequests"][0]["Driver"] == driver
 
 
-def test_podman_opens_the_root_that_cdi_s_hooks_write_into_and_the_record_says_so(tmp_path, settings):
-    spec = spec_in(tmp_path, DeviceRequest("cuda", ids=("GPU-1",)))
-    created = {**PODMAN_OF_TODAY, "containers/json": [], "create": {"Id": "f" * 64}, "start": {}}
-    with answering(tmp_path / "s", created) as asked:
-        engine = engine_at(tmp_path / "s", settings)
-        engine.start(spec)
-        recorded = [engine._environment(environment_of(kind), "id").writable_root for kind in ("cuda", "cpu")]
+def test_podman_opens_the_root_that_cdi_s_hooks_write_into_and_the_record_says_so(tmp_path):
+    with answering(tmp_path / "s", {**PODMAN_OF_TODAY, **STARTS}) as asked:
+        engine = engine_at(tmp_path / "s")
+        engine.start(laid_out(run_spec(tmp_path / "work", CUDA)))
+        recorded = [engine.expected(IMAGES.image(kind)).environment.writable_root for kind in ("cuda", "cpu")]
     host = next(body for _, path, body in asked if "/containers/create" in path)["HostConfig"]
     assert (host["ReadonlyRootfs"], recorded) == (False, [True, False])
 
 
-def test_where_docker_remaps_users_a_trial_keeps_the_host_s_so_that_its_folders_are_its_own(
-    tmp_path, settings
-):
+def test_where_docker_remaps_users_a_trial_keeps_the_host_s_so_that_its_folders_are_its_own(tmp_path):
     remapping = {**DOCKER, "info": {**DOCKER["info"], "SecurityOptions": ["name=userns"]}}
-    created = {**remapping, "containers/json": [], "create": {"Id": "f" * 64}, "start": {}}
-    with answering(tmp_path / "s", created) as asked:
-        engine_at(tmp_path / "s", settings).start(spec_in(tmp_path, DeviceRequest("cpu")))
-    body = next(body for _, path, body in asked if "/containers/create" in path)
-    assert body["HostConfig"]["UsernsMode"] == "host"
+    _, host = asked_of(tmp_path, remapping, CPU)
+    assert host["UsernsMode"] == "host"
 
 
 @pytest.mark.parametrize(
@@ -232,44 +187,43 @@ def test_where_docker_remaps_users_a_trial_keeps_the_host_s_so_that_its_folders_
         ("OCI runtime create failed: something", MachineError, "would not start a container: OCI runtime"),
     ],
 )
-def test_what_an_engine_refuses_is_said_as_what_is_missing(tmp_path, settings, said, error, clause):
-    spec = spec_in(tmp_path, DeviceRequest("cuda", ids=("GPU-1",)))
-    answers = {**DOCKER, "containers/json": [], "create": {"Id": "f" * 64}, "start": (500, {"message": said})}
+def test_what_an_engine_refuses_is_said_as_what_is_missing(tmp_path, said, error, clause):
+    answers = {**DOCKER, **STARTS, "start": (500, {"message": said})}
     with answering(tmp_path / "s", answers) as asked, pytest.raises(error, match=clause) as caught:
-        engine_at(tmp_path / "s", settings).start(spec)
+        engine_at(tmp_path / "s").start(laid_out(run_spec(tmp_path / "work", CUDA)))
     assert type(caught.value) is error
     assert [path for method, path, _ in asked if method == "DELETE"], (
         "the container that cannot start is removed"
     )
 
 
-def test_a_rootless_podman_may_take_long_to_create_its_first_container(tmp_path, settings, monkeypatch):
+def test_a_rootless_podman_may_take_long_to_create_its_first_container(tmp_path, monkeypatch):
     """It copies the whole image for the caller's own id."""
     monkeypatch.setattr(docker, "ANSWER_SECONDS", 1)
-    spec = dataclasses.replace(spec_in(tmp_path, DeviceRequest("cpu")), user=User(1000, 1000, keep_id=True))
-    slow = {"create": lambda: time.sleep(1.5) or {"Id": "f" * 64}, "containers/json": [], "start": {}}
-    with answering(tmp_path / "s", {**PODMAN, **slow}):
-        assert engine_at(tmp_path / "s", settings).start(spec).container == "f" * 64
+    spec = laid_out(run_spec(tmp_path / "work", user=User(1000, 1000, keep_id=True)))
+    slow = {"create": lambda: time.sleep(1.5) or STARTS["create"]}
+    with answering(tmp_path / "s", {**PODMAN, **STARTS, **slow}):
+        assert engine_at(tmp_path / "s").start(spec).container == "f" * 64
 
 
-def test_a_container_that_is_just_ending_is_removed_a_moment_later(tmp_path, settings, monkeypatch):
+def test_a_container_that_is_just_ending_is_removed_a_moment_later(tmp_path, monkeypatch):
     monkeypatch.setattr(docker, "REMOVAL_PAUSES", (0.01, 0.01))
     refusals = [(500, {"message": "it could not be stopped"}), (409, {"message": "removal is in progress"})]
     answers = {**DOCKER, HANDLE.container: lambda: refusals.pop() if refusals else {}}
     with answering(tmp_path / "s", answers) as asked:
-        engine_at(tmp_path / "s", settings).forget(HANDLE, tmp_path)
+        engine_at(tmp_path / "s").forget(HANDLE, tmp_path)
     assert [method for method, _, _ in asked].count("DELETE") == 3
     always = {**DOCKER, HANDLE.container: (500, {"message": "it could not be stopped"})}
     with answering(tmp_path / "t", always), pytest.raises(MachineError, match="would not remove a container"):
-        engine_at(tmp_path / "t", settings).forget(HANDLE, tmp_path)
+        engine_at(tmp_path / "t").forget(HANDLE, tmp_path)
 
 
-def test_trials_run_as_the_caller_and_never_as_root_where_the_caller_is_root(tmp_path, settings, monkeypatch):
+def test_trials_run_as_the_caller_and_never_as_root_where_the_caller_is_root(tmp_path, monkeypatch):
     rootless = {**DOCKER, "info": {"SecurityOptions": ["name=rootless"]}}
     users = {}
     for name, answers in (("docker", DOCKER), ("rootless", rootless), ("podman", PODMAN)):
         with answering(tmp_path / name, answers):
-            engine = engine_at(tmp_path / name, settings)
+            engine = engine_at(tmp_path / name)
             for uid in (0, 1000):
                 monkeypatch.setattr(os, "getuid", lambda uid=uid: uid)
                 monkeypatch.setattr(os, "getgid", lambda uid=uid: uid)
@@ -289,3 +243,31 @@ def test_output_is_appended_from_where_the_log_ends_whoever_wrote_it(tmp_path):
     append_new(b"one\ntwo\nthree\n", log)
     append_new(b"one\n", log)
     assert log.read_bytes() == b"one\ntwo\nthree\n"
+
+
+OWN = {"security": {"rootless": True, "selinuxEnabled": True}, "ociRuntime": {"name": "crun"}}
+
+
+@pytest.mark.parametrize(
+    ("answers", "told"),
+    [
+        (PODMAN, (True, False, None)),
+        ({**PODMAN, "info": {"SecurityOptions": ["name=seccomp,profile=default"]}}, (False, False, None)),
+        ({**PODMAN, "info": {"Rootless": True, "DefaultRuntime": "/usr/bin/runc"}}, (True, False, "runc")),
+        ({"libpod/info": {"host": OWN}, **PODMAN, "info": {}}, (True, True, "crun")),
+        ({"libpod/info": (500, {"message": "no"}), **PODMAN, "info": {}}, (False, False, None)),
+        ({**DOCKER, "info": {"SecurityOptions": ["name=selinux", "name=rootless"]}}, (True, True, None)),
+        (
+            {"libpod/info": {"host": OWN}, **DOCKER, "info": {"DefaultRuntime": "runc"}},
+            (False, False, "runc"),
+        ),
+    ],
+)
+def test_rootless_selinux_and_runtime_are_read_where_each_engine_tells_them(
+    tmp_path, monkeypatch, answers, told
+):
+    monkeypatch.setattr(os, "getuid", lambda: 1000)
+    engine, host = asked_of(tmp_path, answers, CPU)
+    assert (engine.facts.rootless, engine.facts.selinux, engine.facts.runtime) == told
+    assert ("label=disable" in host["SecurityOpt"]) == told[1]
+    assert (host.get("UsernsMode") == "keep-id") == (told[0] and answers["version"] == PODMAN["version"])

@@ -8,9 +8,8 @@ import time
 from pathlib import Path
 
 from harness.engine.base import Running
-from harness.engine.container import DeviceRequest, RunSpec, TrialFolders
 from harness.engine.venv import VenvEngine, first_that_works
-from tests.helpers.engine_bench import trial
+from tests.helpers.engine_bench import laid_out, run_spec
 
 WORKLOAD = """
 import os, socket, tempfile
@@ -22,28 +21,14 @@ Path(os.environ["GPUDYNO_OUT"], "told").write_text(folder)
 
 
 def test_a_trial_s_loader_can_open_its_sockets_however_long_the_clone_s_path_is(tmp_path):
-    root = tmp_path / ("long" * 20)
-    (root / "workloads").mkdir(parents=True)
-    (root / "workloads" / "word_lm.py").write_text(WORKLOAD)
-    work = root / "work"
-    folders = TrialFolders(
-        input=work / "in", output=work / "out", data=(), cache=work / "cache", workloads=root / "workloads"
-    )
-    folders.output.mkdir(parents=True)
-    spec = RunSpec(
-        trial=trial(),
-        session="20260101-aaaaaa",
-        attempt=1,
-        folders=folders,
-        device=DeviceRequest("cpu"),
-        interpreter=Path(sys.executable),
-    )
-    engine = VenvEngine(root)
+    work = tmp_path / ("long" * 20)
+    spec = laid_out(run_spec(work, interpreter=Path(sys.executable)), WORKLOAD)
+    engine = VenvEngine(tmp_path)
     handle = engine.start(spec)
     while isinstance(state := engine.poll(handle, work), Running):
         time.sleep(0.05)
     assert state.code == 0, state.log
-    told = Path((folders.output / "told").read_text())
+    told = Path((spec.folders.output / "told").read_text())
     assert told.is_relative_to(tempfile.gettempdir())
     engine.forget(handle, work)
     assert not told.exists()

@@ -40,38 +40,32 @@ def test_what_is_complete_is_not_fetched_again(mirror, tmp_path):
     assert mirror.asked == ["/toy.tar.gz"]
 
 
+@pytest.mark.parametrize("how", ["lies", "has a page", "refuses", "cuts off"])
+def test_the_next_mirror_is_asked_when_one_does_not_give_the_file(mirror, tmp_path, how):
+    first = {"lies": b"x" * len(TARBALL), "has a page": PAGE}.get(how, TARBALL)
+    mirror.files |= {"/first": first, "/second": TARBALL}
+    if how == "refuses":
+        mirror.status["/first"] = 403
+    if how == "cuts off":
+        mirror.cut_at["/first"] = [100_000]
+    found = fetch(toy(f"{mirror.url}/first", f"{mirror.url}/second"), tmp_path / "d")
+    assert found.state == "complete"
+    assert mirror.asked == ["/first", "/second"]
+
+
 @pytest.mark.parametrize(
-    ("bad", "status"), [(b"x" * len(TARBALL), None), (PAGE, None), (b"", 403), (b"", 404), (b"", 500)]
+    ("sent", "says"),
+    [
+        (b"x" * len(TARBALL), r"'toy.tar.gz' arrived corrupt and was not kept .*SHA-256 begins"),
+        (TARBALL + b"x" * 5_000_000, "more bytes than belong"),
+    ],
+    ids=["corrupt", "too long"],
 )
-def test_the_next_mirror_is_asked_when_one_refuses_or_lies(mirror, tmp_path, bad, status):
-    mirror.files |= {"/first": bad, "/second": TARBALL}
-    if status:
-        mirror.status["/first"] = status
-    found = fetch(toy(f"{mirror.url}/first", f"{mirror.url}/second"), tmp_path / "d")
-    assert found.state == "complete"
-    assert mirror.asked == ["/first", "/second"]
-
-
-def test_a_corrupt_download_is_named_and_leaves_no_file(mirror, tmp_path):
-    mirror.files["/toy.tar.gz"] = b"x" * len(TARBALL)
-    with pytest.raises(DataError, match=r"'toy.tar.gz' arrived corrupt and was not kept .*SHA-256 begins"):
+def test_a_download_that_is_another_file_is_named_and_leaves_none(mirror, tmp_path, sent, says):
+    mirror.files["/toy.tar.gz"] = sent
+    with pytest.raises(DataError, match=says):
         fetch(toy(f"{mirror.url}/toy.tar.gz"), tmp_path / "d")
     assert files_in(tmp_path / "d") == set()
-
-
-def test_more_bytes_than_belong_are_not_waited_for(mirror, tmp_path):
-    mirror.files["/toy.tar.gz"] = TARBALL + b"x" * 5_000_000
-    with pytest.raises(DataError, match="more bytes than belong"):
-        fetch(toy(f"{mirror.url}/toy.tar.gz"), tmp_path / "d")
-    assert files_in(tmp_path / "d") == set()
-
-
-def test_a_transfer_that_is_cut_off_goes_to_the_next_mirror(mirror, tmp_path):
-    mirror.files |= {"/first": TARBALL, "/second": TARBALL}
-    mirror.cut_at["/first"] = [100_000]
-    found = fetch(toy(f"{mirror.url}/first", f"{mirror.url}/second"), tmp_path / "d")
-    assert found.state == "complete"
-    assert mirror.asked == ["/first", "/second"]
 
 
 def test_without_a_network_it_says_so_at_once(tmp_path, monkeypatch):

@@ -55,12 +55,6 @@ def drops(connection: socket.socket) -> None:
         time.sleep(0.05)
 
 
-@pytest.fixture(autouse=True)
-def no_proxy(monkeypatch):
-    for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"):
-        monkeypatch.delenv(name, raising=False)
-
-
 def fetch(url: str, folder: Path, *, size: int | None = 1_000_000, seconds: float | None = 5.0) -> float:
     """Seconds until the download was given up."""
     item = Download("x.bin", "file", size, HASH, (url,), {})

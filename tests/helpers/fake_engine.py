@@ -12,6 +12,8 @@ from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
+from harness.engine.base import EngineFacts
+
 DOCKER: dict[str, Any] = {
     "version": {
         "Version": "28.3.0",
@@ -31,6 +33,13 @@ PODMAN: dict[str, Any] = {
     },
     "info": {"Runtimes": {"crun": {}}, "SecurityOptions": ["name=seccomp", "name=rootless"]},
 }
+
+
+FACTS = EngineFacts(
+    name="docker", version="28.3.0", buildkit=True, runtimes=("nvidia",), cdi=True, cdi_devices=(),
+    rootless=False, userns_remap=False, selinux=False, data_root_free_bytes=None,
+)  # fmt: skip
+"""What a Docker Engine with NVIDIA's runtime tells of itself."""
 
 
 class _Server(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):

@@ -43,6 +43,7 @@ from tests.helpers import ROOT
 from tests.helpers.fake_card_workload import BEGAN, OWN_BYTES, TRAINS_FROM, train
 from tests.helpers.fake_clock import Clock, Family, OnlyCpu
 from tests.helpers.fake_drivers import OWN, Box, Scene, Work, stranger
+from tests.helpers.fake_engine import FACTS
 
 PLANS = {
     "constructed": """
@@ -81,11 +82,6 @@ data_mode = "cached"
 limit = { seconds = 75 }
 """
 
-DOCKER = EngineFacts(
-    name="docker", version="28.3.0", buildkit=True, runtimes=("nvidia",),
-    cdi=True, cdi_devices=(), rootless=False, userns_remap=False, selinux=False, data_root_free_bytes=None,
-)  # fmt: skip
-
 TRIAL_SECONDS = 400
 """What one trial takes with its start and its end."""
 
@@ -94,7 +90,7 @@ def podman(box: Box) -> EngineFacts:
     """A rootless Podman whose CDI specification names each card by its UUID."""
     names = tuple(f"nvidia.com/gpu={chip.uuid}" for chip in box.chips)
     return replace(
-        DOCKER, name="podman", version="5.4.0", runtimes=("crun",), rootless=True, cdi_devices=names
+        FACTS, name="podman", version="5.4.0", runtimes=("crun",), rootless=True, cdi_devices=names
     )
 
 
@@ -207,7 +203,7 @@ def probed(box: Box, files: Files) -> dict[str, Any]:
 
 
 def run_line(
-    box: Box, folder: Path, *, plan: str = "constructed", facts: EngineFacts = DOCKER, intruder: bool = False
+    box: Box, folder: Path, *, plan: str = "constructed", facts: EngineFacts = FACTS, intruder: bool = False
 ) -> Ran:
     """`invoke build run report` in a clone of its own. An intruder works on the trial's own first card."""
     root, clock = _clone(folder / "clone", plan), WallClock()

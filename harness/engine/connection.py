@@ -59,7 +59,7 @@ def answered(engine: str, doing: str) -> Iterator[None]:
             f"{engine} did not answer when asked to {doing} ({type(silence).__name__})",
             remedy="start it again, or use --engine venv",
         ) from None
-    except (TypeError, KeyError, IndexError, ValueError, AttributeError) as strange:
+    except (TypeError, KeyError, IndexError, ValueError, AttributeError, RecursionError) as strange:
         raise NoEngine(
             f"{engine} gave an answer that cannot be read when asked to {doing} ({type(strange).__name__})",
             remedy="update it or start it again, then give the same line again",

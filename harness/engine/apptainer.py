@@ -223,10 +223,6 @@ class SiteImage(ApptainerEngine):
 
     file: Path = Path()
 
-    def at_hand(self, image: Image) -> bool:
-        """Whether the file is there."""
-        return self.file.is_file()
-
     def build(self, image: Image, say: Say) -> Built:
         """The file, as it is there; raises NotBuilt."""
         return self.built(image)

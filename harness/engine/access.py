@@ -10,6 +10,7 @@ from harness.engine.base import EngineFacts
 from harness.engine.container import DeviceRequest
 from harness.engines import ENGINES
 from harness.files import Files
+from harness.image.catalog import version_numbers
 
 CDI_REMEDY = "sudo nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml"
 CDI_FOLDERS = ("/etc/cdi", "/var/run/cdi", "/run/cdi")
@@ -117,9 +118,3 @@ def _rocm_refusal(facts: EngineFacts, files: Files) -> str | None:
     if facts.runtime not in (None, KEEPS_GROUPS):
         return f"Podman's {facts.runtime} drops the group that may open /dev/kfd; {KEEPS_GROUPS} keeps it"
     return None
-
-
-def version_numbers(version: str | None) -> tuple[int, ...]:
-    """'5.4.0-rc1' as (5, 4, 0)."""
-    match = re.match(r"\d+(\.\d+)*", version or "")
-    return tuple(int(part) for part in match[0].split(".")) if match else ()

@@ -19,12 +19,12 @@ from harness.engine.access import (
     PODMAN_GIVES_GPUS,
     cdi_devices,
     cdi_lacks,
-    version_numbers,
 )
 from harness.engine.base import EngineFacts
 from harness.engines import ContainerEngine
 from harness.errors import MachineError, NoDevice, NoEngine, NoSpace
 from harness.files import Files, free_bytes
+from harness.image.catalog import version_numbers
 
 _SILENCE = (
     docker.errors.DockerException,

@@ -26,7 +26,7 @@ from harness.engines import ENGINES, EngineName
 from harness.errors import MachineError, NoDevice, NoEngine, NotBuilt
 from harness.files import Files
 from harness.image import packed
-from harness.image.catalog import Image
+from harness.image.catalog import Image, version_numbers
 from harness.image.spec import BuildSettings, BuildSpec
 from harness.record import DeviceKind, Environment, store
 
@@ -75,7 +75,7 @@ class DockerEngine:
         """What Podman tells of itself by its own API; null of Docker, and where that API does not answer."""
         if self.connection.kind != "podman":
             return None
-        version = ".".join(map(str, access.version_numbers(self.connection.version)))
+        version = ".".join(map(str, version_numbers(self.connection.version)))
         answer = self._api.get(f"{self._api.base_url}/v{version}/libpod/info", timeout=ANSWER_SECONDS)
         return answer.json() if answer.ok else None
 

@@ -21,7 +21,7 @@ from harness.engine.local import Processes
 from harness.engines import EngineName
 from harness.errors import NoEngine, NoSpace, NotBuilt
 from harness.files import printed
-from harness.image.catalog import Image
+from harness.image.catalog import Image, version_numbers
 from harness.image.lock import lock_packages, lock_sha256
 from harness.image.spec import venv_name, venv_steps
 from harness.record import Environment
@@ -167,9 +167,8 @@ def find_python(version: str) -> str | None:
 
 def _platform_reasons() -> tuple[str, ...]:
     name, version = platform.libc_ver()
-    numbers = tuple(int(part) for part in version.split(".")[:2] if part.isdigit())
     if platform.system() == "Linux" and platform.machine() == "x86_64" and name == "glibc":
-        if numbers >= _GLIBC_MINIMUM:
+        if version_numbers(version) >= _GLIBC_MINIMUM:
             return ()
         return (f"the lock is for glibc 2.28 or newer, and this machine has {version}",)
     return (f"the lock is for Linux x86-64, and this is {platform.system()} {platform.machine()}",)

@@ -217,7 +217,7 @@ def _refused(
         if not any(_serves(architecture, card) for architecture in image.architectures):
             return f"image '{image.name}' serves {', '.join(image.architectures)}, and this card is {card}"
     least = image.driver_minimum
-    if driver is not None and least is not None and _numbers(driver) < _numbers(least):
+    if driver is not None and least is not None and version_numbers(driver) < version_numbers(least):
         return f"image '{image.name}' needs driver {least} or newer, and this machine has {driver}"
     return None
 
@@ -237,5 +237,7 @@ def _serves(built: str, card: str) -> bool:
     return built_sm[1] == card_sm[1] and int(built_sm[2]) <= int(card_sm[2])
 
 
-def _numbers(version: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in re.findall(r"[0-9]+", version))
+def version_numbers(version: str | None) -> tuple[int, ...]:
+    """'5.4.0-rc1' as (5, 4, 0)."""
+    match = re.match(r"\d+(\.\d+)*", version or "")
+    return tuple(int(part) for part in match[0].split(".")) if match else ()

@@ -6,20 +6,11 @@ No device made any of it.
 from __future__ import annotations
 
 from tests.helpers.fake_drivers import MIB, Box, Chip
+from tests.helpers.fake_nvml import POLICIES
 
 
 def _uuid(n: int) -> str:
     return f"GPU-{n}f2a1b2c-1111-2222-3333-123456789abc"
-
-
-_COUNTED = {
-    "power": 0,
-    "thermal": 0,
-    "sync_boost": 0,
-    "board_limit": 0,
-    "low_utilization": 0,
-    "reliability": 0,
-}
 
 
 def _h100(n: int) -> Chip:
@@ -36,7 +27,7 @@ def _h100(n: int) -> Chip:
         "ecc_uncorrected": 0,
         "ecc_corrected": 0,
         "xids": [],
-        "violation_ns": _COUNTED,
+        "violation_ns": dict.fromkeys(POLICIES.values(), 0),
         "fields": {"82": 70},
         "mem_mhz": 2619,
         "max_mem_mhz": 2619,

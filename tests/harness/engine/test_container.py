@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from dataclasses import replace
 from pathlib import Path
 
@@ -95,8 +96,12 @@ SPECS = {
 
 
 def container(name: str) -> str:
+    """What is sent, and the line that is shown, whose variables are those that are sent."""
     body = config(SPECS[name])
-    both = {"body": body, "command": run_line("docker", SPECS[name].name, body).split(" --")}
+    words = run_line("docker", SPECS[name].name, body).split(" --")
+    variables = [word for word in words if word.startswith("env ")]
+    assert [shlex.split(word)[1] for word in variables] == body["Env"]
+    both = {"body": body, "command": [word for word in words if word not in variables]}
     return json.dumps(both, indent=1) + "\n"
 
 

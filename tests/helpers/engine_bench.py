@@ -7,6 +7,7 @@ import gc
 import os
 import time
 import warnings
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -29,17 +30,12 @@ WAIT = f"import signal, sys\nsignal.signal(signal.SIGTERM, lambda *ignored: sys.
 STUBBORN = f"import signal\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\nprint('deaf', flush=True)\n{SLEEP}"
 
 
-def trial() -> TrialSpec:
+def trial(variant: Mapping[str, Any] = {}, *, timeout_seconds: float = 60, **asked: Any) -> TrialSpec:
     """One that any engine may be given."""
-    asked = TrialRequest(
-        workload="word_lm",
-        protocol="published/1",
-        variant=Variant(model="lstm", precision="fp32-ieee", batch_size=1, data_mode="cached"),
-        data="generated",
-        device="cpu",
-        environment="cpu",
-    )
-    return TrialSpec.of(asked, 1, seed=1, timeout_seconds=60)
+    model = {"model": "lstm", "precision": "fp32-ieee", "batch_size": 1, "data_mode": "cached"}
+    request = {"workload": "word_lm", "protocol": "published/1", "data": "generated", "device": "cpu"}
+    request |= {"environment": "cpu", **asked, "variant": Variant(**{**model, **variant})}
+    return TrialSpec.of(TrialRequest(**request), 1, seed=1, timeout_seconds=timeout_seconds)
 
 
 CPU = DeviceRequest("cpu")

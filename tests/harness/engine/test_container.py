@@ -19,7 +19,8 @@ from harness.engine.container import (
     run_line,
     shared_memory,
 )
-from harness.record import DataMode, DeviceKind, TrialRequest, TrialSpec, Variant
+from harness.record import DataMode, DeviceKind, TrialSpec
+from tests.helpers import engine_bench
 from tests.helpers.checks import golden, golden_difference
 
 FOLDERS = TrialFolders(
@@ -38,24 +39,9 @@ GIB = 1024**3
 def trial(
     device: DeviceKind, *, batch: int = 64, size: int = 224, mode: DataMode = "device", **options: int
 ) -> TrialSpec:
-    variant = Variant(
-        model="resnet50",
-        precision="fp32-ieee",
-        batch_size=batch,
-        data_mode=mode,
-        image_size=size,
-        gpus=1,
-        options=options,
-    )
-    asked = TrialRequest(
-        workload="cifar_fastai",
-        protocol="fair/1",
-        variant=variant,
-        data="real",
-        device=device,
-        environment=device,
-    )
-    return TrialSpec.of(asked, 1, seed=42, timeout_seconds=600)
+    asked = {"workload": "cifar_fastai", "protocol": "fair/1", "data": "real", "environment": device}
+    variant = {"model": "resnet50", "batch_size": batch, "data_mode": mode, "image_size": size}
+    return engine_bench.trial({**variant, "options": options}, device=device, **asked)
 
 
 def asked_for(device: DeviceRequest, **changes) -> RunSpec:

@@ -12,8 +12,9 @@ from harness.engine.container import DeviceRequest, RunSpec, TrialFolders
 from harness.engine.slurm.script import CACHE, ROOT, WORK, Batch, Spread, script, spread
 from harness.engine.slurm.site import Site
 from harness.errors import UserError
-from harness.record import Limit, TrialRequest, TrialSpec, Variant
+from harness.record import Limit
 from tests.helpers.checks import golden, golden_difference
+from tests.helpers.engine_bench import trial
 
 GPU_SITE = Site(
     partition="gpu",
@@ -29,27 +30,6 @@ GPU_SITE = Site(
 )
 
 
-def trial(gpus: int, device: str) -> TrialSpec:
-    variant = Variant(
-        model="resnet50",
-        precision="amp-bf16",
-        batch_size=64,
-        data_mode="cached",
-        image_size=224,
-        gpus=gpus,
-        limit=Limit(steps=100),
-    )
-    asked = TrialRequest(
-        workload="convnet",
-        protocol="synthetic/1",
-        variant=variant,
-        data="synthetic",
-        device=device,
-        environment="cuda",
-    )
-    return TrialSpec.of(asked, 1, seed=1, timeout_seconds=600)
-
-
 def batch(gpus: int, device: str = "cuda", root: str = "/home/me/gpudyno", **more: object) -> Batch:
     work = Path(WORK)
     folders = TrialFolders(
@@ -59,9 +39,11 @@ def batch(gpus: int, device: str = "cuda", root: str = "/home/me/gpudyno", **mor
         cache=Path(CACHE),
         workloads=Path(ROOT) / "workloads",
     )
-    asked = trial(gpus, device)
+    variant = {"model": "resnet50", "precision": "amp-bf16", "batch_size": 64, "image_size": 224}
+    asked = {"workload": "convnet", "protocol": "synthetic/1", "data": "synthetic", "environment": "cuda"}
+    variant |= {"gpus": gpus, "limit": Limit(steps=100)}
     spec = RunSpec(
-        trial=asked,
+        trial=trial(variant, device=device, timeout_seconds=600, **asked),
         session="20261122-0a1b2c",
         attempt=1,
         folders=folders,

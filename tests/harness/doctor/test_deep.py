@@ -50,17 +50,20 @@ def failed(trial: TrialSpec, reason: str, message: str, **changes: Any) -> Recor
     return build.record(trial, None, on=build.machine(CARD, label="card"), failure=failure, **changes)
 
 
+def session(trials: tuple[TrialSpec, ...] = (), left: tuple[LeftOut, ...] = ()) -> Session:
+    return Session(
+        session=1, id="20260131-abcdef", plan="deep", plan_sha256="0" * 64, machine="c" * 12, label="x",
+        started_at=build.STARTED, order_seed=1, trials=trials, left_out=left,
+    )  # fmt: skip
+
+
 def paths_of(
     *records: Record, trials: tuple[TrialSpec, ...] = (), left: tuple[LeftOut, ...] = ()
 ) -> list[Path]:
     """What is said of the records, without the paths of other devices."""
     asked = trials or tuple(record.trial for record in records)
-    session = Session(
-        session=1, id="20260131-abcdef", plan="deep", plan_sha256="0" * 64, machine="c" * 12, label="x",
-        started_at=build.STARTED, order_seed=1, trials=asked, left_out=left,
-    )  # fmt: skip
     everything = plan().model_copy(update={"measure": ()})
-    return list(judge(session, records, everything, "cuda"))
+    return list(judge(session(asked, left), records, everything, "cuda"))
 
 
 def telemetry(**energy: Any) -> Telemetry:
@@ -159,11 +162,7 @@ def test_processes_that_share_a_batch_must_have_the_losses_of_one(last, word):
 def test_what_was_left_out_and_what_other_devices_have_is_not_here():
     left = (LeftOut(what="paths eager fp32-tf32", trials=1, reason="a CPU has no TF32"),)
     assert paths_of(left=left, trials=()) == [Path("not here", "paths eager fp32-tf32", "a CPU has no TF32")]
-    session = Session(
-        session=1, id="20260131-abcdef", plan="deep", plan_sha256="0" * 64, machine="c" * 12, label="x",
-        started_at=build.STARTED, order_seed=1, trials=(),
-    )  # fmt: skip
-    names = {path.name for path in judge(session, (), plan(), "cpu")}
+    names = {path.name for path in judge(session(), (), plan(), "cpu")}
     assert {"words at the memory wall", "collectives over loopback", "Apex"} < names
     assert "step clock" not in names
 

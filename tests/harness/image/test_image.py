@@ -17,6 +17,7 @@ from tests.helpers.checks import golden
 from tests.helpers.images import IMAGES, NAMES, change
 
 REVISION = "0123456789abcdef0123456789abcdef01234567"
+BASE = 'base = "debian:bookworm-slim"'
 
 
 def lines(argv: tuple[str, ...], what: BuildSpec) -> str:
@@ -76,10 +77,7 @@ def _change_line(file: str, before: str, after: str) -> Callable[[Path], None]:
         pytest.param(_change_line("cuda/Dockerfile", "g++", "clang"), id="Dockerfile"),
         pytest.param(_change_line("steps.sh", "--quiet", "--quiet --quiet"), id="steps"),
         pytest.param(_change_line("cuda/lock.txt", "timm==1.0.31", "timm==1.0.30"), id="lock"),
-        pytest.param(
-            _change_line("images.toml", 'base = "debian:bookworm-slim"', 'base = "debian:bookworm"'),
-            id="base",
-        ),
+        pytest.param(_change_line("images.toml", BASE, 'base = "debian:bookworm"'), id="base"),
         pytest.param(_change_line("images.toml", "sha256:abd67ffc", "sha256:abd67ffd"), id="base digest"),
         pytest.param(_change_line("images.toml", "e13873de", "e13873df"), id="Apex's commit"),
         pytest.param(
@@ -132,16 +130,8 @@ def test_an_unknown_image_is_answered_with_those_there_are():
     [
         ('device = "cpu"', 'device = "cpu"\ncolour = "red"', "'images.cpu.colour': unknown key"),
         ("sha256:abd67ffc", "sha256:xyz", "'images.cpu.base_digest': String should match pattern"),
-        (
-            'base = "debian:bookworm-slim"',
-            'base = "debian:latest"',
-            "'images.cpu.base': 'debian:latest' names no",
-        ),
-        (
-            'base = "debian:bookworm-slim"',
-            'base = "debian"',
-            "'images.cpu.base': String should match pattern",
-        ),
+        (BASE, 'base = "debian:latest"', "'images.cpu.base': 'debian:latest' names no"),
+        (BASE, 'base = "debian"', "'images.cpu.base': String should match pattern"),
         ('lock = "cpu/lock.txt"', 'lock = "../lock.txt"', "'images.cpu.lock': String should match pattern"),
         ('device = "cpu"', 'device = "tpu"', "'images.cpu.device': Input should be 'cpu', 'cuda' or 'rocm'"),
         ('device = "cpu"', "device = ", "Invalid value"),

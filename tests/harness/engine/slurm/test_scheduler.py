@@ -178,9 +178,11 @@ def test_a_machine_without_slurm_is_told_what_to_do(tmp_path):
         Slurm({"PATH": str(tmp_path)}).states({None})
 
 
-def test_a_node_that_is_down_or_drained_takes_no_part_in_a_fleet(tmp_path):
+def test_a_node_that_is_down_or_drained_or_of_no_state_takes_no_part_in_a_fleet(tmp_path):
     slurm = program(
-        tmp_path, "sinfo", "printf 'CLUSTER: gpu\\nn1 idle\\nn2 down*\\nn3 mixed\\nn3 mixed\\nn4 drained\\n'"
+        tmp_path,
+        "sinfo",
+        "printf 'CLUSTER: gpu\\nn1 idle\\nn2 down*\\nn3 mixed\\nn3 mixed\\nn4 drained\\nn5\\n'",
     )
     assert slurm.nodes("gpu", ()) == ("n1", "n3")
 
@@ -203,7 +205,3 @@ def test_a_node_that_is_down_or_drained_takes_no_part_in_a_fleet(tmp_path):
 def test_an_answer_that_is_none_of_slurm_s_is_said_in_one_sentence(tmp_path, name, body, ask, says):
     with pytest.raises(NoEngine, match=says):
         ask(program(tmp_path, name, body))
-
-
-def test_a_line_of_a_node_without_its_state_is_passed_over(tmp_path):
-    assert program(tmp_path, "sinfo", "printf 'n1\\nn2 idle\\n'").nodes(None, ()) == ("n2",)

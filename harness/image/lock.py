@@ -20,6 +20,9 @@ from harness.image.catalog import Image
 
 Run = Callable[[Sequence[str]], "subprocess.CompletedProcess[str]"]
 
+_UV_PLATFORMS = {"linux/amd64": "x86_64-manylinux_2_28", "linux/arm64": "aarch64-manylinux_2_28"}
+"""A platform as uv calls it, of the oldest system that images serve."""
+
 
 @dataclass(frozen=True, slots=True)
 class LockReport:
@@ -72,8 +75,7 @@ def _compile_line(image: Image, root: Path, only: Sequence[str]) -> list[str]:
     """What is asked of uv for each Python: hashes for every file of a version, no address and no path."""
     requirements = str(root / "docker" / image.requirements)
     line = ["env", *image.sources.settings()] if image.sources and image.sources.variables else []
-    line += [uv_program(), "pip", "compile", requirements, "--python-platform", uv_platform(image.platform)]
-    line += ["--only-binary", ":all:", "--generate-hashes", "--no-header", "--no-annotate", "--quiet"]
+    line += uv_line(image, requirements)
     line += [] if only else ["--upgrade"]
     for pin in only:
         line += ["--upgrade-package", pin]
@@ -91,12 +93,13 @@ def hashed(pin: str, sha256: Iterable[str]) -> str:
     return " \\\n".join((pin, *(f"    --hash=sha256:{digest}" for digest in sha256))) + "\n"
 
 
-def uv_program() -> str:
-    """uv's path; raises MachineError where it is missing."""
+def uv_line(image: Image, requirements: str) -> list[str]:
+    """What uv is asked for an image's platform: wheels alone, with hashes; raises MachineError without uv."""
     uv = shutil.which("uv")
     if uv is None:
         raise MachineError("uv is not on the PATH, and it makes the locks", remedy="'pip install uv'")
-    return uv
+    line = [uv, "pip", "compile", requirements, "--python-platform", _UV_PLATFORMS[image.platform]]
+    return [*line, "--only-binary", ":all:", "--generate-hashes", "--no-header", "--no-annotate", "--quiet"]
 
 
 def _resolve_packages(image: Image, root: Path, run: Run, only: Sequence[str]) -> list[str]:
@@ -164,11 +167,6 @@ def uv_failed(image: Image, python: str, stderr: str) -> MachineError | UserErro
         f"docker/{image.requirements} cannot be resolved for Python {python}: {last}",
         remedy="change its versions; what needs each other moves by one line with several --package",
     )
-
-
-def uv_platform(platform: str) -> str:
-    """A platform as uv calls it, of the oldest system that images serve."""
-    return {"linux/amd64": "x86_64-manylinux_2_28", "linux/arm64": "aarch64-manylinux_2_28"}[platform]
 
 
 def resolve_digest(reference: str, run: Run) -> str | None:

@@ -20,8 +20,7 @@ from harness.image.lock import (
     relock,
     run_quietly,
     uv_failed,
-    uv_platform,
-    uv_program,
+    uv_line,
 )
 
 _ASKED = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)==([0-9][A-Za-z0-9.!]*)")
@@ -114,11 +113,9 @@ def _hashes(image: Image, pin: str, run: Run, *index: str) -> list[str]:
     with tempfile.TemporaryDirectory() as folder:
         asked, output = Path(folder) / "asked.in", Path(folder) / "lock.txt"
         asked.write_text(f"{pin}\n", encoding="utf-8")
+        command = [*uv_line(image, str(asked)), "--no-deps", *index, "--output-file", str(output)]
         for python in image.pythons:
-            command = [uv_program(), "pip", "compile", str(asked), "--python-version", python, *index]
-            command += ["--python-platform", uv_platform(image.platform), "--no-deps", "--generate-hashes"]
-            command += ["--only-binary", ":all:", "--no-header", "--no-annotate", "--quiet"]
-            done = run([*command, "--output-file", str(output)])
+            done = run([*command, "--python-version", python])
             if done.returncode:
                 raise uv_failed(image, python, done.stderr)
         return _HASH.findall(output.read_text(encoding="utf-8"))

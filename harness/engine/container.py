@@ -200,12 +200,6 @@ class Mount:
     target: str
     read_only: bool
 
-    @property
-    def body(self) -> dict[str, Any]:
-        """As the Docker Engine API has it."""
-        source = str(self.source)
-        return {"Type": "bind", "Source": source, "Target": self.target, "ReadOnly": self.read_only}
-
 
 def mounts(spec: RunSpec) -> tuple[Mount, ...]:
     """The folders of one trial in a container."""
@@ -237,7 +231,10 @@ def config(spec: RunSpec) -> dict[str, Any]:
     host = {
         "NetworkMode": "none",
         "ReadonlyRootfs": not spec.writable_root,
-        "Mounts": [mount.body for mount in mounts(spec)],
+        "Mounts": [
+            {"Type": "bind", "Source": str(mount.source), "Target": mount.target, "ReadOnly": mount.read_only}
+            for mount in mounts(spec)
+        ],
         "Tmpfs": {"/tmp": "rw,exec,nosuid,nodev,mode=1777,size=4g"},
         # Podman refuses a size beside the host's own shared memory, and Docker passes over it.
         **({"IpcMode": "host"} if unconfined else {"ShmSize": shared_memory(spec.trial)}),

@@ -68,24 +68,22 @@ def batch(gpus: int, device: str = "cuda", root: str = "/home/me/gpudyno", **mor
     return replace(whole, **more)
 
 
+def site(**changes: object) -> Site:
+    return GPU_SITE.model_copy(update=changes)
+
+
 SCRIPTS = {
     "cpu": (batch(1, "cpu", '/home/me/it\'s "my" clone', warm=False), Site(array_at_once=2)),
-    "venv_2_gpus": (batch(2), GPU_SITE.model_copy(update={"gpu_option": "gres", "time_limit": "2h"})),
-    "apptainer_2_gpus": (batch(2), GPU_SITE.model_copy(update={"runtime": "apptainer"})),
-    "apptainer_16_gpus": (
-        batch(16, dependency="afterok:17"),
-        GPU_SITE.model_copy(update={"runtime": "apptainer"}),
-    ),
-    "venv_2_ranks": (batch(2), GPU_SITE.model_copy(update={"ranks": "srun"})),
+    "venv_2_gpus": (batch(2), GPU_SITE),
+    "apptainer_2_gpus": (batch(2), site(runtime="apptainer")),
+    "apptainer_16_gpus": (batch(16, dependency="afterok:17"), site(runtime="apptainer")),
+    "venv_2_ranks": (batch(2), site(ranks="srun", gpu_option="gres", time_limit="2h")),
     "apptainer_16_ranks": (
-        batch(16),
-        GPU_SITE.model_copy(update={"runtime": "apptainer", "ranks": "srun"}),
+        batch(16, dependency="afterok:17"),
+        site(runtime="apptainer", ranks="srun"),
     ),
-    "pyxis_16_gpus": (batch(16), GPU_SITE.model_copy(update={"runtime": "pyxis"})),
-    "apptainer_rocm": (
-        batch(2, "rocm"),
-        GPU_SITE.model_copy(update={"runtime": "apptainer", "device": "rocm", "gpu_type": "mi300x"}),
-    ),
+    "pyxis_16_gpus": (batch(16), site(runtime="pyxis")),
+    "apptainer_rocm": (batch(2, "rocm"), site(runtime="apptainer", device="rocm", gpu_type="mi300x")),
     "each_card": (batch(1, node="gpu-07", cards=(0, 1, 3)), GPU_SITE),
 }
 
@@ -117,7 +115,7 @@ def test_a_path_with_a_line_break_is_refused_in_one_sentence():
 @pytest.mark.parametrize("path", ["/home/me/a:b", "/home/me/a,b", '/home/me/a"b'])
 def test_a_path_that_a_container_s_mounts_cannot_hold_is_refused(path):
     with pytest.raises(UserError, match="at which a container's mounts are parted"):
-        script(batch(2, "cuda", path), GPU_SITE.model_copy(update={"runtime": "pyxis"}))
+        script(batch(2, "cuda", path), site(runtime="pyxis"))
 
 
 @pytest.mark.parametrize(

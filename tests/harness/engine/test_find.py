@@ -13,6 +13,7 @@ import pytest
 
 from harness.engine import docker, find
 from harness.engine.base import Exit, Handle
+from harness.engine.connection import answered
 from harness.engine.container import UNPRIVILEGED, DeviceRequest, User
 from harness.engine.docker import DockerEngine, append_new
 from harness.errors import MachineError, NoDevice, NoEngine, NoSpace
@@ -133,6 +134,11 @@ def test_an_engine_that_goes_away_is_no_engine_for_every_call(tmp_path):
             call(HANDLE, tmp_path)
     with pytest.raises(NoEngine):
         engine.leftovers("20261120-0a1b2c")
+
+
+def test_an_answer_that_is_nested_too_deep_is_no_engine_s():
+    with pytest.raises(NoEngine, match="gave an answer that cannot be read"), answered("It", "say a word"):
+        json.loads("[" * 100_000)
 
 
 def test_a_container_that_the_engine_does_not_know_is_missing_with_the_log_that_was_kept(tmp_path):

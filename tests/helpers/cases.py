@@ -1,4 +1,4 @@
-"""Folders of records whose figures are held: those of results/, of tests/records, and constructed sets.
+"""Folders of records that tests look at: those of results/, of tests/records, and constructed sets.
 
 Each is read once and analysed once, for all tests that look at it.
 """
@@ -65,7 +65,7 @@ THREE = THREE.replace("lstm", "resnet18").replace("resnet50", "resnet18").replac
 
 @dataclass(frozen=True)
 class Case:
-    """One page: `make` writes its records below a folder. `alike` names a case that shares most of it."""
+    """One page: `make` writes its records below a folder. Of one that is not `held` parts are looked at."""
 
     name: str
     make: Callable[[Path], object]
@@ -73,10 +73,7 @@ class Case:
     now: datetime = MADE
     baseline: str | None = None
     purchase: str | None = None
-    alike: str | None = None
-
-    def priced(self, purchase: str) -> Case:
-        return replace(self, name=f"{self.name}-priced", purchase=purchase, alike=self.name)
+    held: bool = True
 
 
 @cache
@@ -138,17 +135,17 @@ def odd(root: Path) -> None:
 
 
 def _cases() -> Iterable[Case]:
-    for name in ("desk", "quick", "selfcheck"):
-        alike = None if name == "desk" else "results-desk"
-        yield Case(f"results-{name}", committed, COMMITTED[name][-15:], MEASURED, alike=alike)
-    yield Case("results-desk", committed, COMMITTED["desk"][-15:], MEASURED).priced(DESKS)
-    yield Case("real-mixed-precision", real, "20261121-b902d7", MEASURED)
+    for name in ("desk", "selfcheck"):
+        yield Case(f"results-{name}", committed, COMMITTED[name][-15:], MEASURED)
+    yield Case("real-mixed-precision", real, "20261121-b902d7", MEASURED, held=False)
     proven = Case("two-cards-proven", lambda root: bundled.write(root, bundled.two_cards()), bundled.LEAD)
-    yield from (proven, proven.priced(PAPER))
-    watched = Case("three-cards-watched", of(lambda: watch.comparison(3, repeats=2, models=1)), sets.LEAD)
-    yield from (watched, watched.priced(THREE))
-    yield Case("generated-data", of(quick_look))
-    yield Case("one-record", of(lambda: quick_look()[:1]))
+    yield replace(proven, held=False)
+    yield replace(proven, name="two-cards-proven-priced", purchase=PAPER)
+    watched = of(lambda: watch.comparison(3, repeats=2, models=1))
+    yield Case("three-cards-watched-priced", watched, sets.LEAD, purchase=THREE)
+    yield Case("generated-data", of(quick_look), held=False)
+    yield Case("one-record", of(lambda: quick_look()[:1]), held=False)
+    yield Case("profiles-and-modes", of(sets.profiles_and_modes), sets.LEAD, held=False)
     yield Case("nothing", lambda root: None)
     yield Case("published-alone", lambda root: published(root, "s001"))
     yield Case("published-judged", of(sets.published, "s004"), sets.LEAD)
@@ -167,7 +164,6 @@ def _cases() -> Iterable[Case]:
         sets.convergence,
         sets.sharing,
         sets.sweep,
-        sets.profiles_and_modes,
     ):
         yield Case(made.__name__.replace("_", "-"), of(made), sets.LEAD)
 

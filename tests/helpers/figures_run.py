@@ -18,13 +18,15 @@ from tests.helpers.figures_read import interval, trial
 
 
 def trials(analysis: Analysis) -> dict[str, Any]:
-    """Every trial that is shown, by its session: its verdict, and what else there is to tell of it."""
+    """Every trial that is shown, by its session and verdict, and what else there is to tell of it."""
     sessions: dict[str, Any] = {}
     for row in analysis.shown:
         session, _, name = trial(row.path).partition("/")
         verdict = row.verdict if row.failure is None else f"failed: {row.failure.reason}"
-        told = {key: value for key, value in _trial(row).items() if value}
-        sessions.setdefault(session, {})[name] = {"verdict": verdict, **told} if told else verdict
+        of = sessions.setdefault(session, {"told": {}})
+        of.setdefault(verdict, []).append(name)
+        if told := {key: value for key, value in _trial(row).items() if value}:
+            of["told"][name] = told
     return sessions
 
 

@@ -12,9 +12,6 @@ DIGITS = 12
 
 WIDTH, SHORT = 300, 100
 
-SHARED = "text of many"
-FEWEST_SHARING = 3
-
 
 def plain(value: Any) -> Any:
     """The value as JSON reads it back: lists, and words for what is no number. TypeError for other types."""
@@ -61,29 +58,3 @@ def _filled(parts: Sequence[str]) -> Iterator[str]:
             line = ""
     if line:
         yield line
-
-
-def packed(value: Any) -> Any:
-    """The value with each text that many keys of one object share written once, before those keys."""
-    if isinstance(value, list):
-        return [packed(each) for each in value]
-    if not isinstance(value, dict):
-        return value
-    keys: dict[str, list[str]] = {}
-    for key, each in value.items():
-        if isinstance(each, str):
-            keys.setdefault(each, []).append(key)
-    shared = {text: names for text, names in keys.items() if len(names) >= FEWEST_SHARING}
-    own = {key: packed(each) for key, each in value.items() if not (isinstance(each, str) and each in shared)}
-    return {SHARED: shared, **own} if shared else own
-
-
-def unpacked(value: Any) -> Any:
-    """What was packed."""
-    if isinstance(value, list):
-        return [unpacked(each) for each in value]
-    if not isinstance(value, dict):
-        return value
-    shared = value.get(SHARED, {})
-    own = {key: unpacked(each) for key, each in value.items() if key != SHARED}
-    return {**own, **{key: text for text, keys in shared.items() for key in keys}}

@@ -23,10 +23,9 @@ from scipy.optimize import nnls
 
 from harness.errors import UserError
 from harness.record.published.cards import load_cards
-from report.expected.expected import Expected, Measured, Model, model_of
+from report.expected.expected import Expected, Measured, Model, Situation, model_of
 from report.expected.figures import Row, Task, figures_of, read_tables
 from report.expected.model import FEWEST_CARDS, described, modelled
-from report.expected.ranges import Situation
 from report.expected.refusal import Refusal
 from report.expected.specs import Specs, load_specs, named
 

@@ -18,8 +18,8 @@ from harness.run.session import find_open
 from harness.settings import Settings
 from report import text
 from report.analysis import Analysis, Evidence, Question, analyse, evidence_in
-from report.buying import delivery, life
-from report.buying.delivery import DemandResult
+from report.buying import clause, life
+from report.buying.clause import DemandResult
 from report.buying.life import Life, Order
 from report.buying.machine import Difference, disturbed, not_as_ordered, other_machine
 from report.expected.figures import read_tables
@@ -104,7 +104,7 @@ def _answer(root: Path, path: Path, session: str, order: Order) -> None:
     records = [trial.record for trial in delivered.own]
     _refuse_other(not_as_ordered(order.records, records))
     failures = [trial for trial in delivered.own if trial.failure is not None]
-    findings = delivery.judge(order.clause, delivered.own_cells, failures)
+    findings = clause.judge(order.clause, delivered.own_cells, failures)
     print(f"\nDelivered, session {session}:")
     for finding in findings:
         print(f"  {_sentence(finding)}")
@@ -124,7 +124,7 @@ def _answer_of(since: Life, root: Path, path: Path, session: str) -> None:
     for line in disturbed(since.visits[-1].records):
         print(line)
     results = since.results[-1]
-    if not delivery.unanswered(results):
+    if not clause.unanswered(results):
         _keep(root, path, session, drawn)
     _refuse_missed(results, "NOT KEPT: {} of {} figures fell too far since the machine was accepted")
     print("KEPT")
@@ -134,7 +134,7 @@ def _refuse_missed(findings: Sequence[DemandResult], failed: str) -> None:
     count = sum(finding.passed is False for finding in findings)
     if count:
         raise GateError(failed.format(count, len(findings)))
-    for finding in delivery.unanswered(findings):
+    for finding in clause.unanswered(findings):
         raise UserError(f"{finding.demand.what}: {finding.why}, so there is no answer", remedy=WHOLE_PLAN)
 
 

@@ -14,7 +14,7 @@ from harness.record.published.cards import find, load_cards
 from harness.record.published.program import Program
 from report import text
 from report.analysis import Analysis
-from report.buying.by_expected import OfferExpected, by_expected
+from report.buying.costs import OfferExpected, by_expected
 from report.compare.cells import Cell
 from report.compare.key import same_but
 from report.expected.asked import Asked, asked_of

@@ -17,9 +17,8 @@ from harness.record.store import Results
 from harness.summary import contradictions
 from harness.summary.statistics import METHOD
 from report import text
-from report.buying.by_expected import OfferExpected
 from report.buying.clause import MARGIN, Clause, clause
-from report.buying.costs import Costs, costs
+from report.buying.costs import Costs, OfferExpected, costs
 from report.buying.purchase import Purchase, load_purchase
 from report.claims.judge import judge
 from report.claims.judgeable import Way

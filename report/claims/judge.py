@@ -13,11 +13,10 @@ from report.claims.judged import (
     met,
     nearest_differences,
     not_compared,
+    obstacles,
     seeds_for,
 )
-from report.claims.matching import matches
-from report.claims.metrics import figure_of
-from report.claims.obstacles import obstacles
+from report.claims.matching import figure_of, matches
 from report.claims.pairs import judge_pair
 from report.claims.trends import judge_trend
 from report.compare.batch_sweeps import BatchSweep

@@ -2,19 +2,133 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from harness.record import Claim, Seeds, Side
 from harness.record.published.cards import Card
-from report.claims.matching import side_differences
-from report.claims.metrics import figure_of
-from report.claims.obstacles import obstacles
+from harness.record.published.claims import speaks_of
+from report.claims.matching import figure_of, side_differences
 from report.compare.batch_sweeps import BatchSweep
-from report.compare.cells import Cell
+from report.compare.cells import PROJECTION_TOLERANCE, Cell, cell_ratio, to_target
 from report.compare.key import Difference
+from report.metrics import CLAIMED
 from report.stats.equivalence import SEEDS, Verdict
 from report.stats.intervals import Runs
+from report.trials.learning import validated_batches
+
+_VERSION = re.compile(r"\b(PyTorch|fastai|CUDA|driver|cuDNN) (\d[\w.+]*)")
+
+
+def obstacles(
+    claim: Claim, cell: Cell, cards: Sequence[Card], places: Sequence[Cell]
+) -> tuple[Difference, ...]:
+    """What differs; empty where the claim may be judged.
+
+    `places` are the cells among which the whole run of a projection may be.
+    """
+    reasons = (
+        Difference("verdict", "invalid", "valid") if cell.verdict == "invalid" else None,
+        _card(claim, cell, cards),
+        _stack(claim, cell),
+        _data(claim, cell),
+        _validation(claim, cell),
+        _length(claim, cell, places) if claim.target is None else _target(claim.target, cell),
+    )
+    return tuple(reason for reason in reasons if reason)
+
+
+def _card(claim: Claim, cell: Cell, cards: Sequence[Card]) -> Difference | None:
+    trial = cell.trials[0]
+    spoken_of = speaks_of(
+        claim,
+        trial.environment.device,
+        trial.device_name,
+        trial.device_capability,
+        cards,
+        trial.device_memory_bytes,
+    )
+    if spoken_of:
+        return None
+    card = claim.card_class or claim.of.card
+    return Difference("card_class" if spoken_of is None else "card", cell.card, card)
+
+
+def _stack(claim: Claim, cell: Cell) -> Difference | None:
+    """Versions named by an absolute claim that are not the ones used here."""
+    if claim.kind != "absolute" or claim.stack is None:
+        return None
+    renamed = {"pytorch": "torch"}
+    used = {name.casefold(): str(value) for name, value in cell.stack.versions}
+    used["driver"] = cell.stack.driver or "unknown"
+    for name, claimed in _VERSION.findall(claim.stack):
+        version = used.get(renamed.get(name.casefold(), name.casefold()), "unknown")
+        if not _is_of(version, claimed):
+            return Difference(name, version, claimed)
+    return None if _VERSION.search(claim.stack) else Difference("stack", None, claim.stack)
+
+
+def _is_of(version: str, claimed: str) -> bool:
+    """2.13.0+cpu is of 2.13.0 and of 2.13; a build that is claimed has to be that build."""
+    release = version if "+" in claimed else version.partition("+")[0]
+    return release == claimed or release.startswith(f"{claimed}.")
+
+
+def _data(claim: Claim, cell: Cell) -> Difference | None:
+    metric = CLAIMED[claim.metric]
+    if cell.key.data_source == "generated" and not metric.on_generated:
+        return Difference("data_source", "generated", "real")
+    if metric.kind == "quality" and cell.key.weights == "random":
+        return Difference("weights", "random", "pretrained")
+    return None
+
+
+def _validation(claim: Claim, cell: Cell) -> Difference | None:
+    """A quality on a part of the validation is another one."""
+    if claim.target is None and CLAIMED[claim.metric].kind != "quality":
+        return None
+    for trial in cell.trials:
+        measured = trial.record.measurement
+        batches = validated_batches(measured) if measured else None
+        if measured is not None and batches is not None:
+            return Difference("valid_batches", batches, measured.protocol.valid_batches)
+    return None
+
+
+def _target(target: float, cell: Cell) -> Difference | None:
+    """A run that ended without its target has no time to it, and a mean of the others would be too short."""
+    found = to_target(cell, target)
+    if found.runs and found.reached == found.runs:
+        return None
+    return Difference("runs_with_target", found.reached, found.runs)
+
+
+def _length(claim: Claim, cell: Cell, places: Sequence[Cell]) -> Difference | None:
+    """A quality needs its epochs; a projection needs a window that settled, and the whole run near it."""
+    metric = CLAIMED[claim.metric]
+    kind = metric.kind
+    if kind == "quality":
+        trained = max(trial.epochs_trained or 0 for trial in cell.trials)
+        least = metric.least_epochs
+        if least is not None:
+            return None if trained >= least else Difference("epochs", trained, least)
+        epochs = claim.epochs or cell.length.epochs
+        return None if trained == epochs else Difference("epochs", trained, epochs)
+    if kind == "duration" and cell.verdict == "unproven" and (cell.length.projected or metric.steady):
+        return Difference("settled", False, True)
+    if kind != "duration" or not cell.length.projected:
+        return None
+    for whole in places:
+        if (whole.key, whole.session, whole.card) == (
+            cell.key,
+            cell.session,
+            cell.card,
+        ) and whole is not cell:
+            ratio = None if whole.length.projected else cell_ratio(cell, whole, "seconds")
+            if ratio and abs(ratio.estimate - 1) > PROJECTION_TOLERANCE:
+                return Difference("projection_error", abs(ratio.estimate - 1), PROJECTION_TOLERANCE)
+    return None
 
 
 @dataclass(frozen=True, slots=True)

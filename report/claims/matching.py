@@ -1,4 +1,4 @@
-"""What a claim speaks of, held against cells: which have it, and what the others lack. Cards aside."""
+"""What a claim speaks of, held against cells: which have it, its figure there, and what the others lack."""
 
 from __future__ import annotations
 
@@ -7,10 +7,13 @@ from dataclasses import replace
 
 from harness.record import Claim, Side
 from harness.record.vocabulary.workload import declared
-from report.compare.cells import Cell
+from report.compare.cells import Cell, target_reached, to_target
+from report.compare.figures import Figure
 from report.compare.groups import ComparisonGroup
 from report.compare.key import Difference, PartialKey
+from report.metrics import CLAIMED
 from report.trials.key import Value
+from report.trials.trial import TrialResult
 
 SCALED_DOWN = "scaled down: "
 SMALLER = (SCALED_DOWN, "smaller images than the model's own: ")
@@ -72,3 +75,26 @@ def with_published(groups: Iterable[ComparisonGroup], claims: Sequence[Claim]) -
         published = (claim for claim in durations if any(matches(claim, cell) for cell in cells))
         found.append(replace(group, published=tuple(published)))
     return tuple(found)
+
+
+def figure_of(claim: Claim, cell: Cell) -> Figure | None:
+    """What a cell has of a claim's metric; null where no cell has it."""
+    if claim.target is not None:
+        found = to_target(cell, claim.target)
+        return found.epochs if claim.metric == "epochs_to_target" else found.seconds
+    return measured_of(cell, claim.metric)
+
+
+def measured_of(cell: Cell, metric: str) -> Figure | None:
+    """What a cell has of a metric of claims that is of no target; null where no cell has it."""
+    return cell.figures.get(CLAIMED[metric].name)
+
+
+def value_of(claim: Claim, trial: TrialResult) -> float | None:
+    """What one trial has of a claim's metric."""
+    if claim.target is not None:
+        place = target_reached(trial, claim.target)
+        if place is None:
+            return None
+        return float(place.epochs) if claim.metric == "epochs_to_target" else place.seconds
+    return CLAIMED[claim.metric].of(trial)

@@ -11,8 +11,7 @@ from report.claims.judged import (
     not_compared,
     seeds_for,
 )
-from report.claims.matching import matches
-from report.claims.metrics import figure_of
+from report.claims.matching import figure_of, matches
 from report.compare.cells import Cell, selected_alike, side_by_side
 from report.compare.key import Difference
 from report.metrics import CLAIMED

@@ -13,8 +13,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from harness.record import Claim
-from report.claims.matching import asked_by, scaled_down
-from report.claims.metrics import measured_of
+from report.claims.matching import asked_by, measured_of, scaled_down
 from report.compare.cells import Cell
 from report.compare.key import PartialKey
 from report.metrics import CLAIMED

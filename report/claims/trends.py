@@ -16,8 +16,7 @@ from report.claims.judged import (
     not_compared,
     seeds_for,
 )
-from report.claims.matching import matches
-from report.claims.metrics import figure_of, value_of
+from report.claims.matching import figure_of, matches, value_of
 from report.compare.cells import Cell
 from report.compare.key import Difference
 from report.stats.intervals import Runs, blocks_interval

@@ -7,11 +7,10 @@ from pathlib import Path
 
 from report.analysis import Analysis
 from report.page.one.page_one import page_one
-from report.page.page import Page, Part
 from report.page.parts import PARTS
 from report.page.parts.acceptance import Order
 from report.page.render import render
-from report.page.systems import Systems, systems_of
+from report.page.values import Page, Part, Systems, systems_of
 from report.trials.table import write_csv
 
 

@@ -15,8 +15,7 @@ from report.compare.groups import ComparisonGroup
 from report.expected.expected import Expected
 from report.page.filters import UNKNOWN, seconds
 from report.page.names import apart, details, setting
-from report.page.systems import Systems
-from report.page.values import Picture, rate_unit
+from report.page.values import Picture, Systems, rate_unit
 from report.trials.key import Key
 from report.trials.trial import TrialResult
 

@@ -24,9 +24,8 @@ from report.compare.cells import states_of
 from report.expected.sizes import Size
 from report.page.filters import FILTERS
 from report.page.names import setting, work
-from report.page.page import Page
 from report.page.parts import acceptance, ran, workloads
-from report.page.values import Picture
+from report.page.values import Page, Picture
 
 SCRIPTS = ("page.js",)
 """Written into the page, each allowed by its hash; without them everything is still there."""

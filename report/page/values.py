@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any, Literal, Protocol
 
+from report import text
+from report.analysis import Analysis
 from report.buying.cost_inputs import Range
 from report.charts.drawing import Chart
 from report.charts.marks import Look
@@ -126,3 +130,116 @@ def rate_unit(cell: Cell) -> str:
 def rate(cell: Cell) -> Quantity:
     """Samples a second with the range of their mean."""
     return quantity(cell.throughput, rate_unit(cell))
+
+
+class OnCard(Protocol):
+    """A cell, a trial, an offer, or whatever else is of a card in a machine."""
+
+    @property
+    def machine(self) -> str:
+        """Its id."""
+
+    @property
+    def card(self) -> str:
+        """The name of its device or devices."""
+
+
+class Systems:
+    """All systems whose figures stand on the page, this machine's first, then those compared with it."""
+
+    def __init__(self, systems: Sequence[System]) -> None:
+        self.all = tuple(systems)
+        self._by_place = {(system.machine, system.card): system for system in systems}
+
+    def of(self, measured: OnCard) -> System:
+        """The system that something was measured on, or an offer is of."""
+        return self._by_place[measured.machine, measured.card]
+
+    @property
+    def own(self) -> tuple[System, ...]:
+        """Those of this machine."""
+        return tuple(system for system in self.all if system.own)
+
+
+def systems_of(analysis: Analysis) -> Systems:
+    """This machine's systems, then those of the leading pair, then all others of the groups and cells."""
+    own = {trial.machine for trial in analysis.own}
+    leading = (cell for pair in analysis.expectations[:1] for cell in pair.cells)
+    here, beside = (*analysis.measured_here, *analysis.own_cells), (*analysis.grouped, *analysis.cells)
+    measured: tuple[OnCard, ...] = (*here, *leading, *beside, *analysis.trials)
+    places = dict.fromkeys((each.machine, each.card) for each in measured)
+    ordered = sorted(places, key=lambda place: place[0] not in own)
+    found = [
+        System(machine, card, text.short_card(card), slot, machine in own)
+        for slot, (machine, card) in enumerate(ordered)
+    ]
+    return Systems(_told_apart(found, analysis))
+
+
+def _told_apart(found: Sequence[System], analysis: Analysis) -> list[System]:
+    """Systems that share a name are told apart by their machines' labels, and those by the start of an id."""
+    counted = Counter(system.name for system in found)
+    labels = {trial.machine: text.clean(trial.machine_label, 40) for trial in analysis.trials}
+    own = [system for system in found if system.own]
+
+    def named(system: System) -> str:
+        if counted[system.name] == 1:
+            return system.name
+        if own == [system]:
+            return text.THIS
+        label = labels.get(system.machine, system.machine[:4])
+        # Machines that share a label have an id in brackets behind it.
+        short = label.rpartition("(")[2].rstrip(")") if label.endswith(")") else label
+        return f"{system.name} {short}"
+
+    return [replace(system, name=named(system)) for system in found]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What page one counts: its trials, the leading session's plan and start, and when it was written."""
+
+    written: datetime
+    started: datetime | None = None
+    plan: str = ""
+    software: str = ""
+    """The framework that it ran, with its version."""
+    trials: int = 0
+    failed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class PageOne:
+    """Headline, chips, one picture, one table, three notes; `template` draws picture and table of `view`."""
+
+    subject: Headline
+    """What the page is about, as its first line says."""
+    source: Source
+    headline: Headline
+    chips: tuple[Chip, ...]
+    notes: tuple[Headline, ...]
+    template: str
+    view: Any
+    next_first: Headline | None = None
+    """The next step, where it stands before the picture, since the page cannot answer its question yet."""
+    constructed: bool = False
+    """Whether records are labelled as made up, by a simulated device."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One part below page one: the name of its template and anchor, its title, and what is in it."""
+
+    name: str
+    title: str
+    view: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Page one and the parts below it, whose templates read the analysis and call a card by its system."""
+
+    analysis: Analysis
+    systems: Systems
+    one: PageOne
+    parts: tuple[Part, ...] = ()

@@ -11,8 +11,19 @@ from harness.record import Finding, Measurement, finding
 from harness.record.published.cards import Card, find
 from harness.summary import contradictions
 from harness.summary.device_checks import used_cards
-from report.trials import all_reduce
-from report.trials.ceilings import ABOVE, GEMM, ceiling_runs, device_of, peak_of, share
+from report.trials.ceilings import (
+    ABOVE,
+    ALGORITHM,
+    GEMM,
+    Devices,
+    all_reduce_runs,
+    ceiling_runs,
+    device_of,
+    devices_of,
+    least_seconds,
+    peak_of,
+    share,
+)
 from report.trials.key import Key, grouped_by, without
 from report.trials.trial import TrialResult, identity_of
 
@@ -181,7 +192,7 @@ def raised(*flags: Finding | None) -> tuple[Finding, ...]:
 def too_good(trials: Sequence[TrialResult]) -> list[tuple[Finding, ...]]:
     """Each trial's flags where it is faster than its device, or their network, was ever seen to be."""
     runs = ceiling_runs(trial.record for trial in trials)
-    shared = all_reduce.runs(trial.record for trial in trials)
+    shared = all_reduce_runs(trial.record for trial in trials)
     return [raised(_above_ceiling(trial, runs), _above_all_reduce(trial, shared)) for trial in trials]
 
 
@@ -205,16 +216,14 @@ def _above_ceiling(
     return finding("above-ceiling", share=share, runs=len(values))
 
 
-def _above_all_reduce(
-    trial: TrialResult, runs: Mapping[all_reduce.Devices, Sequence[Measurement]]
-) -> Finding | None:
+def _above_all_reduce(trial: TrialResult, runs: Mapping[Devices, Sequence[Measurement]]) -> Finding | None:
     """A step shorter than the sum of its gradients in the fastest of all runs, by more than `ABOVE`."""
-    measured, devices = trial.record.measurement, all_reduce.devices_of(trial.record)
+    measured, devices = trial.record.measurement, devices_of(trial.record)
     rate = trial.samples_per_second
     if measured is None or devices is None or rate is None or devices not in runs:
         return None
-    fastest = max(one.ceilings[all_reduce.ALGORITHM] for one in runs[devices]) * 1e9
-    least = all_reduce.least_seconds(measured, fastest)
+    fastest = max(one.ceilings[ALGORITHM] for one in runs[devices]) * 1e9
+    least = least_seconds(measured, fastest)
     step_seconds = measured.samples_per_step / rate
     if least is None or least <= ABOVE * step_seconds:
         return None

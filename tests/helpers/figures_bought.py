@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from report.analysis import Analysis
-from report.buying import cost_inputs, cost_model, delivery, sensitivity
-from report.buying.clause import Clause, Demand
+from report.buying import cost_inputs, cost_model
+from report.buying.clause import Clause, Demand, DemandResult, judge
 from report.buying.cost_inputs import CostInputs
 from report.buying.cost_model import CardAnswer, CostAnswer
-from report.buying.delivery import DemandResult
+from report.buying.costs import most_moving
 from report.buying.workload_mix import MixLine
 from tests.helpers.figures_read import first_trial, key, length
 
@@ -90,7 +90,7 @@ def _most_moving(found: CostInputs, result: CostAnswer) -> dict[str, Any] | None
     """Of the two cheapest: the input that moves their ratio most, and where the ranking turns."""
     if len(result.order) < 2:
         return None
-    most = sensitivity.most_moving(found.numbers, *result.order[:2])
+    most = most_moving(found.numbers, *result.order[:2])
     if most is None:
         return None
     return {
@@ -119,7 +119,7 @@ def acceptance(analysis: Analysis) -> dict[str, Any] | None:
 def _delivered(analysis: Analysis, wanted: Clause, session: str) -> tuple[DemandResult, ...]:
     failed = [row for row in analysis.trials if row.session == session and row.failure is not None]
     delivered = [cell for cell in analysis.cells if cell.session == session]
-    return delivery.judge(wanted, delivered, failed)
+    return judge(wanted, delivered, failed)
 
 
 def _demand(found: Demand) -> dict[str, Any]:

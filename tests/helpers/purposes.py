@@ -9,7 +9,7 @@ from pathlib import Path
 
 from report.analysis import Analysis
 from report.page.build import WrittenPage, page_of, write
-from report.page.page import Page
+from report.page.values import Page
 from tests.helpers import cases, records_fleet
 from tests.helpers import records_builder as build
 from tests.helpers.cases import CASES, Case, published

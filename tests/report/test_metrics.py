@@ -5,7 +5,7 @@ from typing import get_args
 from harness.record import Claim
 from harness.record.published.claims import UNITS
 from report.metrics import CLAIMED, FIGURES
-from report.trials.columns import COLUMNS
+from report.trials.table import COLUMNS
 from tests.helpers import records_builder as build
 from tests.helpers.trial_tables import trials_of
 

@@ -11,16 +11,15 @@ from harness.summary.bound import speedup_limit
 from report.analysis import Analysis
 from report.buying.costs import Costs
 from report.buying.purchase import Use
-from report.buying.shortfall import shortfalls
 from report.compare.cells import Cell, TimeBreakdown, time_breakdown
 from report.compare.pairs import Benchmark, Expectation
+from report.compare.spread import shortfalls
 from report.page.names import work
 from report.page.one.measured import gain_of
 from report.page.parts.costs import Assumption, assumption
 from report.page.pictures import TimePicture, time_picture
 from report.page.published.verdicts import Counts, counts
-from report.page.systems import Systems
-from report.page.values import Quantity, System, between, quantity, rate
+from report.page.values import Quantity, System, Systems, between, quantity, rate
 from report.trials.key import grouped_by
 
 FactGroup = Literal["money", "speed", "limits"]

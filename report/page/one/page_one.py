@@ -3,23 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, get_args
 
+from harness.record.result import Stage
 from report import text
 from report.analysis import Analysis
+from report.charts.bars import Bar, Bars, Group
+from report.charts.marks import KeyEntry
 from report.compare.cells import Cell
-from report.page.one import headlines, machines, notes
+from report.page.names import setting
 from report.page.one.chips import chips, trials_of
 from report.page.one.comparison import comparison
-from report.page.one.failures import failures
-from report.page.one.measured import leading, measured
-from report.page.one.published import claims, published_studies
-from report.page.page import PageOne, Source
+from report.page.one.headlines import (
+    FIRST,
+    again,
+    how_sure,
+    judge_more,
+    of_costs,
+    of_gain,
+    of_pair,
+    of_speeds,
+    what_limits,
+)
+from report.page.one.measured import leading, machines, measured, of_machines
 from report.page.pictures import LEAD
+from report.page.published.studies import claims, published_studies
 from report.page.published.verdicts import counts
-from report.page.systems import Systems
-from report.page.values import Chip, Headline
+from report.page.values import Chip, Headline, PageOne, Picture, Source, Systems
 from report.page.workloads import frameworks
+from report.trials.key import grouped_by
 from report.trials.trial import TrialResult
 
 CONSTRUCTED = "Constructed"
@@ -85,9 +98,9 @@ def _costs(analysis: Analysis, systems: Systems) -> PageOne:
     delivery = Headline("delivery", {"margin": analysis.question.margin})
     return _assembled(
         analysis,
-        headlines.of_costs(costs, expectation, systems),
+        of_costs(costs, expectation, systems),
         cells,
-        (notes.how_sure(analysis, cells), delivery, notes.again(analysis, each=True)),
+        (how_sure(analysis, cells), delivery, again(analysis, each=True)),
         "comparison",
         view,
         about={"offers": len(costs.inputs.offers)},
@@ -116,9 +129,13 @@ def _pair(analysis: Analysis, systems: Systems) -> PageOne:
     cells = expectation.cells
     return _assembled(
         analysis,
-        headlines.of_pair(expectation, systems),
+        of_pair(expectation, systems),
         cells,
-        (notes.how_sure(analysis, cells), notes.what_limits(cells), notes.again(analysis, each=True)),
+        (
+            how_sure(analysis, cells),
+            what_limits(cells),
+            again(analysis, each=True),
+        ),
         "comparison",
         view,
         about={"first": view.pair[0].name, "second": view.pair[1].name},
@@ -126,12 +143,16 @@ def _pair(analysis: Analysis, systems: Systems) -> PageOne:
 
 
 def _class(analysis: Analysis, systems: Systems) -> PageOne:
-    view, cells = machines.machines(analysis, systems), leading(analysis)
+    view, cells = machines(analysis, systems), leading(analysis)
     return _assembled(
         analysis,
-        machines.headline(view, systems),
+        of_machines(view, systems),
         cells,
-        (notes.how_sure(analysis, cells), notes.what_limits(cells), notes.again(analysis, each=True)),
+        (
+            how_sure(analysis, cells),
+            what_limits(cells),
+            again(analysis, each=True),
+        ),
         "machines",
         view,
         about={"machines": len(view.all.rows)},
@@ -146,7 +167,7 @@ def _frameworks(analysis: Analysis, systems: Systems) -> PageOne:
         analysis,
         frameworks.headline(work, systems),
         cells,
-        (notes.how_sure(analysis, cells), Headline("what-differs"), notes.again(analysis)),
+        (how_sure(analysis, cells), Headline("what-differs"), again(analysis)),
         "frameworks",
         frameworks.framework_work(work, LEAD, analysis.speedups),
         about={"model": cells[0].key.model, "count": len({line.name for line in work.lines})},
@@ -158,9 +179,9 @@ def _self(analysis: Analysis, systems: Systems) -> PageOne:
     cells = leading(analysis)
     return _assembled(
         analysis,
-        headlines.of_gain(analysis, systems) or headlines.of_speeds(analysis, systems, ranked=True),
+        of_gain(analysis, systems) or of_speeds(analysis, systems, ranked=True),
         cells,
-        (notes.how_sure(analysis, cells), notes.what_limits(cells), notes.again(analysis)),
+        (how_sure(analysis, cells), what_limits(cells), again(analysis)),
         "measured",
         measured(analysis, systems),
     )
@@ -171,12 +192,12 @@ def _first_look(analysis: Analysis, systems: Systems) -> PageOne:
     judged = Headline("claims", {"counts": counts(analysis)})
     return _assembled(
         analysis,
-        headlines.of_speeds(analysis, systems, ranked=False),
+        of_speeds(analysis, systems, ranked=False),
         cells,
-        (notes.how_sure(analysis, cells), notes.what_limits(cells), judged),
+        (how_sure(analysis, cells), what_limits(cells), judged),
         "measured",
         measured(analysis, systems),
-        next_first=notes.again(analysis),
+        next_first=again(analysis),
     )
 
 
@@ -188,7 +209,7 @@ def _verdicts(analysis: Analysis, systems: Systems) -> PageOne:
         analysis,
         Headline("verdicts", {"counts": view.counts, "own": systems.own[0]}),
         cells,
-        (notes.how_sure(analysis, cells), notes.what_limits(cells), notes.judge_more(analysis)),
+        (how_sure(analysis, cells), what_limits(cells), judge_more(analysis)),
         "claims",
         view,
         more=[Chip("care", "study-software", "published")] if view.other_software else [],
@@ -221,7 +242,7 @@ def _nothing(analysis: Analysis, systems: Systems) -> PageOne:
         "studies",
         view,
         more=[Chip("stop", "no-records"), Chip("care", "published-once", "published")],
-        next_first=Headline("next-first", {"commands": (notes.FIRST,)}),
+        next_first=Headline("next-first", {"commands": (FIRST,)}),
     )
 
 
@@ -236,3 +257,63 @@ _PAGES: dict[str, Callable[[Analysis, Systems], PageOne]] = {
     "failed": _failed,
     "nothing": _nothing,
 }
+
+
+MOST_CAUSES = 8
+REACHED = tuple(stage for stage in get_args(Stage) if stage in ("start", "setup", "data", "train", "valid"))
+"""The stages of a trial that the picture shows; what comes after the last counts as it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """Trials that failed alike: the template words `reason` and `stage`, `message` is the trial's own."""
+
+    reason: str
+    stage: str
+    message: str
+    trials: int
+
+
+@dataclass(frozen=True, slots=True)
+class Failures:
+    """How far the trials got, and why they ended."""
+
+    picture: Picture
+    causes: tuple[Cause, ...]
+    of: int
+
+
+def failures(analysis: Analysis) -> Failures:
+    """Of the leading session, none of whose trials gave a figure."""
+    failed = [trial for trial in analysis.own if trial.failure is not None]
+    ended = (trial.failure for trial in failed if trial.failure is not None)
+    by_cause = grouped_by(ended, lambda failure: (failure.reason, failure.stage)).values()
+    causes = [
+        Cause(alike[0].reason, alike[0].stage, text.clean(alike[0].message, 160), len(alike))
+        for alike in sorted(by_cause, key=len, reverse=True)
+    ]
+    return Failures(_picture(failed), tuple(causes[:MOST_CAUSES]), len(analysis.own))
+
+
+def _picture(failed: list[TrialResult]) -> Picture:
+    works = grouped_by(failed, lambda trial: (trial.key.model, trial.key.precision, setting(trial.key)))
+    rows = []
+    for (model, precision, under), trials in works.items():
+        stages = [trial.failure.stage for trial in trials if trial.failure]
+        reached = max(REACHED.index(stage) if stage in REACHED else len(REACHED) - 1 for stage in stages)
+        reasons = dict.fromkeys(trial.failure.reason.replace("-", " ") for trial in trials if trial.failure)
+        rows.append(
+            Bar(
+                text.model_name(model),
+                "failed",
+                reached + 1.0,
+                text=", ".join(reasons),
+                small=f"{len(trials)} of {len(trials)}",
+                note=f"{precision}{under}",
+            )
+        )
+    alt = "; ".join(f"{row.label} {row.note}: {row.text}" for row in rows)
+    key = (KeyEntry("this machine, stopped there", "failed"),)
+    ticks = tuple((float(n), name) for n, name in enumerate(REACHED, 1))
+    chart = Bars((Group("", tuple(rows)),), "reached", key, reference=None, ticks=ticks)
+    return Picture("stages", chart, alt, paper=True)

@@ -16,7 +16,7 @@ from report.page.parts import (
     uncertainty,
     workloads,
 )
-from report.page.systems import Systems
+from report.page.values import Systems
 
 PARTS: tuple[tuple[str, str, Callable[[Analysis, Systems], Any]], ...] = (
     ("pairs", "Pair by pair", pairs.view),

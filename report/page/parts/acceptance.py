@@ -8,10 +8,9 @@ from report import text
 from report.analysis import Analysis
 from report.buying.clause import Clause
 from report.buying.life import Life
-from report.buying.shortfall import Shortfall, shortfalls
 from report.charts.curves import Curves, Line
 from report.charts.panels import Panels
-from report.compare.spread import UnitSpread
+from report.compare.spread import Shortfall, UnitSpread, shortfalls
 from report.page.values import Picture
 
 MOST_EVENTS = 6

@@ -14,8 +14,7 @@ from report.buying.costs import Costs
 from report.charts.bars import Bar, Bars, Group
 from report.charts.marks import KeyEntry
 from report.page.filters import value
-from report.page.systems import Systems
-from report.page.values import Picture, Quantity, System, quantity
+from report.page.values import Picture, Quantity, System, Systems, quantity
 
 OLD_DAYS = 90
 """An offer that is older is marked."""

@@ -10,7 +10,7 @@ from report.compare.pairs import Benchmark
 from report.compare.ranking import Standings, standings
 from report.expected.sizes import Difference, Size
 from report.page.names import work
-from report.page.systems import Systems
+from report.page.values import Systems
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,7 @@ from report.compare.cells import Cell
 from report.page.published import studies
 from report.page.published.studies import DrawnStudy
 from report.page.published.verdicts import ClaimRow, Counts, claim_rows, counts
-from report.page.systems import Systems
-from report.page.values import System
+from report.page.values import System, Systems
 from report.trials.key import NAMES, grouped_by
 
 MOST_ALONE, BARS_ALONE = 6, 14

@@ -13,7 +13,7 @@ from report import text
 from report.analysis import Analysis
 from report.compare.cells import Cell
 from report.compare.groups import ComparisonGroup, differences
-from report.page.systems import Systems
+from report.page.values import Systems
 from report.trials.key import grouped_by
 from report.trials.trial import TrialResult
 

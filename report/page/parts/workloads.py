@@ -9,18 +9,16 @@ from harness.record.vocabulary.workload import declared
 from report import text
 from report.analysis import Analysis
 from report.compare.batch_sweeps import BatchSweep, batch_sweeps
-from report.compare.cells import Cell
+from report.compare.cells import Cell, ToTarget, targets_of, to_target
 from report.compare.groups import ComparisonGroup, Entry
 from report.compare.scaling import Scaling, ranks_of, scalings, way_name
-from report.compare.targets import ToTarget, targets_of, to_target
 from report.page.names import apart, setting
 from report.page.one.measured import STRICT, gain_of
 from report.page.pictures import TimePicture, timing
-from report.page.systems import Systems
-from report.page.values import Picture, Quantity, System, quantity, rate_unit
+from report.page.values import Picture, Quantity, System, Systems, quantity, rate_unit
 from report.page.workloads import panels
 from report.page.workloads.frameworks import FrameworksView, frameworks
-from report.page.workloads.trials import timelines
+from report.page.workloads.panels import timelines
 from report.trials.key import grouped_by
 
 MOST_ROWS = 60

@@ -1,17 +1,17 @@
-"""A published study drawn with this machine in it: the same picture wherever it stands."""
+"""Published studies, each drawn with this machine in it, and page one of what was published."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from harness.record import Claim
 from report import text
 from report.analysis import Analysis
 from report.charts.bars import Bar, Bars, Group
 from report.charts.marks import KeyEntry
-from report.claims.metrics import measured_of
+from report.claims.matching import measured_of
 from report.claims.studies import (
     MOST_BARS,
     StudyEntry,
@@ -23,10 +23,10 @@ from report.claims.studies import (
 from report.compare.cells import Cell
 from report.metrics import CLAIMED
 from report.page.filters import GIB, value
-from report.page.pictures import described
-from report.page.systems import Systems
-from report.page.values import Picture, Quantity
-from report.trials.key import FRAMEWORK
+from report.page.pictures import LEAD, MOST_ON_PAGE_ONE, described
+from report.page.published.verdicts import ClaimRow, Counts, claim_rows, counts
+from report.page.values import Picture, Quantity, Systems
+from report.trials.key import FRAMEWORK, grouped_by
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,3 +172,81 @@ def _ends(entry: StudyEntry, cell: Cell, figure: StudyFigure) -> tuple[float | N
     if CLAIMED[figure.metric].more_is_better:
         low, high = 1 / high, 1 / low
     return entry.scaled * low, entry.scaled * high
+
+
+FIRST_DRAWN = "protocol_seconds"
+"""The metric of the study that page one draws where nothing was measured."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claims:
+    """The study that says most of this machine, and the claims that failed or matter first."""
+
+    drawn: DrawnStudy | None
+    rows: tuple[ClaimRow, ...]
+    counts: Counts
+    other_software: bool
+    """Whether the study that is drawn ran on other software than this machine."""
+
+
+@dataclass(frozen=True, slots=True)
+class StudyLine:
+    """A study: how many figures it published, and how many can be judged on this machine, by which line."""
+
+    study: str
+    title: str
+    figures: int
+    judged: int
+    seconds: float | None
+    command: str
+
+
+@dataclass(frozen=True, slots=True)
+class Studies:
+    """The picture of one study, and all studies."""
+
+    drawn: DrawnStudy | None
+    rows: tuple[StudyLine, ...]
+
+
+def claims(analysis: Analysis, systems: Systems) -> Claims:
+    """Of the study that says most of this machine, and of all claims."""
+    drawn = _drawn([figure for figure in figures(analysis) if figure.measured], analysis, systems)
+    sources = [entry.source for row in drawn.figure.rows for entry in row.entries] if drawn else []
+    return Claims(
+        drawn,
+        claim_rows(analysis),
+        counts(analysis),
+        any(isinstance(source, Claim) and source.stack for source in sources),
+    )
+
+
+def published_studies(analysis: Analysis, systems: Systems) -> Studies:
+    """Every study that has claims, those with most to judge here, then to read, first."""
+    by_study = grouped_by(analysis.evidence.claims.claims, lambda claim: claim.study)
+    rows = [_row(study, members, analysis) for study, members in by_study.items()]
+    timed = [figure for figure in figures(analysis) if figure.metric == FIRST_DRAWN]
+    return Studies(
+        _drawn(timed, analysis, systems), tuple(sorted(rows, key=lambda row: (-row.judged, -row.figures)))
+    )
+
+
+def _drawn(found: Sequence[StudyFigure], analysis: Analysis, systems: Systems) -> DrawnStudy | None:
+    if not found:
+        return None
+    drawn = picture(found[0], LEAD, analysis, systems, MOST_ON_PAGE_ONE)
+    return replace(drawn, picture=replace(drawn.picture, paper=True))
+
+
+def _row(study: str, members: Sequence[Claim], analysis: Analysis) -> StudyLine:
+    ways = [way for claim in members if (way := analysis.question.ways.get(claim.id))]
+    (line, _), *_ = Counter(way.line for way in ways).most_common(1) or [("", 0)]
+    known = analysis.evidence.claims.study(study)
+    return StudyLine(
+        analysis.evidence.claims.name_of(study),
+        known.title if known else "",
+        sum(claim.value is not None for claim in members),
+        len(ways),
+        next((way.seconds for way in ways if way.line == line), None),
+        f"invoke build --plan {line} run report" if line else "",
+    )

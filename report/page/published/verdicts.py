@@ -13,7 +13,7 @@ from harness.record.published.claims import speaks_of
 from report import text
 from report.analysis import Analysis
 from report.claims.judged import Judged
-from report.claims.metrics import figure_of
+from report.claims.matching import figure_of
 from report.compare.cells import figure_ratio
 from report.metrics import CLAIMED
 from report.page.values import Quantity, between

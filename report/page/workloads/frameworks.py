@@ -14,8 +14,7 @@ from report.compare.precisions import Speedup
 from report.compare.ranking import Line, Work, places, works
 from report.page.filters import seconds
 from report.page.pictures import LEAD, described
-from report.page.systems import Systems
-from report.page.values import Chip, Headline, Picture, Quantity, quantity
+from report.page.values import Chip, Headline, Picture, Quantity, Systems, quantity
 from report.trials.key import Key, grouped_by
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from commands import offer
-from report.buying import delivery
+from report.buying import clause
 from tests.helpers import TESTS
 
 BUNDLES = sorted((TESTS / "bundles").glob("*.tar.gz"))
@@ -33,5 +33,5 @@ def test_an_older_bundle_opens_verifies_and_is_met_by_the_machine_that_it_was_pa
         assert priced == ("priced" in packed.name)
         assert (analysis.costs is not None and analysis.costs.answer is not None) == priced
         assert analysis.clause is not None
-        reached = delivery.judge(analysis.clause, analysis.own_cells)
+        reached = clause.judge(analysis.clause, analysis.own_cells)
     assert reached and all(result.passed for result in reached)

@@ -19,8 +19,7 @@ from harness.settings import Settings
 from report import text
 from report.analysis import Analysis, Question, analyse, evidence_in
 from report.buying import clause
-from report.buying.clause import Clause, Demand
-from report.buying.delivery import judge, unanswered
+from report.buying.clause import Clause, Demand, judge, unanswered
 from report.compare.cells import Cell
 from report.page import render
 from tests.helpers import bundled

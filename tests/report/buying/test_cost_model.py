@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from report.buying.cost_inputs import Numbers
 from report.buying.cost_model import CardAnswer, Draws, answer, spread, triangular, uniform
-from report.buying.sensitivity import most_moving, with_value
+from report.buying.costs import most_moving, with_value
 from tests.helpers.purchase_builder import around, card, numbers, random_buyer
 
 prices = st.floats(300, 40_000)

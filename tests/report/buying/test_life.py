@@ -18,8 +18,7 @@ from harness.run.runner import Outcome
 from harness.settings import Settings
 from report.analysis import Question, analyse, evidence_in
 from report.buying import life
-from report.buying.changes import changes
-from report.buying.life import Life, Order
+from report.buying.life import Life, Order, changes
 from report.page.parts.acceptance import life_picture
 from tests.helpers import bundled, watched_records
 from tests.helpers import records_builder as build

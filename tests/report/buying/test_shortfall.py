@@ -8,8 +8,7 @@ import numpy
 import pytest
 from scipy import special
 
-from report.buying.shortfall import ORDERS, shortfall, shortfalls
-from report.compare.spread import UnitSpread, unit_spread
+from report.compare.spread import ORDERS, UnitSpread, shortfall, shortfalls, unit_spread
 
 ASSUMED = UnitSpread()
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from report.buying import clause
-from report.buying.delivery import judge
+from report.buying.clause import judge
 from report.compare.cells import Cell
 from report.stats.intervals import Runs, blocks_interval
 from tests.report.compare.test_groups import found, series

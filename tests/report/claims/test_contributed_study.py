@@ -15,7 +15,7 @@ from harness.record.published.claims import FOLDER, load_claims
 from report.analysis import Question, analyse, evidence_in
 from report.compare.key import Difference
 from report.page.parts.published import view
-from report.page.systems import systems_of
+from report.page.values import systems_of
 from tests.helpers import ROOT
 from tests.helpers import records_builder as build
 from tests.helpers.records_devices import CONVNET, TIMED

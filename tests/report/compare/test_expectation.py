@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from harness.record import Cpu, Limit
 from report.compare import pairs as expectation
 from report.compare.cells import Ratio
-from report.page.machines import differences
+from report.page.parts.limits import differences
 from report.stats.intervals import Interval
 from tests.helpers import records_builder as build
 from tests.report.compare.test_groups import CARD, LEAD, elsewhere, found, series

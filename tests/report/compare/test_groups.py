@@ -11,7 +11,7 @@ from report.compare import cells, groups
 from report.compare import precisions as speedups
 from report.compare.groups import ComparisonGroup
 from report.page.parts import workloads
-from report.page.systems import systems_of
+from report.page.values import systems_of
 from tests.helpers import record_sets as sets
 from tests.helpers import records_builder as build
 from tests.helpers.record_sets import LEAD, OTHER

@@ -11,10 +11,9 @@ from harness.errors import UserError
 from harness.record.published.cards import load_cards
 from report.expected import expected
 from report.expected.asked import asked_of
-from report.expected.expected import Measured, model_of
+from report.expected.expected import Measured, Situation, model_of, quantile
 from report.expected.figures import Row, figures_of, read_tables, task_of
 from report.expected.model import FEWEST_CARDS, Fit, most_telling
-from report.expected.ranges import Situation, quantile
 from report.expected.refusal import Refusal
 from report.expected.specs import Specs, load_specs, named
 from tests.helpers import ROOT

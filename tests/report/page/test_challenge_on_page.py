@@ -5,7 +5,7 @@ from __future__ import annotations
 from harness.record.measurement import Proof
 from report.analysis import Question, analyse, evidence_in
 from report.page.parts import ran
-from report.page.systems import systems_of
+from report.page.values import systems_of
 from tests.helpers import records_builder as build
 from tests.helpers.cases import MADE
 

@@ -11,12 +11,12 @@ from harness.record import Record
 from harness.record.finding import label
 from report.analysis import Analysis, Question, analyse
 from report.buying.purchase import parse_purchase
-from report.buying.shortfall import shortfalls
 from report.compare.ranking import standings
+from report.compare.spread import shortfalls
 from report.page.build import page_of
 from report.page.parts import acceptance, costs, limits, pairs, ran, uncertainty
 from report.page.render import render
-from report.page.systems import systems_of
+from report.page.values import systems_of
 from tests.helpers import bundled, cases
 from tests.helpers import records_builder as build
 from tests.helpers.cases import CASES, DESKS, analysis_of, evidence_of

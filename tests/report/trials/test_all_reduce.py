@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.record import Series
-from report.trials.all_reduce import bus_factor, devices_of, gradient_bytes, least_seconds, reached
+from report.trials.ceilings import bus_factor, devices_of, gradient_bytes, least_seconds, reached_together
 from tests.helpers.records_builder import changed
 from tests.helpers.records_devices import runs, summed, with_parameters
 
@@ -29,7 +29,7 @@ def test_what_devices_reach_is_the_median_of_their_valid_trials_by_their_number(
     several = [one for gb in (30.0, 50.0, 40.0) for one in summed(2, gb, repeats=1)]
     (invalid,) = summed(2, 900.0, repeats=1)
     doubtful = changed(invalid, summary__verdict="invalid")
-    found = reached([*summed(8, 20.0), *several, doubtful, *runs("fp32-ieee", 0.1)])
+    found = reached_together([*summed(8, 20.0), *several, doubtful, *runs("fp32-ieee", 0.1)])
     two, eight = found.values()
     assert list(found) == [devices_of(several[0]), devices_of(summed(8, 20.0)[0])]
     assert (two.devices, two.trials, two.backend) == (2, 3, "nccl 2.27.3")
@@ -44,9 +44,9 @@ def test_a_record_whose_samples_took_no_time_or_that_tells_no_figure_breaks_noth
     (size, *rest) = made.measurement.all_reduce.sizes
     empty = [size.model_copy(update={"sample_us": Series.of(samples)}) for samples in ([], [0, 0])]
     odd = changed(made, measurement__all_reduce__sizes=(*empty, *rest))
-    (found,) = reached([odd]).values()
+    (found,) = reached_together([odd]).values()
     assert [size for size, _ in found.bus_of_sizes] == [2**24, 2**28]
-    assert reached([changed(made, measurement__ceilings={})]) == {}
+    assert reached_together([changed(made, measurement__ceilings={})]) == {}
 
 
 @pytest.mark.parametrize(

@@ -16,9 +16,8 @@ from harness.record import Record, store
 from harness.record.store import read_all
 from report.compare.cells import cells_of
 from report.trials import load
-from report.trials.columns import COLUMNS
 from report.trials.key import Key, ProtocolLength, Stack
-from report.trials.table import write_csv
+from report.trials.table import COLUMNS, write_csv
 from tests.helpers import ROOT, TESTS
 from tests.helpers import records_builder as build
 from tests.helpers.records_hostile import hostile, odd_numbers

@@ -13,12 +13,12 @@ from report.analysis import Analysis, Question, analyse, evidence_in
 from report.charts.bars import Bars
 from report.claims.studies import MOST_BARS
 from report.page.build import page_of
-from report.page.one.published import published_studies
 from report.page.parts import uncertainty
 from report.page.parts.published import BARS_ALONE, MOST_ALONE, PublishedView, view
+from report.page.published.studies import published_studies
 from report.page.published.verdicts import ClaimRow, claim_rows
 from report.page.render import render
-from report.page.systems import systems_of
+from report.page.values import systems_of
 from tests.helpers import ROOT, cases
 from tests.helpers import record_sets as sets
 from tests.helpers.here import evidence_here

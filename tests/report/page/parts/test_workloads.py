@@ -12,7 +12,7 @@ from report.charts.panels import Panels
 from report.compare.cells import states_of
 from report.page.parts.workloads import MOST_TIMELINES, WorkloadsView, view
 from report.page.pictures import MOST_BELOW
-from report.page.systems import systems_of
+from report.page.values import systems_of
 from tests.helpers import cases
 from tests.helpers.here import evidence_here
 

@@ -1,13 +1,204 @@
-"""Small pictures in a row: up to four on a wide page, one below another on a phone."""
+"""Small pictures in a row: up to four on a wide page, one below another on a phone; curves among them."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Protocol
 
-from report.charts.marks import SWATCH, Look, draw_bar, key_rows
+from report.charts.marks import SWATCH, Look, draw_bar, key_rows, uprights
 from report.charts.sheet import Sheet, Words, fitted
-from report.charts.style import AXIS, INK, LABEL, NOTE, SOFT, Layout, cut, system_colour, width_of, wrapped
+from report.charts.style import (
+    AXIS,
+    HATCH,
+    INK,
+    LABEL,
+    LINE,
+    NOTE,
+    PAPER,
+    RULE,
+    SOFT,
+    Form,
+    Layout,
+    apart,
+    cut,
+    linear_ticks,
+    system_colour,
+    width_of,
+    wrapped,
+    written,
+)
+
+HEIGHT, FOOT, STEP, TOP = 150.0, 22.0, 15.0, 6.0
+"""Of a panel at least, below its axis, from one name to the next, and above the highest value, px."""
+LEADER = 12.0
+"""From the end of a line to its name, px."""
+STROKES: tuple[object, ...] = ("-", (0, (5, 4)), (0, (1.5, 2.5)), (0, (8, 3, 2, 3)))
+DENSE = 120
+"""Points of a line that is drawn thin."""
+
+Points = tuple[tuple[float, float], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line in a system's colour and one of four strokes; lines of one label are named once.
+
+    `ranges` has an entry for each point, null where there is none. A `published` line is grey and thin; one
+    that is `marked` has a dot at every point, for between them nothing was measured.
+    """
+
+    label: str
+    points: Points
+    slot: int = 0
+    stroke: int = 0
+    published: bool = False
+    marked: bool = False
+    ranges: tuple[tuple[float, float] | None, ...] = ()
+
+    @property
+    def colour(self) -> str:
+        """Its system's, or grey."""
+        return HATCH if self.published else system_colour(self.slot)
+
+    def finite(self) -> Points:
+        """The points that can be drawn."""
+        return tuple(point for point in self.points if all(map(math.isfinite, point)))
+
+
+@dataclass(frozen=True, slots=True)
+class Curves:
+    """A panel of lines; `ticks` across may be given with their labels, else they are round or `doubling`."""
+
+    title: str
+    note: str
+    lines: tuple[Line, ...]
+    form: Form = "number"
+    zero: bool = True
+    doubling: bool = False
+    ticks: tuple[tuple[float, str], ...] = ()
+    between: tuple[tuple[str, ...], ...] = ()
+    """What happened from each of these ticks to the next, below them."""
+
+    def height(self, width: float) -> float:
+        """Higher where many lines have to be named."""
+        named = max(HEIGHT, STEP * len({line.label for line in self.lines}) + FOOT + 2 * TOP)
+        return named + self._below
+
+    @property
+    def _below(self) -> float:
+        return LINE * max(map(len, self.between), default=0)
+
+    def draw(self, sheet: Sheet, left: float, top: float, width: float, height: float) -> None:
+        """The names stand at the right in the order of the ends, and lead to them."""
+        height -= self._below
+        lines = [line for line in self.lines if line.finite()]
+        values = [y for line in lines for _, y in line.finite()]
+        values += [end for line in lines for pair in line.ranges if pair for end in pair]
+        if not lines:
+            return
+        up = linear_ticks(values, zero=self.zero, most=4)
+        names = max(width_of(line.label, NOTE) for line in lines)
+        room = min(names + LEADER + 4, 0.45 * width) if names else 8.0
+        start = left + max(width_of(written(tick, self.form), NOTE) for tick in up) + 8
+        plot = _Plot(
+            (start, left + width - room),
+            (top + TOP, top + height - FOOT),
+            self._across(lines),
+            (up[0], up[-1]),
+        )
+        for tick in up:
+            y = plot.y(tick)
+            sheet.text(start - 8, y + 4.5, written(tick, self.form), align="right")
+            sheet.line([(start, y), (plot.across[1], y)], {"color": RULE, "lw": 1.0, "zorder": 0.5})
+        self._foot(sheet, plot, lines, top + height - 5, left + width)
+        self._events(sheet, plot, top + height)
+        for line in sorted(lines, key=lambda line: not line.published):
+            _draw(sheet, plot, line)
+        if names:
+            _name(sheet, plot, lines, left + width)
+
+    def _across(self, lines: Sequence[Line]) -> tuple[float, float, bool]:
+        xs = [x for line in lines for x, _ in line.finite()] + [x for x, _ in self.ticks]
+        if self.doubling:
+            return min(xs) / 1.12, max(xs) * 1.12, True
+        low, high = min(xs), max(xs)
+        return low, high if high > low else low + 1.0, False
+
+    def _foot(self, sheet: Sheet, plot: _Plot, lines: Sequence[Line], y: float, right: float) -> None:
+        """The ticks across whose labels do not touch: the first, and from it those that have room."""
+        xs = [x for line in lines for x, _ in line.finite()]
+        low, high, _ = plot.values
+        found = sorted(set(xs)) if self.doubling else linear_ticks(xs, zero=False, most=5)
+        ticks = self.ticks or [(tick, written(tick, "number")) for tick in found if low <= tick <= high]
+        last = -math.inf
+        for tick, text in ticks:
+            half = width_of(text, NOTE) / 2
+            x = min(max(plot.x(tick), plot.across[0] - 8 + half), right - half)
+            if x - half > last:
+                sheet.text(x, y, text, align="center")
+                last = x + half + 8
+
+    def _events(self, sheet: Sheet, plot: _Plot, top: float) -> None:
+        """Each below a stroke from its tick to the next, as much as fits there."""
+        for words, ((begin, _), (end, _)) in zip(self.between, pairwise(self.ticks), strict=False):
+            left, right = plot.x(begin) + 6, plot.x(end) - 6
+            if words:
+                sheet.line([(left, top), (right, top)], {"color": AXIS, "lw": 1.0})
+            for place, word in enumerate(words, 1):
+                sheet.text(left, top + LINE * place - 3, cut(word, right - left, NOTE), colour=INK)
+
+
+@dataclass(frozen=True, slots=True)
+class _Plot:
+    """From where to where a panel's plot reaches, px, and which values stand at its edges."""
+
+    across: tuple[float, float]
+    down: tuple[float, float]
+    values: tuple[float, float, bool]
+    """Of both edges across, and whether equal steps multiply."""
+    ends: tuple[float, float]
+
+    def x(self, value: float) -> float:
+        low, high, multiplies = self.values
+        part = math.log(value / low) / math.log(high / low) if multiplies else (value - low) / (high - low)
+        return self.across[0] + part * (self.across[1] - self.across[0])
+
+    def y(self, value: float) -> float:
+        low, high = self.ends
+        return self.down[1] - (value - low) / (high - low) * (self.down[1] - self.down[0])
+
+
+def _draw(sheet: Sheet, plot: _Plot, line: Line) -> None:
+    places = [
+        (plot.x(x), plot.y(y)) if math.isfinite(x) and math.isfinite(y) else (math.nan, math.nan)
+        for x, y in line.points
+    ]
+    width = 1.4 if line.published or len(line.points) > DENSE else 2.0
+    style = {"color": line.colour, "lw": width, "ls": STROKES[line.stroke % len(STROKES)]}
+    sheet.line(places, {**style, "zorder": 2.0 if line.published else 2.5})
+    for (x, _), pair in zip(places, line.ranges, strict=False):
+        if pair:
+            uprights(sheet, [x], [(plot.y(pair[1]), plot.y(pair[0]))], INK, lw=1.5, zorder=3)
+    if line.marked:
+        mark = {"marker": "o", "ms": 7.5, "mew": 1.5, "mec": PAPER, "mfc": line.colour, "zorder": 4}
+        sheet.line(places, {"ls": "none", **mark})
+
+
+def _name(sheet: Sheet, plot: _Plot, lines: Sequence[Line], right: float) -> None:
+    """Each name once, beside the end of the last line that has it."""
+    named = {line.label: line for line in lines if line.label}
+    ends = [plot.y(line.finite()[-1][1]) for line in named.values()]
+    low, high = plot.down[0], plot.down[1]
+    for line, end, y in zip(named.values(), ends, apart(ends, STEP, low, high), strict=True):
+        x = plot.across[1]
+        begin = plot.x(line.finite()[-1][0])
+        sheet.line([(begin + 3, end), (x + LEADER - 3, y)], {"color": line.colour, "lw": 0.8, "zorder": 1.0})
+        colour = SOFT if line.published else INK
+        sheet.text(x + LEADER, y + 4.5, cut(line.label, right - x - LEADER, NOTE), colour=colour)
+
 
 ACROSS = {"desk": 4, "slide": 2, "paper": 2, "narrow": 1}
 """Panels in a row, at most."""
@@ -15,7 +206,7 @@ BETWEEN, BELOW, GAP = 28.0, 22.0, 12.0
 """From one panel to the next at its side and below it, and from one name in a key to the next, px."""
 NAME, BAR, ROW = 16.0, 12.0, 33.0
 """Heights of a name, of the bar below it, and of both with what parts them from the next, px."""
-LINE = 17.0
+HEAD_LINE = 17.0
 SHADES = (1.0, 0.72, 0.5, 0.3, 0.14, 0.05)
 """How firm the colour of a share is, by its place."""
 
@@ -49,7 +240,7 @@ class Panels:
         count = max(min(len(self.panels), ACROSS[layout.name]), 1)
         width = (layout.width - BETWEEN * (count - 1)) / count
         rows = [self.panels[at : at + count] for at in range(0, len(self.panels), count)]
-        heads = [max(LINE * len(_head(panel, width)) + 6 for panel in row) for row in rows]
+        heads = [max(HEAD_LINE * len(_head(panel, width)) + 6 for panel in row) for row in rows]
         heights = [max(panel.height(width) for panel in row) for row in rows]
         total = sum(heads) + sum(heights) + BELOW * max(len(rows) - 1, 0)
         sheet, top = Sheet(layout.width, total), 0.0
@@ -57,7 +248,7 @@ class Panels:
             for place, panel in enumerate(row):
                 left = (width + BETWEEN) * place
                 for n, words in enumerate(_head(panel, width)):
-                    sheet.run(left, top + LINE * n + 13, [words])
+                    sheet.run(left, top + HEAD_LINE * n + 13, [words])
                 panel.draw(sheet, left, top + head, width, height)
             top += head + height + BELOW
         return sheet
@@ -121,7 +312,7 @@ class Shares:
 
     def height(self, width: float) -> float:
         """A row for each bar, and the key."""
-        return ROW * len(self.rows) + LINE * len(self._key(width)) + 2
+        return ROW * len(self.rows) + HEAD_LINE * len(self._key(width)) + 2
 
     def draw(self, sheet: Sheet, left: float, top: float, width: float, height: float) -> None:
         """End to end from the left, over the key."""
@@ -132,7 +323,7 @@ class Shares:
                 self._part(sheet, n, (x, y + NAME, width * share, BAR))
                 x += width * share
         for place, row in enumerate(self._key(width)):
-            y, x = top + ROW * len(self.rows) + LINE * place, left
+            y, x = top + ROW * len(self.rows) + HEAD_LINE * place, left
             for n, name in row:
                 self._part(sheet, n, (x, y + 2, SWATCH[1], SWATCH[1]))
                 sheet.run(x + SWATCH[1] + 5, y + 12, fitted([Words(name)], left + width - x - SWATCH[1] - 5))

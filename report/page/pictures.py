@@ -13,8 +13,7 @@ from report.charts.marks import KeyEntry, Look
 from report.compare.cells import Cell
 from report.compare.groups import ComparisonGroup
 from report.expected.expected import Expected
-from report.page.filters import UNKNOWN, seconds
-from report.page.names import apart, details, setting
+from report.page.filters import UNKNOWN, apart, details, seconds, setting
 from report.page.values import Picture, Systems, rate_unit
 from report.trials.key import Key
 from report.trials.trial import TrialResult

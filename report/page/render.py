@@ -23,7 +23,6 @@ from report.charts.style import DARK
 from report.compare.cells import states_of
 from report.expected.sizes import Size
 from report.page.filters import FILTERS
-from report.page.names import setting, work
 from report.page.parts import acceptance, ran, workloads
 from report.page.values import Page, Picture
 
@@ -38,10 +37,8 @@ _READING: Mapping[str, Callable[..., Any]] = {
     "image": ran.image_of,
     "links": ran.links_of,
     "remarks": ran.remarks_of,
-    "setting": setting,
     "states": states_of,
     "quality_unit": workloads.quality_unit,
-    "work": work,
 }
 """What templates ask of records."""
 

@@ -11,10 +11,9 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.lines import Line2D
 
 from report.charts.bars import Bar, Bars, Group
-from report.charts.curves import Curves, Line
 from report.charts.drawing import Chart, Drawing, as_png, draw
 from report.charts.marks import KeyEntry
-from report.charts.panels import Length, Lengths, Panels, Shares
+from report.charts.panels import Curves, Length, Lengths, Line, Panels, Shares
 from report.charts.roofline import Bandwidth, Roof, Roofline, RooflineMark
 from report.charts.sheet import DPI, Sheet
 from report.charts.strips import Dot, Strip, Strips

@@ -14,7 +14,7 @@ from report.buying.purchase import Use
 from report.compare.cells import Cell, TimeBreakdown, time_breakdown
 from report.compare.pairs import Benchmark, Expectation
 from report.compare.spread import shortfalls
-from report.page.names import work
+from report.page.filters import work
 from report.page.one.measured import gain_of
 from report.page.parts.costs import Assumption, assumption
 from report.page.pictures import TimePicture, time_picture

@@ -13,7 +13,7 @@ from report.compare.cells import Cell, time_breakdown
 from report.compare.precisions import Speedup
 from report.compare.ranking import Standing, Standings, standings
 from report.expected.expected import Expected
-from report.page.names import work
+from report.page.filters import work
 from report.page.pictures import TimePicture, time_picture
 from report.page.values import Headline, Picture, Quantity, Systems, quantity
 from report.stats.intervals import FLOOR_RUNS

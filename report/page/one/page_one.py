@@ -12,18 +12,19 @@ from report.analysis import Analysis
 from report.charts.bars import Bar, Bars, Group
 from report.charts.marks import KeyEntry
 from report.compare.cells import Cell
-from report.page.names import setting
-from report.page.one.chips import chips, trials_of
+from report.page.filters import setting
 from report.page.one.comparison import comparison
 from report.page.one.headlines import (
     FIRST,
     again,
+    chips,
     how_sure,
     judge_more,
     of_costs,
     of_gain,
     of_pair,
     of_speeds,
+    trials_of,
     what_limits,
 )
 from report.page.one.measured import leading, machines, measured, of_machines

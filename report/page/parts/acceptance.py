@@ -8,8 +8,7 @@ from report import text
 from report.analysis import Analysis
 from report.buying.clause import Clause
 from report.buying.life import Life
-from report.charts.curves import Curves, Line
-from report.charts.panels import Panels
+from report.charts.panels import Curves, Line, Panels
 from report.compare.spread import Shortfall, UnitSpread, shortfalls
 from report.page.values import Picture
 

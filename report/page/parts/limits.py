@@ -14,7 +14,7 @@ from report.analysis import Analysis
 from report.charts.roofline import Bandwidth, Roof, Roofline, RooflineMark
 from report.compare.cells import Cell, TimeBreakdown, time_breakdown
 from report.compare.key import same_but
-from report.page.names import of_each_key, work
+from report.page.filters import of_each_key, work
 from report.page.values import Picture, Systems
 from report.text import clean, gibibytes
 from report.trials.ceilings import (

@@ -9,7 +9,7 @@ from report.analysis import Analysis
 from report.compare.pairs import Benchmark
 from report.compare.ranking import Standings, standings
 from report.expected.sizes import Difference, Size
-from report.page.names import work
+from report.page.filters import work
 from report.page.values import Systems
 
 

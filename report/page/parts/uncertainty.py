@@ -12,8 +12,8 @@ from report.analysis import Analysis
 from report.buying.workload_mix import Caveat
 from report.compare.cells import Cell, fewest_runs, runs_of_figures
 from report.compare.precisions import Parity
-from report.page.names import of_each_key, work
-from report.page.one.chips import trials_of
+from report.page.filters import of_each_key, work
+from report.page.one.headlines import trials_of
 from report.page.values import Systems
 from report.stats.intervals import BLOCKS_NEEDED, outlying_run, rare_runs_missed, unequal_spread
 from report.trials.key import grouped_by

@@ -8,8 +8,7 @@ from harness.record import FULL_PRECISION, PRECISION_ORDER, Telemetry, TraceStat
 from harness.record import Curve as PublishedCurve
 from report import text
 from report.analysis import Analysis
-from report.charts.curves import Curves, Line, Points
-from report.charts.panels import Length, Lengths, Panel, Panels, Shares
+from report.charts.panels import Curves, Length, Lengths, Line, Panel, Panels, Points, Shares
 from report.charts.style import Form
 from report.charts.trial import Quantity, StepTimes, Timelines, TrialTimeline
 from report.compare.batch_sweeps import BatchSweep
@@ -17,8 +16,7 @@ from report.compare.cells import Cell, time_breakdown
 from report.compare.groups import ComparisonGroup
 from report.compare.precisions import Speedup, best_supported
 from report.compare.scaling import VIRTUAL, Scaling, ranks_of
-from report.page.filters import GIB
-from report.page.names import setting
+from report.page.filters import GIB, setting
 from report.page.values import Picture, Systems
 from report.trials.key import grouped_by
 from report.trials.trial import TrialResult

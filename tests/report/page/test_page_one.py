@@ -78,32 +78,10 @@ def facts(name: str) -> dict[str, Any]:
     return {f"{fact.name} {fact.of}".strip(): fact for _, rows in view.groups for fact in rows}
 
 
-def test_a_buyer_sees_money_speed_and_limits_of_both_offers():
-    view = page("buyer").one.view
-    assert [name for name, _ in view.groups] == ["money", "speed", "limits"]
-    found = facts("buyer")
-    assert [cell.value for cell in found["price"].cells] == [2000.0, 3200.0]
-    assert found["price"].ratio.value == pytest.approx(1.6)
-    assert found["cost-shared"].ratio.value == pytest.approx(
-        found["cost-shared"].cells[1].value / found["cost-shared"].cells[0].value
-    )
-    assert found["failed"].data == (7, 6)
-    assert [round(cell.value, 2) for cell in found["misses"].cells] == [7.25, 7.25]
-
-
 def test_less_money_and_more_speed_point_to_the_same_side():
     marks = {name: fact.mark for name, fact in facts("buyer").items() if fact.mark}
     assert {mark.at < 50 for mark in marks.values()} == {True}
     assert {mark.slot for mark in marks.values()} == {0}
-
-
-def test_the_second_against_the_first_is_the_ratio_of_their_speeds():
-    found = facts("pair")
-    works = [fact for name, fact in found.items() if name.startswith("work ")]
-    for fact in works:
-        first, second = (cell.value for cell in fact.cells)
-        assert fact.ratio.value == pytest.approx(second / first, rel=0.02)
-        assert fact.ratio.low <= fact.ratio.value <= fact.ratio.high
 
 
 def test_of_forty_machines_the_fastest_and_the_nearest_to_this_one_stand_on_page_one():
@@ -115,28 +93,6 @@ def test_of_forty_machines_the_fastest_and_the_nearest_to_this_one_stand_on_page
     assert shown[:10] == ranks[:10]
     assert any(systems.of(row).own for row in view.shown)
     assert shown == [name for name in ranks if name in shown]
-
-
-def test_twenty_machines_all_stand_on_page_one_sorted():
-    rows = page("twenty-machines").one.view.shown
-    times = [row.time for row in rows if row.first is not None]
-    assert len(rows) == 20
-    assert times == sorted(times)
-    assert times[0] == pytest.approx(1.0)
-
-
-def test_a_first_look_says_next_before_the_picture_and_what_is_missing():
-    one = page("first-look").one
-    assert one.next_first
-    assert one.chips[0].name == "generated-data"
-    assert {need for row in one.view.rows for need in row.needs} == {"real-data", "longer", "runs"}
-
-
-def test_failures_alone_lead_with_their_cause_and_a_command():
-    one = page("failed").one
-    assert one.chips[0].kind == "stop"
-    assert [(cause.reason, cause.trials) for cause in one.view.causes] == [("out-of-memory", 1)]
-    assert [command.split()[1] for command in one.next_first.data["commands"]] == ["doctor", "build"]
 
 
 def test_a_figure_whose_range_is_wider_than_itself_is_not_stated():

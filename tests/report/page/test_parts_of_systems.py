@@ -8,13 +8,12 @@ from datetime import UTC, datetime
 import pytest
 
 from harness.record import Record
-from harness.record.finding import label
 from report.analysis import Analysis, Question, analyse
 from report.buying.purchase import parse_purchase
 from report.compare.ranking import standings
 from report.compare.spread import shortfalls
 from report.page.build import page_of
-from report.page.parts import acceptance, costs, limits, pairs, ran, uncertainty
+from report.page.parts import acceptance, costs, limits, pairs, ran
 from report.page.render import render
 from report.page.values import systems_of
 from tests.helpers import bundled, cases
@@ -67,16 +66,6 @@ def test_two_systems_have_no_ranking_and_a_system_without_a_deciding_work_no_pla
     assert ranked is not None and all(row.first for row in ranked.rows)
 
 
-def test_each_pair_has_both_ranges_and_its_works():
-    found = analysed("two-cards-proven-priced")
-    shown = pairs.view(found, systems_of(found))
-    assert shown is not None and shown.standings is None
-    (pair,) = found.expectations
-    assert pair.units is not None and pair.model is not None
-    assert pair.model.low < pair.units.low < pair.units.high < pair.model.high
-    assert (pair.ranking.name, len(pair.benchmarks)) == ("RANKED", len(shown.works))
-
-
 def test_a_device_is_held_against_paper_and_its_own_ceilings():
     found = analysed("ceilings")
     shown = limits.view(found, systems_of(found))
@@ -87,20 +76,6 @@ def test_a_device_is_held_against_paper_and_its_own_ceilings():
     by_name = {row.name: row for row in device.sheet}
     assert by_name["bf16"].share == pytest.approx(by_name["bf16"].measured / by_name["bf16"].paper)
     assert all(point.flops_per_second > 0 for _, point, _ in device.rows)
-
-
-def test_offers_stand_by_cost_with_what_both_cost_alone_and_the_price_that_turns_them():
-    found = analysed("two-cards-proven-priced")
-    shown = costs.view(found, systems_of(found))
-    assert shown is not None and shown.state == "priced" and shown.picture is not None
-    first, second = shown.rows
-    assert found.costs is not None and found.costs.answer is not None and found.costs.pair is not None
-    assert second.ratio is not None
-    assert first.shared.value < second.shared.value and first.ratio is None
-    alone = found.costs.answers["alone"].cards
-    assert [first.alone.value, second.alone.value] == [alone[at].cost[1] for at in found.costs.pair]
-    assert first.turns_at.value == found.costs.answer.cards[found.costs.answer.order[0]].break_even[1]
-    assert (shown.assumption.name, found.costs.other_winner) == ("use", found.costs.pair[1])
 
 
 def test_a_machine_for_its_own_work_alone_is_ranked_by_all_that_it_bears_of_a_year():
@@ -147,20 +122,6 @@ def test_the_units_on_record_say_how_many_sound_machines_miss_the_clause_from_th
     assert found is not None
     assert (found.spread.measured, found.spread.units) == (measured, units)
     assert found.shortfalls == shortfalls(found.spread, found.rule.margin)
-
-
-def test_doubts_stand_from_the_widest_on_and_invalid_runs_with_their_cause():
-    found = analysed("two-cards-proven")
-    shown = uncertainty.view(found, systems_of(found))
-    assert shown is not None
-    ranges = [cell.throughput.interval for _, cell in shown.doubts]
-    widths = [(each.high - each.low) / each.estimate for each in ranges]
-    assert widths == sorted(widths, reverse=True) and len(widths) == 4
-    invalid = [rows for rows in shown.spoiled if rows[0].verdict == "invalid"]
-    assert [(sorted(set(map(label, rows[0].causes))), len(rows)) for rows in invalid] == [
-        (["another precision than labelled", "card not watched"], 3)
-    ] * 2
-    assert {caveat.name for caveat in shown.caveats} >= {"few-blocks", "rare-runs"}
 
 
 def test_three_units_of_a_model_are_a_table_with_their_spread_and_two_are_none():

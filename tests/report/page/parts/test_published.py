@@ -99,11 +99,6 @@ def test_a_study_is_one_picture_a_metric_with_this_machine_among_its_figures(jud
             assert any(bar.low is not None for bar in group.bars if bar.look != "published")
 
 
-def test_the_models_stand_in_the_study_s_own_order(judged: Analysis):
-    (chart, *_) = charts(viewed(judged))
-    assert [group.label for group in chart.groups] == ["ResNet-18", "ResNet-50"]
-
-
 def test_a_page_says_in_what_its_records_differ_from_unmet_claims_and_how_its_precisions_learn():
     question = Question(datetime(2026, 12, 1, tzinfo=UTC), session="20261121-38cb4c")
     found = analyse(evidence_here(), question)

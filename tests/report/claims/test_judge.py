@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from harness.record import Claim, Limit, Record
+from harness.record.published.claims import same_card
 from report.claims.judge import judge
 from report.compare import cells as stats
 from report.compare.batch_sweeps import batch_sweeps
@@ -43,13 +44,50 @@ def test_an_absolute_figure_is_not_held_against_another_card():
     assert lacks(claim(), series(on=other, card="NVIDIA H200")) == [("card", "NVIDIA H200", "T4")]
 
 
-def test_an_absolute_figure_is_not_held_against_another_stack():
-    stack = "PyTorch 1.11, CUDA 11.4, driver 470.57.02"
-    assert lacks(claim(stack=stack), series()) == [("PyTorch", "2.13.0", "1.11")]
+def on_stack(**versions: str) -> list[Record]:
+    return [build.changed(record, measurement__versions=versions) for record in series()]
+
+
+@pytest.mark.parametrize(
+    ("versions", "difference"),
+    [
+        ({"torch": "2.13.0", "fastai": "2.8.12", "cuda": "13.0"}, ("PyTorch", "2.13.0", "1.0.0")),
+        ({"torch": "1.0.0", "fastai": "2.8.12", "cuda": "10.0.130"}, ("fastai", "2.8.12", "1.0.41")),
+        ({"torch": "1.0.0", "fastai": "1.0.41", "cuda": "9.0.176"}, ("CUDA", "9.0.176", "10.0")),
+    ],
+)
+def test_an_absolute_figure_is_not_held_against_another_stack(versions, difference):
+    stack = "PyTorch 1.0.0, fastai 1.0.41, CUDA 10.0, driver 470.57.02"
+    assert lacks(claim(stack=stack), on_stack(**versions))[0] == difference
 
 
 def test_an_absolute_figure_of_the_same_stack_is_judged():
     assert word(claim(stack="PyTorch 2.13.0, CUDA 13.0, driver 580.00"), series()) == "reproduced"
+
+
+@pytest.mark.parametrize(
+    ("used", "claimed", "same"),
+    [
+        ("2.13.0+cpu", "2.13.0", True),
+        ("2.13.0+cu130", "2.13", True),
+        ("2.13.0+cpu", "2.13.0+cpu", True),
+        ("2.13.0", "2.13.0+cpu", False),
+        ("2.13.10", "2.13.1", False),
+    ],
+)
+def test_a_build_is_of_the_release_that_was_published_and_another_release_is_not(used, claimed, same):
+    found = word(claim(stack=f"PyTorch {claimed}"), on_stack(torch=used))
+    assert found == ("reproduced" if same else "not comparable")
+
+
+def test_a_processor_is_the_one_that_a_publication_names_with_its_maker_or_without():
+    for published, there in (
+        ("AMD EPYC", "AMD EPYC"),
+        ("EPYC 9B14", "AMD EPYC 9B14"),
+        ("RTX 9999", "NVIDIA RTX 9999"),
+    ):
+        assert same_card(published, there, ())
+    assert not same_card("AMD EPYC 9B14", "AMD EPYC 9B45", ())
 
 
 def test_a_ratio_holds_on_any_card_of_its_class():

@@ -17,7 +17,6 @@ from report import text
 from report.buying.purchase import FILE, Purchase
 from report.buying.workload_mix import (
     Candidate,
-    Caveat,
     MixLine,
     buyers_mix,
     candidates,
@@ -30,6 +29,7 @@ from report.compare.cells import Cell, cell_ratio
 from report.compare.groups import ComparisonGroup
 from report.compare.pairs import Buyer
 from report.compare.spread import UnitBand, UnitSpread, unit_band, unit_spreads
+from report.stats.intervals import Doubt
 from report.trials.trial import TrialResult
 
 Range = tuple[float, float, float]
@@ -100,7 +100,7 @@ class CostInputs:
     """Whether the work is the buyer's, or equal shares of each line."""
     measured_power: tuple[bool, ...]
     """Of each offer: whether its power was measured on every line that it has."""
-    caveats: tuple[Caveat, ...]
+    caveats: tuple[Doubt, ...]
 
     @property
     def stacks_differ(self) -> bool:
@@ -153,7 +153,7 @@ def cost_inputs(
         ),
     )
     low, best, high = LIFE_YEARS
-    assumed = Caveat("life-assumed", {"years": best, "low": low, "high": high})
+    assumed = Doubt("life-assumed", {"years": best, "low": low, "high": high})
     life = [assumed] if _life_assumed(purchase) else []
     return CostInputs(
         numbers,
@@ -287,6 +287,6 @@ def _times_as_fast(line: MixLine, fast: Cell, slow: Cell, best: float, band: Uni
     return below, best, above
 
 
-def _single_runs(mix: Sequence[MixLine]) -> tuple[Caveat, ...]:
+def _single_runs(mix: Sequence[MixLine]) -> tuple[Doubt, ...]:
     single = sum(any(cell and len(line.unit_seconds(cell).values) < 2 for cell in line.cells) for line in mix)
-    return (Caveat("single-runs", {"lines": single}),) if single else ()
+    return (Doubt("single-runs", {"lines": single}),) if single else ()

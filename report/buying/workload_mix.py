@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from typing import Any
 
 from harness.errors import UserError
 from harness.record.published.cards import Card, find
@@ -15,7 +14,7 @@ from report.buying.purchase import FILE, Offer, Purchase, Work
 from report.compare.cells import Cell
 from report.compare.groups import ComparisonGroup
 from report.compare.key import MEASURED_FIELDS, each_nearest_the_card, nearest_the_card, same_but
-from report.stats.intervals import Runs
+from report.stats.intervals import Doubt, Runs
 from report.trials.key import LOADER_ALONE, Key, ProtocolLength, grouped_by, without
 from report.trials.trial import TrialResult
 
@@ -23,14 +22,6 @@ MOST_OFFERS = 8
 """Offers on one page."""
 
 _KEYS = ("workload", "protocol", "model", "precision", "batch_size", "image_size", "sequence_length")
-
-
-@dataclass(frozen=True, slots=True)
-class Caveat:
-    """One thing that a careful reader has to know; a template words it by its name."""
-
-    name: str
-    data: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +106,7 @@ def ranked_cells(groups: Iterable[ComparisonGroup]) -> list[Cell]:
 
 def candidates(
     cells: Sequence[Cell], purchase: Purchase | None, own: Collection[str] = ()
-) -> tuple[tuple[Candidate, ...], tuple[Caveat, ...]]:
+) -> tuple[tuple[Candidate, ...], tuple[Doubt, ...]]:
     """Offers first, then the other cards on record, and last the offers that no record is of.
 
     Cards of one name are told apart by their machines; those in `own` are this machine. A processor is what
@@ -124,7 +115,7 @@ def candidates(
     """
     sides = list({(cell.machine, cell.card): cell for cell in reversed(cells)}.values())[::-1]
     found: list[Candidate] = []
-    caveats: list[Caveat] = []
+    caveats: list[Doubt] = []
     by_card: set[tuple[str, str]] = set()
     for number, offer in enumerate(purchase.offer if purchase else (), 1):
         cell = meant(offer.card, sides, f"offer {number}")
@@ -152,14 +143,14 @@ def _type(cell: Cell) -> tuple[str, str]:
     return cell.card, cell.machine_label if processor else ""
 
 
-def _on_others(measured: Cell, sides: Sequence[Cell], own: Collection[str]) -> list[Caveat]:
+def _on_others(measured: Cell, sides: Sequence[Cell], own: Collection[str]) -> list[Doubt]:
     """Where several machines have the card that is offered: whose figures its price is set against."""
     alike = [cell for cell in sides if _type(cell) == _type(measured)]
     if len(alike) < 2:
         return []
     machine = "" if measured.machine in own else text.clean(measured.machine_label, 40)
     card = f"the {text.short_card(measured.card)}"
-    return [Caveat("several-machines", {"count": len(alike), "card": card, "machine": machine})]
+    return [Doubt("several-machines", {"count": len(alike), "card": card, "machine": machine})]
 
 
 def _one_of_each(cells: Sequence[Cell]) -> list[Cell]:
@@ -281,7 +272,7 @@ def default_mix(recorded: Sequence[MixLine], hours: float) -> tuple[MixLine, ...
 
 def buyers_mix(
     recorded: Sequence[MixLine], purchase: Purchase, in_use: float
-) -> tuple[tuple[MixLine, ...], tuple[Caveat, ...]]:
+) -> tuple[tuple[MixLine, ...], tuple[Doubt, ...]]:
     """The lines of the buyer's mix with their hours, and a caveat for each that is not on record.
 
     A share is one of the hours `in_use`. Raises UserError where a line of the file fits several, naming the
@@ -299,13 +290,13 @@ def buyers_mix(
     return tuple(chosen.values()), tuple(missing)
 
 
-def _not_recorded(work: Work, hours: float, recorded: Sequence[MixLine]) -> Caveat:
+def _not_recorded(work: Work, hours: float, recorded: Sequence[MixLine]) -> Doubt:
     """With the nearest works on record, else all of them."""
     named = dict.fromkeys(f"{one.key.workload} {one.key.model} {one.key.precision}" for one in recorded)
     what = " ".join(filter(None, (work.workload, work.model, work.precision)))
     near = get_close_matches(what, named, n=3, cutoff=0.4) or list(named)[:6]
     data = {"work": text.clean(what, 120), "hours": hours, "near": tuple(text.clean(one, 60) for one in near)}
-    return Caveat("not-on-record", data)
+    return Doubt("not-on-record", data)
 
 
 def _line_of(recorded: Sequence[MixLine], work: Work, number: int) -> MixLine | None:

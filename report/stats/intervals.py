@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from statistics import fmean, median
+from typing import Any
 
 from scipy import special
 
@@ -29,10 +30,10 @@ SPREAD_PROBABILITY = 0.01
 
 @dataclass(frozen=True, slots=True)
 class Doubt:
-    """What makes a figure or its interval doubtful, by name with its values."""
+    """What makes a figure or its interval doubtful, by name with its values; a template words it."""
 
     name: str
-    data: Mapping[str, float] = field(default_factory=dict, hash=False)
+    data: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
 
 def outlying_run(values: Sequence[float]) -> Doubt | None:

@@ -9,13 +9,12 @@ from datetime import timedelta
 from harness.record.finding import counted, label
 from report import text
 from report.analysis import Analysis
-from report.buying.workload_mix import Caveat
 from report.compare.cells import Cell, fewest_runs, runs_of_figures
 from report.compare.precisions import Parity
 from report.page.filters import of_each_key, work
 from report.page.one.headlines import trials_of
 from report.page.values import Systems
-from report.stats.intervals import BLOCKS_NEEDED, outlying_run, rare_runs_missed, unequal_spread
+from report.stats.intervals import BLOCKS_NEEDED, Doubt, outlying_run, rare_runs_missed, unequal_spread
 from report.trials.key import grouped_by
 from report.trials.trial import TrialResult
 
@@ -39,7 +38,7 @@ class UncertaintyView:
     """Runs of one work with the same verdict by the same causes."""
     finished: int
     warnings: tuple[tuple[str, int], ...]
-    caveats: tuple[Caveat, ...]
+    caveats: tuple[Doubt, ...]
     learning: tuple[tuple[str, Parity, str], ...]
     """By the name of a work whether a precision ends as well as fp32, and its first steps.
 
@@ -97,33 +96,33 @@ def _spoiled(trials: Sequence[TrialResult]) -> tuple[tuple[TrialResult, ...], ..
     return tuple(sorted(rows, key=lambda alike: (alike[0].verdict != "invalid", -len(alike))))
 
 
-def _caveats(analysis: Analysis, cells: Sequence[Cell]) -> Iterator[Caveat]:
+def _caveats(analysis: Analysis, cells: Sequence[Cell]) -> Iterator[Doubt]:
     if any(cell.units and len(cell.units) < 3 for cell in cells):
-        yield Caveat("few-units")
+        yield Doubt("few-units")
     blocks = min((cell.blocks for cell in cells), default=BLOCKS_NEEDED)
     if blocks < BLOCKS_NEEDED and any(cell.seconds.interval or cell.throughput.interval for cell in cells):
-        yield Caveat("few-blocks", {"blocks": blocks})
+        yield Doubt("few-blocks", {"blocks": blocks})
     if rare_runs_missed(fewest_runs(cells)):
-        yield Caveat("rare-runs", {"runs": fewest_runs(cells)})
+        yield Doubt("rare-runs", {"runs": fewest_runs(cells)})
     odd = [cell for cell in cells if outlying_run(cell.seconds.values)]
     if odd:
-        yield Caveat("odd-run", {"works": _named(odd, cells)})
+        yield Doubt("odd-run", {"works": _named(odd, cells)})
     unequal = [
         gain.of
         for gain in analysis.speedups
         if unequal_spread(gain.of.seconds.values, gain.over.seconds.values)
     ]
     if unequal:
-        yield Caveat("unequal-spread", {"works": _named(unequal, cells)})
+        yield Doubt("unequal-spread", {"works": _named(unequal, cells)})
     for group in analysis.groups:
         if group.baseline_missing and analysis.question.baseline is not None:
             baseline = text.clean(analysis.question.baseline, 40)
-            yield Caveat(
+            yield Doubt(
                 "baseline-missing", {"baseline": baseline, "model": text.model_name(group.base.model)}
             )
     late = sum(trial.started_at > analysis.question.now + timedelta(days=1) for trial in analysis.shown)
     if late:
-        yield Caveat("dated-ahead", {"count": late})
+        yield Doubt("dated-ahead", {"count": late})
     yield from _not_here(analysis)
 
 
@@ -132,7 +131,7 @@ def _named(some: Sequence[Cell], among: Sequence[Cell]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(work(cell, keys) for cell in of_each_key(some)))
 
 
-def _not_here(analysis: Analysis) -> Iterator[Caveat]:
+def _not_here(analysis: Analysis) -> Iterator[Doubt]:
     """What ledgers and the numbers of sessions know of, and the page has not."""
     for account in analysis.accounts:
         label = text.clean(account.label, 40)
@@ -145,6 +144,6 @@ def _not_here(analysis: Analysis) -> Iterator[Caveat]:
         }
         for name, count in missing.items():
             if count:
-                yield Caveat(name, {"count": count, "machine": label})
+                yield Doubt(name, {"count": count, "machine": label})
         for plan, times in account.plan_changes:
-            yield Caveat("plan-changed", {"plan": text.clean(plan, 40), "count": times, "machine": label})
+            yield Doubt("plan-changed", {"plan": text.clean(plan, 40), "count": times, "machine": label})

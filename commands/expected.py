@@ -19,8 +19,7 @@ from report.compare.cells import Cell
 from report.compare.key import same_but
 from report.expected.asked import Asked, asked_of
 from report.expected.expected import Expected, Measured, Model, kept
-from report.expected.figures import TIMES, Row, Task, software_of, task_of
-from report.expected.ours import table_row, table_task
+from report.expected.figures import TIMES, Row, Task, software_of, table_row, table_task, task_of
 from report.expected.specs import Specs, load_specs, named
 
 EXPECTED_LINES = 3

@@ -6,8 +6,7 @@ from collections.abc import Callable, Sequence
 
 from benchmarks.coverage.cases import Case, Draw, Generator, Target
 from benchmarks.coverage.samples import BLOCK_CV, CV, in_blocks, lognormal, runs, scaled
-from report.stats.equivalence import Verdict, equivalence, ratio_holds
-from report.stats.one_sided import order_holds
+from report.stats.equivalence import Verdict, equivalence, order_holds, ratio_holds
 from report.text import percent
 
 WRONG = Target(high=5)

@@ -17,16 +17,21 @@ from report.claims.judged import (
     seeds_for,
 )
 from report.claims.matching import figure_of, matches
-from report.claims.pairs import judge_pair
-from report.claims.trends import judge_trend
+from report.claims.pairs import judge_pair, judge_trend
 from report.compare.batch_sweeps import BatchSweep
 from report.compare.cells import Cell
 from report.compare.groups import ComparisonGroup
 from report.compare.key import Difference
 from report.compare.spread import ASSUMED_SPREAD
 from report.metrics import CLAIMED
-from report.stats.equivalence import equivalence, few_runs_hold, range_holds, structure_holds
-from report.stats.one_sided import few_runs_bounded, figure_bound_holds
+from report.stats.equivalence import (
+    equivalence,
+    few_runs_bounded,
+    few_runs_hold,
+    figure_bound_holds,
+    range_holds,
+    structure_holds,
+)
 
 FORMS: Mapping[ClaimKind, Callable[[Claim, Measured], Judged]] = {
     "ratio": judge_pair,

@@ -18,8 +18,7 @@ from harness.record.published.cards import load_cards
 from harness.summary.statistics import judge_trial
 from report.analysis import Question, analyse, evidence_in
 from report.expected.expected import model_of
-from report.expected.figures import read_tables
-from report.expected.ours import table_row
+from report.expected.figures import read_tables, table_row
 from report.expected.specs import load_specs
 from tests.helpers import ROOT, copied
 from tests.helpers.records_builder import STARTED, machine, measurement, record, trial, write

@@ -11,15 +11,17 @@ from hypothesis import strategies as st
 from harness.record import Seeds
 from report.stats.equivalence import (
     equivalence,
+    few_runs_bounded,
     few_runs_hold,
     non_inferior,
+    order_holds,
     range_holds,
     ratio_holds,
     structure_holds,
+    trend_holds,
     words_for,
 )
 from report.stats.intervals import Runs
-from report.stats.one_sided import few_runs_bounded, order_holds, trend_holds
 from report.trials.sanity import above_linear, above_peak, idle_device, jump, raised
 
 AROUND_100 = Runs((99.5, 100.0, 100.5, 100.2, 99.8))

@@ -22,6 +22,8 @@ KEPT = 0.9
 
 LEAST_LEFT = 0.75
 """Of the runs that are asked for: with fewer left undisturbed they are measured again."""
+LEAST_RUNS = 2
+"""That count, of those that were asked for: one that did not settle, or was disturbed, is set apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,10 +121,6 @@ def fault(trial: TrialResult) -> Finding | None:
 def disturbed(trial: TrialResult) -> bool:
     """Whether a run is invalid by its surroundings alone: it is set aside, and fails no card."""
     return trial.verdict == "invalid" and fault(trial) is None
-
-
-LEAST_RUNS = 2
-"""That count, of those that were asked for: one that did not settle, or was disturbed, is set apart."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ LEAST_REACH = 1e-9
 BOUNDS = {"utilisation": (0.0, 1.0), "residual_share": (0.0, 1.0), "pue": (1.0, math.inf)}
 INVERSE = ("life_years", "utilisation")
 """A cost is a line in the reciprocal of these, and in each other input itself."""
+NO_WATTS: Range = (0.0, 0.0, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,9 +108,6 @@ def with_value(numbers: Numbers, name: str, of: int | None, value: float) -> Num
     card = numbers.cards[of]
     changed = replace(card, price=sure) if name == "price" else replace(card, watts=(sure,) * len(card.watts))
     return replace(numbers, cards=tuple(changed if k == of else c for k, c in enumerate(numbers.cards)))
-
-
-NO_WATTS: Range = (0.0, 0.0, 0.0)
 
 
 @dataclass(frozen=True, slots=True)

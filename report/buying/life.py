@@ -20,6 +20,7 @@ from report.trials.trial import TrialResult
 
 Units = frozenset[str]
 """The UUIDs of cards as hashes; of a processor, its machine's id."""
+Reading = Callable[[Record], float | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,9 +152,6 @@ def _worth(stacks: Sequence[tuple[Cell, Cell]], others: Sequence[Visit]) -> tupl
         ]
         ratios += [fmean(moved)] if moved else []
     return tuple(sorted(ratios))
-
-
-Reading = Callable[[Record], float | None]
 
 
 def changes(before: Sequence[Record], now: Sequence[Record]) -> tuple[Difference, ...]:

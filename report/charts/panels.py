@@ -40,6 +40,15 @@ DENSE = 120
 """Points of a line that is drawn thin."""
 
 Points = tuple[tuple[float, float], ...]
+ACROSS = {"desk": 4, "slide": 2, "paper": 2, "narrow": 1}
+"""Panels in a row, at most."""
+BETWEEN, BELOW, GAP = 28.0, 22.0, 12.0
+"""From one panel to the next at its side and below it, and from one name in a key to the next, px."""
+NAME, BAR, ROW = 16.0, 12.0, 33.0
+"""Heights of a name, of the bar below it, and of both with what parts them from the next, px."""
+HEAD_LINE = 17.0
+SHADES = (1.0, 0.72, 0.5, 0.3, 0.14, 0.05)
+"""How firm the colour of a share is, by its place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,17 +207,6 @@ def _name(sheet: Sheet, plot: _Plot, lines: Sequence[Line], right: float) -> Non
         sheet.line([(begin + 3, end), (x + LEADER - 3, y)], {"color": line.colour, "lw": 0.8, "zorder": 1.0})
         colour = SOFT if line.published else INK
         sheet.text(x + LEADER, y + 4.5, cut(line.label, right - x - LEADER, NOTE), colour=colour)
-
-
-ACROSS = {"desk": 4, "slide": 2, "paper": 2, "narrow": 1}
-"""Panels in a row, at most."""
-BETWEEN, BELOW, GAP = 28.0, 22.0, 12.0
-"""From one panel to the next at its side and below it, and from one name in a key to the next, px."""
-NAME, BAR, ROW = 16.0, 12.0, 33.0
-"""Heights of a name, of the bar below it, and of both with what parts them from the next, px."""
-HEAD_LINE = 17.0
-SHADES = (1.0, 0.72, 0.5, 0.3, 0.14, 0.05)
-"""How firm the colour of a share is, by its place."""
 
 
 class Panel(Protocol):

@@ -28,6 +28,11 @@ ASSUMED_SPREAD = math.expm1(math.sqrt(2) * float(special.ndtri(0.975)) * ASSUMED
 """How much faster than another one unit may be, in 95 of 100 pairs of one model, by the assumed CV."""
 
 UNITS_TO_MEASURE = 3
+ORDERS = (1, 8, 64)
+"""Machines of an order."""
+_POINTS = 100
+_LEAST_CV = 1e-9
+"""In place of none, by which nothing can be divided."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,14 +235,6 @@ def _told_apart(by_unit: Sequence[Sequence[TrialResult]]) -> float | None:
     pooled = math.sqrt(sum((len(rates) - 1) * log_spread(rates) ** 2 for rates in repeated) / df)
     fewest = min(map(len, by_unit))
     return math.expm1(critical_t(0.95, df) * pooled * math.sqrt(2 / fewest))
-
-
-ORDERS = (1, 8, 64)
-"""Machines of an order."""
-
-_POINTS = 100
-_LEAST_CV = 1e-9
-"""In place of none, by which nothing can be divided."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,6 +35,13 @@ MOST_WORKS = 3
 
 UNTOLD = 1.0
 """The deviation of a task whose only software is left out: its level is unknown, and no range is given."""
+METHOD = "2"
+LEVELS = (0.8, 0.9)
+MOST_KEPT = 4
+"""Beside a new one: a page asks several, less the records of other cards."""
+Standing = Literal["specifications", "published", "measured"]
+HERE = "here"
+"""The software of what was measured outside of the tables."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -101,16 +108,6 @@ def quantile(of_cards: Mapping[str, tuple[float, ...]], level: float) -> float:
     reached = np.cumsum(weights[order]) / (len(of_cards) + 1)
     place = int(np.searchsorted(reached, level))
     return float(values[order][place]) if place < len(values) else float("inf")
-
-
-METHOD = "2"
-LEVELS = (0.8, 0.9)
-MOST_KEPT = 4
-"""Beside a new one: a page asks several, less the records of other cards."""
-
-Standing = Literal["specifications", "published", "measured"]
-HERE = "here"
-"""The software of what was measured outside of the tables."""
 
 
 @dataclass(frozen=True, slots=True)

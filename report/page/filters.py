@@ -37,6 +37,9 @@ DATA_SETS = {
     "cifar_resnet44": "CIFAR-10",
 }
 """What a workload that has one data set trains on."""
+NBSP = "\N{NO-BREAK SPACE}"
+UNKNOWN = "–"
+GIB = 2**30
 
 
 def work(cell: Cell, among: Iterable[Cell]) -> str:
@@ -93,11 +96,6 @@ def details(key: Key, epochs: int) -> str:
     parts = [DATA_SETS.get(key.workload, "")]
     parts += [text.count(epochs, "epoch")] if epochs else []
     return ", ".join(part for part in parts if part)
-
-
-NBSP = "\N{NO-BREAK SPACE}"
-UNKNOWN = "–"
-GIB = 2**30
 
 
 def value(quantity: Quantity | None) -> str:

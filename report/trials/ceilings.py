@@ -34,6 +34,11 @@ ABOVE = 1.05
 
 Device = tuple[str, str]
 """A machine's id, and the card's unit or, where that is not known, the device's name."""
+ALGORITHM = "all_reduce_algorithm_gb_per_second"
+BUS = "all_reduce_bus_gb_per_second"
+VALUE_BYTES = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2}
+Devices = tuple[Device, int, int]
+"""The first of them, their number, and that of their nodes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,15 +160,6 @@ def unhealthy(name: str, measured: Mapping[str, float], cards: Sequence[Card]) -
         return None
     reached_share = reached / (peak * 1e12)
     return (reached_share, usual) if reached_share < HEALTHY_FACTOR * usual else None
-
-
-ALGORITHM = "all_reduce_algorithm_gb_per_second"
-BUS = "all_reduce_bus_gb_per_second"
-
-VALUE_BYTES = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2}
-
-Devices = tuple[Device, int, int]
-"""The first of them, their number, and that of their nodes."""
 
 
 @dataclass(frozen=True, slots=True)

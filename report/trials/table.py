@@ -20,6 +20,8 @@ Part = Literal["key", "length", "stack", "place", ""]
 
 PARTS = ("key", "length", "stack")
 """Those that are values of their own."""
+FORMULA = ("=", "+", "-", "@", "\t", "\r")
+"""What a spreadsheet takes for the beginning of a formula."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,10 +189,6 @@ COLUMNS = (
     Column("is_ceiling", "boolean", "Whether it looked for the device's limits, and trained nothing"),
     Column("trial", "object", "The trial itself with its whole record; in no CSV file"),
 )
-
-
-FORMULA = ("=", "+", "-", "@", "\t", "\r")
-"""What a spreadsheet takes for the beginning of a formula."""
 
 
 def table_of(trials: Sequence[TrialResult]) -> DataFrame:

@@ -24,6 +24,12 @@ from report.trials.key import LOADER_ALONE, grouped_by
 from report.trials.trial import TrialResult
 
 MOST_WORKS = 2
+JUDGE_MORE = "invoke run --claims here --budget 2h"
+FIRST = "invoke build run report"
+MOST_CHIPS = 6
+MOST_GOOD = 2
+MOST_NAMED = 2
+_ORDER = {"stop": 0, "care": 1, "good": 2}
 
 
 def of_pair(expectation: Expectation, systems: Systems) -> Headline:
@@ -115,10 +121,6 @@ def _stated(quantity: Quantity) -> Quantity:
     return Quantity(None, quantity.unit) if wide else quantity
 
 
-JUDGE_MORE = "invoke run --claims here --budget 2h"
-FIRST = "invoke build run report"
-
-
 def how_sure(analysis: Analysis, cells: Sequence[Cell]) -> Headline:
     """Runs and sessions of a figure, the work that is least certain, and what other units may do."""
     timed = [cell for cell in cells if cell.throughput.interval]
@@ -174,19 +176,13 @@ def judge_more(analysis: Analysis) -> Headline:
     return Headline("next-claims", {"commands": commands, "waiting": len(waiting)})
 
 
-MOST = 6
-MOST_GOOD = 2
-MOST_NAMED = 2
-_ORDER = {"stop": 0, "care": 1, "good": 2}
-
-
 def chips(analysis: Analysis, cells: Sequence[Cell], more: Sequence[Chip] = ()) -> tuple[Chip, ...]:
     """Of the cells that the headline is of; `more` are those of a purpose of its own."""
     found = [*_data(cells), *more, *_runs(analysis, cells), *_software(cells)]
     found.sort(key=lambda chip: _ORDER[chip.kind])
     good = [chip for chip in found if chip.kind == "good"][:MOST_GOOD]
     others = [chip for chip in found if chip.kind != "good"]
-    return (*others[: MOST - len(good)], *good)
+    return (*others[: MOST_CHIPS - len(good)], *good)
 
 
 def _data(cells: Sequence[Cell]) -> Iterator[Chip]:

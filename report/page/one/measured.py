@@ -22,6 +22,8 @@ from report.trials.key import LOADER_ALONE
 MOST_ROWS = 8
 STRICT = "fp32-ieee"
 """The baseline of a gain, where it was measured."""
+MOST_MACHINES = 20
+MOST_STRIPS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,10 +104,6 @@ def _needs(cell: Cell) -> tuple[str, ...]:
     if cell.throughput.n < FLOOR_RUNS:
         needs.append("runs")
     return tuple(needs)
-
-
-MOST_MACHINES = 20
-MOST_STRIPS = 3
 
 
 @dataclass(frozen=True, slots=True)

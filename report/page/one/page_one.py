@@ -40,6 +40,9 @@ CONSTRUCTED = "Constructed"
 """How the names of devices begin that no one measured."""
 OLD_OFFER_DAYS = 365
 FRAMEWORKS = ("torch", "tensorflow", "mxnet", "chainer")
+MOST_CAUSES = 8
+REACHED = tuple(stage for stage in get_args(Stage) if stage in ("start", "setup", "data", "train", "valid"))
+"""The stages of a trial that the picture shows; what comes after the last counts as it."""
 
 
 def page_one(analysis: Analysis, systems: Systems) -> PageOne:
@@ -258,11 +261,6 @@ _PAGES: dict[str, Callable[[Analysis, Systems], PageOne]] = {
     "failed": _failed,
     "nothing": _nothing,
 }
-
-
-MOST_CAUSES = 8
-REACHED = tuple(stage for stage in get_args(Stage) if stage in ("start", "setup", "data", "train", "valid"))
-"""The stages of a trial that the picture shows; what comes after the last counts as it."""
 
 
 @dataclass(frozen=True, slots=True)

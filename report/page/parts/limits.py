@@ -36,6 +36,40 @@ from report.trials.trial import TrialResult
 SAME_ROOF = 0.05
 MOST_MACHINES = 6
 """Whose computers stand beside each other in columns."""
+NAMES = {
+    "cpu.model": "processor",
+    "cpu.sockets": "processor sockets",
+    "cpu.cores": "cores",
+    "cpu.threads": "hardware threads",
+    "cpu.usable": "CPUs that a process may use",
+    "cpu.mhz_max": "highest clock of the processor, MHz",
+    "cpu.governor": "CPU governor",
+    "cpu.turbo": "turbo",
+    "cpu.smt": "simultaneous threads",
+    "cpu.features": "instructions",
+    "cpu.numa_affinity": "NUMA nodes used",
+    "memory_bytes": "host memory",
+    "memory_limit_bytes": "limit on host memory",
+    "shared_memory_bytes": "shared memory",
+    "numa_nodes": "NUMA nodes",
+    "numa_balancing": "NUMA balancing",
+    "virtual": "virtual machine",
+    "gpus": "number of devices",
+    "links": "ways between the devices",
+}
+_TAILS = {
+    "pcie_generation": "PCIe generation at rest",
+    "pcie_width": "PCIe lanes at rest",
+    "pcie_generation_max": "PCIe generation",
+    "pcie_width_max": "PCIe lanes",
+    "vbios": "VBIOS",
+    "bar1_bytes": "BAR1",
+    "remapped_rows": "rows of memory replaced",
+    "power_limit_max_watts": "highest power limit, W",
+    "ecc": "ECC",
+    "mig": "MIG",
+    "numa_node": "NUMA node",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,42 +282,6 @@ def _sheet(
         SheetRow("power", "W", power, max(watts, default=None)),
     ]
     return tuple(row for row in rows if row.paper is not None or row.measured is not None)
-
-
-NAMES = {
-    "cpu.model": "processor",
-    "cpu.sockets": "processor sockets",
-    "cpu.cores": "cores",
-    "cpu.threads": "hardware threads",
-    "cpu.usable": "CPUs that a process may use",
-    "cpu.mhz_max": "highest clock of the processor, MHz",
-    "cpu.governor": "CPU governor",
-    "cpu.turbo": "turbo",
-    "cpu.smt": "simultaneous threads",
-    "cpu.features": "instructions",
-    "cpu.numa_affinity": "NUMA nodes used",
-    "memory_bytes": "host memory",
-    "memory_limit_bytes": "limit on host memory",
-    "shared_memory_bytes": "shared memory",
-    "numa_nodes": "NUMA nodes",
-    "numa_balancing": "NUMA balancing",
-    "virtual": "virtual machine",
-    "gpus": "number of devices",
-    "links": "ways between the devices",
-}
-_TAILS = {
-    "pcie_generation": "PCIe generation at rest",
-    "pcie_width": "PCIe lanes at rest",
-    "pcie_generation_max": "PCIe generation",
-    "pcie_width_max": "PCIe lanes",
-    "vbios": "VBIOS",
-    "bar1_bytes": "BAR1",
-    "remapped_rows": "rows of memory replaced",
-    "power_limit_max_watts": "highest power limit, W",
-    "ecc": "ECC",
-    "mig": "MIG",
-    "numa_node": "NUMA node",
-}
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,9 @@ from report.page.published.verdicts import ClaimRow, Counts, claim_rows, counts
 from report.page.values import Picture, Quantity, Systems
 from report.trials.key import FRAMEWORK, grouped_by
 
+FIRST_DRAWN = "protocol_seconds"
+"""The metric of the study that page one draws where nothing was measured."""
+
 
 @dataclass(frozen=True, slots=True)
 class DrawnStudy:
@@ -172,10 +175,6 @@ def _ends(entry: StudyEntry, cell: Cell, figure: StudyFigure) -> tuple[float | N
     if CLAIMED[figure.metric].more_is_better:
         low, high = 1 / high, 1 / low
     return entry.scaled * low, entry.scaled * high
-
-
-FIRST_DRAWN = "protocol_seconds"
-"""The metric of the study that page one draws where nothing was measured."""
 
 
 @dataclass(frozen=True, slots=True)

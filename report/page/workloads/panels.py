@@ -29,6 +29,7 @@ QUALITIES: dict[str, tuple[str, Form]] = {
     "perplexity": ("Perplexity", "number"),
     "loss": ("Loss", "number"),
 }
+MOST_TRIALS, MOST_CARDS = 10, 8
 
 
 def together(
@@ -254,9 +255,6 @@ def batches(sweeps: Sequence[BatchSweep], systems: Systems) -> Panel | None:
 def _ends(cell: Cell) -> tuple[float, float] | None:
     interval = cell.throughput.interval
     return (max(interval.low, 0.0), interval.high) if interval else None
-
-
-MOST_TRIALS, MOST_CARDS = 10, 8
 
 
 def timelines(cell: Cell, name: str, slot: int) -> Picture | None:

@@ -2,16 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from report.analysis import Analysis
 from report.page.one.page_one import page_one
-from report.page.parts import PARTS
+from report.page.parts import (
+    acceptance,
+    costs,
+    limits,
+    pairs,
+    published,
+    ran,
+    uncertainty,
+    workloads,
+)
 from report.page.parts.acceptance import Order
 from report.page.render import render
 from report.page.values import Page, Part, Systems, systems_of
 from report.trials.table import write_csv
+
+PARTS: tuple[tuple[str, str, Callable[[Analysis, Systems], Any]], ...] = (
+    ("pairs", "Pair by pair", pairs.view),
+    ("published", "Published studies", published.view),
+    ("workloads", "Workloads", workloads.view),
+    ("limits", "What limits the speed", limits.view),
+    ("costs", "Costs", costs.view),
+    ("expected", "What to expect", lambda analysis, systems: analysis.question.asked or None),
+    ("acceptance", "Acceptance", lambda analysis, systems: acceptance.view(analysis)),
+    ("uncertainty", "How sure", uncertainty.view),
+    ("ran", "What ran", ran.view),
+)
+"""In their order: name, title, and view."""
 
 
 @dataclass(frozen=True, slots=True)

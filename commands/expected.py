@@ -17,8 +17,7 @@ from report.analysis import Analysis
 from report.buying.costs import OfferExpected, by_expected
 from report.compare.cells import Cell
 from report.compare.key import same_but
-from report.expected.asked import Asked, asked_of
-from report.expected.expected import Expected, Measured, Model, kept
+from report.expected.expected import Asked, Expected, Measured, Model, asked_of, kept
 from report.expected.figures import TIMES, Row, Task, software_of, table_row, table_task, task_of
 from report.expected.specs import Specs, load_specs, named
 

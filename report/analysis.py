@@ -33,8 +33,7 @@ from report.compare.pairs import Expectation, expectations
 from report.compare.precisions import Gate, Parity, Speedup, early_gates, parities, speedups
 from report.compare.ranking import Work, standings, works
 from report.compare.spread import Fleet, UnitSpreads, fleets, unit_spreads
-from report.expected.asked import Asked
-from report.expected.expected import Expected
+from report.expected.expected import Asked, Expected
 from report.expected.sizes import Difference, Size
 from report.trials.account import Account, accounts
 from report.trials.key import LOADER_ALONE, grouped_by

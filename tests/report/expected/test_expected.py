@@ -10,8 +10,7 @@ import pytest
 from harness.errors import UserError
 from harness.record.published.cards import load_cards
 from report.expected import expected
-from report.expected.asked import asked_of
-from report.expected.expected import Measured, Situation, model_of, quantile
+from report.expected.expected import Measured, Situation, asked_of, model_of, quantile
 from report.expected.figures import Row, figures_of, read_tables, task_of
 from report.expected.model import FEWEST_CARDS, Fit, most_telling
 from report.expected.refusal import Refusal

@@ -6,8 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from report.expected.asked import Asked, AskedRow
-from report.expected.expected import Expected
+from report.expected.expected import Asked, AskedRow, Expected
 from report.expected.figures import Task
 from report.expected.refusal import Refusal
 from report.page.build import page_of, write

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from typing import Any
 
-from benchmarks.report_scale import machine, record_of, session_of
+from benchmarks.report_scale import record_of
 from harness.record.store import Stored
 from report.compare.cells import Cell, cells_of
 from report.compare.figures import Run, figure, left_out
@@ -19,9 +18,7 @@ from report.trials.trial import TrialResult, trial_of
 @cache
 def template(place: int) -> Cell:
     """A line of one trial on the machine of that number, each with a card of its own."""
-    host = machine(place)
-    record = record_of(session_of(place, host), host, 0, random.Random(1), 0.02)
-    (cell,) = cells_of([trial_of(Stored(f"{place}.json", record))])
+    (cell,) = cells_of([trial_of(Stored(f"{place}.json", record_of(place, 0, 0.02)))])
     return cell
 
 

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import gzip
-import hashlib
 import io
 import tarfile
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 from random import Random
 
 from commands import offer
-from harness.bundle.archive import TOP
 from harness.bundle.bundle import SUMS, open_bundle
 from harness.errors import UserError
 from harness.pack import unpack
@@ -21,6 +19,7 @@ from harness.pack.contents import beside, write
 from tests.campaign.attack import Attack, Broken
 from tests.campaign.mutation import STRINGS, changed_bytes, changed_json
 from tests.helpers import bundled
+from tests.helpers.forged_bundles import forged
 
 PACKED = {
     "pack.json": b"{}",
@@ -101,26 +100,16 @@ def _member(info: tarfile.TarInfo, content: bytes, rng: Random) -> bytes:
     return content
 
 
-def _resealed(files: Mapping[str, bytes], rng: Random) -> bytes:
-    """A bundle with one file changed, whose sums were written again."""
-    changed_files = dict(files)
-    name = rng.choice(sorted(files.keys() - {SUMS}))
-    content = files[name]
-    as_json = content.startswith(b"{") and name.endswith(".json")
-    changed_files[name] = (changed_json if as_json else changed_bytes)(content, rng)
-    sums = "".join(
-        f"{hashlib.sha256(inner).hexdigest()}  {each}\n"
-        for each, inner in sorted(changed_files.items())
-        if each != SUMS
-    )
-    changed_files[SUMS] = sums.encode()
-    out = io.BytesIO()
-    with tarfile.open(fileobj=out, mode="w", format=tarfile.PAX_FORMAT) as tar:
-        for each, inner in changed_files.items():
-            info = tarfile.TarInfo(f"{TOP}/{each}")
-            info.size = len(inner)
-            tar.addfile(info, io.BytesIO(inner))
-    return out.getvalue()
+def _one_changed(rng: Random) -> Callable[[Path], None]:
+    """Changes one file of a bundle."""
+
+    def change(work: Path) -> None:
+        path = rng.choice(sorted(path for path in work.rglob("*") if path.is_file() and path.name != SUMS))
+        content = path.read_bytes()
+        as_json = content.startswith(b"{") and path.suffix == ".json"
+        path.write_bytes((changed_json if as_json else changed_bytes)(content, rng))
+
+    return change
 
 
 def _tree(folder: Path) -> dict[str, bytes]:
@@ -142,9 +131,12 @@ def _bundled_files() -> dict[str, bytes]:
 def _bundle_attack(rng: Random, root: Path) -> None:
     """A bundle that is said to be whole holds what was packed, byte for byte."""
     resealed = rng.random() < 0.5
-    plain = _resealed(_bundled_files(), rng) if resealed else _changed(gzip.decompress(bundle()), rng)
-    content = gzip.compress(plain, 1)
     path, folder = root / "offer.tar.gz", root / "out"
+    path.write_bytes(bundle())
+    if resealed:
+        content = forged(path, root, _one_changed(rng)).read_bytes()
+    else:
+        content = gzip.compress(_changed(gzip.decompress(bundle()), rng), 1)
     path.write_bytes(content if rng.random() < 0.9 else changed_bytes(content, rng))
     folder.mkdir()
     whole = not open_bundle(path, folder).problems

@@ -15,17 +15,12 @@ from commands import offer
 from harness.bundle.bundle import SUMS, open_bundle
 from harness.errors import UserError
 from harness.pack import unpack
-from harness.pack.contents import beside, write
 from tests.campaign.attack import Attack, Broken
 from tests.campaign.mutation import STRINGS, changed_bytes, changed_json
+from tests.harness.pack.test_unpack import FILES, packed, tree
 from tests.helpers import bundled
 from tests.helpers.forged_bundles import forged
 
-PACKED = {
-    "pack.json": b"{}",
-    "data/set/a.bin": bytes(range(256)) * 8,
-    "wheels/b-1-py3-none-any.whl": b"wheel",
-}
 TYPES = (tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE, tarfile.FIFOTYPE, tarfile.DIRTYPE, b"S", b"x")
 
 
@@ -55,16 +50,7 @@ def accepted() -> Mapping[str, bytes]:
 @cache
 def _pack() -> bytes:
     with tempfile.TemporaryDirectory() as name:
-        files = []
-        for inner, content in PACKED.items():
-            path = Path(name) / "from" / inner
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(content)
-            files.append((inner, path))
-        out = Path(name) / "mine.tar"
-        with beside(out) as scratch:
-            write(tuple(files), "gpudyno-mine", out, scratch, lambda count: None)
-        return out.read_bytes()
+        return packed(Path(name)).read_bytes()
 
 
 def _changed(archive: bytes, rng: Random) -> bytes:
@@ -112,12 +98,6 @@ def _one_changed(rng: Random) -> Callable[[Path], None]:
     return change
 
 
-def _tree(folder: Path) -> dict[str, bytes]:
-    return {
-        path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()
-    }
-
-
 @cache
 def _bundled_files() -> dict[str, bytes]:
     with tempfile.TemporaryDirectory() as name:
@@ -125,7 +105,7 @@ def _bundled_files() -> dict[str, bytes]:
         path.write_bytes(bundle())
         (Path(name) / "out").mkdir()
         open_bundle(path, Path(name) / "out")
-        return _tree(Path(name) / "out")
+        return tree(Path(name) / "out")
 
 
 def _bundle_attack(rng: Random, root: Path) -> None:
@@ -140,7 +120,7 @@ def _bundle_attack(rng: Random, root: Path) -> None:
     path.write_bytes(content if rng.random() < 0.9 else changed_bytes(content, rng))
     folder.mkdir()
     whole = not open_bundle(path, folder).problems
-    if whole and not resealed and _tree(folder) != _bundled_files():
+    if whole and not resealed and tree(folder) != _bundled_files():
         raise Broken("silent wrong figures", "a bundle with other files is said to be whole")
 
 
@@ -152,8 +132,8 @@ def _pack_attack(rng: Random, root: Path) -> None:
         unpack.unpack(str(path), str(folder))
     except unpack.Refused as error:
         raise UserError(str(error)) from None
-    found = _tree(folder)
-    if any(found.get(name) != content for name, content in PACKED.items()):
+    found = tree(folder)
+    if any(found.get(name) != content for name, content in FILES.items()):
         raise Broken("silent wrong figures", "a pack with other files is unpacked")
 
 

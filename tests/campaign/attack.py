@@ -22,7 +22,7 @@ from harness.errors import GpudynoError
 Count = Literal["tracebacks", "hangs", "lost records", "silent wrong figures"]
 """A traceback is also an exit code that no page has, or more than a sentence. A hang is more than 60 s or
 2 GiB. Lost is a record that is gone, doubled or half, or a file outside of its folder. A silent wrong figure
-is one that changed, a contradiction that nobody names, or markup that a record brought."""
+is one that changed and nobody says so, or markup that a record brought."""
 
 MOST_SECONDS = 60
 MOST_BYTES = 2 * 2**30

@@ -87,7 +87,7 @@ def test_whatever_an_attack_breaks_is_counted_and_can_be_repeated(monkeypatch, c
 
 
 def test_a_figure_that_changes_is_silent_unless_a_sentence_or_a_cause_names_it():
-    before = records.Stand({"a": (1.0,), "b": (2.0,)}, {"a": ("valid",), "b": ("valid",)}, (), ())
+    before = records.Stand({"a": (1.0,), "b": (2.0,)}, {"a": ("valid",), "b": ("valid",)}, ())
     changed = replace(before, figures={"a": (1.0,), "b": (3.0,)})
     assert "nobody says so" in records.silent(before, changed, "b")
     assert "which nobody changed" in records.silent(before, changed, "a")

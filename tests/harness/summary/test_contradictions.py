@@ -60,6 +60,7 @@ FORGED = [
     ({"measurement__window__seconds": TAKEN.window.seconds / 1.1}, "its epochs trained for"),
     ({"wall_seconds": 1.0}, "stands in 1 s"),
     ({"environment__lock_sha256": "f" * 64}, "its lock is 'ffffffffffff'"),
+    ({"environment__device": "cuda"}, "its environment is for 'cuda'"),
     ({"measurement__device__count": 8}, "it ran on 8 devices"),
     ({"nodes": 2}, "its 1 devices have no even place on its 2 nodes"),
     ({"measurement__precision__label": "amp-fp16"}, "its precision is 'amp-fp16'"),

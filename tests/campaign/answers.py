@@ -1,4 +1,4 @@
-"""What a cluster's commands answer, and what this machine keeps between two lines: pointers and locks."""
+"""What a cluster's commands answer."""
 
 from __future__ import annotations
 
@@ -6,11 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from random import Random
 
-from harness.data.check import read_stamps
 from harness.engine.slurm.scheduler import JobId, Slurm
-from harness.record import store
-from harness.run import ledger, session
-from harness.run.jobs import submission
 from tests.campaign.attack import Attack
 from tests.campaign.mutation import any_text, changed_bytes
 
@@ -54,27 +50,4 @@ ENDS = (*("exit 0",) * 3, "exit 1", "kill -KILL $$", "kill -TERM $$", "kill -SEG
 STDERR = ("", "error: invalid partition", "slurm_load_jobs error: Unable to contact slurm controller")
 
 
-def _kept(rng: Random, root: Path) -> None:
-    """Files of a clone's or user's state, as a crash or an editor left them."""
-    content = changed_bytes(any_text(rng).encode(), rng)
-    state = store.state_folder(root)
-    names: tuple[tuple[Path, Callable[[], object]], ...] = (
-        (root / "sessions-begun", lambda: ledger.next_number(root, root, "0123456789ab")),
-        (state / "open" / "mine.txt", lambda: session.find_open(root, "mine")),
-        (submission.jobs_folder(root) / "open" / "mine.txt", lambda: submission.all_open(root)),
-        (root / "data-stamps.json", lambda: read_stamps(root / "data-stamps.json")),
-        (root / "run.lock", lambda: _locked(root)),
-    )
-    path, read = rng.choice(names)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(content)
-    read()
-
-
-def _locked(root: Path) -> None:
-    """A lock's file may hold anything, and two runs never hold it."""
-    with session.run_lock(root), session.run_lock(root):
-        raise AssertionError("a lock was held twice")
-
-
-ATTACKS: Mapping[str, Attack] = {"scheduler": _scheduler, "kept": _kept}
+ATTACKS: Mapping[str, Attack] = {"scheduler": _scheduler}

@@ -4,25 +4,14 @@ from __future__ import annotations
 
 import json
 import random
-from typing import Any
 
 from harness.engine.container import RunSpec
 from harness.files import unit_of
 from harness.image.catalog import load_images
 from harness.image.lock import lock_packages
-from harness.record import (
-    DeviceUsed,
-    Epoch,
-    LossScale,
-    Measurement,
-    Memory,
-    PrecisionFound,
-    Rank,
-    TrialSpec,
-    Window,
-)
+from harness.record import DeviceUsed, Epoch, Measurement, Memory, PrecisionFound, Rank, TrialSpec, Window
 from harness.record.events import FILE as EVENTS
-from harness.record.measurement import Flops, Probe
+from harness.record.measurement import Flops
 from harness.record.published.cards import find, load_cards
 from harness.record.series import Series
 from tests.helpers import ROOT
@@ -30,23 +19,15 @@ from tests.helpers import records_builder as build
 from tests.helpers.fake_drivers import TOGGLE_SECONDS, Box
 from tests.helpers.records_devices import CONVNET
 
-MLP: dict[str, Any] = {
-    "workload": "tensorcore_mlp",
-    "protocol": "warmed/1",
-    "model": "mlp",
-    "image_size": None,
-    "quality": None,
-    "unit": "sample",
-    "steps_per_epoch": 100,
-    "epochs": 100,
-    "valid_batches": 0,
-}
-STEPS_PER_EPOCH = 100
+RESNET = {**CONVNET, "steps_per_epoch": 1000}
+MLP = {**RESNET, "workload": "tensorcore_mlp", "protocol": "warmed/1", "model": "mlp", "unit": "sample"}
+MLP["image_size"] = None
 MLP_FLOPS = 3 * 3 * 2 * 4096**2
 """Three layers, forward and twice backward, one sample."""
 RESNET_FLOPS = 3 * 2 * 4.09e9
 RESNET_SECONDS = 0.25
 """Of a step, which is within the peak of each of the cards."""
+OUTPUTS = {"amp-fp16": "float16", "amp-bf16": "bfloat16"}
 SHARED = 0.97
 """What each further card of a trial is worth."""
 
@@ -54,23 +35,14 @@ BEGAN = 1000.0
 """Where the telemetry's clock begins."""
 TRAINS_FROM, TRAINS_SECONDS = 10, 75
 OWN_BYTES = 6 * 2**30
-_TYPES = {
-    "fp32-ieee": ("float32", "fp32-ieee"),
-    "fp32-tf32": ("float32", "tf32"),
-    "amp-fp16": ("float16", "fp16"),
-    "amp-bf16": ("bfloat16", "bf16"),
-}
 
 
 def train(box: Box, spec: RunSpec, cards: tuple[str, ...]) -> None:
     """Writes what a workload on these cards would."""
     measured = measurement(box, spec.trial, cards)
-    begin, lines = BEGAN + TRAINS_FROM, []
-    for epoch in measured.epochs:
-        end = begin + epoch.train_seconds
-        lines.append(json.dumps({"event": "segment", "begin": begin, "end": end}))
-        begin = end
-    (spec.folders.output / EVENTS).write_text("\n".join(lines) + "\n")
+    begin = BEGAN + TRAINS_FROM
+    trained = {"event": "segment", "begin": begin, "end": begin + measured.window.seconds}
+    (spec.folders.output / EVENTS).write_text(json.dumps(trained) + "\n")
     (spec.folders.output / "measurement.json").write_text(measured.model_dump_json())
 
 
@@ -85,7 +57,7 @@ def measurement(box: Box, trial: TrialSpec, cards: tuple[str, ...]) -> Measureme
     memory = Memory(allocated_peak_bytes=OWN_BYTES - 2**30, reserved_peak_bytes=OWN_BYTES)
     image = load_images(ROOT).image(box.image)
     return build.measurement(
-        MLP if of_products else CONVNET,
+        MLP if of_products else RESNET,
         trial,
         seconds / count,
         card=box.framework_name,
@@ -100,20 +72,17 @@ def measurement(box: Box, trial: TrialSpec, cards: tuple[str, ...]) -> Measureme
         ),
         versions={"torch": "2.13.0", "cuda" if box.kind == "cuda" else "hip": "constructed"},
         packages=lock_packages(ROOT / "docker" / image.lock) | image.from_base,
-        precision=precision(variant.precision),
+        precision=PrecisionFound(
+            label=variant.precision,
+            output_dtypes={f"torch.{OUTPUTS.get(variant.precision, 'float32')}": 54},
+            parameter_dtypes={"torch.float32": 161},
+            method="constructed",
+        ),
         samples_per_step=samples,
         window=Window(seconds=seconds, steps=count, samples=count * samples),
         step_us=Series.of(step_us),
         step_clock="device",
-        epochs=tuple(
-            Epoch(
-                index=index,
-                steps=len(part),
-                train_seconds=sum(part) / 1e6,
-                complete=len(part) == STEPS_PER_EPOCH,
-            )
-            for index, part in enumerate(epochs_of(step_us), 1)
-        ),
+        epochs=(Epoch(index=1, steps=count, train_seconds=seconds, complete=False),),
         memory=memory,
         parallel="ddp" if several else None,
         ranks=tuple(
@@ -124,29 +93,8 @@ def measurement(box: Box, trial: TrialSpec, cards: tuple[str, ...]) -> Measureme
     )
 
 
-def epochs_of(step_us: list[int]) -> list[list[int]]:
-    """The steps of each pass."""
-    return [step_us[first : first + STEPS_PER_EPOCH] for first in range(0, len(step_us), STEPS_PER_EPOCH)]
-
-
-def precision(label: str) -> PrecisionFound:
-    """What a workload finds of a label that its card computes in."""
-    outputs, reads_as = _TYPES[label]
-    scaled = LossScale(kind="dynamic", first=65536, last=65536, skipped_steps=0)
-    return PrecisionFound(
-        label=label,
-        output_dtypes={f"torch.{outputs}": 54},
-        parameter_dtypes={"torch.float32": 161},
-        method="torch.autocast" if label.startswith("amp") else "none",
-        loss_scale=scaled if label == "amp-fp16" else None,
-        probes=tuple(
-            Probe(operation=name, error=1e-3, reads_as=reads_as) for name in ("matmul", "convolution")
-        ),
-    )
-
-
 def step_seconds(box: Box, trial: TrialSpec) -> float:
-    """A step of a trial's batch on one card; of plain products by what the card reaches of its peak on paper."""
+    """A step of a trial's batch; of products by what the card reaches of its peak on paper."""
     variant = trial.asked.variant
     if trial.asked.workload == "convnet":
         return RESNET_SECONDS / (SHARED if variant.gpus > 1 else 1.0)

@@ -306,13 +306,3 @@ def test_a_second_user_of_a_clone_neither_ends_nor_sends_again_what_the_first_ha
     bench.cancel()
     bench.collect(wait=True)
     assert bench.ends() == ["cancelled"] * 2
-
-
-def test_jobs_that_run_when_a_new_session_begins_are_ended_by_the_line_that_ends_all(real, tmp_path):
-    bench = begin(tmp_path, options=LONG, repeats=1)
-    bench.submit()
-    running(bench)
-    bench.submit(new_session=True)
-    bench.cancel()
-    bench.collect(wait=True)
-    assert bench.ends() == ["cancelled"] * 4

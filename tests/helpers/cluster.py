@@ -74,11 +74,6 @@ class Bench:
         """The numbers of the jobs of the open submissions."""
         return [batch.job for each in kept.all_open(self.root) for batch in each.batches if batch.job]
 
-    def sent(self) -> list[str]:
-        """The names of all batches."""
-        files = sorted(self.root.glob("results/.state/jobs/*/submission.json"))
-        return [batch.name for file in files for batch in kept.read(self.root, file.parent.name).batches]
-
     def begun(self) -> list[Path]:
         """The work folders of attempts whose trial has begun its steps."""
         return [

@@ -25,7 +25,6 @@ import psutil
 
 from harness.record import store
 from harness.run import conclude, ledger, runner, session
-from tests.campaign import surroundings
 from tests.campaign.attack import DOCUMENTED, Attack, Broken
 from tests.campaign.forked import MOMENT_SECONDS, begin
 from tests.campaign.mutation import changed_bytes
@@ -275,5 +274,4 @@ FAULTS: Mapping[str, Attack] = {
     "clock": _clock,
     "memory": _memory,
     "half-written": _half_written,
-    **surroundings.FAULTS,
 }

@@ -1,7 +1,6 @@
 """How often the product's rules are right: intervals, families, verdicts, purchase, steady state.
 
     python -m benchmarks.coverage > docs/coverage.csv
-    python -m benchmarks.coverage --quick    draws one page of each case, and judges nothing
 
 Each case draws a few thousand pages and counts how often the product's own functions do what the case asks.
 A row that misses its target prints how often the page carries a caveat. Exits 1 where more pages miss than
@@ -10,22 +9,15 @@ say so themselves. Two processes share the work.
 
 from __future__ import annotations
 
-import argparse
 import sys
-from collections.abc import Sequence
 
 from benchmarks.coverage.tables import rows, table
 
 
-def main(arguments: Sequence[str]) -> int:
+def main() -> int:
     """Prints the table, and what falls short; returns the exit code."""
-    parser = argparse.ArgumentParser(description="How often the product's rules are right, by simulation.")
-    parser.add_argument("--quick", action="store_true", help="draw one page of each case, judge nothing")
-    given = parser.parse_args(arguments)
-    by_group = rows(quick=given.quick)
+    by_group = rows()
     print(table(by_group), end="")
-    if given.quick:
-        return 0
     short = [row for made in by_group.values() for row in made if row.short]
     for row in short:
         print(f"short of its target without a caveat: {row.name}", file=sys.stderr)
@@ -33,4 +25,4 @@ def main(arguments: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

@@ -1,4 +1,4 @@
-"""What our own measuring costs: how long the host waits between trials, and the loops for real."""
+"""What our own measuring costs: the loops for real."""
 
 from __future__ import annotations
 
@@ -8,32 +8,11 @@ import sys
 
 import pytest
 
-from benchmarks.overhead import MODELS, waits
+from benchmarks.overhead import MODELS
 from tests.helpers import ROOT
 from tests.helpers.workload_runner import PYTHON
 
 OPTIONS = ("--processes", "1", "--rounds", "1", "--block-seconds", "0.1")
-
-
-def test_the_host_waits_from_a_record_s_end_to_the_next_start_in_the_same_session_and_block():
-    def record(session: str, started: str, seconds: float, block: int = 1) -> dict[str, object]:
-        return {
-            "session": session,
-            "block": block,
-            "started_at": f"2026-01-31T{started}Z",
-            "wall_seconds": seconds,
-        }
-
-    found = waits(
-        [
-            record("b", "09:00:00", 5.0),
-            record("a", "09:01:00", 20.0),
-            record("a", "09:00:00", 58.5),
-            record("a", "09:01:22", 20.0),
-            record("a", "11:00:00", 20.0, block=2),
-        ]
-    )
-    assert found == [pytest.approx(1.5), pytest.approx(2.0)]
 
 
 @pytest.mark.torch

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import re
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from commands.report import LONGER_ON_CPU, LONGER_ON_GPU, How, report_on
-from harness.plan.plan import names
+from commands.report import LONGER_ON_CPU, How, report_on
 from report.page.build import page_of
 from tests.helpers import ROOT
 
@@ -42,9 +40,3 @@ def test_the_first_page_of_a_clone_shows_published_studies_and_the_records_that_
     assert not page.systems.own and page.systems.all
     assert [chip.name for chip in page.one.chips] == ["no-records", "published-once"]
     assert {"lead.svg", "workload-1-time.svg"} <= {path.name for path in written.charts}
-
-
-@pytest.mark.parametrize("line", [LONGER_ON_CPU, LONGER_ON_GPU])
-def test_the_plan_that_a_first_look_leads_to_is_there(line: str):
-    (plan,) = re.findall(r"--plan (\S+)", line)
-    assert plan in names(ROOT)

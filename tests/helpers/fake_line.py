@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import importlib
 import os
-import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta, tzinfo
@@ -39,7 +38,7 @@ from harness.run import choice, runner
 from harness.run import setup as run_setup
 from harness.settings import Settings
 from harness.telemetry import recorder, sampler
-from tests.helpers import ROOT
+from tests.helpers import copied
 from tests.helpers.fake_card_workload import BEGAN, OWN_BYTES, TRAINS_FROM, train
 from tests.helpers.fake_clock import Clock, Family, OnlyCpu
 from tests.helpers.fake_drivers import OWN, Box, Scene, Work, stranger
@@ -249,13 +248,8 @@ def run_line(
 
 def _clone(root: Path, plan: str) -> Path:
     """A clone that has the plan, the pins of the images and what cards can do on paper."""
-    (root / "plans").mkdir(parents=True)
-    (root / "workloads").mkdir()
-    for name in ("convnet.py", "tensorcore_mlp.py"):
-        shutil.copy(ROOT / "workloads" / name, root / "workloads")
-    (root / "results").mkdir()
-    shutil.copytree(ROOT / "docker", root / "docker")
-    shutil.copy(ROOT / "results" / "cards.toml", root / "results")
+    copied(root, "docker", "results/cards.toml", "workloads/convnet.py", "workloads/tensorcore_mlp.py")
+    (root / "plans").mkdir()
     head = f'name = "{plan}"\ntitle = "constructed"\nrepeats = 1\n'
     (root / "plans" / f"{plan}.toml").write_text(head + PLANS[plan] + PRODUCTS)
     return root

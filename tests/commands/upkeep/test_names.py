@@ -99,12 +99,6 @@ TYPOS = [
     ),
     (
         "plans/iris.toml",
-        'model = "resnet44"',
-        'model = "resnet4"',
-        "'resnet4' is no model of cifar_resnet44; is 'resnet44' meant?",
-    ),
-    (
-        "plans/iris.toml",
         "targets = [0.60, 0.70, 0.75, 0.80]",
         "targets = [30, 40]",
         "a target of 40 is no share, as cifar_resnet44's are; is 0.4 meant?",

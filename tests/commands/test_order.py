@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 import tarfile
 from datetime import timedelta
 from pathlib import Path
@@ -18,7 +16,7 @@ from harness.summary.device_checks import mean_in_windows
 from harness.summary.statistics import judge_trial
 from report.buying.purchase import parse_purchase
 from tests.commands.test_quote import WHOLE
-from tests.helpers import copied, without_settings
+from tests.helpers import copied, invoked
 from tests.helpers.bundled import entered
 from tests.helpers.workload_runner import PYTHON
 
@@ -58,24 +56,14 @@ class Person:
 
     def __init__(self, folder: Path, threads: str) -> None:
         self.root = copied(folder / "clone", *PARTS)
-        self.environ = without_settings()
-        self.environ |= {"GPUDYNO_STATE": str(folder / "state"), "OMP_NUM_THREADS": threads}
+        self.environ = {"GPUDYNO_STATE": str(folder / "state"), "OMP_NUM_THREADS": threads}
         (self.root / "plans").mkdir()
         (self.root / "plans" / "order.toml").write_text(PLAN)
         (self.root / ".venvs").symlink_to(Path(PYTHON).parents[2])
 
     def types(self, *words: str, code: int = 0, answers: str = "") -> str:
         """What a line says; it has to end with `code`."""
-        done = subprocess.run(
-            [sys.executable, "-m", "invoke", *words],
-            cwd=self.root,
-            env=self.environ,
-            input=answers,
-            capture_output=True,
-            text=True,
-            timeout=600,
-            check=False,
-        )
+        done = invoked(self.root, *words, given=answers, **self.environ)
         assert done.returncode == code, done.stdout + done.stderr
         return done.stdout + done.stderr
 

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import io
 import subprocess
-import sys
 from collections.abc import Iterator, Sequence
 from datetime import date
 from pathlib import Path
@@ -14,7 +13,7 @@ from rich.console import Console
 from commands import quote
 from harness.errors import UserError
 from report.buying.purchase import Offer, parse_purchase
-from tests.helpers import ROOT
+from tests.helpers import ROOT, invoked
 from tests.helpers.here import results_here
 
 NAMES = quote.Known(
@@ -125,9 +124,7 @@ def test_answers_that_end_early_write_nothing(tmp_path):
 
 
 def answered(path: Path) -> subprocess.CompletedProcess[str]:
-    line = [sys.executable, "-m", "invoke", "quote", "--yes", "--to", str(path)]
-    answers = "\n".join(WHOLE[:-1]) + "\n"
-    return subprocess.run(line, cwd=ROOT, input=answers, capture_output=True, text=True, check=False)
+    return invoked(ROOT, "quote", "--yes", "--to", str(path), given="\n".join(WHOLE[:-1]) + "\n")
 
 
 def test_a_full_disk_is_answered_in_a_sentence_with_the_code_of_the_machine():

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 import sys
@@ -9,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from harness.machine import fingerprint
-from tests.helpers import ROOT, warm, without_settings
+from tests.helpers import ROOT, invoked, warm, without_settings
 
-INVOKE = (sys.executable, "-m", "invoke")
 LOADED = (sys.executable, "invoke.main", "commands.measure", "commands.claims", "commands.report")
 PROGRAM = "from invoke.main import program; program.run()"
 
@@ -86,14 +84,8 @@ def test_a_plan_shows_its_matrix_and_every_command(state):
 def test_run_without_building_says_what_is_not_built(state, tmp_path):
     clone = tmp_path / "clone"
     subprocess.run(["git", "clone", "-q", str(ROOT), str(clone)], check=True)
-    done = subprocess.run(
-        [*INVOKE, "run", "--plan", "selfcheck", "--engine", "venv", "--no-build"],
-        cwd=clone,
-        env=os.environ | state | {"PYTHONPATH": str(clone)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    words = ("run", "--plan", "selfcheck", "--engine", "venv", "--no-build")
+    done = invoked(clone, *words, PYTHONPATH=str(clone), **state)
     assert done.returncode == 2, done.stderr
     assert (
         "the environment of image 'cpu' is not built; run `invoke build --image cpu --engine venv`"

@@ -2,6 +2,8 @@
 
 import os
 import shutil
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -28,6 +30,20 @@ def without_settings() -> dict[str, str]:
     """The variables here but those that tell gpudyno anything."""
     told = ("GPUDYNO_", "DOCKER_HOST", "CONTAINER_HOST")
     return {name: value for name, value in os.environ.items() if not name.startswith(told)}
+
+
+def invoked(root: Path, *words: str, given: str = "", **variables: str) -> subprocess.CompletedProcess[str]:
+    """What a line of `invoke` comes to in a clone; of the variables of gpudyno it is told these alone."""
+    return subprocess.run(
+        [sys.executable, "-m", "invoke", *words],
+        cwd=root,
+        env=without_settings() | variables,
+        input=given,
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    )
 
 
 BUSY = 5

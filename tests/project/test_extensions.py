@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from harness.record import Flops
-from tests.helpers import ROOT, bundled, copied, without_settings
+from tests.helpers import ROOT, bundled, copied, invoked
 from tests.helpers import records_builder as build
 from tests.helpers.workload_runner import PYTHON
 from tests.project.test_project import MOST_MODULES
@@ -97,9 +96,7 @@ def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def page_of(root: Path, *words: str) -> str:
     """What a line of invoke leaves as report.md, made by the clone's own modules."""
-    environ = without_settings() | {"PYTHONPATH": str(root), "HOME": str(root), "OMP_NUM_THREADS": "1"}
-    line = [sys.executable, "-m", "invoke", *words]
-    done = subprocess.run(line, cwd=root, env=environ, capture_output=True, text=True, check=False)
+    done = invoked(root, *words, PYTHONPATH=str(root), HOME=str(root), OMP_NUM_THREADS="1")
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
     page = (root / "report" / "out" / "report.md").read_text(encoding="utf-8")
     return page.replace("\N{NO-BREAK SPACE}", " ")

@@ -9,8 +9,9 @@ from typing import Any
 
 from harness.files import Files
 from harness.record import DeviceKind
-from tests.helpers.fake_amdsmi import AmdSmiClkType, FakeAmdsmi
+from tests.helpers.fake_amdsmi import FakeAmdsmi
 from tests.helpers.fake_nvml import CARD, FakeNvml
+from tests.helpers.machines import tree
 
 MIB = 2**20
 TOGGLE_SECONDS = 4
@@ -122,12 +123,10 @@ class Box:
             told |= {"/dev/kfd": ""}
             for at, chip in enumerate(self.chips):
                 told |= _amdgpu(at, chip)
-        for path, text in told.items():
-            (root / path.lstrip("/")).parent.mkdir(parents=True, exist_ok=True)
-            (root / path.lstrip("/")).write_text(text)
+        found = tree(root, told)
         if self.kind == "rocm":
             (root / "dev/kfd").chmod(0o660)
-        return Files(root)
+        return found
 
 
 STRANGER = 777
@@ -188,7 +187,7 @@ def _nvidia_at(chip: Chip, works: Sequence[Work], second: int) -> dict[str, Any]
 
 
 class Amdsmi(FakeAmdsmi):
-    """amdsmi over these cards, at `seconds` of the telemetry."""
+    """amdsmi over these cards, at `seconds` of the telemetry; what is not here is as of any card."""
 
     def __init__(self, chips: Sequence[Chip], scene: Scene, absent: tuple[str, ...]) -> None:
         super().__init__(tuple(chip.bus.upper() for chip in chips), absent)
@@ -209,17 +208,9 @@ class Amdsmi(FakeAmdsmi):
         cap = round(1e6 * self._by_bus[processor_handle][0].answers["cap_watts"])
         return {"power_cap": cap, "default_power_cap": cap}
 
-    def amdsmi_get_clock_info(self, processor_handle: str, clock_type: AmdSmiClkType) -> dict[str, Any]:
-        chip, works = self._by_bus[processor_handle]
-        clock = chip.clock(works, self.seconds) if clock_type is AmdSmiClkType.GFX else 1300
-        return {"clk": clock, "clk_locked": "N/A"}
-
     def amdsmi_get_power_info(self, processor_handle: str) -> dict[str, Any]:
         chip, works = self._by_bus[processor_handle]
         return {"current_socket_power": round(chip.drawn(works, self.seconds))}
-
-    def amdsmi_get_gpu_activity(self, processor_handle: str) -> dict[str, Any]:
-        return {"gfx_activity": 98 if self._busy(processor_handle) else 0, "umc_activity": 40}
 
     def amdsmi_get_gpu_vram_usage(self, processor_handle: str) -> dict[str, Any]:
         used = sum(work.memory_bytes for work in self._busy(processor_handle))
@@ -233,11 +224,6 @@ class Amdsmi(FakeAmdsmi):
             "energy_accumulator": ticks if chip.answers["counts_energy"] else 0,
             "counter_resolution": resolution,
         }
-
-    def amdsmi_get_violation_status(self, processor_handle: str) -> dict[str, Any]:
-        works = self._by_bus[processor_handle][1]
-        capped = round(1000 * POWER_CAPPED * seconds_worked(works, self.seconds))
-        return {"acc_counter": 5000 + 1000 * self.seconds, "acc_ppt_pwr": capped, "acc_socket_thrm": 0}
 
     def amdsmi_get_gpu_metrics_info(self, processor_handle: str) -> dict[str, Any]:
         return dict(self._by_bus[processor_handle][0].answers["metrics"])

@@ -82,13 +82,14 @@ def _moment(rng: Random, most: float = MOMENT_SECONDS) -> None:
 
 
 def _killed(rng: Random, folder: Path) -> None:
-    """The harness is killed or ended, once or twice."""
+    """The harness is killed, ended or interrupted, once or twice; Ctrl-C leaves a sentence and code 130."""
     root = _clone(folder)
     for _ in range(rng.choice((1, 1, 2))):
-        run = begin(root)
+        run = begin(root, lambda: signal.signal(signal.SIGINT, signal.default_int_handler))
         _moment(rng)
-        run.kill(rng.choice((signal.SIGKILL, signal.SIGKILL, signal.SIGTERM)))
-        _judge(*run.ended(), 0, -signal.SIGKILL, -signal.SIGTERM)
+        sign = rng.choice((signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGINT))
+        run.kill(sign)
+        _judge(*run.ended(), 0, 130 if sign == signal.SIGINT else -sign)
     _whole(root)
 
 
@@ -109,16 +110,6 @@ def _killed_inside(chosen: Callable[[psutil.Process], bool], *, watched: bool) -
 
 def _is_recorder(process: psutil.Process) -> bool:
     return any("sampler" in word for word in process.cmdline())
-
-
-def _interrupted(rng: Random, folder: Path) -> None:
-    """Ctrl-C: the sentence and code 130, and nothing lost."""
-    root = _clone(folder)
-    run = begin(root, lambda: signal.signal(signal.SIGINT, signal.default_int_handler))
-    _moment(rng)
-    run.kill(signal.SIGINT)
-    _judge(*run.ended(), 0, 130)
-    _whole(root)
 
 
 WRITES: tuple[tuple[Any, str], ...] = (
@@ -267,7 +258,6 @@ FAULTS: Mapping[str, Attack] = {
     "killed-run": _killed,
     "killed-trial": _killed_inside(lambda process: not _is_recorder(process), watched=False),
     "killed-recorder": _killed_inside(_is_recorder, watched=True),
-    "interrupted": _interrupted,
     "refused-write": _refused,
     "full-disk": _full,
     "two-runs": _two,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tempfile
 from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
@@ -15,6 +16,7 @@ from harness.run import assemble, in_flight
 from harness.telemetry import reader
 from tests.campaign.attack import Attack, Broken
 from tests.campaign.mutation import Change, any_text, changed, changed_json, changed_lines
+from tests.helpers.fake_clock import replay
 from tests.helpers.fake_workload import measurement
 from tests.helpers.records_builder import two_cards
 
@@ -46,24 +48,10 @@ def _followed(path: Path) -> object:
 
 @cache
 def _telemetry() -> bytes:
-    """As the sampler writes it: a head, samples, an end."""
-    head = {"source": "none", "interval_seconds": 0.1, "cards": [], "began": 10.0}
-    sample = {
-        "cards": [],
-        "cpu": {
-            "utilization_percent": 50.0,
-            "mhz": 2000.0,
-            "temperature_c": None,
-            "memory_used_bytes": 1e9,
-            "load": 1.0,
-        },
-    }
-    lines = [
-        head,
-        *({"t": at / 10, **sample} for at in range(30)),
-        {"end": "stopped", "samples": 30, "missing": {}},
-    ]
-    return "".join(json.dumps(line) + "\n" for line in lines).encode()
+    """As the sampler writes it beside a card."""
+    with tempfile.TemporaryDirectory() as name:
+        replay("clean", Path(name, reader.FILE), seconds=30.0)
+        return Path(name, reader.FILE).read_bytes()
 
 
 def _assembled(output: Path) -> None:
@@ -117,7 +105,7 @@ ATTACKS: Mapping[str, Attack] = {
         reader.FILE,
         _telemetry,
         changed_lines,
-        lambda root: reader.read(root / reader.FILE, ((10.5, 12.5),), 100, (("valid", 12.5, 13.0),)),
+        lambda root: reader.read(root / reader.FILE, ((1010.5, 1020.5),), 100, (("valid", 1020.5, 1023.0),)),
     ),
     "started": _of("started.json", lambda: _started().model_dump_json().encode(), changed_json, _kept),
     "log": _log,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -27,7 +27,7 @@ from harness.settings import Settings
 from harness.units import duration, seconds_of
 from report import text
 from report.analysis import Analysis
-from report.claims.judgeable import Device, Judgeable, Way, askable, judgeable, line_of
+from report.claims.judgeable import Device, Judgeable, Way, askable, judgeable
 
 UNRANKED = (DEEP, "selfcheck", "ceilings")
 """Plans that compare nothing with anything published."""
@@ -140,62 +140,55 @@ def ways(root: Path, analysis: Analysis) -> dict[str, Way]:
         except UserError:
             continue
         for image, planned in each.items():
-            seconds = _seconds_each(planned, speeds)
-            trials = [item.trial for item in planned]
-            for one in judgeable(unmet, trials, device, cards):
-                way = Way(name, {trial: seconds[trial] for trial in sorted(one.trials)}, image)
-                before = found.get(one.claim.id)
-                if before is None or way.seconds < before.seconds:
-                    found[one.claim.id] = way
+            can = judgeable(unmet, [item.trial for item in planned], device, cards)
+            for claim, way in _by_claim(name, image, can, planned, speeds).items():
+                if claim not in found or way.seconds < found[claim].seconds:
+                    found[claim] = way
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class Offer:
-    """One plan in one image on this machine: the claims that it can judge, and what its trials take."""
+def _by_claim(
+    name: str,
+    image: str | None,
+    can: Iterable[Judgeable],
+    planned: Iterable[Planned],
+    speeds: estimate.Speeds,
+) -> dict[str, Way]:
+    """By its id, the way to judge each claim that one plan in one image can."""
+    seconds = {item.trial.id: estimate.seconds(item, speeds) for item in planned}
+    return {
+        one.claim.id: Way(name, {trial: seconds[trial] for trial in sorted(one.trials)}, image) for one in can
+    }
 
-    plan: str
-    found: tuple[Judgeable, ...]
-    seconds_each: Mapping[str, float]
-    """Of each trial by its id."""
-    image: str | None = None
-    """That has to be asked for by its name."""
 
-    @property
-    def line(self) -> str:
-        """What is given to `--plan`, with what has to stand behind it."""
-        return line_of(self.plan, self.image)
-
-    @property
-    def all_seconds(self) -> float:
-        """How long all take that a claim needs."""
-        return self.seconds(frozenset[str]().union(*(one.trials for one in self.found)))
-
-    def seconds(self, trials: Collection[str]) -> float:
-        """How long some of its trials take."""
-        return sum(self.seconds_each[trial] for trial in trials)
+def _all_seconds(offer: Mapping[str, Way]) -> float:
+    """How long all take that a claim needs."""
+    each: dict[str, float] = {}
+    for way in offer.values():
+        each |= way.seconds_by_trial
+    return sum(each.values())
 
 
 def here(root: Path, settings: Settings, card: str = "") -> None:
     """Prints which claims this machine or that card can judge, in which plan, and in how many hours."""
     setup = on_paper.prepare(root, settings, card)
-    offers = [offer for offer in _offers(setup, load_claims(root).claims) if offer.found]
+    offers = _offers(setup, load_claims(root).claims)
     if not offers:
         print("No shipped plan can judge a claim here.")
         return
-    for offer in sorted(offers, key=lambda offer: offer.all_seconds):
-        whole = duration(offer.all_seconds)
-        print(f"`invoke run --plan {offer.line}`: {text.count(len(offer.found), 'claim')}, about {whole}")
-        cheapest_first = sorted(offer.found, key=lambda one: (offer.seconds(one.trials), one.claim.id))
-        each = (f"{one.claim.id} ({duration(offer.seconds(one.trials))})" for one in cheapest_first)
+    for offer in sorted(offers, key=_all_seconds):
+        line, whole = next(iter(offer.values())).line, duration(_all_seconds(offer))
+        print(f"`invoke run --plan {line}`: {text.count(len(offer), 'claim')}, about {whole}")
+        cheapest_first = sorted(offer.items(), key=lambda one: (one[1].seconds, one[0]))
+        each = (f"{claim} ({duration(way.seconds)})" for claim, way in cheapest_first)
         print("\n".join(wrapped(", ".join(each), "  ", "  ")))
         print()
-    every = {one.claim.id for offer in offers for one in offer.found}
+    every = {claim for offer in offers for claim in offer}
     print(f"judgeable here: {len(every)}; `invoke run --claim ID` runs what one needs")
 
 
-def _offers(setup: RunSetup, claims: Sequence[Claim]) -> list[Offer]:
-    """What each plan can judge here, in the image of the line, or in all where it names none."""
+def _offers(setup: RunSetup, claims: Sequence[Claim]) -> list[dict[str, Way]]:
+    """By claim, what each plan can judge here, in the image of the line, or in all where it names none."""
     cards, speeds = load_cards(setup.root), speeds_of(setup)
     offers = []
     for name in shipped(setup.root):
@@ -209,13 +202,9 @@ def _offers(setup: RunSetup, claims: Sequence[Claim]) -> list[Offer]:
                 with suppress(UserError):
                     planned = choose(in_image, speeds=speeds).planned
                     device = device_of(in_image.machine, in_image.selection)
-                    found = judgeable(claims, [item.trial for item in planned], device, cards)
-                    offers.append(Offer(name, found, _seconds_each(planned, speeds), image))
-    return offers
-
-
-def _seconds_each(planned: Iterable[Planned], speeds: estimate.Speeds) -> dict[str, float]:
-    return {item.trial.id: estimate.seconds(item, speeds) for item in planned}
+                    can = judgeable(claims, [item.trial for item in planned], device, cards)
+                    offers.append(_by_claim(name, image, can, planned, speeds))
+    return [offer for offer in offers if offer]
 
 
 def device_of(machine: Machine, selection: Selection) -> Device:
@@ -266,12 +255,13 @@ def run(root: Path, settings: Settings, ids: Sequence[str], how: measure.How) ->
     if not chosen:
         raise UserError("no claim can be judged here", remedy="`invoke claims --here` says what can")
     for offer in offers:
-        taken = chosen.get(offer.line, ())
+        way = next(iter(offer.values()))
+        taken = chosen.get(way.line, ())
         if not taken:
             continue
-        print(f"plan {offer.line}: for {text.count(len(taken), 'claim')}")
-        image = offer.image or settings.image
-        of_plan = settings.model_copy(update={"plan": offer.plan, "image": image, "budget": None})
+        print(f"plan {way.line}: for {text.count(len(taken), 'claim')}")
+        image = way.image or settings.image
+        of_plan = settings.model_copy(update={"plan": way.plan, "image": image, "budget": None})
         keep = partial(_needed, claims=[claim for claim in claims if claim.id in taken], setup=setup)
         measure.run(root, of_plan, replace(how, keep=keep, at_most_seconds=budget))
 
@@ -281,26 +271,31 @@ def _needed(trials: Sequence[TrialSpec], claims: Sequence[Claim], setup: RunSetu
     return frozenset[str]().union(*(one.trials for one in found))
 
 
-def cheapest(offers: Sequence[Offer], budget_seconds: float | None) -> dict[str, tuple[str, ...]]:
+def cheapest(offers: Sequence[Mapping[str, Way]], budget_seconds: float | None) -> dict[str, tuple[str, ...]]:
     """The claims of each offer's line: always the one next that takes the least time more, while it fits."""
     taken: dict[str, list[str]] = {}
-    trials: dict[str, frozenset[str]] = {offer.line: frozenset() for offer in offers}
-    left = {one.claim.id for offer in offers for one in offer.found}
+    trials: dict[str, set[str]] = {way.line: set() for offer in offers for way in offer.values()}
+    left = {claim for offer in offers for claim in offer}
     spent = 0.0
     while left:
-        more, offer, one = min(
+        more, line, claim, way = min(
             (
-                (offer.seconds(one.trials - trials[offer.line]), offer, one)
+                (_more(way, trials[way.line]), way.line, claim, way)
                 for offer in offers
-                for one in offer.found
-                if one.claim.id in left
+                for claim, way in offer.items()
+                if claim in left
             ),
-            key=lambda choice: (choice[0], choice[1].line, choice[2].claim.id),
+            key=lambda choice: choice[:3],
         )
         if budget_seconds is not None and spent + more > budget_seconds:
             break
         spent += more
-        trials[offer.line] |= one.trials
-        taken.setdefault(offer.line, []).append(one.claim.id)
-        left.remove(one.claim.id)
+        trials[line] |= way.seconds_by_trial.keys()
+        taken.setdefault(line, []).append(claim)
+        left.remove(claim)
     return {name: tuple(claims) for name, claims in taken.items()}
+
+
+def _more(way: Way, run: Collection[str]) -> float:
+    """The seconds of those of its trials that are not run anyway."""
+    return sum(seconds for trial, seconds in way.seconds_by_trial.items() if trial not in run)

@@ -59,7 +59,7 @@ class Way:
     @property
     def line(self) -> str:
         """What is given to `--plan`, with what has to stand behind it."""
-        return line_of(self.plan, self.image)
+        return f"{self.plan} --image {self.image}" if self.image else self.plan
 
     @property
     def seconds(self) -> float:
@@ -111,11 +111,6 @@ class _Variant:
         real = self.options.get(DATA, "real") == "real" and self.key.data_source != "generated"
         full = self.limit.valid_batches is None and self.key.weights != "random"
         return real and full and self.key.data_mode != "cached"
-
-
-def line_of(plan: str, image: str | None) -> str:
-    """A plan's name as it is given to `--plan`, with the image where that has to be named."""
-    return f"{plan} --image {image}" if image else plan
 
 
 def askable(claims: Iterable[Claim], device: Device, cards: Sequence[Card]) -> list[Claim]:

@@ -6,14 +6,12 @@ from datetime import UTC, datetime
 import pytest
 
 from commands import claims, measure
-from commands.claims import Offer
 from harness.errors import UserError
 from harness.image.catalog import load_images
 from harness.plan import plan
-from harness.record import Claim, Side
 from harness.settings import Settings
 from report.analysis import Question, analyse
-from report.claims.judgeable import Judgeable
+from report.claims.judgeable import Way
 from tests.helpers import ROOT
 from tests.helpers.here import claims_here, evidence_here
 
@@ -76,26 +74,14 @@ def test_a_plan_is_counted_in_every_image_that_its_measures_name():
     assert claims.images_of(plan.load(ROOT, "quick"), "cpu", images) == (None,)
 
 
-def offer(name: str, seconds: dict[str, float], *, image: str | None = None, **claimed: str) -> Offer:
+def offer(
+    name: str, seconds: dict[str, float], *, image: str | None = None, **claimed: str
+) -> dict[str, Way]:
     """Each claim by the letters of the trials that it needs."""
-    found = tuple(
-        Judgeable(
-            Claim(
-                id=claim,
-                study="007",
-                kind="absolute",
-                workload="toy",
-                protocol="published/1",
-                metric="protocol_seconds",
-                of=Side(model="net"),
-                unit="s",
-                source="constructed",
-            ),
-            frozenset(trials),
-        )
+    return {
+        claim: Way(name, {trial: seconds[trial] for trial in trials}, image)
         for claim, trials in claimed.items()
-    )
-    return Offer(name, found, seconds, image)
+    }
 
 
 def test_a_claim_is_judged_in_the_plan_that_takes_the_least_time_for_it():

@@ -121,7 +121,7 @@ def _daemon(rng: Random, root: Path) -> None:
     engine = DockerEngine(Connection("docker", f"unix://{place}", "28.3.0", "1.41"), BuildSettings(root=root))
     handle = Handle(engine="docker", container="a" * 64, log="log.txt")
     asked: tuple[Callable[[], object], ...] = (
-        engine.facts,
+        lambda: engine.facts,
         lambda: engine.poll(handle, root),
         lambda: engine.pid(handle),
         lambda: engine.find("gpudyno-x", root),

@@ -135,9 +135,9 @@ def odd(root: Path) -> None:
 
 
 def _cases() -> Iterable[Case]:
-    for name in ("desk", "selfcheck"):
+    for name in ("desk", "quick", "selfcheck"):
         yield Case(f"results-{name}", committed, COMMITTED[name][-15:], MEASURED)
-    yield Case("real-mixed-precision", real, "20261121-b902d7", MEASURED, held=False)
+    yield Case("real-mixed-precision", real, "20261121-b902d7", MEASURED)
     proven = Case("two-cards-proven", lambda root: bundled.write(root, bundled.two_cards()), bundled.LEAD)
     yield replace(proven, held=False)
     yield replace(proven, name="two-cards-proven-priced", purchase=PAPER)

@@ -28,7 +28,7 @@ import numpy as np
 import torch
 from torch import distributed, nn
 
-from parts import launcher, ranks, source
+from parts import launcher, ranks
 from parts.chexnet import loading, sources, training, weights
 from parts.chexnet.network import BLOCKS
 from parts.chexnet.protocol import BETAS, CLASSES, EPOCHS, LOADER, LOADING, PROTOCOLS, Terms, terms
@@ -216,7 +216,6 @@ def told(trial: TrialProcess, asked: Terms, device: torch.device, count: int) ->
             "ways": {way: WAYS[way] for way in FRAMEWORKS[asked.framework]},
             "layout": "channels first",
             "loader": loading.named(asked, pinned=device.type == "cuda"),
-            "lines": source.lines(__file__, "torch"),
             "differs": differs(asked),
         },
     }

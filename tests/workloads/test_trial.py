@@ -283,22 +283,6 @@ class Bomb:
         return os.mkdir, (str(self.path),)
 
 
-def test_lines_of_code_are_counted_apart_for_the_framework_and_without_words(tmp_path):
-    (tmp_path / "parts").mkdir()
-    files = {
-        "own.py": '"""Says\nwhat."""\nimport parts.one, parts.two, other  # why\n\nx = [\n    1,\n]\n"a"\n',
-        "other.py": "y = 1\n",
-        "parts/__init__.py": "",
-        "parts/one.py": 'import frame.work\n\n\ndef f():\n    """Says."""\n    return """a\n\nb"""\n',
-        "parts/two.py": "import numpy\n# no code\n",
-    }
-    for name, text in files.items():
-        (tmp_path / name).write_text(text)
-    counted = source.lines(str(tmp_path / "own.py"), "frame")
-    assert counted == {"own": 5, "framework_parts": 5, "shared_parts": 1}
-    assert source.lines(str(tmp_path / "own.py"), "frame", without=["other"])["own"] == 4
-
-
 def test_a_data_file_that_is_not_the_official_one_is_named_and_never_opened(tmp_path):
     (tmp_path / "cifar-100-python").mkdir()
     (tmp_path / "cifar-100-python" / "train").write_bytes(pickle.dumps(Bomb(tmp_path / "burst")))

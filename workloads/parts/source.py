@@ -1,4 +1,4 @@
-"""The hash of a workload's parsed source, what it does without how it is written down, and its length.
+"""The hash of a workload's parsed source, what it does without how it is written down.
 
 Comments, docstrings and layout are left out, the modules that it shares with others are in. The same source
 gives the same hash on every Python that can parse it: names that a later Python renamed are brought back to
@@ -10,17 +10,8 @@ Standard library and Python 3.6 syntax only.
 import ast
 import hashlib
 import os
-import tokenize
 
 _CONSTANTS = {"Num": "n", "Str": "s", "Bytes": "s", "NameConstant": "value"}
-_NO_CODE = (
-    tokenize.COMMENT,
-    tokenize.DEDENT,
-    tokenize.ENCODING,
-    tokenize.ENDMARKER,
-    tokenize.INDENT,
-    tokenize.NL,
-)
 _NOT_MEANING = ("ctx", "kind", "type_comment", "type_ignores", "lineno", "col_offset")
 
 
@@ -41,25 +32,6 @@ def sha256(workload_file, own_file=None):
     for module, tree in sorted(trees.items()):
         digest.update(("%s %s\n" % (module, meaning(tree))).encode("utf-8"))
     return digest.hexdigest()
-
-
-def lines(workload_file, framework, without=()):
-    """Lines of code: the workload's own, of parts that import its framework, of parts that all share.
-
-    A line of code is one that holds more than a comment or a docstring. A package counts as the framework's
-    where its name begins like it. `without` names modules that only another framework's version needs.
-    """
-    folder, name = _place_of(workload_file)
-    counted = {"own": 0, "framework_parts": 0, "shared_parts": 0}
-    for module, tree in _with_shared(folder, name).items():
-        if module in without:
-            continue
-        kind = "own"
-        if module.split(".")[0] == "parts":
-            needed = any(imported.startswith(framework) for imported in _imported(tree))
-            kind = "framework_parts" if needed else "shared_parts"
-        counted[kind] += _lines_of_code(_path_of(folder, module))
-    return counted
 
 
 def meaning(node):
@@ -94,20 +66,6 @@ def _place_of(workload_file):
     if os.path.basename(above) == "frameworks":
         return os.path.dirname(above), "frameworks.%s.%s" % (framework, name)
     return folder, name
-
-
-def _lines_of_code(path):
-    """A statement that is a string alone is a docstring, or says no more than one."""
-    code, statement, only_string = set(), set(), True
-    with open(path, "rb") as file:
-        for token in tokenize.tokenize(file.readline):
-            if token.type == tokenize.NEWLINE:
-                code |= set() if only_string else statement
-                statement, only_string = set(), True
-            elif token.type not in _NO_CODE:
-                statement.update(range(token.start[0], token.end[0] + 1))
-                only_string = only_string and token.type == tokenize.STRING
-    return len(code)
 
 
 def _with_shared(folder, workload):

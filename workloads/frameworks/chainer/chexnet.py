@@ -59,7 +59,7 @@ def run(trial: TrialProcess) -> dict[str, Any]:
         "device": one_cpu.facts(),
         "versions": device.software(),
         "precision": precision,
-        "framework": dict(device.framework(__file__, DIFFERS), loader=reader.named(asked)),
+        "framework": dict(device.framework(DIFFERS), loader=reader.named(asked)),
     }
     data = {**clock.batches(), **given.facts}
     return measurement(trial, asked, clock, epochs, data, found, given.valid)

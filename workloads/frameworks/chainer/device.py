@@ -14,7 +14,6 @@ with warnings.catch_warnings():
     import chainer.functions as F  # noqa: N812
     import chainer.links as L  # noqa: N812
 
-from parts import source
 from parts.trial import versions
 
 __all__ = ["F", "L", "chainer"]
@@ -27,7 +26,7 @@ def software() -> dict[str, str | None]:
     return dict(versions(), chainer=chainer.__version__, numpy=np.__version__)
 
 
-def framework(workload_file: str, differs: list[str]) -> dict[str, Any]:
+def framework(differs: list[str]) -> dict[str, Any]:
     """The framework, as a measurement tells it."""
     return {
         "name": "Chainer",
@@ -35,7 +34,6 @@ def framework(workload_file: str, differs: list[str]) -> dict[str, Any]:
         "retired": True,
         "layout": "channels first",
         "loader": "none: NumPy arrays in host memory",
-        "lines": source.lines(workload_file, "chainer"),
         "differs": differs,
     }
 

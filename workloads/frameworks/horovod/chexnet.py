@@ -24,7 +24,7 @@ import tensorflow as tf
 from frameworks.horovod import framework, ranks
 from frameworks.tensorflow import device
 from frameworks.tensorflow.low_level import LowLevel
-from parts import launcher, source
+from parts import launcher
 from parts.chexnet import data, training
 from parts.chexnet.network import parameters
 from parts.chexnet.protocol import EPOCHS, Terms, terms
@@ -45,7 +45,7 @@ class HorovodTrainer(LowLevel):
     def facts(self) -> dict[str, Any]:
         """The framework, as a measurement tells it."""
         own = {"loader": super().facts()["loader"], "differs": list(self.DIFFERS)}
-        return framework.facts(lines=source.lines(__file__, "horovod"), **own)
+        return framework.facts(**own)
 
     def gradients(self, tape: tf.GradientTape, loss: tf.Tensor) -> list[tf.Tensor]:
         """The mean over the ranks."""

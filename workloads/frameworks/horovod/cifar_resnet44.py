@@ -28,7 +28,7 @@ import tensorflow as tf
 
 from frameworks.horovod import framework, ranks
 from frameworks.tensorflow import device
-from parts import launcher, source
+from parts import launcher
 from parts.chexnet.network import METHOD
 from parts.inputs import datasets
 from parts.launcher import Place
@@ -217,7 +217,6 @@ def measured(trial: TrialProcess, options: dict[str, Any], place: Place) -> dict
             ),
             "framework": framework.facts(
                 loader="none: NumPy arrays in host memory",
-                lines=source.lines(__file__, "horovod"),
                 differs=["Keras' own layers, with its momentum and epsilon of batch norm"],
             ),
             "title": TITLE,

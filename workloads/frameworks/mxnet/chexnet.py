@@ -68,9 +68,7 @@ def run(trial: TrialProcess) -> dict[str, Any]:
         "device": one_cpu.facts(),
         "versions": device.software(),
         "precision": precision,
-        "framework": dict(
-            device.framework(__file__, "channels first", waited=waited), loader=reader.named(asked)
-        ),
+        "framework": dict(device.framework("channels first", waited=waited), loader=reader.named(asked)),
     }
     data = {**clock.batches(), **given.facts}
     return measurement(trial, asked, clock, epochs, data, found, given.valid)

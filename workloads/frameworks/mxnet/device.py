@@ -7,7 +7,6 @@ from typing import Any
 import mxnet as mx
 import numpy as np
 
-from parts import source
 from parts.trial import versions
 
 NO_CARD = "this MXNet has no build for a card of today"
@@ -19,7 +18,7 @@ def software() -> dict[str, str | None]:
     return dict(versions(), mxnet=mx.__version__, numpy=np.__version__)
 
 
-def framework(workload_file: str, layout: str | None, *, waited: bool = True) -> dict[str, Any]:
+def framework(layout: str | None, *, waited: bool = True) -> dict[str, Any]:
     """The framework, as a measurement tells it; `layout` is of images, `waited` says of each step."""
     return {
         "name": "MXNet, Gluon",
@@ -28,7 +27,6 @@ def framework(workload_file: str, layout: str | None, *, waited: bool = True) ->
         "compiled": "Gluon, hybridised",
         "layout": layout,
         "loader": "none: NumPy arrays in host memory",
-        "lines": source.lines(workload_file, "mxnet"),
         "differs": [WAITED] if waited else [],
     }
 

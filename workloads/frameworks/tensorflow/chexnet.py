@@ -23,7 +23,6 @@ import tensorflow as tf
 from frameworks.tensorflow import device
 from frameworks.tensorflow.keras_fit import KerasFit
 from frameworks.tensorflow.low_level import LowLevel
-from parts import source
 from parts.chexnet import reader, training
 from parts.chexnet.network import parameters
 from parts.chexnet.protocol import EPOCHS, Terms, terms
@@ -35,12 +34,6 @@ TRAINERS = {"tensorflow": LowLevel, "keras-tensorflow": KerasFit}
 def trainer_of(asked: Terms, devices: list[str]) -> LowLevel | KerasFit:
     """A framework's own trainer on these devices."""
     return TRAINERS[asked.framework](asked, device.strategy(devices))
-
-
-def lines(trainer: type) -> dict[str, int]:
-    """How long one framework's version is, without the other's trainer."""
-    others = [other.__module__ for other in TRAINERS.values() if other is not trainer]
-    return source.lines(__file__, "tensorflow", without=others)
 
 
 def run(trial: TrialProcess) -> dict[str, Any]:
@@ -76,9 +69,7 @@ def run(trial: TrialProcess) -> dict[str, Any]:
             output_dtypes=dict(trainer.output_types),
             parameter_dtypes={"float32": parameters()},
         ),
-        "framework": dict(
-            trainer.facts(), ways=device.WAYS, layout="channels last", lines=lines(type(trainer))
-        ),
+        "framework": dict(trainer.facts(), ways=device.WAYS, layout="channels last"),
         "ranks": [{"rank": number, "memory": device.memory([name])} for number, name in enumerate(devices)]
         if asked.devices > 1
         else [],

@@ -1,18 +1,15 @@
-"""Runs the telemetry over a replayed trace, on a clock that only its own waiting moves."""
+"""Runs the telemetry over what a stand-in tells, on a clock that only its own waiting moves."""
 
 from __future__ import annotations
 
-import json
 from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
 from harness.gpu import nvidia
 from harness.telemetry import sampler
-from tests.helpers import TESTS
+from tests.helpers.card_traces import ENERGY, OWN, SECONDS, STEADY, CardTrace
 from tests.helpers.fake_nvml import CARD, FakeNvml
-
-TRACES = TESTS / "traces"
 
 
 class Clock:
@@ -62,44 +59,26 @@ class Family:
         return pids & self._pids
 
 
-def trace(name: str) -> dict[str, Any]:
-    """A trace file; each says of itself where it is from."""
-    return json.loads((TRACES / f"{name}.json").read_text())
+def driver(trace: CardTrace) -> FakeNvml:
+    """The stand-in driver of a trace; an energy counter that it has rises by 300 J a second."""
+    now = {**CARD, **STEADY, **trace.card}
+    first, ticks = dict(now), []
+    for second in range(SECONDS + 2):
+        now |= trace.changes.get(second, {})
+        ticks.append([dict(now)])
+        if isinstance(now[ENERGY], int):
+            now[ENERGY] += 300_000
+    return FakeNvml([first], ticks)
 
 
-def driver(told: dict[str, Any]) -> FakeNvml:
-    """The stand-in driver of a trace: its cards' values, what rises each second, and what changes when."""
-    cards = [CARD | card for card in told["cards"]]
-    for card in cards:
-        for name in [name for name, value in card.items() if value == "not supported"]:
-            del card[name]
-    ticks, now = [], [dict(card) for card in cards]
-    rates: list[dict[str, Any]] = [dict(rate) for rate in told.get("rates", [{} for _ in cards])]
-    for second in range(told["seconds"] + 2):
-        for change in (change for change in told.get("changes", []) if change["at"] == second):
-            now[change["card"]] |= change.get("set", {})
-            rates[change["card"]] |= change.get("rates", {})
-        ticks.append([dict(card) for card in now])
-        for card, rate in zip(now, rates, strict=True):
-            _rise(card, rate)
-    return FakeNvml(cards, ticks)
-
-
-def _rise(card: dict[str, Any], rate: dict[str, Any]) -> None:
-    for name, by in rate.items():
-        if isinstance(by, dict):
-            card[name] = {key: card[name][key] + by.get(key, 0) for key in card[name]}
-        elif not isinstance(card.get(name), dict):
-            card[name] = card.get(name, 0) + by
-
-
-def replay(name: str, path: Path, *own: int, seconds: float | None = None) -> dict[str, Any]:
-    """Writes the telemetry of a trace to `path`; gives the trace."""
-    told = trace(name)
-    nvml = driver(told)
-    cards = nvidia.Cards(nvml, [])
-    ending = sampler.Ending(Namespace(parent=None, stop_file=None, max_seconds=seconds or told["seconds"]))
+def watch(cards: Any, path: Path, clock: Clock, *own: int, seconds: int = SECONDS) -> None:
+    """Writes to `path` what cards tell on a clock, beside a trial of the processes `own`."""
+    ending = sampler.Ending(Namespace(parent=None, stop_file=None, max_seconds=seconds))
     with path.open("w") as out:
-        watching = sampler.Sampler(cards, OnlyCpu(), Family(*own))
-        sampler.run(out, watching, 1.0, ending, TraceClock(nvml))
-    return told
+        sampler.run(out, sampler.Sampler(cards, OnlyCpu(), Family(*own)), 1.0, ending, clock)
+
+
+def replay(trace: CardTrace, path: Path) -> None:
+    """Writes the telemetry of a trace to `path`, beside a trial of process 100."""
+    nvml = driver(trace)
+    watch(nvidia.Cards(nvml, []), path, TraceClock(nvml), OWN["pid"])

@@ -40,7 +40,7 @@ from harness.settings import Settings
 from harness.telemetry import recorder, sampler
 from tests.helpers import copied
 from tests.helpers.fake_card_workload import BEGAN, OWN_BYTES, TRAINS_FROM, train
-from tests.helpers.fake_clock import Clock, Family, OnlyCpu
+from tests.helpers.fake_clock import Clock, watch
 from tests.helpers.fake_drivers import OWN, Box, Scene, Work, stranger
 from tests.helpers.fake_engine import FACTS
 
@@ -166,7 +166,7 @@ def shown(body: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(name for name in inside["CUDA_VISIBLE_DEVICES"].split(",") if name in given)
 
 
-def watch(box: Box, files: Files, work: Path, device: DeviceRequest, scene: Scene) -> None:
+def watch_trial(box: Box, files: Files, work: Path, device: DeviceRequest, scene: Scene) -> None:
     """Samples as the process beside a trial does, over drivers that tell of this scene."""
     end = round(segments(work / "out" / EVENTS)[-1][1] - BEGAN) + 1
     own = {at: (Work(OWN[rank], OWN_BYTES, TRAINS_FROM // 2, end),) for rank, at in enumerate(device.indices)}
@@ -180,7 +180,6 @@ def watch(box: Box, files: Files, work: Path, device: DeviceRequest, scene: Scen
             smi.seconds = seconds
 
     clock = Clock(moved)
-    ending = sampler.Ending(SimpleNamespace(parent=None, stop_file=None, max_seconds=end + 4))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sampler, "nvml", SimpleNamespace(library=lambda: driver))
         patch.setattr(amd, "library", lambda: smi)
@@ -188,9 +187,7 @@ def watch(box: Box, files: Files, work: Path, device: DeviceRequest, scene: Scen
         patch.setattr(amdgpu, "Files", lambda root: files)
         patch.setattr(amd, "time", clock)
         cards = sampler.source(device.kind, list(device.marks))
-        watching = sampler.Sampler(cards, OnlyCpu(), Family(*OWN))
-        with (work / recorder.FILE).open("w") as out:
-            sampler.run(out, watching, 1.0, ending, clock)
+        watch(cards, work / recorder.FILE, clock, *OWN, seconds=end + 4)
 
 
 def probed(box: Box, files: Files) -> dict[str, Any]:
@@ -212,7 +209,7 @@ def run_line(
         scene = dict(box.strangers(device.indices))
         if intruder:
             scene[device.indices[0]] = (stranger(2**30),)
-        watch(box, files, work, device, scene)
+        watch_trial(box, files, work, device, scene)
 
     def engine(choice: str, building: BuildSettings, **more: Any) -> ConstructedEngine:
         return ConstructedEngine(box, facts, files, clock, building)

@@ -18,8 +18,7 @@ from harness.machine.load import load_from
 from harness.probe import cpu, system
 from harness.record import differences
 from harness.redact import leaks
-from tests.helpers import ROOT
-from tests.helpers.fake_clock import TRACES
+from tests.helpers import ROOT, TESTS
 from tests.helpers.fake_nvml import CARD, FakeNvml
 from tests.helpers.machines import bare, tree
 
@@ -122,7 +121,7 @@ def test_sockets_cores_threads_and_settings_are_read_from_the_system(tmp_path):
     ],
 )
 def test_a_processor_s_own_16_bit_types_are_read_from_its_flags(tmp_path, name, native):
-    listed = (TRACES / "cpuinfo" / f"{name}.txt").read_text(encoding="ascii")
+    listed = (TESTS / "traces" / "cpuinfo" / f"{name}.txt").read_text(encoding="ascii")
     assert cpu.cpu(tree(tmp_path, {"/proc/cpuinfo": listed}), affinity=None)["native_16_bit"] == native
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,20 +14,17 @@ from harness.record.published.cards import is_shared
 from harness.telemetry import sampler
 from harness.telemetry.reader import read
 from tests.helpers.fake_amdsmi import AmdSmiClkType, FakeAmdsmi
-from tests.helpers.fake_clock import Clock, Family, OnlyCpu
+from tests.helpers.fake_clock import Clock, Family, OnlyCpu, watch
 
 
-def amd_lines(tmp_path, smi: FakeAmdsmi, monkeypatch, seconds: int = 70) -> Telemetry:
+def amd_lines(tmp_path, smi: FakeAmdsmi, monkeypatch) -> Telemetry:
     def moved(now: int) -> None:
         smi.seconds = now
 
     clock = Clock(moved)
     monkeypatch.setattr(amd, "time", clock)
-    cards = amd.AmdsmiCards(smi, [])
     path = tmp_path / "telemetry.jsonl"
-    ending = sampler.Ending(SimpleNamespace(parent=None, stop_file=None, max_seconds=seconds))
-    with path.open("w") as out:
-        sampler.run(out, sampler.Sampler(cards, OnlyCpu(), Family(100)), 1.0, ending, clock)
+    watch(amd.AmdsmiCards(smi, []), path, clock, 100, seconds=70)
     found = read(path, ((1001.0, 1069.0),))
     assert found is not None
     return found

@@ -12,12 +12,13 @@ from harness.errors import RecordError
 from harness.record import Trace
 from harness.record.events import segments, spans
 from harness.telemetry.reader import read
+from tests.helpers.card_traces import TRACES
 from tests.helpers.fake_clock import replay
 
 
 def test_a_telemetry_that_was_killed_is_read_as_far_as_it_goes(tmp_path):
     path = tmp_path / "telemetry.jsonl"
-    replay("clean", path, 100)
+    replay(TRACES["clean"], path)
     whole = path.read_text()
     path.write_text(whole[: len(whole) // 2])
     found = read(path)

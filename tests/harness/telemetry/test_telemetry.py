@@ -1,9 +1,10 @@
-"""The telemetry: on this machine as it is, and on replayed traces, each of which says where it is from."""
+"""The telemetry of NVIDIA's cards, on replayed traces, none of which a device made."""
 
 from __future__ import annotations
 
 import json
 import os
+from argparse import Namespace
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -21,30 +22,33 @@ from harness.summary.statistics import judge_trial
 from harness.telemetry import recorder, sampler
 from harness.telemetry.reader import read
 from tests.helpers import ROOT
-from tests.helpers.fake_clock import TRACES, Clock, Family, OnlyCpu, TraceClock, replay, trace
+from tests.helpers.card_traces import SECONDS, TRACES, CardTrace
+from tests.helpers.fake_clock import Clock, Family, replay, watch
 from tests.helpers.fake_nvml import CARD, SLICES, FakeNvml
 from tests.helpers.watched_records import record
 
 WINDOW = ((1010.0, 1080.0),)
 
 
-@cache
-def watched(name: str) -> Telemetry:
+def replayed(trace: CardTrace) -> Telemetry:
     """What a trace is read as beside a trial of process 100."""
     with TemporaryDirectory() as folder:
         path = Path(folder) / "telemetry.jsonl"
-        replay(name, path, 100)
+        replay(trace, path)
         found = read(path, WINDOW, 7000)
     assert found is not None
     return found
 
 
-@pytest.mark.parametrize("name", sorted(path.stem for path in TRACES.glob("*.json")))
-def test_every_trace_says_where_it_is_from_and_replays_to_a_clean_record(name):
-    told = trace(name)
-    assert "constructed" in told or "recorded" in told
+@cache
+def watched(name: str) -> Telemetry:
+    return replayed(TRACES[name])
+
+
+@pytest.mark.parametrize("name", TRACES)
+def test_every_trace_replays_to_a_clean_record(name):
     found = watched(name)
-    assert found.samples == told["seconds"] + 1
+    assert found.samples == SECONDS + 1
     assert Telemetry.parse(found.model_dump_json(), "here") == found
     assert leaks(found.model_dump_json(), Names()) == ()
     assert len(found.model_dump_json()) < 20_000
@@ -89,24 +93,6 @@ def test_another_process_is_seen_with_its_memory_and_its_share_of_the_time():
     assert card.others.samples_share == pytest.approx(10 / 71, abs=0.02)
 
 
-def limited(tmp_path, **values: list[int]) -> Telemetry:
-    """A card whose limits are these, one after the other, each for as many seconds."""
-    seconds = 90
-    ticks = [
-        {name: steps[min(at * len(steps) // seconds, len(steps) - 1)] for name, steps in values.items()}
-        for at in range(seconds + 2)
-    ]
-    nvml = FakeNvml([CARD], [[tick] for tick in ticks])
-    path, clock = tmp_path / "telemetry.jsonl", TraceClock(nvml)
-    ending = sampler.Ending(SimpleNamespace(parent=None, stop_file=None, max_seconds=seconds))
-    with path.open("w") as out:
-        watching = sampler.Sampler(nvidia.Cards(nvml, []), OnlyCpu(), Family(100))
-        sampler.run(out, watching, 1.0, ending, clock)
-    found = read(path, WINDOW)
-    assert found is not None
-    return found
-
-
 ENFORCED, CHOSEN = "nvmlDeviceGetEnforcedPowerLimit", "nvmlDeviceGetPowerManagementLimit"
 
 
@@ -121,10 +107,12 @@ ENFORCED, CHOSEN = "nvmlDeviceGetEnforcedPowerLimit", "nvmlDeviceGetPowerManagem
         ({ENFORCED: [450_000, 300_000, 450_000], CHOSEN: [450_000, 300_000, 450_000]}, True, None),
     ],
 )
-def test_a_power_limit_that_somebody_changes_is_told_from_one_that_the_driver_moves(
-    tmp_path, limits, changed, moved
-):
-    (card,) = limited(tmp_path, **limits).cards
+def test_a_power_limit_that_somebody_changes_is_told_from_one_that_the_driver_moves(limits, changed, moved):
+    changes: dict[int, dict[str, int]] = {}
+    for name, steps in limits.items():
+        for at, watts in enumerate(steps):
+            changes.setdefault(SECONDS * at // len(steps), {})[name] = watts
+    (card,) = replayed(CardTrace(changes=changes)).cards
     assert (card.power_limit_changed, card.power_limit_moved_watts) == (changed, moved)
 
 
@@ -160,7 +148,7 @@ def test_a_change_of_the_mig_mode_is_seen_and_what_a_slice_does_not_tell_is_null
 
 
 def test_a_card_without_counters_gives_nulls_with_reasons_and_energy_by_samples():
-    found = watched("missing_counters")
+    found = watched("before_volta")
     (card,) = found.cards
     assert card.limited_share == {}
     assert card.reasons_share == {"sw_power_cap": 1.0}
@@ -170,7 +158,7 @@ def test_a_card_without_counters_gives_nulls_with_reasons_and_energy_by_samples(
 
 
 def test_a_driver_that_vanishes_half_way_leaves_nulls_the_reason_and_no_energy():
-    found = watched("vanishing_driver")
+    found = watched("falls_off_the_bus")
     (card,) = found.cards
     values = card.power_watts.mean.values()
     assert values[:20] == pytest.approx([300.0] * 20)
@@ -182,7 +170,7 @@ def test_a_driver_that_vanishes_half_way_leaves_nulls_the_reason_and_no_energy()
 
 
 def test_energy_is_withheld_where_counter_and_samples_disagree():
-    found = watched("no_energy_agreement")
+    found = watched("counter_apart_from_power")
     assert found.energy.joules is None
     assert found.energy.unknown_because == "counter and sampled power differ by +33%"
 
@@ -232,27 +220,29 @@ def test_a_fault_of_another_slice_is_not_this_one_s(instance, xids):
     assert card["xids"] == xids
 
 
+def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, device: DeviceRequest) -> Namespace:
+    """What the harness asks of the program that watches beside a trial."""
+    lines: list[list[str]] = []
+    monkeypatch.setattr(recorder, "_children", {})
+    monkeypatch.setattr(
+        recorder.subprocess, "Popen", lambda argv, **more: lines.append(argv) or SimpleNamespace(pid=0)
+    )
+    recorder.start(tmp_path, device, os.getpid())
+    return sampler.options(lines[0][3:])
+
+
 def recorded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, device: DeviceRequest, *watts: int, nodes: int = 1
 ) -> Record:
     """A record with what the sampler, asked as the harness asks it, sees of cards without a UUID."""
-    asked: list[list[str]] = []
-    monkeypatch.setattr(recorder, "_children", {})
-    monkeypatch.setattr(
-        recorder.subprocess, "Popen", lambda argv, **more: asked.append(argv) or SimpleNamespace(pid=0)
-    )
-    recorder.start(tmp_path, device, os.getpid())
-    given = sampler.options(asked[0][3:])
+    given = asked(tmp_path, monkeypatch, device)
     told = [CARD | {"nvmlDeviceGetPowerUsage": 1000 * one} for one in watts]
     for name in ("nvmlDeviceGetUUID", "nvmlDeviceGetTotalEnergyConsumption"):
         for card in told:
             del card[name]
     monkeypatch.setattr(nvml, "library", lambda: FakeNvml(told))
     cards = sampler.source(given.kind, given.cards)
-    ending = sampler.Ending(SimpleNamespace(parent=None, stop_file=None, max_seconds=90))
-    with (tmp_path / recorder.FILE).open("w") as out:
-        watching = sampler.Sampler(cards, OnlyCpu(), Family())
-        sampler.run(out, watching, 1.0, ending, Clock(lambda seconds: None))
+    watch(cards, tmp_path / recorder.FILE, Clock(lambda seconds: None))
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "events.jsonl").write_text('{"event": "segment", "begin": 1010.0, "end": 1080.0}\n')
     return recorder.added(record().model_copy(update={"telemetry": None, "nodes": nodes}), tmp_path)
@@ -276,16 +266,10 @@ def test_the_joules_of_the_first_of_two_nodes_are_not_shared_out_over_the_sample
     assert (energy.joules_per_sample is None) == (nodes == 2)
 
 
-def test_in_a_rented_container_the_neighbours_are_unknown_and_not_none(tmp_path, monkeypatch):
-    asked: list[list[str]] = []
-    monkeypatch.setattr(recorder, "_children", {})
-    monkeypatch.setattr(
-        recorder.subprocess, "Popen", lambda argv, **more: asked.append(argv) or SimpleNamespace(pid=0)
-    )
-    for inside in (True, False):
-        monkeypatch.setattr(recorder, "contained", lambda files, inside=inside: inside)
-        recorder.start(tmp_path, DeviceRequest("cuda", indices=(0,)), 7)
-    assert [sampler.options(argv[3:]).inside for argv in asked] == [True, False]
+@pytest.mark.parametrize("inside", [True, False])
+def test_in_a_rented_container_the_neighbours_are_unknown_and_not_none(tmp_path, monkeypatch, inside):
+    monkeypatch.setattr(recorder, "contained", lambda files: inside)
+    assert asked(tmp_path, monkeypatch, DeviceRequest("cuda", indices=(0,))).inside is inside
 
 
 @pytest.mark.parametrize(
@@ -329,10 +313,8 @@ def test_a_library_that_breaks_ends_neither_the_telemetry_nor_goes_unsaid(tmp_pa
         def sample(self, ours: object, slow: bool) -> list[dict[str, object]]:
             raise AttributeError("NVML_NEW")
 
-    path, clock = tmp_path / "telemetry.jsonl", Clock(lambda seconds: None)
-    ending = sampler.Ending(SimpleNamespace(parent=None, stop_file=None, max_seconds=90))
-    with path.open("w") as out:
-        sampler.run(out, sampler.Sampler(Breaking(), OnlyCpu(), Family(100)), 1.0, ending, clock)
+    path = tmp_path / "telemetry.jsonl"
+    watch(Breaking(), path, Clock(lambda seconds: None))
     found = read(path, WINDOW)
     assert (found.ended, found.missing["sampling"]) == ("the given time is over", "AttributeError")
     judged = judge_trial(record(seen=found))

@@ -10,7 +10,7 @@ import psutil
 
 from harness.record import store
 from harness.run import runner
-from tests.helpers import ROOT, clone
+from tests.helpers import ROOT, clone, wait_for
 
 DRIVER = """
 import signal
@@ -43,6 +43,15 @@ def runs_in(process: psutil.Process, root: Path) -> bool:
 def begin_elsewhere(root: Path) -> subprocess.Popen[bytes]:
     driver = DRIVER.format(tests=str(ROOT), root=str(root))
     return subprocess.Popen([sys.executable, "-c", driver], start_new_session=True)
+
+
+def killed_elsewhere(root: Path) -> psutil.Process:
+    """The trial that another process began and that lives on when that one is killed."""
+    harness = begin_elsewhere(root)
+    trial: psutil.Process = wait_for(lambda: running_trial(root))
+    harness.kill()
+    harness.wait()
+    return trial
 
 
 def running_trial(root: Path) -> psutil.Process | None:

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from harness.record import Limit, Memory, Record, Session, TrialSpec
 from harness.run import batch_search
 from tests.helpers import records_builder as build
+from tests.helpers.bundled import session_of
 
-SESSION = "20260131-abcdef"
 ON = build.machine("Constructed Card", label="card")
 LIMIT = Limit(steps=50, seconds=20.0)
 MEMORY = 24 * 2**30
@@ -27,17 +27,7 @@ def sized(batch: int, repeat: int = 1, precision: str = "amp-fp16") -> TrialSpec
 
 
 def opened(*trials: TrialSpec) -> Session:
-    return Session(
-        session=1,
-        id=SESSION,
-        plan="constructed",
-        plan_sha256="f" * 64,
-        machine=ON.id,
-        label="card",
-        started_at=build.STARTED,
-        order_seed=1,
-        trials=trials,
-    )
+    return session_of([run(trial, bool) for trial in trials], "f" * 64)
 
 
 def doubling(repeats: int = 1) -> list[TrialSpec]:

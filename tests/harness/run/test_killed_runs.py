@@ -13,7 +13,7 @@ import pytest
 from harness.record import store
 from harness.run import in_flight, runner, session
 from tests.helpers import clone, wait_for
-from tests.helpers.runs import begin_elsewhere, go, ledger_of, records, running_trial
+from tests.helpers.runs import begin_elsewhere, go, killed_elsewhere, ledger_of, records, running_trial
 
 
 def test_every_attempt_that_starts_is_in_the_ledger_with_its_end_and_its_plan_as_it_was(tmp_path):
@@ -46,22 +46,14 @@ def test_a_full_disk_under_the_ledger_loses_no_record_and_is_said(tmp_path, monk
 
 def test_a_trial_and_a_harness_that_are_killed_leave_a_start_without_an_end(tmp_path):
     root = clone.make(tmp_path, options="step_seconds = 0.1")
-    harness = begin_elsewhere(root)
-    trial = wait_for(lambda: running_trial(root))
-    harness.send_signal(signal.SIGKILL)
-    harness.wait()
-    trial.kill()
+    killed_elsewhere(root).kill()
     assert ledger_of(root) == (1, 0, 0)
     assert records(root) == []
 
 
 def test_after_the_harness_is_killed_the_next_run_takes_up_the_living_trial_and_finishes_the_plan(tmp_path):
     root = clone.make(tmp_path, options="step_seconds = 0.1")
-    harness = begin_elsewhere(root)
-    trial = wait_for(lambda: running_trial(root))
-    harness.send_signal(signal.SIGKILL)
-    harness.wait()
-    assert trial.is_running()
+    assert killed_elsewhere(root).is_running()
     quiet = clone.Quiet()
     outcome = runner.run(clone.job(root), clone.open_session(root), quiet)
     assert any("taking up" in line for line in quiet.lines)
@@ -72,11 +64,7 @@ def test_after_the_harness_is_killed_the_next_run_takes_up_the_living_trial_and_
 
 def test_a_trial_that_ended_unseen_took_the_time_until_it_last_wrote_whatever_the_clock_was_set_to(tmp_path):
     root = clone.make(tmp_path, options="step_seconds = 0.05", repeats=1)
-    harness = begin_elsewhere(root)
-    trial = wait_for(lambda: running_trial(root))
-    harness.send_signal(signal.SIGKILL)
-    harness.wait()
-    psutil.wait_procs([trial], timeout=30)
+    psutil.wait_procs([killed_elsewhere(root)], timeout=30)
     ((started, work),) = in_flight.attempts(root, "*")
     for path in (work / "out").rglob("*"):
         os.utime(path, (time.time() - 15.0,) * 2)
@@ -93,10 +81,7 @@ def test_a_trial_that_ended_unseen_took_the_time_until_it_last_wrote_whatever_th
 
 def test_a_new_session_stops_the_trial_that_another_s_dead_run_left_and_the_other_goes_on_later(tmp_path):
     root = clone.make(tmp_path, options="step_seconds = 0.5", repeats=1)
-    harness = begin_elsewhere(root)
-    left = wait_for(lambda: running_trial(root))
-    harness.send_signal(signal.SIGKILL)
-    harness.wait()
+    left = killed_elsewhere(root)
     first = clone.open_session(root)
     session.close(root, first)
     quiet, second = clone.Quiet(), clone.open_session(root)

@@ -7,17 +7,19 @@ import pytest
 
 from harness.data.folder import locked
 from harness.errors import Busy, MachineError
-from harness.record import TrialSpec
+from harness.record import Failure, TrialSpec
 from harness.run import session
 from harness.run.jobs.submission import alone
 from harness.run.session import run_lock
+from tests.helpers.records_builder import changed
+
+NO_ROOM = "out-of-memory"
+ENDS = {"seed": 1, "timeout_seconds": 60.0}
 
 
-def failed(record, kind, attempt=1):
-    failure = {"kind": kind, "stage": "train", "reason": "error", "message": "x"}
-    raw = record.model_dump(mode="json")
-    raw |= {"status": "failed", "measurement": None, "summary": None, "failure": failure, "attempt": attempt}
-    return type(record).model_validate(raw)
+def failed(record, kind, reason="error"):
+    failure = Failure(kind=kind, stage="train", reason=reason, message="x")
+    return changed(record, status="failed", measurement=None, summary=None, failure=failure)
 
 
 def test_nothing_is_missing_from_a_session_whose_trials_all_ended(finished):
@@ -46,17 +48,8 @@ def test_only_what_the_machinery_failed_is_missing_unless_a_retry_is_asked_for(
 
 def test_records_of_another_session_never_count_as_done(finished):
     opened, records = finished[0].session, finished[1]
-    others = [
-        record.model_copy(update={"trial": record.trial.model_copy(update={"id": "x"})}) for record in records
-    ]
+    others = [changed(record, trial__id="x") for record in records]
     assert len(session.missing(opened, others)) == 4
-
-
-def out_of_memory(record):
-    """The same trial, as one that did not fit."""
-    raw = failed(record, "trial").model_dump(mode="json")
-    raw["failure"]["reason"] = "out-of-memory"
-    return type(record).model_validate(raw)
 
 
 @pytest.fixture
@@ -64,29 +57,15 @@ def sweep(finished):
     """A session of three batches, of which the first was measured, and that record."""
     opened, records = finished[0].session, finished[1]
     first = records[0].trial
-    trials = [
-        TrialSpec.of(
-            first.asked.model_copy(
-                update={"variant": first.asked.variant.model_copy(update={"batch_size": size})}
-            ),
-            1,
-            seed=first.seed,
-            timeout_seconds=first.timeout_seconds,
-        )
-        for size in (8, 16, 32)
-    ]
+    trials = [TrialSpec.of(changed(first.asked, variant__batch_size=size), 1, **ENDS) for size in (8, 16, 32)]
     return opened.model_copy(update={"trials": tuple(trials)}), records[0]
-
-
-def of_trial(record, trial):
-    return record.model_copy(update={"trial": trial})
 
 
 def test_a_batch_above_one_that_did_not_fit_is_not_tried_and_the_session_lists_it(sweep):
     opened, record = sweep
     small, middle, large = opened.trials
-    assert [item.trial for item in session.missing(opened, [of_trial(record, small)])] == [middle, large]
-    records = [of_trial(record, small), out_of_memory(of_trial(record, middle))]
+    assert [item.trial for item in session.missing(opened, [changed(record, trial=small)])] == [middle, large]
+    records = [changed(record, trial=small), failed(changed(record, trial=middle), "trial", NO_ROOM)]
     assert session.missing(opened, records) == ()
     listed = session.with_spared(opened, records).left_out
     assert [(line.trials, line.reason) for line in listed] == [(1, "batch 16 did not fit")]
@@ -97,12 +76,10 @@ def test_a_batch_above_one_that_did_not_fit_is_not_tried_and_the_session_lists_i
 def test_a_failure_of_another_kind_or_of_another_sweep_spares_no_larger_batch(sweep):
     opened, record = sweep
     small, middle, large = opened.trials
-    other = failed(of_trial(record, middle), "trial")
-    assert [item.trial for item in session.missing(opened, [of_trial(record, small), other])] == [large]
-    variant = middle.asked.variant.model_copy(update={"precision": "amp-fp16"})
-    asked = middle.asked.model_copy(update={"variant": variant})
-    elsewhere = TrialSpec.of(asked, 1, seed=1, timeout_seconds=60.0)
-    records = [of_trial(record, small), out_of_memory(of_trial(record, elsewhere))]
+    other = failed(changed(record, trial=middle), "trial")
+    assert [item.trial for item in session.missing(opened, [changed(record, trial=small), other])] == [large]
+    elsewhere = TrialSpec.of(changed(middle.asked, variant__precision="amp-fp16"), 1, **ENDS)
+    records = [changed(record, trial=small), failed(changed(record, trial=elsewhere), "trial", NO_ROOM)]
     assert [item.trial for item in session.missing(opened, records)] == [middle, large]
 
 

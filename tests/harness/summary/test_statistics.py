@@ -11,56 +11,30 @@ from harness.record import Measurement
 from harness.record.finding import sentence
 from harness.summary.bound import Bound, bound, speedup_limit
 from harness.summary.statistics import METHOD, summarise
+from tests.helpers import records_builder as build
 
 STEPS = 400
 STEP_US = 200_000
 
 
+ASKED = build.trial(build.CIFAR, "fp32-ieee", 1, batch_size=10)
+PROTOCOL = {"steps_per_epoch": 1000, "epochs": 3, "valid_batches": 50}
+CLEAN: dict[str, Any] = {
+    **build.measurement(
+        {**build.CIFAR, **PROTOCOL}, ASKED, STEP_US / 1e6, card="Constructed 1000", complete=False, steps=1
+    ).model_dump(mode="json"),
+    "data": {"name": "constructed", "source": "real", "valid_items": 10_000},
+    "losses": [[1, 4.6], [400, 2.0]],
+    "structure": {"classes": 100},
+}
+
+
 def measured(**changed: Any) -> Measurement:
     """A clean trial of 400 steps of 0.2 s on 10 samples; `changed` replaces parts, and updates dicts."""
     step_us = changed.pop("step_us", [STEP_US + (at * 37) % 1000 for at in range(STEPS)])
-    whole: dict[str, Any] = {
-        "measurement": 1,
-        "workload": "constructed",
-        "protocol_name": "fair/1",
-        "workload_sha256": "0" * 64,
-        "device": {"kind": "cuda", "name": "Constructed 1000"},
-        "versions": {},
-        "packages": {},
-        "precision": {
-            "label": "fp32-ieee",
-            "output_dtypes": {"float32": 40},
-            "parameter_dtypes": {"float32": 12},
-            "method": "none",
-        },
-        "data": {"name": "constructed", "source": "real", "valid_items": 10_000},
-        "protocol": {
-            "steps_per_epoch": 1000,
-            "epochs": 3,
-            "valid_batches": 50,
-            "complete": False,
-            "stopped_by": "steps",
-        },
-        "sample_unit": "image",
-        "samples_per_step": 10,
-        "phases": [],
-        "window": {"seconds": sum(step_us) / 1e6 or 1, "steps": len(step_us), "samples": 10 * len(step_us)},
-        "step_us": step_us,
-        "epochs": [
-            {
-                "index": 1,
-                "steps": 400,
-                "train_seconds": 80.0,
-                "valid_seconds": 4.0,
-                "quality": 0.5,
-                "complete": False,
-            }
-        ],
-        "losses": [[1, 4.6], [400, 2.0]],
-        "quality_name": "accuracy",
-        "memory": {},
-        "structure": {"classes": 100},
-    }
+    window = {"seconds": sum(step_us) / 1e6 or 1, "steps": len(step_us), "samples": 10 * len(step_us)}
+    partial = epoch(steps=400, train_seconds=80.0, quality=0.5, complete=False)
+    whole = {**CLEAN, "window": window, "step_us": step_us, "epochs": [partial]}
     for name, value in changed.items():
         whole[name] = {**whole[name], **value} if isinstance(whole.get(name), dict) else value
     return Measurement.model_validate(whole)

@@ -31,6 +31,12 @@ def clone(tmp_path_factory) -> Path:
     return bundled.write(tmp_path_factory.mktemp("clone"), [*bundled.one_card(), *other, failed()])
 
 
+@pytest.fixture
+def own_clone(clone, tmp_path) -> Path:
+    """A copy of it that a test may change."""
+    return Path(shutil.copytree(clone, tmp_path / "clone"))
+
+
 @pytest.fixture(autouse=True)
 def state(tmp_path, monkeypatch):
     monkeypatch.setenv("GPUDYNO_STATE", str(tmp_path / "state"))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
-import shutil
 import struct
 from pathlib import Path
 
@@ -64,21 +63,17 @@ def test_an_older_bundle_with_a_ro_crate_verifies_and_the_description_is_ignored
     assert "DIFFERS" not in capsys.readouterr().out
 
 
-def test_a_session_whose_label_names_another_folder_packs_nothing_in_silence(clone, tmp_path):
-    other = tmp_path / "clone"
-    shutil.copytree(clone, other)
-    path = next(other.glob("results/*/*-a-*/session.json"))
+def test_a_session_whose_label_names_another_folder_packs_nothing_in_silence(own_clone, tmp_path):
+    path = next(own_clone.glob("results/*/*-a-*/session.json"))
     path.write_text(json.dumps(json.loads(path.read_text()) | {"label": "elsewhere"}))
     with pytest.raises(UserError, match="has no record in the folder that its label names"):
-        offer.pack(other, offer.Packing(out=tmp_path / "b.tar.gz", session=bundled.LEAD))
+        offer.pack(own_clone, offer.Packing(out=tmp_path / "b.tar.gz", session=bundled.LEAD))
 
 
-def test_a_record_of_this_clone_that_cannot_be_read_is_not_packed_over(clone, tmp_path):
-    other = tmp_path / "clone"
-    shutil.copytree(clone, other)
-    next(other.glob("results/*/*-a-*/word_lm-r1*.json")).write_text("{")
+def test_a_record_of_this_clone_that_cannot_be_read_is_not_packed_over(own_clone, tmp_path):
+    next(own_clone.glob("results/*/*-a-*/word_lm-r1*.json")).write_text("{")
     with pytest.raises(UserError, match=r"a record cannot be packed: .*cut short"):
-        offer.pack(other, offer.Packing(out=tmp_path / "b.tar.gz"))
+        offer.pack(own_clone, offer.Packing(out=tmp_path / "b.tar.gz"))
 
 
 def test_a_bundle_replaces_no_device_and_no_folder(clone, tmp_path):
@@ -95,16 +90,14 @@ def test_one_session_alone_is_packed_where_it_is_named(clone, tmp_path):
     offer.verify(path, None)
 
 
-def test_a_buyer_s_prices_are_packed_and_shown_only_where_that_is_asked_for(clone, tmp_path, capsys):
-    other = tmp_path / "clone"
-    shutil.copytree(clone, other)
-    (other / "purchase.toml").write_text(PURCHASE)
-    path = offer.pack(other, offer.Packing(out=tmp_path / "b.tar.gz"))
+def test_a_buyer_s_prices_are_packed_and_shown_only_where_that_is_asked_for(own_clone, tmp_path, capsys):
+    (own_clone / "purchase.toml").write_text(PURCHASE)
+    path = offer.pack(own_clone, offer.Packing(out=tmp_path / "b.tar.gz"))
     assert "not in it: purchase.toml, and no price of yours" in capsys.readouterr().out
     found = opened(path, tmp_path / "b")
     assert "purchase.toml" not in found.names
     assert NO_RANK not in (found.folder / "page" / "report.md").read_text()
-    path = offer.pack(other, offer.Packing(out=tmp_path / "c.tar.gz", with_prices=True))
+    path = offer.pack(own_clone, offer.Packing(out=tmp_path / "c.tar.gz", with_prices=True))
     assert "purchase.toml is in it, with your prices" in capsys.readouterr().out
     found = opened(path, tmp_path / "c")
     assert "purchase.toml" in found.names
@@ -130,21 +123,17 @@ def test_bundles_of_two_sites_make_one_report_with_equal_work_side_by_side(clone
         assert len(trials) == len(store.read_all(merged).records)
 
 
-def test_two_bundles_that_hold_one_record_with_other_content_are_refused(clone, good, tmp_path):
-    other = tmp_path / "clone"
-    shutil.copytree(clone, other)
-    path = next(other.glob("results/*/*-a-*/word_lm-r1*.json"))
+def test_two_bundles_that_hold_one_record_with_other_content_are_refused(own_clone, good, tmp_path):
+    path = next(own_clone.glob("results/*/*-a-*/word_lm-r1*.json"))
     path.write_text(path.read_text().replace('"wall_seconds": 60.0', '"wall_seconds": 61.0'))
-    second = offer.pack(other, offer.Packing(out=tmp_path / "second.tar.gz"))
-    with pytest.raises(UserError, match="with other content"), report.merged(other, [good, second]):
+    second = offer.pack(own_clone, offer.Packing(out=tmp_path / "second.tar.gz"))
+    with pytest.raises(UserError, match="with other content"), report.merged(own_clone, [good, second]):
         pass
 
 
-def test_a_quote_that_is_newer_than_the_newest_trial_dates_the_page(clone, tmp_path):
-    other = tmp_path / "clone"
-    shutil.copytree(clone, other)
-    (other / "purchase.toml").write_text(PURCHASE.replace("2026-01-02", "2026-02-20"))
-    path = offer.pack(other, offer.Packing(out=tmp_path / "b.tar.gz", with_prices=True))
+def test_a_quote_that_is_newer_than_the_newest_trial_dates_the_page(own_clone, tmp_path):
+    (own_clone / "purchase.toml").write_text(PURCHASE.replace("2026-01-02", "2026-02-20"))
+    path = offer.pack(own_clone, offer.Packing(out=tmp_path / "b.tar.gz", with_prices=True))
     found = opened(path, tmp_path / "b")
     assert found.manifest and f"{found.manifest.as_of:%Y-%m-%d}" == "2026-02-20"
     assert "dated after this page" not in (tmp_path / "b" / "page" / "report.md").read_text()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 from pathlib import Path
 
 import pytest
@@ -48,19 +47,19 @@ def test_a_chart_that_is_described_otherwise_is_found(good, tmp_path, capsys):
     assert f"{chart}: under 'Time for the same training' it says" in said and "14.8 min" in said
 
 
-def test_a_forged_summary_is_packed_by_no_one_and_found_though_checksums_fit(clone, good, tmp_path, capsys):
-    other = tmp_path / "clone"
-    shutil.copytree(clone, other)
-    path = next(other.glob("results/*/*-a-*/word_lm-r1*.json"))
+def test_a_forged_summary_is_packed_by_no_one_and_found_though_checksums_fit(
+    own_clone, good, tmp_path, capsys
+):
+    path = next(own_clone.glob("results/*/*-a-*/word_lm-r1*.json"))
     raw = json.loads(path.read_text())
     raw["summary"]["throughput"] *= 1.1
     path.write_text(json.dumps(raw))
-    named = f"{path.relative_to(other)}: its raw samples do not give its summary's 'throughput'"
+    named = f"{path.relative_to(own_clone)}: its raw samples do not give its summary's 'throughput'"
     with pytest.raises(UserError, match=re.escape(named)):
-        offer.pack(other, offer.Packing(out=tmp_path / "forged.tar.gz"))
+        offer.pack(own_clone, offer.Packing(out=tmp_path / "forged.tar.gz"))
 
     def change(work: Path) -> None:
-        (work / path.relative_to(other)).write_text(json.dumps(raw))
+        (work / path.relative_to(own_clone)).write_text(json.dumps(raw))
 
     assert named in differs(forged(good, tmp_path, change), capsys)
 

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from harness.files import Files
-from harness.gpu import amd, nvidia
+from harness.gpu import amd, amdgpu, nvidia
 from harness.probe import topology
 from harness.record import Link, differing_fields
 from tests.helpers.fake_nvml import CARD, SLICES, FakeNvml
-from tests.helpers.machines import box
+from tests.helpers.machines import box, tree
 
 BUSES = ("0000:03:00.0", "0000:04:00.0")
 LONG = tuple(f"0000{bus}" for bus in BUSES)
@@ -102,18 +102,16 @@ def test_slices_of_one_card_have_no_way_between_them(tmp_path):
 
 
 def test_xgmi_is_read_of_the_compute_driver_s_nodes(tmp_path):
+    told = {}
     for at, address in enumerate(BUSES):
-        device = tmp_path / f"sys/class/drm/card{at}/device"
-        node = tmp_path / f"sys/class/kfd/kfd/topology/nodes/{at + 1}"
-        (node / "io_links/0").mkdir(parents=True)
-        device.mkdir(parents=True)
-        (device / "vendor").write_text("0x1002")
-        (device / "uevent").write_text(f"PCI_SLOT_NAME={address}")
+        device, node = f"sys/class/drm/card{at}/device", f"{amdgpu.KFD}/{at + 1}"
+        told[f"{device}/vendor"] = "0x1002"
+        told[f"{device}/uevent"] = f"PCI_SLOT_NAME={address}"
         place = int(address[5:7], 16) << 8
-        (node / "properties").write_text(f"gfx_target_version 90402\nlocation_id {place}\ndomain 0")
+        told[f"{node}/properties"] = f"gfx_target_version 90402\nlocation_id {place}\ndomain 0"
         link = f"type 11\nnode_from {at + 1}\nnode_to {2 - at}\nweight 15"
-        (node / "io_links/0/properties").write_text(link)
-    files = Files(tmp_path)
+        told[f"{node}/io_links/0/properties"] = link
+    files = tree(tmp_path, told)
     (found,) = topology.links(amd.describe(None, files), None, files)
     assert (found["way"], found["hops"]) == ("XGMI", 0)
 

@@ -15,6 +15,7 @@ from harness.telemetry import sampler
 from harness.telemetry.reader import read
 from tests.helpers.fake_amdsmi import AmdSmiClkType, FakeAmdsmi
 from tests.helpers.fake_clock import Clock, Family, OnlyCpu, watch
+from tests.helpers.machines import tree
 
 
 def amd_lines(tmp_path, smi: FakeAmdsmi, monkeypatch) -> Telemetry:
@@ -86,16 +87,11 @@ def test_amd_s_cards_are_left_to_the_kernel_s_files_where_the_library_gives_no_a
 
 
 def test_an_amd_card_is_watched_by_the_kernel_s_files_without_amdsmi(tmp_path):
-    device = tmp_path / "sys/class/drm/card1/device"
-    (device / "hwmon/hwmon2").mkdir(parents=True)
-    for name, text in {
-        "vendor": "0x1002", "unique_id": "7d3b", "gpu_busy_percent": "97", "mem_info_vram_used": "1024",
-        "hwmon/hwmon2/power1_average": "250000000", "hwmon/hwmon2/temp1_input": "61000",
-    }.items():  # fmt: skip
-        (device / name).write_text(text + "\n")
+    unlabelled = {"temp1_input": "59000", "temp2_label": "", "power1_average": "240000000"}
+    kernel(tmp_path, {f"hwmon/hwmon2/{name}": text for name, text in unlabelled.items()})
     cards = amdgpu.KernelCards([], str(tmp_path))
     (card,) = cards.sample(Family(), True)
-    assert (card["power_watts"], card["temperature_c"], card["utilization_percent"]) == (250.0, 61.0, 97)
+    assert (card["power_watts"], card["temperature_c"], card["utilization_percent"]) == (240.0, 59.0, 97)
     assert cards.described[0]["unit"] == unit_of("7d3b")
 
 
@@ -167,10 +163,7 @@ def kernel(root: Path, more: dict[str, str], nodes: int = 1, **node: str) -> Fil
         told[f"{kfd}/{at}/gpu_id"] = str(1000 + at)
         told[f"{kfd}/{at}/mem_banks/0/properties"] = f"heap_type 1\nsize_in_bytes {192 * 2**30 // nodes}"
     told["sys/class/kfd/kfd/proc/200/vram_1001"] = str(2**30)
-    for path, text in told.items():
-        (root / path).parent.mkdir(parents=True, exist_ok=True)
-        (root / path).write_text(text + "\n")
-    return Files(root)
+    return tree(root, told)
 
 
 class Silent(FakeAmdsmi):

@@ -127,7 +127,7 @@ def ways(root: Path, analysis: Analysis) -> dict[str, Way]:
     unmet = askable((result.claim for result in analysis.verdicts if not result.compared), device, cards)
     workloads = {claim.workload for claim in unmet}
     records = [stored.record for stored in analysis.evidence.results.records]
-    speeds = estimate.speeds(records, machine.id, {})
+    speeds = estimate.learned(estimate.Speeds(), records, machine.id)
     found: dict[str, Way] = {}
     images = load_images(root)
     for name in shipped(root):

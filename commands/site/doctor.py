@@ -61,8 +61,7 @@ def _submission(setup: RunSetup, site: Site) -> Submission:
     def keep(trials: Sequence[TrialSpec]) -> frozenset[str]:
         return frozenset(trial.id for trial in trials if trial.asked.variant.model == PATH)
 
-    unknown = estimate.speeds((), setup.machine.id, {})
-    chosen = choose(setup, keep=keep, speeds=unknown)
+    chosen = choose(setup, keep=keep, speeds=estimate.Speeds())
     return Submission(whole=session_of(setup, replace(chosen, left_out=())), site=site)
 
 

@@ -72,11 +72,6 @@ def row(item: Planned) -> tuple[str, ...]:
     return (asked.workload, asked.protocol, variant.model, variant.precision, variant.data_mode, *length)
 
 
-def speeds(records: Iterable[Record], machine: str, published: Mapping[tuple[str, ...], float]) -> Speeds:
-    """What a machine's own records say, and published durations for the rest."""
-    return learned(Speeds(published_seconds=published), records, machine)
-
-
 def learned(prior: Speeds, records: Iterable[Record], machine: str) -> Speeds:
     """The same with what a machine's own records say, which goes before what was known."""
     protocol = dict(prior.protocol_seconds)

@@ -240,7 +240,7 @@ def speeds_of(setup: RunSetup) -> estimate.Speeds:
     records = [stored.record for stored in store.read_all(setup.root).records]
     # What was published of cards says nothing of a processor.
     published = _published(setup.root, setup.selection.gpus[0].name) if setup.selection.gpus else {}
-    return estimate.speeds(records, setup.machine.id, published)
+    return estimate.learned(estimate.Speeds(published_seconds=published), records, setup.machine.id)
 
 
 def _published(root: Path, device: str) -> dict[tuple[str, ...], float]:

@@ -36,7 +36,7 @@ def test_a_capped_trial_takes_its_cap_and_its_setup(mission):
 
 
 def test_a_full_length_trial_takes_what_was_published(mission):
-    known = estimate.speeds([], "0" * 12, PUBLISHED)
+    known = estimate.Speeds(published_seconds=PUBLISHED)
     assert estimate.seconds(pick(mission, "full"), known) == pytest.approx(4578 + 20)
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from commands import measure
 from commands.offer import Packing, analysis_of, intact, pack
 from harness.errors import GateError, GpudynoError, UserError
-from harness.machine import fingerprint
+from harness.machine import look
 from harness.plan import plan
 from harness.record.store import session_records
 from harness.run.session import find_open
@@ -61,7 +61,7 @@ def _measured(root: Path, settings: Settings, path: Path, ordered: Analysis, ord
     Another machine is told before anything runs, unless it was accepted. A session that the bundle holds is
     never gone on with, and of an accepted machine none that is whole.
     """
-    session, first, here = ordered.leading_session, order.records[0], fingerprint()
+    session, first, here = ordered.leading_session, order.records[0], look()[0]
     assert session is not None
     evidence = _on_record(root, path)
     known = read(evidence.results.records, evidence.cards, evidence.results.sessions)

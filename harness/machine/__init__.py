@@ -3,7 +3,6 @@
 from harness.machine.devices import VISIBILITY, Selection, passed_variables, recorded_variables, select
 from harness.machine.fingerprint import (
     default_label,
-    fingerprint,
     local_names,
     look,
     machine_from,

@@ -34,13 +34,11 @@ _MAKERS = re.compile(
 )
 
 
-def fingerprint(label: str | None = None) -> Machine:
-    """This machine. `label` is the user's choice, by default its devices. Raises as machine_id does."""
-    return look(label)[0]
-
-
 def look(label: str | None = None) -> tuple[Machine, dict[str, str]]:
-    """As fingerprint(), with the driver's UUID of each unit (its hash in records), which stays in memory."""
+    """This machine, and the driver's UUID of each unit (its hash in records), which stays in memory.
+
+    `label` is the user's choice, by default its devices. Raises as machine_id does.
+    """
     fields = everything()
     machine = machine_from(fields, machine_id(state_folder()), label, local_names(), _known_cards())
     return machine, {card["unit"]: card["uuid"] for card in fields["gpus"] if card["unit"]}

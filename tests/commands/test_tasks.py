@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.machine import fingerprint
+from harness.machine import look
 from tests.helpers import ROOT, invoked, warm, without_settings
 
 LOADED = (sys.executable, "invoke.main", "commands.measure", "commands.claims", "commands.report")
@@ -64,7 +64,7 @@ def test_a_claim_runs_the_trials_that_it_needs_and_no_others(state):
 def test_a_machine_without_a_card_is_told_what_it_can_judge_in_which_plan_and_how_long(state):
     done = invoke("claims", "--here", "--device", "cpu", "--engine", "venv", **state)
     assert done.returncode == 0, done.stderr
-    native = fingerprint().cpu.native_16_bit
+    native = look()[0].cpu.native_16_bit
     emulated = native is not None and "fp16" not in native
     assert f"`invoke run --plan cpu-claims`: {25 if emulated else 27} claims, about " in done.stdout
     assert ("001-mlp-amp-memory" in done.stdout) is not emulated

@@ -5,7 +5,6 @@ All of it is gpudyno's own but for the drivers, the engine's service, the worklo
 
 from __future__ import annotations
 
-import importlib
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -28,7 +27,7 @@ from harness.engine.docker import DockerEngine
 from harness.files import Files
 from harness.gpu import amd, amdgpu, nvml
 from harness.image.spec import BuildSettings
-from harness.machine import VISIBILITY
+from harness.machine import VISIBILITY, fingerprint
 from harness.machine.load import load_from
 from harness.probe import describe
 from harness.record import Record, store
@@ -222,7 +221,6 @@ def run_line(
         patch.setenv("GPUDYNO_STATE", str(folder / "state"))
         for name in VISIBILITY:
             patch.delenv(name, raising=False)
-        fingerprint = importlib.import_module("harness.machine.fingerprint")
         patch.setattr(fingerprint, "everything", lambda: probed(box, files))
         patch.setattr(engine_choice, "find", engine)
         patch.setattr(run_setup, "identity", lambda: None)

@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from harness.errors import MachineError
-from harness.machine import default_label, fingerprint, load, local_names, machine_id, own_folder
+from harness.machine import default_label, load, local_names, look, machine_id, own_folder
 from harness.machine.load import load_from
 from harness.probe import cpu, system
 from harness.record import differences
@@ -26,7 +26,7 @@ from tests.helpers.machines import bare, tree
 @pytest.fixture
 def here(tmp_path, monkeypatch):
     monkeypatch.setenv("GPUDYNO_STATE", str(tmp_path / "state"))
-    return fingerprint()
+    return look()[0]
 
 
 def test_this_machine_is_told_as_psutil_tells_it(here):

@@ -264,7 +264,7 @@ def test_a_stopped_acceptance_goes_on_where_it_was_but_never_in_a_session_of_the
         asked.append(how.new_session)
         return Outcome(sessions[DELIVERED], ran=0, failed=0, left=0, complete=True)
 
-    monkeypatch.setattr(accept, "fingerprint", lambda: own[0].machine)
+    monkeypatch.setattr(accept, "look", lambda: (own[0].machine, {}))
     monkeypatch.setattr(accept, "find_open", lambda root, plan: sessions.get(opened))
     monkeypatch.setattr(accept.measure, "run", measured)
     accept.accept(here, Settings(), bundle, None)

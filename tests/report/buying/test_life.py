@@ -205,7 +205,7 @@ def test_an_accepted_machine_runs_a_session_of_its_own_whatever_driver_it_has(or
         asked.append(how.new_session)
         return Outcome(sessions[SECOND], ran=3, failed=0, left=0, complete=True)
 
-    monkeypatch.setattr(accept, "fingerprint", lambda: now)
+    monkeypatch.setattr(accept, "look", lambda: (now, {}))
     monkeypatch.setattr(accept, "find_open", lambda root, plan: sessions[FIRST])
     monkeypatch.setattr(accept.measure, "run", measured)
     accept.accept(root, Settings(), order, None)

@@ -16,6 +16,7 @@ from harness.run import assemble, in_flight
 from harness.telemetry import reader
 from tests.campaign.attack import Attack, Broken
 from tests.campaign.mutation import Change, any_text, changed, changed_json, changed_lines
+from tests.helpers.card_traces import TRACES
 from tests.helpers.fake_clock import replay
 from tests.helpers.fake_workload import measurement
 from tests.helpers.records_builder import two_cards
@@ -50,7 +51,7 @@ def _followed(path: Path) -> object:
 def _telemetry() -> bytes:
     """As the sampler writes it beside a card."""
     with tempfile.TemporaryDirectory() as name:
-        replay("clean", Path(name, reader.FILE), seconds=30.0)
+        replay(TRACES["clean"], Path(name, reader.FILE))
         return Path(name, reader.FILE).read_bytes()
 
 

@@ -184,7 +184,6 @@ def keeps_the_contract(
     assert told is not None and (told.name, told.retired) == TOLD[framework]
     assert told.version in measured.versions.values() and told.differs
     assert told.layout == ("channels last" if folder in SMALL else "channels first") and told.loader
-    assert told.lines is not None and 100 < told.lines.own < 450 and not told.lines.framework_parts
     marked = [phase for phase, *_ in spans(at / "out" / EVENTS)]
     assert marked[0] == "import" and marked[-1] == "first_step", "nothing is validated"
     assert measured.precision.output_dtypes == {"float32": 121}

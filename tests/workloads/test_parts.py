@@ -79,17 +79,18 @@ def test_a_gpu_s_clock_waits_for_the_device_before_and_after_a_segment_and_never
     assert (told["epoch"]["steps"], told["epoch"]["complete"]) == (3, False)
 
 
-def test_a_view_that_is_a_step_s_loss_holds_nothing_of_what_it_was_taken_from():
+def test_a_step_s_loss_holds_nothing_of_what_it_was_taken_from():
     told = in_torch(
         """
 from parts.timing import clock
 trial = SimpleNamespace(limit={}, event=lambda *told, **more: None)
 timed = clock.Clock(trial, torch.device("cpu"), steps_per_epoch=1, epochs=1)
 large = torch.ones(64, 64)
-tell([timed._kept(value).untyped_storage().nbytes() for value in (large[0, 0], large.sum())])
+losses = large[0, 0], large.sum(), torch.nn.MSELoss()(large, large.double().float() + 1)
+tell([timed._kept(loss).untyped_storage().nbytes() for loss in losses])
 """
     )
-    assert told == [4, 4]
+    assert told == [4, 4, 4]
 
 
 LEAST_AND_MOST = """

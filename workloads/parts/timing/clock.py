@@ -98,7 +98,8 @@ class Clock(StepClock):
             torch.cuda.synchronize(self.device)
 
     def _kept(self, value: torch.Tensor) -> torch.Tensor:
-        # A view would hold all of what it was taken from until the segment ends.
+        # A view would hold all of what it was taken from until the segment ends, and so would a mean squared
+        # error, whose storage keeps all errors.
         kept = value.detach()
         return kept.clone() if kept.untyped_storage().nbytes() > kept.nbytes else kept
 

@@ -60,6 +60,10 @@ class Files:
         """Where a link leads, below the root; None where nothing is."""
         return self._of(path, lambda place: str(place.resolve(strict=True)))
 
+    def link(self, path: str) -> str | None:
+        """What a link says, whether or not something is there."""
+        return self._of(path, lambda place: str(place.readlink()))
+
     def mode(self, path: str) -> int:
         """A file's permissions; 0 where there is none."""
         return self._of(path, lambda place: place.stat().st_mode & 0o777) or 0

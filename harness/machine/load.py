@@ -10,7 +10,7 @@ import psutil
 from harness.files import Files
 from harness.gpu import amdgpu, nvidia
 from harness.gpu.nvml import driver, library
-from harness.probe.system import available_bytes, contained, load_average
+from harness.probe.system import available_bytes, load_average, sees_processes
 from harness.record import Load
 
 BUSY_SECONDS = 0.5
@@ -44,7 +44,7 @@ def load_from(files: Files, nvml: Any | None, pid: int) -> Load:
 def _others(
     files: Files, nvml: Any | None, has_amd: bool, ours: frozenset[int]
 ) -> tuple[tuple[int, int] | None, str | None]:
-    if contained(files):
+    if not sees_processes(files):
         return None, "other processes cannot be seen from inside a container"
     counts = [nvidia.foreign(nvml, ours)] if nvml is not None else []
     if has_amd:

@@ -144,6 +144,17 @@ def virtual(files: Files, kernel: str) -> str | None:
     return "unknown hypervisor" if "hypervisor" in flags else "none"
 
 
+def sees_processes(files: Files) -> bool:
+    """Whether all processes of this machine are seen from here, as in some containers too.
+
+    The kernel's first namespace has a fixed number (`PROC_PID_INIT_INO`); gVisor has a kernel of its own.
+    """
+    if not contained(files):
+        return True
+    gvisor = "gVisor" in (files.text("/proc/version") or "")
+    return not gvisor and files.link("/proc/self/ns/pid") == "pid:[4026531836]"
+
+
 def contained(files: Files) -> bool:
     """Whether this is a container."""
     if any(files.exists(mark) for mark in ("/.dockerenv", "/run/.containerenv", "/run/systemd/container")):

@@ -11,7 +11,7 @@ import psutil
 from harness.engine.container import DeviceRequest
 from harness.errors import RecordError
 from harness.files import Files
-from harness.probe.system import contained
+from harness.probe.system import sees_processes
 from harness.record import Record, finding
 from harness.record.events import FILE as EVENTS
 from harness.record.events import segments, spans
@@ -35,7 +35,7 @@ def start(work: Path, device: DeviceRequest, trial_pid: int | None) -> None:
     argv = [sys.executable, "-m", sampler.__name__, str(work / FILE), "--kind", device.kind]
     argv += ["--cards", ",".join(device.marks), "--pids", str(trial_pid), "--parent", str(trial_pid)]
     argv += ["--stop-file", str(work / _STOP)]
-    if contained(Files()):
+    if not sees_processes(Files()):
         argv.append("--inside")
     process = subprocess.Popen(
         argv,

@@ -224,6 +224,16 @@ def test_inside_a_container_other_processes_are_unknown_with_the_reason(tmp_path
     assert found.unknown_because == "other processes cannot be seen from inside a container"
 
 
+def test_in_the_kernel_s_first_namespace_other_processes_are_known_though_a_container_left_its_mark(tmp_path):
+    files = tree(tmp_path, {"/.dockerenv": "", "/proc/version": "Linux version 6.18"})
+    link = tmp_path / "proc/self/ns/pid"
+    link.parent.mkdir(parents=True)
+    link.symlink_to("pid:[4026531836]")
+    assert load_from(files, FakeNvml(), pid=1).unknown_because is None
+    (tmp_path / "proc/version").write_text("Linux version 4.4.0 (gVisor)")
+    assert load_from(files, FakeNvml(), pid=1).other_gpu_processes is None
+
+
 @pytest.mark.parametrize(
     ("cpus", "nodes"),
     [({0, 1}, [0]), ({2}, [0]), ({4, 5}, [1]), ({3, 4}, [0, 1]), ({9}, None), (None, None)],

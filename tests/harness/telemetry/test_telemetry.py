@@ -268,7 +268,7 @@ def test_the_joules_of_the_first_of_two_nodes_are_not_shared_out_over_the_sample
 
 @pytest.mark.parametrize("inside", [True, False])
 def test_in_a_rented_container_the_neighbours_are_unknown_and_not_none(tmp_path, monkeypatch, inside):
-    monkeypatch.setattr(recorder, "contained", lambda files: inside)
+    monkeypatch.setattr(recorder, "sees_processes", lambda files: not inside)
     assert asked(tmp_path, monkeypatch, DeviceRequest("cuda", indices=(0,))).inside is inside
 
 

@@ -9,6 +9,8 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+import numpy
+
 from harness.errors import RecordError
 from harness.record.events import Span, objects
 from harness.record.telemetry import (
@@ -172,10 +174,10 @@ def _card(
         unit=described.get("unit"),
         name=described.get("name"),
         **_traces(slots, _CARD_TRACES),
-        limited_share=_limited(inside),
+        limited_share=_limited(series, windows),
         reasons_share=_reasons(inside),
         performance_states=_states(inside),
-        others=_others(inside),
+        others=_others(_around(series, windows)),
         ecc_uncorrected=_rise(series, "ecc_uncorrected"),
         ecc_corrected=_rise(series, "ecc_corrected"),
         xids=next(iter(_values(series[::-1], "xids")), None),
@@ -186,12 +188,20 @@ def _card(
         mig_changed=len(set(states)) > 1 if (states := _values(series, "mig")) else None,
         pcie_generation=max(_values(series, "pcie_generation"), default=None),
         pcie_width=max(_values(series, "pcie_width"), default=None),
-        start_temperature_c=next(iter(_values(inside, "temperature_c")), None),
+        start_temperature_c=next(iter(_values(series, "temperature_c")), None),
         energy_joules=None if any(_values(series, "mig")) else energy([_read(series)], windows, None).joules,
     )
 
 
 def _inside(samples: Sequence[Sample], windows: Windows) -> Sequence[Sample]:
+    """The samples within the windows, none where it is one alone; all without windows."""
+    if not windows:
+        return samples
+    found = [sample for sample in samples if any(begin <= sample["t"] <= end for begin, end in windows)]
+    return found if len(found) > 1 else ()
+
+
+def _around(samples: Sequence[Sample], windows: Windows) -> Sequence[Sample]:
     """The samples from the first window to the last and one more on each side; all without windows."""
     if not windows:
         return samples
@@ -209,16 +219,22 @@ def _rise(cards: Sequence[Sample], name: str) -> int | None:
     return values[-1] - values[0] if values and values[-1] >= values[0] else None
 
 
-def _limited(inside: Sequence[Sample]) -> dict[str, float]:
-    points = [(sample["t"], told) for sample in inside if (told := sample.get("limited_seconds"))]
-    if len(points) < 2 or points[-1][0] <= points[0][0]:
+def _limited(samples: Sequence[Sample], windows: Windows) -> dict[str, float]:
+    """Each limit's share of the windows' time, its counter interpolated at their edges."""
+    points = [(sample["t"], told) for sample in samples if (told := sample.get("limited_seconds"))]
+    if len(points) < 2:
         return {}
-    (begin, first), (end, last) = points[0], points[-1]
-    return {
-        name: round(min(max((last[name] - first[name]) / (end - begin), 0.0), 1.0), 6)
-        for name in last
-        if name in first
-    }
+    times = [at for at, _ in points]
+    edges = numpy.clip(windows or [(times[0], times[-1])], times[0], times[-1])
+    lasted = float(numpy.diff(edges).sum())
+    if lasted <= 0:
+        return {}
+
+    def share(name: str) -> float:
+        held = numpy.interp(edges, times, [told[name] for _, told in points])
+        return round(min(max(float(numpy.diff(held).sum()) / lasted, 0.0), 1.0), 6)
+
+    return {name: share(name) for name in points[-1][1] if all(name in told for _, told in points)}
 
 
 def _reasons(cards: Sequence[Sample]) -> dict[str, float]:

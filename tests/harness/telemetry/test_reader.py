@@ -47,6 +47,24 @@ def test_above_an_hour_each_minute_keeps_its_mean_least_and_most(tmp_path):
     assert len(found.model_dump_json()) < 5000
 
 
+def test_what_held_a_card_just_after_its_window_is_nothing_of_the_window(tmp_path):
+    path = tmp_path / "telemetry.jsonl"
+    head = {"telemetry": 1, "source": "nvml", "interval_seconds": 1.0, "began": 0.0, "cards": [{"index": 0}]}
+
+    def card(t: int) -> dict[str, object]:
+        reasons = ["sw_power_cap"] if t == 13 else []
+        held = {"power": 0.5 if t >= 13 else 0.0}
+        return {"limited_seconds": held, "reasons": reasons, "temperature_c": 46.0 + t}
+
+    lines = [{"t": float(t), "cpu": {}, "cards": [card(t)]} for t in range(16)]
+    path.write_text("\n".join(map(json.dumps, [head, *lines])))
+    (found,) = read(path, ((9.01, 12.01),)).cards
+    assert found.limited_share == {"power": pytest.approx(0.5 * 0.01 / 3, abs=1e-5)}
+    assert (found.reasons_share, found.start_temperature_c) == ({}, 46.0)
+    (longer,) = read(path, ((9.01, 13.01),)).cards
+    assert longer.reasons_share == {"sw_power_cap": 0.25}
+
+
 def test_segments_are_read_from_the_events_of_a_trial(tmp_path):
     path = tmp_path / "events.jsonl"
     path.write_text(

@@ -291,10 +291,10 @@ def tuning(here: Here) -> Notes:
         seconds.extend(taken)
     cache = Path(os.environ.get("GPUDYNO_CACHE", ""))
     kept = sum(path.stat().st_size for path in cache.rglob("*") if path.is_file())
-    return (
-        f"a convolution took {seconds[0]:.2f} s with the search and {seconds[1] * 1000:.1f} ms after it",
-        f"the session's cache holds {kept / 1e6:.1f} MB",
+    searched = (
+        f"a convolution took {seconds[0]:.2f} s with the search and {seconds[1] * 1000:.1f} ms after it"
     )
+    return (searched, f"the session's cache holds {kept / 1e6:.1f} MB") if kept else (searched,)
 
 
 def folders(here: Here) -> Notes:

@@ -11,7 +11,7 @@ Protocol `warmed/1` is the same work, warmed and long enough to mean something o
 
 The peak of the allocator needs no clock: data 2 n b w, parameters and gradients 2 l (w² + w), one weight's
 new gradient before it is added w² + w, and (l + 2) b w of activations, times four bytes (width w, batch b,
-n batches, l layers).
+n batches, l layers). What cuBLAS keeps for itself comes on top: on Hopper 32 MiB for each of two threads.
 """
 
 from parts.trial import TrialProcess, main  # isort: skip  (its clock starts with this line)

@@ -14,7 +14,7 @@ This is no upper bound of the hardware, but what the installed software reached 
 
 from parts.trial import Failed, TrialProcess, main  # isort: skip  (its clock starts with this line)
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -26,20 +26,24 @@ from parts.launcher import Place
 from parts.numerics import precision
 from parts.timing import kernels
 from parts.timing.clock import Clock
-from parts.timing.operations import PAIRS, Shape, TimedOperation, copies, product, seconds_of
+from parts.timing.operations import (
+    HOST_BYTES,
+    PAIRS,
+    STEP_SECONDS,
+    Shape,
+    TimedOperation,
+    copies,
+    fastest_product,
+    seconds_of,
+    steps_measured,
+)
 
 STEPS = 100
 WARM_UP = 50
-STEP_SECONDS = 0.01
-"""A step is as many operations as take about this long, so that marking it costs nothing."""
 SIDES = (256, 512, 1024, 2048, 3072, 4096, 6144, 8192, 12288, 16384)
 LONG = 4
 """One side of a transformer's layers is this many times the others."""
-SWEEP_SECONDS = 0.15
-LONGEST_SECONDS = 0.25
-MEMORY_SHARE = 0.5
 COPY_BYTES = {"cpu": 256 * 2**20, "cuda": 2**30}
-HOST_BYTES = 256 * 2**20
 HOST_COPIES = 10
 TYPES = {
     label: (numerics.arithmetic[0], numerics.weights)
@@ -83,7 +87,7 @@ def of_one_device(trial: TrialProcess, model: str, options: dict[str, Any]) -> d
     ceilings: dict[str, float] = {}
     with trial.phase("sweep"), torch.no_grad():
         if model == "gemm":
-            operation = fastest_product(device, dtype, options["largest"])
+            operation = fastest_product(shapes(options["largest"]), device, dtype)
         else:
             operation = copies(device, options["copy_bytes"] or COPY_BYTES[device.type])
             ceilings.update(host_copies(device))
@@ -178,46 +182,6 @@ def of_rank(trial: TrialProcess, place: Place, options: dict[str, Any]) -> dict[
     }
 
 
-def steps_measured(
-    clock: Clock,
-    call: Callable[[], torch.Tensor],
-    calls_per_step: int,
-    samples_per_step: int,
-    over: Callable[[], object] | None = None,
-) -> list[dict[str, Any]]:
-    """Steps of so many calls each, until the protocol or the limit ends; the window's record."""
-
-    def step(number: int) -> None:
-        clock.ready()
-        for _ in range(calls_per_step):
-            result = call()
-        # One value of the last result, so that the clock sees whether it is finite.
-        clock.step(result.flatten()[0], samples_per_step)
-
-    steps = range(clock.steps_per_epoch)
-    with torch.no_grad():
-        return clock.run(lambda: steps, step, over, lambda epoch: epoch.update(train_loss=None))
-
-
-def fastest_product(device: torch.device, dtype: torch.dtype, largest: int) -> TimedOperation:
-    """The product of the shape that reaches the most operations a second."""
-    best: tuple[float, Shape] | None = None
-    rate = 0.0
-    for shape in shapes(largest):
-        operations = 2.0 * shape[0] * shape[1] * shape[2]
-        if not fits(shape, device, dtype) or (rate and operations / rate > LONGEST_SECONDS):
-            continue
-        operation = product(shape, device, dtype)
-        once = seconds_of(operation, 1, device)
-        rate = operations / seconds_of(operation, max(3, round(SWEEP_SECONDS / once)), device)
-        if best is None or rate > best[0]:
-            best = rate, shape
-        del operation
-    if best is None:
-        raise Failed("out-of-memory", "the smallest product does not fit into the device's memory")
-    return product(best[1], device, dtype)
-
-
 def shapes(largest: int) -> Iterator[Shape]:
     """(m, n, k): squares from small to large, and those with one long side."""
     for side in SIDES:
@@ -225,15 +189,6 @@ def shapes(largest: int) -> Iterator[Shape]:
             yield side, side, side
         if side >= 1024 and LONG * side <= largest:
             yield from ((LONG * side, side, side), (side, LONG * side, side), (side, side, LONG * side))
-
-
-def fits(shape: Shape, device: torch.device, dtype: torch.dtype) -> bool:
-    """Whether four pairs of operands and a result leave half of a GPU's memory free."""
-    if device.type != "cuda":
-        return True
-    m, n, k = shape
-    values = PAIRS * (m * k + n * k) + m * n
-    return bool(values * dtype.itemsize < MEMORY_SHARE * torch.cuda.mem_get_info(device)[0])
 
 
 def host_copies(device: torch.device) -> dict[str, float]:

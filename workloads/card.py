@@ -49,10 +49,10 @@ ON_PROCESSORS = ("fp32-ieee", "bf16")
 LONGEST_SECONDS = 0.1
 SIDES = {"cpu": (512, 1024, 2048), "cuda": (4096, 8192, 12288)}
 PART_SECONDS = {"cpu": 1.0, "cuda": 4.0}
-COPY_SECONDS_SHARE = 0.4
+COPY_SECONDS_SHARE = 0.25
 COPY_BYTES = {"cpu": 256 * 2**20, "cuda": 2**30}
 OPTIONS: dict[str, Any] = {"part_seconds": 0.0, "largest": SIDES["cuda"][-1], "copy_bytes": 0}
-"""Seconds of each product, and 0.4 times as many of each copy; 0 stands for what the kind of device has."""
+"""Seconds of each product, and a quarter as many of each copy; 0 stands for what the kind of device has."""
 
 
 def run(trial: TrialProcess) -> dict[str, Any]:

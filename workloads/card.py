@@ -25,15 +25,14 @@ from parts.numerics import memory_pattern, precision, replay
 from parts.timing.clock import Clock
 from parts.timing.operations import (
     HOST_BYTES,
-    PAIRS,
-    STEP_SECONDS,
     TimedOperation,
     calls_per_step,
     copies,
     fastest_product,
-    pinned_copies,
+    operation_measured,
+    over_link,
     sampled,
-    steps_measured,
+    steps_of,
 )
 
 TITLE = "Whether a card is as it should be"
@@ -41,7 +40,7 @@ ABOUT = (
     "Products in each precision, copies, replayed steps, a pattern in the memory, and a load without a "
     "pause: nothing is trained."
 )
-STEPS, WARM_UP = 100, 10
+WARM_UP = 10
 LABELS = {each.arithmetic[0]: label for label, each in precision.PRECISIONS.items() if each.plain}
 STEP_LABELS = {"fp32-ieee": "fp32-ieee", "fp16": "amp-fp16", "bf16": "amp-bf16"}
 """By their arithmetic, the training steps that are replayed."""
@@ -74,30 +73,10 @@ def run(trial: TrialProcess) -> dict[str, Any]:
             load = square(precision.PRECISIONS[label].weights, device, options["largest"])
             calls = calls_per_step(load, WARM_UP, device)
 
-    steps = max(STEPS, round((trial.limit.get("seconds") or 0.0) / STEP_SECONDS))
-    clock = Clock(trial, device, steps_per_epoch=steps, epochs=1)
-    epochs = steps_measured(clock, load.call, calls, calls)
-    trial.stage("collect")
-    measured = clock.told(epochs)
-    rate = load.amount * measured["window"]["samples"] / measured["window"]["seconds"]
-    return {
-        **measured,
-        "losses": [],
-        "notes": [],
-        "precision": dict(
-            arithmetic,
-            output_dtypes={str(load.dtype).removeprefix("torch."): 1},
-            parameter_dtypes={},
-            method="none" if load.dtype is torch.float32 else f"all operands in {load.dtype}",
-        ),
-        "data": {"name": "random normals", "source": "synthetic", "distinct_batches": PAIRS},
-        "sample_unit": "sample",
-        "samples_per_step": calls,
-        "flops": {"per_sample": load.amount, "method": "2 m n k"},
-        "ceilings": {f"gemm_{found.left_out}_tflops": rate / 1e12, **found.rates},
-        "structure": load.structure,
-        "card": found.record,
-    }
+    clock = Clock(trial, device, steps_per_epoch=steps_of(trial), epochs=1)
+    measured, rate = operation_measured(clock, load, calls, arithmetic)
+    ceilings = {f"gemm_{found.left_out}_tflops": rate / 1e12, **found.rates}
+    return {**measured, "ceilings": ceilings, "card": found.record}
 
 
 def square(dtype: torch.dtype, device: torch.device, largest: int) -> TimedOperation:
@@ -169,7 +148,7 @@ class Parts:
             if device.type == "cuda":
                 name = f"{operation.replace('-', '_')}_pinned_gb_per_second"
                 self._timed(
-                    operation, name, 1e9, lambda back=back: pinned_copies(device, over, back=back), seconds
+                    operation, name, 1e9, lambda back=back: over_link(device, over, back=back), seconds
                 )
 
     def _timed(

@@ -28,17 +28,17 @@ from parts.timing import kernels
 from parts.timing.clock import Clock
 from parts.timing.operations import (
     HOST_BYTES,
-    PAIRS,
     STEP_SECONDS,
     Shape,
-    TimedOperation,
     copies,
     fastest_product,
+    operation_measured,
+    over_link,
     seconds_of,
     steps_measured,
+    steps_of,
 )
 
-STEPS = 100
 WARM_UP = 50
 SIDES = (256, 512, 1024, 2048, 3072, 4096, 6144, 8192, 12288, 16384)
 LONG = 4
@@ -71,11 +71,6 @@ def run(trial: TrialProcess) -> dict[str, Any]:
     return ranks.launched(trial, None, gpus) if place is None else of_rank(trial, place, options)
 
 
-def steps_of(trial: TrialProcess) -> int:
-    """The steps of the protocol, or those that are to fill the limit's seconds."""
-    return max(STEPS, round((trial.limit.get("seconds") or 0.0) / STEP_SECONDS))
-
-
 def of_one_device(trial: TrialProcess, model: str, options: dict[str, Any]) -> dict[str, Any]:
     """The fastest product or copy."""
     label = trial.variant["precision"]
@@ -97,40 +92,18 @@ def of_one_device(trial: TrialProcess, model: str, options: dict[str, Any]) -> d
     operations_per_step = max(1, round(STEP_SECONDS / once))
     clock = Clock(trial, device, steps_per_epoch=steps_of(trial), epochs=1)
     trial.stage("train")
-    epochs = steps_measured(clock, operation.call, operations_per_step, operations_per_step)
-
-    trial.stage("collect")
-    measured = clock.told(epochs)
+    measured, rate = operation_measured(clock, operation, operations_per_step, arithmetic)
 
     @torch.no_grad()
     def again() -> None:
         for _ in range(operations_per_step):
             operation.call()
 
-    rate = operation.amount * measured["window"]["samples"] / measured["window"]["seconds"]
     if model == "gemm":
         ceilings[f"gemm_{type_name}_tflops"] = rate / 1e12
     else:
         ceilings["copy_gb_per_second"] = rate / 1e9
-    flops = {"per_sample": operation.amount, "method": "2 m n k"} if model == "gemm" else {}
-    return {
-        **measured,
-        "losses": [],
-        "notes": [],
-        "precision": dict(
-            arithmetic,
-            output_dtypes={str(operation.dtype).removeprefix("torch."): 1} if model == "gemm" else {},
-            parameter_dtypes={},
-            method="none" if dtype is torch.float32 else f"all operands in {dtype}",
-        ),
-        "data": {"name": "random normals", "source": "synthetic", "distinct_batches": PAIRS},
-        "sample_unit": "sample",
-        "samples_per_step": operations_per_step,
-        "flops": flops,
-        "ceilings": ceilings,
-        "structure": operation.structure,
-        "kernels": kernels.kernel_time(again, device),
-    }
+    return {**measured, "ceilings": ceilings, "kernels": kernels.kernel_time(again, device)}
 
 
 def of_rank(trial: TrialProcess, place: Place, options: dict[str, Any]) -> dict[str, Any]:
@@ -193,18 +166,12 @@ def shapes(largest: int) -> Iterator[Shape]:
 
 def host_copies(device: torch.device) -> dict[str, float]:
     """GB/s from the host to a GPU, from pageable and from pinned memory; nothing on a CPU."""
-    if device.type == "cpu":
-        return {}
-    pageable, target = torch.randn(HOST_BYTES // 4), torch.empty(HOST_BYTES // 4, device=device)
     rates = {}
-    for name, source in (("pageable", pageable), ("pinned", pageable.pin_memory())):
-        operation = TimedOperation(
-            lambda source=source: target.copy_(source, non_blocking=True), HOST_BYTES, {}, target.dtype
-        )
+    for name in ("pageable", "pinned") if device.type == "cuda" else ():
+        operation = over_link(device, HOST_BYTES, pinned=name == "pinned")
         seconds_of(operation, 1, device)
-        rates[f"host_to_device_{name}_gb_per_second"] = (
-            HOST_BYTES / seconds_of(operation, HOST_COPIES, device) / 1e9
-        )
+        rate = operation.amount / seconds_of(operation, HOST_COPIES, device)
+        rates[f"host_to_device_{name}_gb_per_second"] = rate / 1e9
     return rates
 
 

@@ -11,12 +11,14 @@ from typing import Any
 import torch
 
 from parts.timing.clock import Clock, DeviceSteps, stopwatch
-from parts.trial import Failed
+from parts.trial import Failed, TrialProcess
 
 PAIRS = 4
 """Operands in turn, so that none stays in a cache."""
 STEP_SECONDS = 0.01
 """A step is as many operations as take about this long, so that marking it costs nothing."""
+STEPS = 100
+"""At least so many."""
 FEWEST_SAMPLES = 5
 SWEEP_SECONDS = 0.15
 LONGEST_SECONDS = 0.25
@@ -90,9 +92,10 @@ def seconds_of(operation: TimedOperation, times: int, device: torch.device) -> f
     return seconds[0] / times
 
 
-def pinned_copies(device: torch.device, size: int, *, back: bool) -> TimedOperation:
-    """Copies between a GPU and the host's pinned memory, one way: `back` to the host."""
-    host, there = torch.randn(size // 4).pin_memory(), torch.randn(size // 4, device=device)
+def over_link(device: torch.device, size: int, *, back: bool = False, pinned: bool = True) -> TimedOperation:
+    """Copies from the host's memory to a GPU's, or `back`."""
+    host, there = torch.randn(size // 4), torch.randn(size // 4, device=device)
+    host = host.pin_memory() if pinned else host
     source, target = (there, host) if back else (host, there)
     return TimedOperation(
         lambda: target.copy_(source, non_blocking=True),
@@ -165,6 +168,37 @@ def sampled(operation: TimedOperation, seconds: float, device: torch.device) -> 
         "structure": operation.structure,
         "sample_us": marks.passed() if marks else steps_us,
     }
+
+
+def steps_of(trial: TrialProcess) -> int:
+    """The steps of the protocol, or those that are to fill the limit's seconds."""
+    return max(STEPS, round((trial.limit.get("seconds") or 0.0) / STEP_SECONDS))
+
+
+def operation_measured(
+    clock: Clock, operation: TimedOperation, calls: int, arithmetic: dict[str, Any]
+) -> tuple[dict[str, Any], float]:
+    """A measurement of steps of so many calls, and the rate of the window: operations or bytes a second."""
+    epochs = steps_measured(clock, operation.call, calls, calls)
+    clock.trial.stage("collect")
+    measured, product, dtype = clock.told(epochs), "k" in operation.structure, operation.dtype
+    found = {
+        **measured,
+        "losses": [],
+        "notes": [],
+        "precision": dict(
+            arithmetic,
+            output_dtypes={str(dtype).removeprefix("torch."): 1} if product else {},
+            parameter_dtypes={},
+            method="none" if dtype is torch.float32 else f"all operands in {dtype}",
+        ),
+        "data": {"name": "random normals", "source": "synthetic", "distinct_batches": PAIRS},
+        "sample_unit": "sample",
+        "samples_per_step": calls,
+        "flops": {"per_sample": operation.amount, "method": "2 m n k"} if product else {},
+        "structure": operation.structure,
+    }
+    return found, operation.amount * measured["window"]["samples"] / measured["window"]["seconds"]
 
 
 def steps_measured(

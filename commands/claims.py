@@ -29,7 +29,7 @@ from report import text
 from report.analysis import Analysis
 from report.claims.judgeable import Device, Judgeable, Way, askable, judgeable
 
-UNRANKED = (DEEP, "selfcheck", "ceilings")
+UNRANKED = (DEEP, "selfcheck", "ceilings", "card", "card-long")
 """Plans that compare nothing with anything published."""
 
 

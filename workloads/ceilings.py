@@ -14,7 +14,7 @@ This is no upper bound of the hardware, but what the installed software reached 
 
 from parts.trial import Failed, TrialProcess, main  # isort: skip  (its clock starts with this line)
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -26,20 +26,24 @@ from parts.launcher import Place
 from parts.numerics import precision
 from parts.timing import kernels
 from parts.timing.clock import Clock
-from parts.timing.operations import PAIRS, Shape, TimedOperation, copies, product, seconds_of
+from parts.timing.operations import (
+    HOST_BYTES,
+    STEP_SECONDS,
+    Shape,
+    copies,
+    fastest_product,
+    operation_measured,
+    over_link,
+    seconds_of,
+    steps_measured,
+    steps_of,
+)
 
-STEPS = 100
 WARM_UP = 50
-STEP_SECONDS = 0.01
-"""A step is as many operations as take about this long, so that marking it costs nothing."""
 SIDES = (256, 512, 1024, 2048, 3072, 4096, 6144, 8192, 12288, 16384)
 LONG = 4
 """One side of a transformer's layers is this many times the others."""
-SWEEP_SECONDS = 0.15
-LONGEST_SECONDS = 0.25
-MEMORY_SHARE = 0.5
 COPY_BYTES = {"cpu": 256 * 2**20, "cuda": 2**30}
-HOST_BYTES = 256 * 2**20
 HOST_COPIES = 10
 TYPES = {
     label: (numerics.arithmetic[0], numerics.weights)
@@ -67,11 +71,6 @@ def run(trial: TrialProcess) -> dict[str, Any]:
     return ranks.launched(trial, None, gpus) if place is None else of_rank(trial, place, options)
 
 
-def steps_of(trial: TrialProcess) -> int:
-    """The steps of the protocol, or those that are to fill the limit's seconds."""
-    return max(STEPS, round((trial.limit.get("seconds") or 0.0) / STEP_SECONDS))
-
-
 def of_one_device(trial: TrialProcess, model: str, options: dict[str, Any]) -> dict[str, Any]:
     """The fastest product or copy."""
     label = trial.variant["precision"]
@@ -83,7 +82,7 @@ def of_one_device(trial: TrialProcess, model: str, options: dict[str, Any]) -> d
     ceilings: dict[str, float] = {}
     with trial.phase("sweep"), torch.no_grad():
         if model == "gemm":
-            operation = fastest_product(device, dtype, options["largest"])
+            operation = fastest_product(shapes(options["largest"]), device, dtype)
         else:
             operation = copies(device, options["copy_bytes"] or COPY_BYTES[device.type])
             ceilings.update(host_copies(device))
@@ -93,40 +92,18 @@ def of_one_device(trial: TrialProcess, model: str, options: dict[str, Any]) -> d
     operations_per_step = max(1, round(STEP_SECONDS / once))
     clock = Clock(trial, device, steps_per_epoch=steps_of(trial), epochs=1)
     trial.stage("train")
-    epochs = steps_measured(clock, operation.call, operations_per_step, operations_per_step)
-
-    trial.stage("collect")
-    measured = clock.told(epochs)
+    measured, rate = operation_measured(clock, operation, operations_per_step, arithmetic)
 
     @torch.no_grad()
     def again() -> None:
         for _ in range(operations_per_step):
             operation.call()
 
-    rate = operation.amount * measured["window"]["samples"] / measured["window"]["seconds"]
     if model == "gemm":
         ceilings[f"gemm_{type_name}_tflops"] = rate / 1e12
     else:
         ceilings["copy_gb_per_second"] = rate / 1e9
-    flops = {"per_sample": operation.amount, "method": "2 m n k"} if model == "gemm" else {}
-    return {
-        **measured,
-        "losses": [],
-        "notes": [],
-        "precision": dict(
-            arithmetic,
-            output_dtypes={str(operation.dtype).removeprefix("torch."): 1} if model == "gemm" else {},
-            parameter_dtypes={},
-            method="none" if dtype is torch.float32 else f"all operands in {dtype}",
-        ),
-        "data": {"name": "random normals", "source": "synthetic", "distinct_batches": PAIRS},
-        "sample_unit": "sample",
-        "samples_per_step": operations_per_step,
-        "flops": flops,
-        "ceilings": ceilings,
-        "structure": operation.structure,
-        "kernels": kernels.kernel_time(again, device),
-    }
+    return {**measured, "ceilings": ceilings, "kernels": kernels.kernel_time(again, device)}
 
 
 def of_rank(trial: TrialProcess, place: Place, options: dict[str, Any]) -> dict[str, Any]:
@@ -178,46 +155,6 @@ def of_rank(trial: TrialProcess, place: Place, options: dict[str, Any]) -> dict[
     }
 
 
-def steps_measured(
-    clock: Clock,
-    call: Callable[[], torch.Tensor],
-    calls_per_step: int,
-    samples_per_step: int,
-    over: Callable[[], object] | None = None,
-) -> list[dict[str, Any]]:
-    """Steps of so many calls each, until the protocol or the limit ends; the window's record."""
-
-    def step(number: int) -> None:
-        clock.ready()
-        for _ in range(calls_per_step):
-            result = call()
-        # One value of the last result, so that the clock sees whether it is finite.
-        clock.step(result.flatten()[0], samples_per_step)
-
-    steps = range(clock.steps_per_epoch)
-    with torch.no_grad():
-        return clock.run(lambda: steps, step, over, lambda epoch: epoch.update(train_loss=None))
-
-
-def fastest_product(device: torch.device, dtype: torch.dtype, largest: int) -> TimedOperation:
-    """The product of the shape that reaches the most operations a second."""
-    best: tuple[float, Shape] | None = None
-    rate = 0.0
-    for shape in shapes(largest):
-        operations = 2.0 * shape[0] * shape[1] * shape[2]
-        if not fits(shape, device, dtype) or (rate and operations / rate > LONGEST_SECONDS):
-            continue
-        operation = product(shape, device, dtype)
-        once = seconds_of(operation, 1, device)
-        rate = operations / seconds_of(operation, max(3, round(SWEEP_SECONDS / once)), device)
-        if best is None or rate > best[0]:
-            best = rate, shape
-        del operation
-    if best is None:
-        raise Failed("out-of-memory", "the smallest product does not fit into the device's memory")
-    return product(best[1], device, dtype)
-
-
 def shapes(largest: int) -> Iterator[Shape]:
     """(m, n, k): squares from small to large, and those with one long side."""
     for side in SIDES:
@@ -227,29 +164,14 @@ def shapes(largest: int) -> Iterator[Shape]:
             yield from ((LONG * side, side, side), (side, LONG * side, side), (side, side, LONG * side))
 
 
-def fits(shape: Shape, device: torch.device, dtype: torch.dtype) -> bool:
-    """Whether four pairs of operands and a result leave half of a GPU's memory free."""
-    if device.type != "cuda":
-        return True
-    m, n, k = shape
-    values = PAIRS * (m * k + n * k) + m * n
-    return bool(values * dtype.itemsize < MEMORY_SHARE * torch.cuda.mem_get_info(device)[0])
-
-
 def host_copies(device: torch.device) -> dict[str, float]:
     """GB/s from the host to a GPU, from pageable and from pinned memory; nothing on a CPU."""
-    if device.type == "cpu":
-        return {}
-    pageable, target = torch.randn(HOST_BYTES // 4), torch.empty(HOST_BYTES // 4, device=device)
     rates = {}
-    for name, source in (("pageable", pageable), ("pinned", pageable.pin_memory())):
-        operation = TimedOperation(
-            lambda source=source: target.copy_(source, non_blocking=True), HOST_BYTES, {}, target.dtype
-        )
+    for name in ("pageable", "pinned") if device.type == "cuda" else ():
+        operation = over_link(device, HOST_BYTES, pinned=name == "pinned")
         seconds_of(operation, 1, device)
-        rates[f"host_to_device_{name}_gb_per_second"] = (
-            HOST_BYTES / seconds_of(operation, HOST_COPIES, device) / 1e9
-        )
+        rate = operation.amount / seconds_of(operation, HOST_COPIES, device)
+        rates[f"host_to_device_{name}_gb_per_second"] = rate / 1e9
     return rates
 
 

@@ -84,6 +84,14 @@ def _described(nvml: Any, files: Files, unit: Unit) -> dict[str, Any]:
         "pcie_generation_max": ask("nvmlDeviceGetMaxPcieLinkGeneration"),
         "pcie_width_max": ask("nvmlDeviceGetMaxPcieLinkWidth"),
         "numa_node": node if node is not None and node >= 0 else None,
+        "pcie_generation_of_card": ask("nvmlDeviceGetGpuMaxPcieLinkGeneration"),
+        "remapping": _remapping(ask),
+        "ecc_uncorrected_ever": ask(
+            "nvmlDeviceGetTotalEccErrors",
+            constant(nvml, "NVML_MEMORY_ERROR_TYPE_UNCORRECTED"),
+            constant(nvml, "NVML_AGGREGATE_ECC"),
+        ),
+        "vgpu_license": _vgpu_license(nvml, ask),
     }
 
 
@@ -102,6 +110,25 @@ def _remapped(nvml: Any, ask: Callable[..., Any]) -> int | None:
     )
     pages = [ask("nvmlDeviceGetRetiredPages", cause) for cause in causes]
     return None if any(page is None for page in pages) else sum(len(page) for page in pages)
+
+
+def _remapping(ask: Callable[..., Any]) -> str | None:
+    rows = ask("nvmlDeviceGetRemappedRows")
+    if rows is None:
+        return None
+    return "failed" if rows[3] else "pending" if rows[2] else None
+
+
+def _vgpu_license(nvml: Any, ask: Callable[..., Any]) -> str | None:
+    """Null of a card that is no virtual one."""
+    virtual = constant(nvml, "NVML_GPU_VIRTUALIZATION_MODE_VGPU")
+    if virtual is None or ask("nvmlDeviceGetVirtualizationMode") != virtual:
+        return None
+    told = ask("nvmlDeviceGetGridLicensableFeatures")
+    if told is None:
+        return None
+    features = told.gridLicensableFeatures[: told.licensableFeaturesCount]
+    return "licensed" if any(feature.featureState for feature in features) else "unlicensed"
 
 
 def _locked(ask: Callable[..., Any]) -> bool | None:

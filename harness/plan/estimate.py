@@ -10,6 +10,8 @@ from harness.record import DEEP, Limit, Record, TrialRequest, TrialSpec
 from harness.record.vocabulary.workload import declared
 
 SETUP_SECONDS = {"cpu": 10.0, "cuda": 20.0, "rocm": 40.0}
+CARD_SECONDS = {"cpu": 8.0, "cuda": 25.0, "rocm": 25.0}
+"""Of the workload `card` before its window."""
 UNKNOWN_FULL_SECONDS = 3600.0
 CAPPED_SECONDS = 30.0
 """A trial capped by steps alone, on a card nobody has timed."""
@@ -109,7 +111,8 @@ def is_time_out(item: Planned, speeds: Speeds) -> bool:
 
 def _without_time_out(item: Planned, speeds: Speeds) -> float:
     asked = item.trial.asked
-    setup = speeds.setup_seconds.get(asked.workload, SETUP_SECONDS[asked.device])
+    before = CARD_SECONDS[asked.device] if asked.workload == "card" else 0.0
+    setup = speeds.setup_seconds.get(asked.workload, SETUP_SECONDS[asked.device] + before)
     train, limit = _whole_seconds(item, speeds), asked.variant.limit
     if limit.epochs is not None:
         train *= min(1.0, limit.epochs / _epochs(asked))
@@ -188,12 +191,15 @@ def _share(asked: TrialRequest) -> float:
 def warms_up(trial: TrialSpec) -> bool:
     """Whether a short unrecorded trial fills the compilers' caches before a variant's first.
 
-    None does before a trial that is as short itself, nor before one that shows a path's first time.
+    None does before a trial that is as short itself, nor before one that shows a path's first time, or has
+    nothing that compiles: libraries of CUDA come compiled, those of ROCm tune.
     """
-    variant = trial.asked.variant
-    if trial.asked.workload == "smoke" or _is_short(variant.limit):
+    variant, workload = trial.asked.variant, trial.asked.workload
+    if workload in ("smoke", "card", "ceilings") or _is_short(variant.limit):
         return False
-    return trial.asked.device != "cpu" or variant.profile != "default"
+    compiles = variant.profile != "default" or bool(variant.options.get("compile"))
+    own = trial.asked.file is not None and trial.asked.device != "cpu"
+    return compiles or own or trial.asked.device == "rocm"
 
 
 def _is_short(limit: Limit) -> bool:

@@ -86,6 +86,19 @@ class Gpu(Model):
     pcie_generation_max: int | None = None
     pcie_width_max: int | None = None
     numa_node: int | None = None
+    # Left out where they are null, so that machines of records from before them keep their content.
+    pcie_generation_of_card: Annotated[int | None, Field(exclude_if=lambda value: value is None)] = None
+    """What the card has by itself; `pcie_generation_max` is what it has in this slot."""
+    remapping: Annotated[
+        Literal["pending", "failed"] | None, Field(exclude_if=lambda value: value is None)
+    ] = None
+    """Rows that wait for a restart to be replaced, or that no spare was left for."""
+    ecc_uncorrected_ever: Annotated[int | None, Field(exclude_if=lambda value: value is None)] = None
+    """Memory errors that ECC could not correct, over the card's life."""
+    vgpu_license: Annotated[
+        Literal["licensed", "unlicensed"] | None, Field(exclude_if=lambda value: value is None)
+    ] = None
+    """Of a virtual GPU, which a driver slows down without one."""
 
     @property
     def slice(self) -> str | None:

@@ -173,7 +173,8 @@ class FakeNvml:
         return SimpleNamespace(referenceTime=0, violationTime=spent[POLICIES[perfPolicyType]])
 
     def nvmlDeviceGetTotalEccErrors(self, handle: int, errorType: int, counterType: int) -> int:
-        assert counterType == pynvml.NVML_VOLATILE_ECC
+        if counterType == pynvml.NVML_AGGREGATE_ECC:
+            return self._value(handle, "ecc_uncorrected_ever")
         bad = errorType == pynvml.NVML_MEMORY_ERROR_TYPE_UNCORRECTED
         return self._value(handle, "ecc_uncorrected" if bad else "ecc_corrected")
 

@@ -168,6 +168,13 @@ def tiny_language_model(**told: Any) -> TrialSpec:
     )
 
 
+def card(**told: Any) -> TrialSpec:
+    """A check of a device in parts of a fifth of a second, on products of 256."""
+    options = {"part_seconds": 0.2, "largest": 256, "copy_bytes": 2**20}
+    given = {"model": "card", "batch_size": 1, "data_mode": "cached", "limit": {"steps": 8}}
+    return trial("card", protocol="card/1", data="synthetic", options=options, **{**given, **told})
+
+
 def tiny_resnet(**told: Any) -> TrialSpec:
     """A ResNet-18 on eight images of 32 pixels."""
     return trial("cifar_fastai", **{"model": "resnet18", "batch_size": 8, "image_size": 32, **told})

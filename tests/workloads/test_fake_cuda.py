@@ -15,6 +15,7 @@ from tests.helpers.workload_runner import (
     FRAMEWORKS,
     PYTHON,
     Ended,
+    card,
     run,
     tiny_language_model,
     tiny_resnet,
@@ -101,6 +102,30 @@ def test_a_ceiling_is_measured_on_a_gpu(tmp_path, model):
         data_mode="cached", data="synthetic", device="cuda",
     )  # fmt: skip
     assert on_fake(tmp_path, asked).measured.device.kind == "cuda"
+
+
+ARITHMETIC = ("fp32-ieee", "tf32", "fp16", "bf16", "fp8")
+
+
+def test_a_card_is_checked_in_every_arithmetic_over_its_link_and_in_its_memory(tmp_path):
+    found = on_fake(tmp_path, card(device="cuda", precision="pure-fp16")).measured
+    checked = found.card
+    assert (found.step_clock, found.device.simulated, checked.lacking) == ("device", True, {})
+    assert [(part.operation, part.arithmetic) for part in checked.parts] == [
+        *(("product", arithmetic) for arithmetic in ARITHMETIC if arithmetic != "fp16"),
+        ("copy", None),
+        ("host-to-device", None),
+        ("device-to-host", None),
+    ]
+    assert {replay.arithmetic for replay in checked.replays} == set(ARITHMETIC)
+    assert {replay.differing for replay in checked.replays} == {0}
+    assert set(found.ceilings) == {f"gemm_{arithmetic}_tflops" for arithmetic in ARITHMETIC} | {
+        "copy_gb_per_second",
+        "host_to_device_pinned_gb_per_second",
+        "device_to_host_pinned_gb_per_second",
+    }
+    names = {phase.name for phase in found.phases}
+    assert {"product fp8", "replay bf16", "copy", "device-to-host", "memory pattern"} < names
 
 
 def test_a_card_that_is_not_there_is_no_device(tmp_path):

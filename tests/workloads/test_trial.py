@@ -259,6 +259,7 @@ def test_a_change_in_a_shared_part_changes_the_hash_of_every_workload_that_impor
         "mnist_cnn",
     }
     assert changed_by("ranks") == of_ranks
+    assert changed_by("timing/operations") == {"card", "ceilings"}
 
 
 def test_the_hash_of_a_framework_s_version_follows_its_own_modules_and_the_shared_ones(tmp_path):

@@ -76,13 +76,40 @@ def test_what_this_machine_has_on_record_by_now_goes_before_what_was_known():
     assert now.published_seconds == PUBLISHED
 
 
-def test_the_short_trial_that_fills_the_caches_counts_once_for_each_variant(mission):
-    variants = {item.trial.id.rpartition("-")[2] for item in mission}
-    assert 1 < len(variants) < len(mission)
-    assert estimate.warm_up_seconds(mission, estimate.Speeds()) == 20.0 * len(variants)
-    context = PlanContext("cpu", "cpu", None, CONTEXT.sources, {})
-    on_a_cpu = plan.trials(plan.load(ROOT, "quick"), context, 1)
-    assert estimate.warm_up_seconds(on_a_cpu, estimate.Speeds()) == 0.0
+@pytest.mark.parametrize(
+    ("name", "kind", "seconds"), [("mission", "cuda", 0), ("mission", "rocm", 40), ("quick", "cpu", 0)]
+)
+def test_a_short_trial_fills_the_caches_of_each_variant_where_something_compiles(name, kind, seconds):
+    context = PlanContext(kind, kind, None, CONTEXT.sources, {})
+    planned = plan.trials(plan.load(ROOT, name), context, 1)
+    variants = {item.trial.id.rpartition("-")[2] for item in planned}
+    assert 1 < len(variants) < len(planned)
+    assert estimate.warm_up_seconds(planned, estimate.Speeds()) == seconds * len(variants)
+
+
+def test_what_is_compiled_on_a_gpu_or_is_a_file_of_one_s_own_fills_its_caches_first():
+    of = {
+        name: plan.trials(plan.load(ROOT, name), replace(CONTEXT, sources=data), 1)
+        for name, data in (("surf", {}), ("example-gpt", {"wikitext-2": "real"}))
+    }
+    warmed = {
+        name: {item.trial.asked.variant.profile for item in planned if estimate.warms_up(item.trial)}
+        for name, planned in of.items()
+    }
+    assert warmed == {"surf": {"tuned"}, "example-gpt": {"default"}}
+
+
+@pytest.mark.parametrize(("kind", "trials", "minutes"), [("cuda", 6, 5), ("rocm", 6, 9), ("cpu", 6, 4)])
+def test_a_check_of_one_card_is_two_fresh_processes_of_each_work_in_minutes(kind, trials, minutes):
+    planned = plan.trials(plan.load(ROOT, "card"), PlanContext(kind, kind, None, {}, {}), 1)
+    able, out = selection.supported(planned, kind, None, 1)
+    assert len(able) == trials
+    assert {line.what for line in out} == (set() if kind == "cpu" else {f"{n} GPUs" for n in (2, 4, 8)})
+    known = estimate.Speeds()
+    assert (
+        sum(estimate.seconds(item, known) for item in able) + estimate.warm_up_seconds(able, known)
+        <= 60 * minutes
+    )
 
 
 def test_what_is_as_short_as_a_warm_up_or_takes_a_path_has_none_before_it_and_ends_in_time():

@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from itertools import cycle
+from itertools import cycle, pairwise
+from typing import Any
 
 import torch
 
-from parts.timing.clock import stopwatch
+from parts.timing.clock import Clock, DeviceSteps, stopwatch
+from parts.trial import Failed, TrialProcess
 
 PAIRS = 4
 """Operands in turn, so that none stays in a cache."""
+STEP_SECONDS = 0.01
+"""A step is as many operations as take about this long, so that marking it costs nothing."""
+STEPS = 100
+"""At least so many."""
+FEWEST_SAMPLES = 5
+SWEEP_SECONDS = 0.15
+LONGEST_SECONDS = 0.25
+MEMORY_SHARE = 0.5
+HOST_BYTES = 256 * 2**20
 
 Shape = tuple[int, int, int]
 
@@ -27,20 +39,39 @@ class TimedOperation:
 
 
 def product(shape: Shape, device: torch.device, dtype: torch.dtype) -> TimedOperation:
-    """x @ w.T as in a linear layer, of four pairs of random normals in turn."""
+    """x @ w.T as in a linear layer, of four pairs of random normals in turn; in 8 bits out comes bf16."""
     m, n, k = shape
     pairs = [
         (torch.randn(m, k, device=device).to(dtype), torch.randn(n, k, device=device).to(dtype))
         for _ in range(PAIRS)
     ]
-    result = torch.empty(m, n, device=device, dtype=dtype)
     in_turn = cycle(pairs)
+    multiply = multiplication(device, dtype)
+    return TimedOperation(lambda: multiply(*next(in_turn)), 2.0 * m * n * k, {"m": m, "n": n, "k": k}, dtype)
 
-    def call() -> torch.Tensor:
-        left, right = next(in_turn)
-        return torch.mm(left, right.t(), out=result)
 
-    return TimedOperation(call, 2.0 * m * n * k, {"m": m, "n": n, "k": k}, dtype)
+def multiplication(
+    device: torch.device, dtype: torch.dtype
+) -> Callable[[torch.Tensor, torch.Tensor], torch.Tensor]:
+    """What multiplies one matrix by another's transpose; the result lies where the last one did."""
+    if dtype.itemsize > 1:
+        results: dict[tuple[int, int], torch.Tensor] = {}
+
+        def plain(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
+            shape = (len(left), len(right))
+            if shape not in results:
+                results[shape] = torch.empty(*shape, device=device, dtype=dtype)
+            return torch.mm(left, right.t(), out=results[shape])
+
+        return plain
+    one = torch.ones((), device=device)
+
+    def scaled(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
+        return torch._scaled_mm(
+            left, right.t(), scale_a=one, scale_b=one, out_dtype=torch.bfloat16, use_fast_accum=True
+        )
+
+    return scaled
 
 
 def copies(device: torch.device, size: int) -> TimedOperation:
@@ -59,3 +90,133 @@ def seconds_of(operation: TimedOperation, times: int, device: torch.device) -> f
         for _ in range(times):
             operation.call()
     return seconds[0] / times
+
+
+def over_link(device: torch.device, size: int, *, back: bool = False, pinned: bool = True) -> TimedOperation:
+    """Copies from the host's memory to a GPU's, or `back`."""
+    host, there = torch.randn(size // 4), torch.randn(size // 4, device=device)
+    host = host.pin_memory() if pinned else host
+    source, target = (there, host) if back else (host, there)
+    return TimedOperation(
+        lambda: target.copy_(source, non_blocking=True),
+        4.0 * (size // 4),
+        {"copy_bytes": size},
+        torch.float32,
+    )
+
+
+def fastest_product(
+    shapes: Iterable[Shape],
+    device: torch.device,
+    dtype: torch.dtype,
+    longest_seconds: float = LONGEST_SECONDS,
+) -> TimedOperation:
+    """The product of the shape that reaches the most operations a second, each being tried briefly."""
+    best: tuple[float, Shape] | None = None
+    rate = 0.0
+    for shape in shapes:
+        operations = 2.0 * shape[0] * shape[1] * shape[2]
+        if not fits(shape, device, dtype) or (rate and operations / rate > longest_seconds):
+            continue
+        operation = product(shape, device, dtype)
+        once = seconds_of(operation, 1, device)
+        rate = operations / seconds_of(operation, max(3, round(SWEEP_SECONDS / once)), device)
+        if best is None or rate > best[0]:
+            best = rate, shape
+        del operation
+    if best is None:
+        raise Failed("out-of-memory", "the smallest product does not fit into the device's memory")
+    return product(best[1], device, dtype)
+
+
+def fits(shape: Shape, device: torch.device, dtype: torch.dtype) -> bool:
+    """Whether four pairs of operands and a result leave half of a GPU's memory free."""
+    if device.type != "cuda":
+        return True
+    m, n, k = shape
+    values = PAIRS * (m * k + n * k) + m * n
+    return bool(values * dtype.itemsize < MEMORY_SHARE * torch.cuda.mem_get_info(device)[0])
+
+
+def calls_per_step(operation: TimedOperation, warm_up: int, device: torch.device) -> int:
+    """How many calls take about as long as a step is to, by so many of them."""
+    return max(1, round(STEP_SECONDS / seconds_of(operation, warm_up, device)))
+
+
+def sampled(operation: TimedOperation, seconds: float, device: torch.device) -> dict[str, Any]:
+    """Calls for about so many seconds: microseconds of each sample, by the device's clock where it has one.
+
+    The first samples, in which a card's clock may still rise or fall, are among them.
+    """
+    calls = calls_per_step(operation, 3, device)
+    count = max(FEWEST_SAMPLES, round(seconds / (calls * seconds_of(operation, calls, device))))
+    marks, ends = (DeviceSteps() if device.type == "cuda" else None), []
+    with stopwatch(device):
+        if marks:
+            marks.start()
+        ends.append(time.perf_counter_ns())
+        for _ in range(count):
+            for _ in range(calls):
+                operation.call()
+            if marks:
+                marks.end()
+            ends.append(time.perf_counter_ns())
+    steps_us = [(end - begin) // 1000 for begin, end in pairwise(ends)]
+    return {
+        "call_amount": operation.amount,
+        "calls_per_sample": calls,
+        "structure": operation.structure,
+        "sample_us": marks.passed() if marks else steps_us,
+    }
+
+
+def steps_of(trial: TrialProcess) -> int:
+    """The steps of the protocol, or those that are to fill the limit's seconds."""
+    return max(STEPS, round((trial.limit.get("seconds") or 0.0) / STEP_SECONDS))
+
+
+def operation_measured(
+    clock: Clock, operation: TimedOperation, calls: int, arithmetic: dict[str, Any]
+) -> tuple[dict[str, Any], float]:
+    """A measurement of steps of so many calls, and the rate of the window: operations or bytes a second."""
+    epochs = steps_measured(clock, operation.call, calls, calls)
+    clock.trial.stage("collect")
+    measured, product, dtype = clock.told(epochs), "k" in operation.structure, operation.dtype
+    found = {
+        **measured,
+        "losses": [],
+        "notes": [],
+        "precision": dict(
+            arithmetic,
+            output_dtypes={str(dtype).removeprefix("torch."): 1} if product else {},
+            parameter_dtypes={},
+            method="none" if dtype is torch.float32 else f"all operands in {dtype}",
+        ),
+        "data": {"name": "random normals", "source": "synthetic", "distinct_batches": PAIRS},
+        "sample_unit": "sample",
+        "samples_per_step": calls,
+        "flops": {"per_sample": operation.amount, "method": "2 m n k"} if product else {},
+        "structure": operation.structure,
+    }
+    return found, operation.amount * measured["window"]["samples"] / measured["window"]["seconds"]
+
+
+def steps_measured(
+    clock: Clock,
+    call: Callable[[], torch.Tensor],
+    calls_per_step: int,
+    samples_per_step: int,
+    over: Callable[[], object] | None = None,
+) -> list[dict[str, Any]]:
+    """Steps of so many calls each, until the protocol or the limit ends; the window's record."""
+
+    def step(number: int) -> None:
+        clock.ready()
+        for _ in range(calls_per_step):
+            result = call()
+        # One value of the last result, so that the clock sees whether it is finite.
+        clock.step(result.flatten()[0], samples_per_step)
+
+    steps = range(clock.steps_per_epoch)
+    with torch.no_grad():
+        return clock.run(lambda: steps, step, over, lambda epoch: epoch.update(train_loss=None))

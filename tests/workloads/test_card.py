@@ -1,0 +1,101 @@
+"""The check of one device, with parts of a fraction of a second."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.summary.statistics import summarise
+from tests.helpers.workload_runner import WORKLOADS, Ended, card, ran, run
+
+pytestmark = pytest.mark.torch
+
+
+def checked(folder: Path, **told: Any) -> Ended:
+    folder.mkdir(exist_ok=True)
+    return run(folder, card(**told))
+
+
+def test_two_processes_of_one_check_hold_its_parts_its_load_and_the_same_bits(tmp_path):
+    first, second = (checked(tmp_path / name).measured for name in ("first", "second"))
+    found = first.card
+    assert [(part.operation, part.arithmetic) for part in found.parts] == [
+        ("product", "bf16"),
+        ("copy", None),
+    ]
+    assert set(found.lacking) == {"tf32", "fp16", "fp8"}
+    product, copy = found.parts
+    assert (product.call_amount, copy.call_amount) == (2 * 256**3, 2 * 2**20)
+    assert min(part.sample_us.count for part in found.parts) >= 5
+    window = first.window
+    assert (window.steps, window.samples) == (8, 8 * first.samples_per_step)
+    assert first.ceilings["gemm_fp32-ieee_tflops"] == pytest.approx(
+        2 * 256**3 * window.samples / window.seconds / 1e12
+    )
+    assert set(first.ceilings) == {"gemm_fp32-ieee_tflops", "gemm_bf16_tflops", "copy_gb_per_second"}
+    works = [(each.computation, each.arithmetic, each.differing) for each in found.replays]
+    assert works == [
+        (work, name, 0) for name in ("fp32-ieee", "bf16") for work in ("product", "training-step")
+    ]
+    assert all(each.replays >= 3 and each.bits_promised for each in found.replays)
+    assert [each.sha256 for each in found.replays] == [each.sha256 for each in second.card.replays]
+    kept = found.memory_pattern
+    assert (kept.passes, kept.wrong_words) == (2, 0)
+    assert 0 < kept.tested_bytes <= kept.free_bytes / 5
+    assert summarise(first).verdict == "unproven"
+
+
+def test_another_protocol_or_precision_is_refused_by_name(tmp_path):
+    for told, said in (
+        ({"precision": "fp32-tf32"}, "a CPU has no TF32"),
+        ({"precision": "amp-bf16"}, "precision 'amp-bf16' is not known"),
+        ({"gpus": 2}, "2 GPUs are asked"),
+    ):
+        failed = checked(tmp_path / told.get("precision", "two"), **told).failed
+        assert failed.reason == "unsupported"
+        assert said in failed.message
+
+
+FAULTY = """
+import sys; sys.path.insert(0, {workloads!r})
+import torch
+from parts.numerics import memory_pattern, replay
+cpu = torch.device("cpu")
+multiply, calls = torch.mm, []
+
+def faulty(left, right, out):
+    multiply(left, right, out=out)
+    calls.append(1)
+    if len(calls) in (3, 5):
+        out[7, 9] += 1.0
+    return out
+
+torch.mm = faulty
+found = replay.of_product("fp32-ieee", torch.float32, cpu, small=True)
+print(found["differing"], found["largest_relative_difference"] > found["bound"])
+torch.mm = multiply
+write, words = memory_pattern._pattern, []
+
+def leaking(into, number, turned):
+    write(into, number, turned)
+    words.append(number)
+    if len(words) == 2:
+        into[5] ^= 4
+
+memory_pattern._pattern = leaking
+print(memory_pattern.kept(cpu, small=True)["wrong_words"])
+blocks = memory_pattern._blocks(cpu, 64, 3)
+for number, block in enumerate(blocks):
+    write(block, number, number == 2)
+print(len(set(torch.cat(blocks).tolist())))
+"""
+
+
+def test_a_wrong_value_of_a_replay_and_a_bit_that_the_memory_lost_are_counted(tmp_path):
+    script = tmp_path / "faulty.py"
+    script.write_text(FAULTY.format(workloads=str(WORKLOADS)))
+    done = ran(script)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == ["2 True", "1", "192"]

@@ -1,0 +1,173 @@
+"""Whether a card is as it should be: what it reaches, and whether it computes and keeps what it should.
+
+Protocol `card/1`, one process. A product and a training step are replayed, whose bits have to be equal
+(`parts/numerics/replay.py`). Timed for seconds, in samples of about 10 ms, are products of random normals in
+each precision that the device has (fp8 by torch's scaled product with fast accumulation), copies within the
+memory, and copies over the link to the pinned memory of the host and back. A pattern is written to nine
+tenths of the free memory and read back. Then comes the window: products in the trial's own precision without
+a pause, for the limit's seconds. Of each product three squares are tried, and the fastest is measured.
+
+Each part is a phase by its name, so that clock, power and temperature stand beside it. Nothing is trained.
+"""
+
+from __future__ import annotations
+
+from parts.trial import Failed, TrialProcess, main  # isort: skip  (its clock starts with this line)
+
+from collections.abc import Callable
+from statistics import median
+from typing import Any
+
+import torch
+
+from parts.device import choose, facts, seed_everything
+from parts.numerics import memory_pattern, precision, replay
+from parts.timing.clock import Clock
+from parts.timing.operations import (
+    HOST_BYTES,
+    TimedOperation,
+    calls_per_step,
+    copies,
+    fastest_product,
+    operation_measured,
+    over_link,
+    sampled,
+    steps_of,
+)
+
+TITLE = "Whether a card is as it should be"
+ABOUT = (
+    "Products in each precision, copies, replayed steps, a pattern in the memory, and a load without a "
+    "pause: nothing is trained."
+)
+WARM_UP = 10
+LABELS = {each.arithmetic[0]: label for label, each in precision.PRECISIONS.items() if each.plain}
+STEP_LABELS = {"fp32-ieee": "fp32-ieee", "fp16": "amp-fp16", "bf16": "amp-bf16"}
+"""By their arithmetic, the training steps that are replayed."""
+ON_PROCESSORS = ("fp32-ieee", "bf16")
+LONGEST_SECONDS = 0.1
+SIDES = {"cpu": (512, 1024, 2048), "cuda": (4096, 8192, 12288)}
+PART_SECONDS = {"cpu": 1.0, "cuda": 4.0}
+COPY_SECONDS_SHARE = 0.25
+COPY_BYTES = {"cpu": 256 * 2**20, "cuda": 2**30}
+OPTIONS: dict[str, Any] = {"part_seconds": 0.0, "largest": SIDES["cuda"][-1], "copy_bytes": 0}
+"""Seconds of each product, and a quarter as many of each copy; 0 stands for what the kind of device has."""
+
+
+def run(trial: TrialProcess) -> dict[str, Any]:
+    """All parts, then the load."""
+    trial.choose("protocol", trial.asked["protocol"], ("card/1",))
+    trial.choose("data", trial.asked["data"], ("synthetic",))
+    trial.choose("data mode", trial.variant["data_mode"], ("cached",))
+    trial.choose("model", trial.variant["model"], ("card",))
+    label = trial.choose("precision", trial.variant["precision"], tuple(LABELS.values()))
+    options = trial.options(OPTIONS)
+    with trial.phase("device"):
+        device = choose(trial.asked["device"], trial.variant["gpus"])
+        precision.switch(label, device)
+    seed_everything(trial.seed)
+    with torch.no_grad():
+        found = Parts(trial, device, options).measured(leave_out=precision.PRECISIONS[label].arithmetic[0])
+        with trial.phase("first_step"):
+            arithmetic = precision.prepare(label, device)
+            load = square(precision.PRECISIONS[label].weights, device, options["largest"])
+            calls = calls_per_step(load, WARM_UP, device)
+
+    clock = Clock(trial, device, steps_per_epoch=steps_of(trial), epochs=1)
+    measured, rate = operation_measured(clock, load, calls, arithmetic)
+    ceilings = {f"gemm_{found.left_out}_tflops": rate / 1e12, **found.rates}
+    return {**measured, "ceilings": ceilings, "card": found.record}
+
+
+def square(dtype: torch.dtype, device: torch.device, largest: int) -> TimedOperation:
+    """The fastest product of three squares, or of those that are no larger."""
+    sides = [min(side, largest) for side in SIDES[device.type]]
+    squares = ((side, side, side) for side in dict.fromkeys(sides))
+    return fastest_product(squares, device, dtype, LONGEST_SECONDS)
+
+
+class Parts:
+    """What is measured before the load, one part after the other."""
+
+    def __init__(self, trial: TrialProcess, device: torch.device, options: dict[str, Any]) -> None:
+        self.trial, self.device, self.largest = trial, device, options["largest"]
+        self.simulated = facts(trial.asked["device"], device).get("simulated", False)
+        self.small = device.type == "cpu" or self.simulated
+        self.seconds = options["part_seconds"] or PART_SECONDS[device.type]
+        self.copy_bytes = options["copy_bytes"]
+        self.rates: dict[str, float] = {}
+        self.record: dict[str, Any] = {"parts": [], "lacking": {}, "replays": []}
+        self.left_out = ""
+
+    def measured(self, leave_out: str) -> Parts:
+        """Itself, with everything measured but the product in the load's arithmetic."""
+        self.left_out = leave_out
+        for arithmetic in (*LABELS, "fp8"):
+            self._of_arithmetic(arithmetic)
+        self._copies()
+        with self.trial.phase("memory pattern"):
+            self.record["memory_pattern"] = memory_pattern.kept(self.device, small=self.small)
+        return self
+
+    def _of_arithmetic(self, arithmetic: str) -> None:
+        try:
+            dtype = self._prepared(arithmetic)
+            with self.trial.phase(f"replay {arithmetic}"):
+                of = replay.of_product(arithmetic, dtype, self.device, small=self.small)
+                self.record["replays"].append(of)
+                if arithmetic in STEP_LABELS:
+                    label = STEP_LABELS[arithmetic]
+                    step = replay.of_training_step(arithmetic, label, self.device, small=self.small)
+                    self.record["replays"].append(step)
+            if arithmetic != self.left_out:
+                self._timed(
+                    "product",
+                    f"gemm_{arithmetic}_tflops",
+                    1e12,
+                    lambda: square(dtype, self.device, self.largest),
+                    self.seconds,
+                    arithmetic,
+                )
+        except Failed as lacking:
+            self.record["lacking"][arithmetic] = str(lacking)[:200]
+
+    def _prepared(self, arithmetic: str) -> torch.dtype:
+        """The operands' type, the arithmetic's switches set; raises Failed where the device lacks it."""
+        if self.device.type == "cpu" and arithmetic not in ON_PROCESSORS:
+            raise Failed("unsupported", f"no processor is measured in {arithmetic}")
+        if arithmetic == "fp8":
+            return replay.eight_bits(self.device)
+        precision.switch(LABELS[arithmetic], self.device)
+        return precision.PRECISIONS[LABELS[arithmetic]].weights
+
+    def _copies(self) -> None:
+        device, seconds = self.device, COPY_SECONDS_SHARE * self.seconds
+        within, over = self.copy_bytes or COPY_BYTES[device.type], self.copy_bytes or HOST_BYTES
+        self._timed("copy", "copy_gb_per_second", 1e9, lambda: copies(device, within), seconds)
+        for operation, back in (("host-to-device", False), ("device-to-host", True)):
+            if device.type == "cuda":
+                name = f"{operation.replace('-', '_')}_pinned_gb_per_second"
+                self._timed(
+                    operation, name, 1e9, lambda back=back: over_link(device, over, back=back), seconds
+                )
+
+    def _timed(
+        self,
+        operation: str,
+        name: str,
+        unit: float,
+        make: Callable[[], TimedOperation],
+        seconds: float,
+        arithmetic: str | None = None,
+    ) -> None:
+        """Adds a part, and the rate of its later half: a card's clock settles in the first."""
+        with self.trial.phase(f"{operation} {arithmetic}" if arithmetic else operation):
+            timed = make()
+            part = sampled(timed, seconds, self.device)
+        settled = part["sample_us"][len(part["sample_us"]) // 2 :]
+        self.rates[name] = timed.amount * part["calls_per_sample"] / max(1, median(settled)) * 1e6 / unit
+        self.record["parts"].append({"operation": operation, "arithmetic": arithmetic, **part})
+
+
+if __name__ == "__main__":
+    main(run, __file__)

@@ -1,7 +1,7 @@
 """What happens to a run: it is killed, the disk or memory is refused, the clock is set, another one begins.
 
-Each fault hits a clone of stand-in trials, in a process forked from this one; then the run goes on without one,
-and its records are counted.
+Each fault hits a clone of stand-in trials, in a process forked from this one; then the run goes on without
+one, and its records are counted.
 """
 
 from __future__ import annotations
@@ -45,6 +45,7 @@ MEASURED_SECONDS, LIMIT_SECONDS = 30.0, 61.0
 MOMENTS = st.floats(0, 0.8)
 """A run of the clone lasts about as long."""
 CODES = (errno.ENOSPC, errno.EROFS, errno.EDQUOT, errno.EACCES, errno.EIO, errno.ESTALE, errno.EMFILE)
+INTERRUPTS = (signal.SIGINT, signal.SIGTERM)
 WRITES = ((os, "fsync"), (os, "link"), (tempfile, "mkstemp"), (os, "mkdir"), (os, "replace"), (os, "open"))
 STATE = ("started.json", "mine.txt", "run.lock", "trial.json", "events.jsonl")
 
@@ -83,7 +84,9 @@ def go(root: str) -> None:
 def begin(root: Path, prepare: Callable[[], object] = lambda: None, *, watched: bool = False) -> ForkedRun:
     """Starts a run of the clone; `prepare` is called in its process, before anything else."""
     stderr = Path(tempfile.mkstemp(prefix="stderr-", dir=root.parent)[1])
+    signal.pthread_sigmask(signal.SIG_BLOCK, INTERRUPTS)
     if pid := os.fork():
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, INTERRUPTS)
         return ForkedRun(pid, stderr)
     code = 1
     try:
@@ -98,6 +101,7 @@ def begin(root: Path, prepare: Callable[[], object] = lambda: None, *, watched: 
         runner.POLL_SECONDS = 0.02
         if not watched:
             recorder.start = lambda work, device, pid: None
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, INTERRUPTS)
         prepare()
         go(Context(), root=str(root))
         code = 0

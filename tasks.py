@@ -382,17 +382,15 @@ def check() -> None:
 @line.verb(
     help={
         "only": "a test's name or a part of it, a file, or words of pytest's own",
-        "campaign": "attack what is read and run for so long, as 20m, or repeat one attack, as record:7",
         "whole": "run the long tests, too",
         "all_images": "build the environment of every image that a CPU can run, and test its workloads too",
     }
 )
-def test(only: str = "", campaign: str = "", whole: bool = False, all_images: bool = False) -> None:
+def test(only: str = "", whole: bool = False, all_images: bool = False) -> None:
     """Run the tests (they need the extra `test`)."""
-    from commands.upkeep.testing import campaign as attack
     from commands.upkeep.testing import run
 
-    code = attack(ROOT, campaign) if campaign else run(ROOT, only, whole=whole, all_images=all_images)
+    code = run(ROOT, only, whole=whole, all_images=all_images)
     if code:
         raise Exit(code=code)
 

@@ -1,6 +1,4 @@
-"""`invoke test`: pytest, with --whole the long ones, with --all-images each image that a CPU can run, or
-with --campaign the attacks.
-"""
+"""`invoke test`: pytest, with --whole the long ones, with --all-images each image that a CPU can run."""
 
 from __future__ import annotations
 
@@ -63,12 +61,6 @@ def side_by_side(root: Path, environ: Mapping[str, str]) -> int:
             said.seek(0)
             print(f"{' and '.join(BESIDE)}, which ran beside:\n{said.read().decode(errors='replace')}")
     return code
-
-
-def campaign(root: Path, what: str) -> int:
-    """Attacks what is read and run for so long, or makes one attack again; gives 1 where something broke."""
-    command = [sys.executable, "-m", "tests.campaign", what]
-    return subprocess.run(command, cwd=root, check=False).returncode
 
 
 def built(root: Path) -> dict[str, str]:

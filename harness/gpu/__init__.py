@@ -1,6 +1,6 @@
-"""What drivers tell of cards, one module a vendor: `describe` once, `Cards.sample` each second.
+"""What drivers report about cards, one module a vendor: `describe` once, `sample` each second.
 
-Standard library and the drivers' own libraries alone: probe and sampler run where our packages are not.
+Probe and sampler run where our packages are not: they need the standard library and NVIDIA's binding.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 def query(
     library: Any, name: str, *arguments: Any, missing: dict[str, str] | None = None, what: str = ""
 ) -> Any:
-    """A driver's answer; None where library, driver or card has none, the first reason kept in `missing`."""
+    """Return a driver's answer; None where there is none, with the first reason in `missing`."""
     question = getattr(library, name, None)
     reason = "the library is older"
     if question is not None:
@@ -23,10 +23,3 @@ def query(
     if missing is not None:
         missing.setdefault(what, reason)
     return None
-
-
-def constant(library: Any, *names: str) -> Any:
-    """What a driver's library calls by these names, one within the other; None where it has no such."""
-    for name in names:
-        library = getattr(library, name, None)
-    return library

@@ -1,297 +1,269 @@
-"""AMD's cards, what they are and how they do: through amdsmi where it is, else what the kernel shows of them.
+"""AMD's cards, what they are and how they do, as the kernel's driver amdgpu shows them in /sys.
 
-amdsmi raises KeyError and prints where ROCm is missing, so its import is guarded and silenced. No index has
-the official one: ROCm keeps it in a folder of its own.
+These files need no library and are in every container. What they lack is null with its reason.
 """
 
 from __future__ import annotations
 
-import contextlib
-import importlib
-import io
-import os
-import sys
-import time
-from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from harness.files import Files, unit_of
-from harness.gpu import amdgpu, constant, query
 
-VIOLATIONS = (
-    ("acc_ppt_pwr", "power"),
-    ("acc_socket_thrm", "thermal"),
-    ("acc_vr_thrm", "regulator_thermal"),
-    ("acc_hbm_thrm", "memory_thermal"),
-    ("acc_prochot_thrm", "prochot"),
-)
+_DRM = "/sys/class/drm"
+KFD = "/sys/class/kfd/kfd/topology/nodes"
+_PROCESSES = "/sys/class/kfd/kfd/proc"
+_VENDOR = "0x1002"
+_GENERATIONS = ((2.5, 1), (5.0, 2), (8.0, 3), (16.0, 4), (32.0, 5), (64.0, 6))
 
 
-def library(rocm: str | None = None) -> Any | None:
-    """The amdsmi module: this Python's own, else that of ROCm's folder; None where neither has it."""
-    folder = os.path.join(rocm or os.environ.get("ROCM_PATH") or "/opt/rocm", "share", "amd_smi")  # noqa: PTH118
-    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-        return _imported() or _imported(folder)
+def kernel_folders(files: Files) -> list[tuple[str, str]]:
+    """(PCI address, folder) of each card that the kernel shows.
+
+    In the order in which HIP counts them: that of their addresses, whatever the order of /dev/dri.
+    """
+    names = [name for name in files.names(_DRM) if name.startswith("card") and name[4:].isdigit()]
+    folders = {name: f"{_DRM}/{name}/device" for name in names}
+    return sorted(
+        (files.fields(f"{folder}/uevent", "=").get("PCI_SLOT_NAME", name).lower(), folder)
+        for name, folder in folders.items()
+        if files.text(f"{folder}/vendor") == _VENDOR
+    )
 
 
-def _imported(*folders: str) -> Any | None:
-    """The module as it is found with these folders looked in first."""
-    sys.path[:0] = folders
-    try:
-        return importlib.import_module("amdsmi")
-    except Exception:
-        # What a failed import leaves would stand in the way of the next.
-        for name in [name for name in sys.modules if name.split(".")[0] == "amdsmi"]:
-            del sys.modules[name]
-        return None
-    finally:
-        del sys.path[: len(folders)]
+@dataclass(frozen=True)
+class HipDevice:
+    """What HIP takes for one device: a card, or a part of one that is divided (DPX, QPX, CPX)."""
+
+    index: int
+    bus: str
+    folder: str
+    uuid: str | None
+    node: str | None = None
+    """Its name among the compute driver's."""
+    chip: dict[str, str] = field(default_factory=dict)
+    """What that driver says of it."""
+    slice: str | None = None
+    """How its card is divided, and which that is."""
 
 
-def describe(smi: Any | None, files: Files) -> list[dict[str, Any]]:
-    """The fields of record.Gpu for every device, and `uuid`, which stays in memory."""
-    kernel_cards = [amdgpu.described(files, device) for device in amdgpu.devices(files)]
-    by_bus = _library_cards(smi) if smi is not None else {}
-    for card in kernel_cards:
-        told = _told(by_bus.get(card["bus"], {}))
-        if card.get("mig"):
-            # The library's memory and name are the whole card's.
-            told.pop("memory_bytes", None)
-            if "name" in told:
-                told["name"] = amdgpu.name_of(told["name"], card["mig"])
-        card.update(told)
-    unnamed = {"name": "unknown AMD card", "vendor": "AMD"}
-    return kernel_cards or [{**unnamed, **by_bus[bus], "index": at} for at, bus in enumerate(sorted(by_bus))]
+def devices(files: Files) -> list[HipDevice]:
+    """Every device in HIP's order: the parts of a card that is divided stand in its place."""
+    nodes: dict[str, list[tuple[str | None, dict[str, str]]]] = {}
+    for node, bus, fields in sorted(kfd_nodes(files), key=lambda one: int(one[0])):
+        nodes.setdefault(bus, []).append((node, fields))
+    found: list[HipDevice] = []
+    for card, (bus, folder) in enumerate(kernel_folders(files)):
+        form, uuid = division(files, folder), files.text(f"{folder}/unique_id") or None
+        whole = f"{form} of card {card}" if form is not None and not form.startswith(WHOLE) else None
+        for name, chip in nodes.get(bus) or [(None, {})]:
+            own = f"{int(chip.get('unique_id', 0)):016x}" if whole and "unique_id" in chip else uuid
+            found.append(HipDevice(len(found), bus, folder, own, name, chip, whole))
+    return found
 
 
-def _library_cards(smi: Any) -> dict[str, dict[str, Any]]:
-    """PCI address → what amdsmi knows better than the kernel's files."""
-    refused: dict[str, str] = {}
-    query(smi, "amdsmi_init", missing=refused)
-    if refused:
-        return {}
-    try:
-        handles = query(smi, "amdsmi_get_processor_handles") or []
-        cards = [_library_card(smi, handle) for handle in handles]
-        return {card.pop("bus"): card for card in cards if card["bus"]}
-    finally:
-        query(smi, "amdsmi_shut_down")
+WHOLE = "SPX"
+"""The compute partition of a card that is one device."""
 
 
-def _library_card(smi: Any, handle: Any) -> dict[str, Any]:
-    def ask(name: str) -> dict[str, Any]:
-        return _told(query(smi, name, handle) or {})
+def division(files: Files, folder: str) -> str | None:
+    """A card's compute and memory partition, as "CPX NPS4"; None where it has no such modes."""
+    modes = (files.text(f"{folder}/current_{what}_partition") for what in ("compute", "memory"))
+    return " ".join(mode for mode in modes if mode and mode != "UNKNOWN") or None
 
-    asic, vram = ask("amdsmi_get_gpu_asic_info"), ask("amdsmi_get_gpu_vram_info")
-    cap, bus = ask("amdsmi_get_power_cap_info"), query(smi, "amdsmi_get_gpu_device_bdf", handle)
-    megabytes = vram.get("vram_size", vram.get("vram_size_mb"))
+
+def describe(files: Files) -> list[dict[str, Any]]:
+    """Return the fields of record.Gpu for every device, and its `bus` and `uuid`, which stay in memory."""
+    return [_described(files, device) for device in devices(files)]
+
+
+def _described(files: Files, device: HipDevice) -> dict[str, Any]:
+    chip = _chip(device.chip) if device.chip else {}
+    card = {"index": device.index, "vendor": "AMD", **_card(files, device.folder), **chip, "bus": device.bus}
+    if device.slice is None:
+        return card
+    held = files.fields(f"{KFD}/{device.node}/mem_banks/0/properties", " ").get("size_in_bytes")
     return {
-        "bus": bus.lower() if bus else None,
-        "name": asic.get("market_name"),
-        "architecture": asic.get("target_graphics_version"),
-        "memory_bytes": megabytes * 2**20 if megabytes else None,
-        "driver": ask("amdsmi_get_gpu_driver_info").get("driver_version"),
-        "vbios": ask("amdsmi_get_gpu_vbios_info").get("version"),
-        "power_limit_watts": _cap_watts(cap.get("power_cap")),
-        "power_limit_default_watts": _cap_watts(cap.get("default_power_cap")),
+        **card,
+        "name": f"{card['name']} {device.slice.partition(' of ')[0]}",
+        "memory_bytes": int(held) if held else None,
+        "mig": device.slice,
+        "uuid": device.uuid,
+        "unit": unit_of(device.uuid),
     }
 
 
-def _cap_watts(value: int | None) -> float | None:
-    """amdsmi gives microwatts; its first versions gave watts."""
-    if not value:
+def _chip(fields: dict[str, str]) -> dict[str, Any]:
+    simds, per_unit = int(fields.get("simd_count", 0)), int(fields.get("simd_per_cu", 0))
+    return {
+        "architecture": gfx_name(int(fields["gfx_target_version"])),
+        "compute_units": simds // per_unit if simds and per_unit else None,
+    }
+
+
+def _card(files: Files, device: str) -> dict[str, Any]:
+    uuid = files.text(f"{device}/unique_id") or None
+    name, chip = files.text(f"{device}/product_name"), files.text(f"{device}/device")
+    power, node = _sensors(files, device), files.number(f"{device}/numa_node")
+    # Cards of one chip may differ in the revision alone.
+    revision = files.text(f"{device}/revision")
+    return {
+        "name": name or f"AMD device {chip or 'unknown'}",
+        "uuid": uuid,
+        "unit": unit_of(uuid),
+        "pci_id": f"{chip[2:]}:{(revision or '')[2:] or '?'}".lower() if chip else None,
+        "memory_bytes": files.number(f"{device}/mem_info_vram_total"),
+        "driver": files.text("/sys/module/amdgpu/version"),
+        "vbios": files.text(f"{device}/vbios_version"),
+        "power_limit_watts": _scaled(files.number(f"{power}/power1_cap"), 1e6),
+        "power_limit_default_watts": _scaled(files.number(f"{power}/power1_cap_default"), 1e6),
+        "clocks_locked": held_clocks(files, device),
+        "clock_max_mhz": _highest(files.text(f"{device}/pp_dpm_sclk")),
+        "clock_memory_max_mhz": _highest(files.text(f"{device}/pp_dpm_mclk")),
+        "pcie_generation": generation(files.text(f"{device}/current_link_speed")),
+        "pcie_width": files.number(f"{device}/current_link_width"),
+        "pcie_generation_max": generation(files.text(f"{device}/max_link_speed")),
+        "pcie_width_max": files.number(f"{device}/max_link_width"),
+        "numa_node": node if node is not None and node >= 0 else None,
+    }
+
+
+def _sensors(files: Files, device: str) -> str:
+    return next((f"{device}/hwmon/{name}" for name in files.names(f"{device}/hwmon")), device)
+
+
+def kfd_nodes(files: Files) -> list[tuple[str, str, dict[str, str]]]:
+    """(name, PCI address, properties) of each of the compute driver's nodes that is a card."""
+    nodes = []
+    for name in files.names(KFD):
+        fields = files.fields(f"{KFD}/{name}/properties", " ")
+        if int(fields.get("gfx_target_version", 0)):
+            domain, place = int(fields.get("domain", 0)), int(fields.get("location_id", 0))
+            bus = f"{domain:04x}:{place >> 8 & 0xFF:02x}:{place >> 3 & 0x1F:02x}.{place & 7}"
+            nodes.append((name, bus, fields))
+    return nodes
+
+
+def gfx_name(version: int) -> str:
+    """90402 → gfx942, 90010 → gfx90a, 110000 → gfx1100."""
+    return f"gfx{version // 10000}{version // 100 % 100:x}{version % 100:x}"
+
+
+def generation(speed: str | None) -> int | None:
+    """PCI Express generation of a link speed, as "16.0 GT/s PCIe"."""
+    try:
+        number = float((speed or "").split()[0])
+    except (ValueError, IndexError):
         return None
-    return value / 1_000_000 if value >= 10_000 else float(value)
+    return next((count for most, count in _GENERATIONS if abs(number - most) < 0.1), None)
 
 
-def open_cards(marks: list[str], root: str = "/") -> Any:
-    """The cards by the library, or by the kernel's files where it does not know them all."""
-    smi, kernel = library(), amdgpu.KernelCards(marks, root)
-    cards = AmdsmiCards(smi, marks, root) if smi is not None else None
-    return cards if cards and len(cards.described) >= max(len(kernel.described), 1) else kernel
+def _highest(table: str | None) -> int | None:
+    words = [word for word in (table or "").replace("*", " ").split() if word.lower().endswith("mhz")]
+    return max((int(word[:-3]) for word in words if word[:-3].isdigit()), default=None)
 
 
-class AmdsmiCards:
-    """The watched cards through amdsmi; `missing` keeps the first reason of each null."""
+def held_clocks(files: Files, folder: str) -> bool | None:
+    """Whether a user's performance level holds the clocks, which the driver chooses by itself at "auto"."""
+    level = files.text(f"{folder}/power_dpm_force_performance_level")
+    return None if not level or level == "unknown" else level != "auto"
 
-    source = "amdsmi"
 
-    def __init__(self, smi: Any, marks: list[str], root: str = "/") -> None:
-        self._smi = smi
-        self.missing: dict[str, str] = {}
-        self.described: list[dict[str, Any]] = []
-        self._devices: list[amdgpu.Device] = []
-        self._handles: list[Any] = []
-        self._counts: list[Any] = []
-        self._units: list[int | None] = []
-        self._ask("cards", "amdsmi_init")
-        self._open = "cards" not in self.missing
-        if self._open:
-            self._find(marks, root)
-
-    def _find(self, marks: list[str], root: str) -> None:
-        # The compute runtime counts by bus number, which is not always this library's order.
-        self._files = Files(Path(root))
-        handles = self._ask("cards", "amdsmi_get_processor_handles") or []
-        by_bus = {
-            (self._ask("bus", "amdsmi_get_gpu_device_bdf", handle) or "").lower(): handle
-            for handle in handles
+def held_bytes(files: Files) -> dict[int, dict[str, int]] | None:
+    """Process → number of a device → bytes that it holds of it; None without the compute driver."""
+    if not files.exists(_PROCESSES):
+        return None
+    return {
+        int(pid): {
+            name[len("vram_") :]: files.number(f"{_PROCESSES}/{pid}/{name}") or 0
+            for name in files.names(f"{_PROCESSES}/{pid}")
+            if name.startswith("vram_")
         }
-        if "" in by_bus:
-            # Without it no card can be counted as the compute runtime counts.
-            self.missing["cards"] = "amdsmi gives no PCI address"
-            return
-        unknown = [amdgpu.Device(at, bus, "", None) for at, bus in enumerate(sorted(by_bus))]
-        for device in amdgpu.devices(self._files) or unknown:
-            if device.bus not in by_bus:
-                continue
-            handle, index = by_bus[device.bus], device.index
-            asic = self._ask(f"{index}.name", "amdsmi_get_gpu_asic_info", handle) or {}
-            card = {"index": index, "unit": unit_of(device.uuid), "name": _known(asic.get("market_name"))}
-            if amdgpu.chosen(card, device.uuid, marks):
-                self.described.append(card)
-                self._devices.append(device)
-                self._handles.append(handle)
-                self._counts.append(None)
-                self._units.append(_known(asic.get("num_compute_units")))
+        for pid in files.names(_PROCESSES)
+        if pid.isdigit()
+    }
 
-    def close(self) -> None:
-        """Lets the library go."""
-        if self._open:
-            self._ask("close", "amdsmi_shut_down")
+
+def _scaled(value: int | None, divisor: float) -> float | None:
+    return None if value is None else value / divisor
+
+
+MISSING = {
+    "energy": "the kernel's files have no energy counter",
+    "limited": "the kernel's files do not say for how long a card was held back",
+    "process_utilization": "the kernel's files do not say how busy a process keeps a card",
+}
+
+
+class AmdCards:
+    """The watched devices; those that `marks` name (index, UUID or unit), all where none is named."""
+
+    source = "sysfs"
+
+    def __init__(self, marks: list[str], root: str = "/") -> None:
+        self.missing = dict(MISSING)
+        self.described: list[dict[str, Any]] = []
+        self._files = Files(Path(root))
+        self._devices: list[HipDevice] = []
+        for device in devices(self._files):
+            unit, name = unit_of(device.uuid), self._files.text(f"{device.folder}/product_name")
+            if not marks or {str(device.index), device.uuid, unit} & set(marks):
+                self.described.append({"index": device.index, "unit": unit, "name": name})
+                self._devices.append(device)
 
     def sample(self, ours: Any, slow: bool) -> list[dict[str, Any]]:
-        """Each card's values, from the kernel's files where the library has none; counters are cumulative."""
+        """Return each device's values."""
         return [
-            {
-                **amdgpu.sampled(self._files, self._devices[at], ours),
-                **_told(self._card(at, handle, ours, slow)),
-            }
-            for at, handle in enumerate(self._handles)
+            self._sampled(device, ours) | (self._ecc_errors(device) if slow else {})
+            for device in self._devices
         ]
 
-    def _ask(self, what: str, name: str, *arguments: Any) -> Any:
-        return query(self._smi, name, *arguments, missing=self.missing, what=what)
+    def close(self) -> None:
+        """Do nothing: nothing is open."""
 
-    def _card(self, at: int, handle: Any, ours: Any, slow: bool) -> dict[str, Any]:
-        smi, index = self._smi, self.described[at]["index"]
-
-        def ask(what: str, name: str, *arguments: Any) -> Any:
-            return self._ask(f"{index}.{what}", name, handle, *arguments)
-
-        busy = ask("utilization", "amdsmi_get_gpu_activity") or {}
-        memory = ask("memory", "amdsmi_get_gpu_vram_usage") or {}
-        used = _known(memory.get("vram_used"))
-        sm, hbm = (
-            ask(what, "amdsmi_get_clock_info", constant(smi, "AmdSmiClkType", name)) or {}
-            for what, name in (("sm_mhz", "GFX"), ("memory_mhz", "MEM"))
-        )
-        now = constant(smi, "AmdSmiTemperatureMetric", "CURRENT")
-        hot, memory_hot = (
-            _known(ask(what, "amdsmi_get_temp_metric", constant(smi, "AmdSmiTemperatureType", name), now))
-            for what, name in (("temperature", "HOTSPOT"), ("memory_temperature", "VRAM"))
-        )
-        values = {
-            "sm_mhz": _known(sm.get("clk", sm.get("cur_clk"))),
-            "memory_mhz": _known(hbm.get("clk", hbm.get("cur_clk"))),
-            "temperature_c": hot,
-            "memory_temperature_c": memory_hot,
-            "power_watts": _power(ask("power", "amdsmi_get_power_info") or {}),
-            "utilization_percent": _known(busy.get("gfx_activity")),
-            "memory_utilization_percent": _known(busy.get("umc_activity")),
-            "memory_used_bytes": None if used is None else used * 2**20,
-            "energy_joules": _energy(ask("energy", "amdsmi_get_energy_count") or {}),
-            "limited_seconds": self._limits(at, ask),
-            "reasons": _reasons(
-                ask("reasons", "amdsmi_get_gpu_metrics_info") or {}, locked=sm.get("clk_locked") is True
-            ),
-            "others": self._others(at, ask, ours),
-        }
-        if slow:
-            errors = ask("ecc", "amdsmi_get_gpu_total_ecc_count") or {}
-            values["ecc_uncorrected"] = _known(errors.get("uncorrectable_count"))
-            values["ecc_corrected"] = _known(errors.get("correctable_count"))
-        return values
-
-    def _limits(self, at: int, ask: Callable[..., Any]) -> dict[str, Any] | None:
-        """Seconds limited since the first sample: the share of the library's own ticks, times the time."""
-        status = ask("limited", "amdsmi_get_violation_status") or {}
-        counts = {name: _known(status.get(key)) for key, name in (("acc_counter", "ticks"), *VIOLATIONS)}
-        counts = {name: count for name, count in counts.items() if count is not None}
-        if "ticks" not in counts or len(counts) < 2:
-            return None
-        began, first = self._counts[at] = self._counts[at] or (time.monotonic(), dict(counts))
-        ticks, seconds = counts.pop("ticks") - first["ticks"], time.monotonic() - began
+    def _sampled(self, device: HipDevice, ours: Any) -> dict[str, Any]:
+        files, folder = self._files, device.folder
+        number, sensors = files.number, _sensors(files, folder)
+        labels = {files.text(f"{sensors}/temp{at}_label"): f"{sensors}/temp{at}_input" for at in range(1, 4)}
+        hottest = labels.get("junction") or labels.get("edge") or f"{sensors}/temp1_input"
+        power, form = number(f"{sensors}/power1_average"), division(files, folder)
         return {
-            name: round((count - first.get(name, count)) / ticks * seconds, 6) if ticks else 0.0
-            for name, count in counts.items()
+            "sm_mhz": _scaled(number(f"{sensors}/freq1_input"), 1e6),
+            "memory_mhz": _scaled(number(f"{sensors}/freq2_input"), 1e6),
+            "temperature_c": _scaled(number(hottest), 1000),
+            "memory_temperature_c": _scaled(number(labels.get("mem", "")), 1000),
+            "power_watts": _scaled(number(f"{sensors}/power1_input") if power is None else power, 1e6),
+            "power_limit_watts": _scaled(number(f"{sensors}/power1_cap"), 1e6),
+            "utilization_percent": number(f"{folder}/gpu_busy_percent"),
+            "memory_utilization_percent": number(f"{folder}/mem_busy_percent"),
+            "memory_used_bytes": number(f"{folder}/mem_info_vram_used"),
+            "reasons": ["application_clocks"] if held_clocks(files, folder) else None,
+            "mig": None if form is None else not form.startswith(WHOLE),
+            "others": self._others(device, ours),
         }
 
-    def _others(self, at: int, ask: Callable[..., Any], ours: Any) -> dict[str, Any] | None:
-        if ours.unknown_because:
-            return None
-        listed = ask("processes", "amdsmi_get_gpu_process_list")
-        if listed is None:
-            return None
-        # Before ROCm 6.2 the list holds handles, and each is asked for.
-        running = [
-            one
-            if isinstance(one, dict)
-            else self._ask("processes", "amdsmi_get_gpu_process_info", self._handles[at], one)
-            for one in listed
+    def _ecc_errors(self, device: HipDevice) -> dict[str, Any]:
+        folder = f"{device.folder}/ras"
+        blocks = [
+            self._files.fields(f"{folder}/{name}", ":")
+            for name in self._files.names(folder)
+            if name.endswith("_err_count")
         ]
-        if any(process is None or "pid" not in process for process in running):
+        if not blocks:
+            self.missing.setdefault(f"{device.index}.ecc", "the kernel's files count no memory errors")
+            return {}
+        counts = (("ecc_uncorrected", "ue"), ("ecc_corrected", "ce"))
+        return {name: sum(int(block.get(key, 0)) for block in blocks) for name, key in counts}
+
+    def _others(self, device: HipDevice, ours: Any) -> dict[str, Any] | None:
+        held = held_bytes(self._files)
+        number = self._files.text(f"{KFD}/{device.node}/gpu_id")
+        if ours.unknown_because or held is None or number is None:
+            self.missing.setdefault(
+                f"{device.index}.processes", ours.unknown_because or "the compute driver lists no processes"
+            )
             return None
-        own = ours.among({process["pid"] for process in running})
-        foreign = [process for process in running if process["pid"] not in own and _is_here(process)]
-        return {
-            "processes": len(foreign),
-            "memory_bytes": sum(_known(process.get("mem")) or 0 for process in foreign),
-            "utilization_percent": _occupied(foreign, self._units[at]),
-        }
-
-
-_UNKNOWN = ("N/A", "", 0xFFFF, 0xFFFFFFFF, 0xFFFFFFFFFFFFFFFF)
-"""The library says so in words from ROCm 6.2 on, before that by the largest number of a field."""
-
-
-def _known(value: Any) -> Any:
-    return None if value in _UNKNOWN else value
-
-
-def _told(values: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in values.items() if _known(value) is not None}
-
-
-def _is_here(process: dict[str, Any]) -> bool:
-    """Whether a process has to do with this card: amdsmi lists each under every card (rocm-systems#8396)."""
-    held = _known(process.get("mem"))
-    return held is None or held > 0 or bool(_known(process.get("cu_occupancy")))
-
-
-def _power(readings: dict[str, Any]) -> float | None:
-    names = ("current_socket_power", "average_socket_power", "socket_power")
-    values = [_known(readings.get(name)) for name in names]
-    return next((float(value) for value in values if value), None)
-
-
-def _energy(counter: dict[str, Any]) -> float | None:
-    """The accumulator's ticks times their resolution in microjoules."""
-    ticks, size = counter.get("energy_accumulator", counter.get("power")), counter.get("counter_resolution")
-    return float(ticks * size / 1e6) if ticks and size else None
-
-
-def _occupied(processes: list[dict[str, Any]], units: int | None) -> float | None:
-    """Of the card's compute units, those that the processes occupy at this moment, percent."""
-    counts = [_known(process.get("cu_occupancy")) for process in processes]
-    if not units or any(count is None for count in counts):
-        return None
-    return min(100 * sum(map(float, counts)) / units, 100.0)
-
-
-def _reasons(metrics: dict[str, Any], *, locked: bool) -> list[str] | None:
-    states = [_known(metrics.get(name)) for name in ("throttle_status", "indep_throttle_status")]
-    if all(state is None for state in states) and not locked:
-        return None
-    return ["throttle"] * any(states) + ["application_clocks"] * locked
+        here = {pid: of[number] for pid, of in held.items() if of.get(number)}
+        foreign = set(here) - ours.among(set(here))
+        return {"processes": len(foreign), "memory_bytes": sum(here[pid] for pid in foreign)}

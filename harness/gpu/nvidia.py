@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from harness.files import Files, unit_of
-from harness.gpu import constant, query
+from harness.gpu import query
 from harness.gpu.nvml import Unit, bus_of, driver, opened, units
 
 POLICIES = ("POWER", "THERMAL", "SYNC_BOOST", "BOARD_LIMIT", "LOW_UTILIZATION", "RELIABILITY")
@@ -43,10 +43,10 @@ def _described(nvml: Any, files: Files, unit: Unit) -> dict[str, Any]:
 
     name, uuid = query(nvml, "nvmlDeviceGetName", unit.own), query(nvml, "nvmlDeviceGetUUID", unit.own)
     memory, ecc = query(nvml, "nvmlDeviceGetMemoryInfo", unit.own), ask("nvmlDeviceGetEccMode")
-    mode, switched = ask("nvmlDeviceGetComputeMode"), constant(nvml, "NVML_FEATURE_ENABLED")
+    mode, switched = ask("nvmlDeviceGetComputeMode"), getattr(nvml, "NVML_FEATURE_ENABLED", None)
     modes = {
-        constant(nvml, "NVML_COMPUTEMODE_DEFAULT"): "default",
-        constant(nvml, "NVML_COMPUTEMODE_PROHIBITED"): "prohibited",
+        getattr(nvml, "NVML_COMPUTEMODE_DEFAULT", None): "default",
+        getattr(nvml, "NVML_COMPUTEMODE_PROHIBITED", None): "prohibited",
     }
     persistence, display = ask("nvmlDeviceGetPersistenceMode"), ask("nvmlDeviceGetDisplayActive")
     bar1, bus = ask("nvmlDeviceGetBAR1MemoryInfo"), bus_of(nvml, unit.card)
@@ -69,8 +69,8 @@ def _described(nvml: Any, files: Files, unit: Unit) -> dict[str, Any]:
         "power_limit_watts": _watts(ask("nvmlDeviceGetEnforcedPowerLimit")),
         "power_limit_default_watts": _watts(ask("nvmlDeviceGetPowerManagementDefaultLimit")),
         "power_limit_max_watts": _watts(limits[1]) if limits else None,
-        "clock_max_mhz": ask("nvmlDeviceGetMaxClockInfo", constant(nvml, "NVML_CLOCK_SM")),
-        "clock_memory_max_mhz": ask("nvmlDeviceGetMaxClockInfo", constant(nvml, "NVML_CLOCK_MEM")),
+        "clock_max_mhz": ask("nvmlDeviceGetMaxClockInfo", getattr(nvml, "NVML_CLOCK_SM", None)),
+        "clock_memory_max_mhz": ask("nvmlDeviceGetMaxClockInfo", getattr(nvml, "NVML_CLOCK_MEM", None)),
         "clocks_locked": _locked(ask),
         "ecc": None if ecc is None else ecc[0] == switched,
         "remapped_rows": _remapped(nvml, ask),
@@ -105,8 +105,8 @@ def _remapped(nvml: Any, ask: Callable[..., Any]) -> int | None:
     if rows is not None:
         return int(rows[0] + rows[1])
     causes = (
-        constant(nvml, "NVML_PAGE_RETIREMENT_CAUSE_MULTIPLE_SINGLE_BIT_ECC_ERRORS"),
-        constant(nvml, "NVML_PAGE_RETIREMENT_CAUSE_DOUBLE_BIT_ECC_ERROR"),
+        getattr(nvml, "NVML_PAGE_RETIREMENT_CAUSE_MULTIPLE_SINGLE_BIT_ECC_ERRORS", None),
+        getattr(nvml, "NVML_PAGE_RETIREMENT_CAUSE_DOUBLE_BIT_ECC_ERROR", None),
     )
     pages = [ask("nvmlDeviceGetRetiredPages", cause) for cause in causes]
     return None if any(page is None for page in pages) else sum(len(page) for page in pages)
@@ -146,7 +146,7 @@ def _mig(nvml: Any, ask: Callable[..., Any], name: str | None, parent: int | Non
     mode = ask("nvmlDeviceGetMigMode")
     if mode is None:
         return None
-    return "on" if mode[0] == constant(nvml, "NVML_DEVICE_MIG_ENABLE") else "off"
+    return "on" if mode[0] == getattr(nvml, "NVML_DEVICE_MIG_ENABLE", None) else "off"
 
 
 def foreign(nvml: Any | None, ours: frozenset[int]) -> tuple[int, int] | None:
@@ -216,7 +216,7 @@ class Cards:
         sliced = unit.part is not None
         instance = self._ask(f"{index}.instance", "nvmlDeviceGetGpuInstanceId", unit.part) if sliced else None
         listener = self._ask(f"{index}.xids", "nvmlEventSetCreate")
-        fault = constant(self._nvml, "nvmlEventTypeXidCriticalError")
+        fault = getattr(self._nvml, "nvmlEventTypeXidCriticalError", None)
         if listener is not None:
             told = f"{index}.xids"
             self._ask(told, "nvmlDeviceRegisterEvents", unit.card, fault, listener)
@@ -243,10 +243,10 @@ class Cards:
         busy = ask("utilization", "nvmlDeviceGetUtilizationRates")
         millijoules = ask("energy", "nvmlDeviceGetTotalEnergyConsumption")
         values = {
-            "sm_mhz": ask("sm_mhz", "nvmlDeviceGetClockInfo", constant(nvml, "NVML_CLOCK_SM")),
-            "memory_mhz": ask("memory_mhz", "nvmlDeviceGetClockInfo", constant(nvml, "NVML_CLOCK_MEM")),
+            "sm_mhz": ask("sm_mhz", "nvmlDeviceGetClockInfo", getattr(nvml, "NVML_CLOCK_SM", None)),
+            "memory_mhz": ask("memory_mhz", "nvmlDeviceGetClockInfo", getattr(nvml, "NVML_CLOCK_MEM", None)),
             "temperature_c": ask(
-                "temperature", "nvmlDeviceGetTemperature", constant(nvml, "NVML_TEMPERATURE_GPU")
+                "temperature", "nvmlDeviceGetTemperature", getattr(nvml, "NVML_TEMPERATURE_GPU", None)
             ),
             "memory_temperature_c": self._field(ask, "memory_temperature", "NVML_FI_DEV_MEMORY_TEMP"),
             "performance_state": ask("performance_state", "nvmlDeviceGetPerformanceState"),
@@ -286,7 +286,7 @@ class Cards:
 
     def _field(self, ask: Callable[..., Any], what: str, name: str) -> int | None:
         """A value that the driver has under a field's number; null where it has none, or 0."""
-        field = constant(self._nvml, name)
+        field = getattr(self._nvml, name, None)
         answers = ask(what, "nvmlDeviceGetFieldValues", [field]) if field is not None else None
         return (answers[0].value.uiVal or None) if answers and answers[0].nvmlReturn == 0 else None
 
@@ -294,7 +294,7 @@ class Cards:
         seconds = {}
         for policy in POLICIES:
             name = policy.lower()
-            number = constant(self._nvml, "NVML_PERF_POLICY_" + policy)
+            number = getattr(self._nvml, "NVML_PERF_POLICY_" + policy, None)
             spent = ask("limited." + name, "nvmlDeviceGetViolationStatus", number)
             if spent is not None:
                 seconds[name] = spent.violationTime / 1e9
@@ -350,15 +350,15 @@ class Cards:
         limit = ask("power_limit", "nvmlDeviceGetEnforcedPowerLimit")
         # What somebody set; the enforced one a driver may move by itself, as laptops do.
         chosen = ask("power_limit_set", "nvmlDeviceGetPowerManagementLimit")
-        volatile = constant(nvml, "NVML_VOLATILE_ECC")
-        bad = constant(nvml, "NVML_MEMORY_ERROR_TYPE_UNCORRECTED")
-        good = constant(nvml, "NVML_MEMORY_ERROR_TYPE_CORRECTED")
+        volatile = getattr(nvml, "NVML_VOLATILE_ECC", None)
+        bad = getattr(nvml, "NVML_MEMORY_ERROR_TYPE_UNCORRECTED", None)
+        good = getattr(nvml, "NVML_MEMORY_ERROR_TYPE_CORRECTED", None)
         return {
             "ecc_uncorrected": ask("ecc_uncorrected", "nvmlDeviceGetTotalEccErrors", bad, volatile),
             "ecc_corrected": ask("ecc_corrected", "nvmlDeviceGetTotalEccErrors", good, volatile),
             "power_limit_watts": _watts(limit),
             "power_limit_set_watts": _watts(chosen),
-            "mig": None if mode is None else mode[0] == constant(nvml, "NVML_DEVICE_MIG_ENABLE"),
+            "mig": None if mode is None else mode[0] == getattr(nvml, "NVML_DEVICE_MIG_ENABLE", None),
             "fan_percent": ask("fan", "nvmlDeviceGetFanSpeed"),
             "pcie_generation": ask("pcie_generation", "nvmlDeviceGetCurrPcieLinkGeneration"),
             "pcie_width": ask("pcie_width", "nvmlDeviceGetCurrPcieLinkWidth"),

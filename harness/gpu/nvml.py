@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from harness.gpu import constant, query
+from harness.gpu import query
 
 
 def library() -> Any | None:
@@ -71,7 +71,7 @@ def units(nvml: Any) -> list[Unit]:
 
 def _slices(nvml: Any, card: Any) -> tuple[Any, ...]:
     mode = query(nvml, "nvmlDeviceGetMigMode", card)
-    if mode is None or mode[0] != constant(nvml, "NVML_DEVICE_MIG_ENABLE"):
+    if mode is None or mode[0] != getattr(nvml, "NVML_DEVICE_MIG_ENABLE", None):
         return ()
     most = query(nvml, "nvmlDeviceGetMaxMigDeviceCount", card) or 0
     parts = (query(nvml, "nvmlDeviceGetMigDeviceHandleByIndex", card, at) for at in range(most))

@@ -8,7 +8,7 @@ from typing import Any
 import psutil
 
 from harness.files import Files
-from harness.gpu import amdgpu, nvidia
+from harness.gpu import amd, nvidia
 from harness.gpu.nvml import driver, library
 from harness.probe.system import available_bytes, load_average, sees_processes
 from harness.record import Load
@@ -28,7 +28,7 @@ def load_from(files: Files, nvml: Any | None, pid: int) -> Load:
     """As load(), with the machine's files, NVML and this process passed in."""
     with driver(nvml) as refused:
         has_nvidia = refused is None
-    has_amd = bool(amdgpu.kernel_folders(files))
+    has_amd = bool(amd.kernel_folders(files))
     others, unknown = None, None
     if has_nvidia or has_amd:
         others, unknown = _others(files, nvml if has_nvidia else None, has_amd, frozenset((pid,)))
@@ -48,7 +48,7 @@ def _others(
         return None, "other processes cannot be seen from inside a container"
     counts = [nvidia.foreign(nvml, ours)] if nvml is not None else []
     if has_amd:
-        held = amdgpu.held_bytes(files)
+        held = amd.held_bytes(files)
         foreign = [sum(of.values()) for pid, of in (held or {}).items() if pid not in ours]
         counts.append(None if held is None else (len(foreign), sum(foreign)))
     listed = [count for count in counts if count is not None]

@@ -31,7 +31,7 @@ def everything(files: Files | None = None) -> dict[str, Any]:
     """The fields of record.Machine but for id and label; each card has a raw `uuid` beside its fields."""
     files = files or Files()
     driver, cpus = nvml.library(), cpu.allowed()
-    cards = nvidia.describe(driver, files) + amd.describe(amd.library(), files)
+    cards = nvidia.describe(driver, files) + amd.describe(files)
     return {
         **system(files),
         "cpu": {

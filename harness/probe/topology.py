@@ -8,7 +8,7 @@ from itertools import combinations, takewhile
 from typing import Any
 
 from harness.files import Files
-from harness.gpu import amdgpu, constant, query
+from harness.gpu import amd, query
 from harness.gpu.nvml import bus_from, bus_of, driver, units
 
 _PCI = "/sys/bus/pci/devices"
@@ -53,14 +53,14 @@ def _nvlinks(nvml: Any | None) -> dict[tuple[str, str], dict[str, Any]]:
 
 def _ends(nvml: Any, card: Any) -> Iterator[str | None]:
     """Where each of a card's NVLinks that are up ends: a PCI address, or "switch"."""
-    for number in range(constant(nvml, "NVML_NVLINK_MAX_LINKS") or 0):
+    for number in range(getattr(nvml, "NVML_NVLINK_MAX_LINKS", None) or 0):
         state = query(nvml, "nvmlDeviceGetNvLinkState", card, number)
         if state is None:
             return
-        if state != constant(nvml, "NVML_FEATURE_ENABLED"):
+        if state != getattr(nvml, "NVML_FEATURE_ENABLED", None):
             continue
         kind = query(nvml, "nvmlDeviceGetNvLinkRemoteDeviceType", card, number)
-        if kind == constant(nvml, "NVML_NVLINK_DEVICE_TYPE_SWITCH"):
+        if kind == getattr(nvml, "NVML_NVLINK_DEVICE_TYPE_SWITCH", None):
             yield "switch"
         else:
             place = query(nvml, "nvmlDeviceGetNvLinkRemotePciInfo", card, number)
@@ -74,10 +74,10 @@ _WEIGHT_OF_A_HOP = 15
 
 def _xgmi(files: Files) -> dict[tuple[str, str], dict[str, Any]]:
     """(PCI address, PCI address) → the XGMI way that the compute driver lists from one node to another."""
-    nodes = {name: bus for name, bus, _ in amdgpu.kfd_nodes(files)}
+    nodes = {name: bus for name, bus, _ in amd.kfd_nodes(files)}
     ways = {}
     for name in nodes:
-        folder = f"{amdgpu.KFD}/{name}/io_links"
+        folder = f"{amd.KFD}/{name}/io_links"
         for link in files.names(folder):
             fields = files.fields(f"{folder}/{link}/properties", " ")
             near, far = (nodes.get(fields.get(end, "")) for end in ("node_from", "node_to"))

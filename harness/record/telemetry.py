@@ -155,7 +155,7 @@ class Telemetry(Model):
     """out/telemetry.jsonl, thinned: per sample below an hour, else per minute."""
 
     telemetry: Literal[1] = 1
-    source: Literal["nvml", "amdsmi", "sysfs", "none"]
+    source: Literal["nvml", "sysfs", "none"]
     interval_seconds: Annotated[float, Field(gt=0)]
     seconds: Annotated[float, Field(ge=0)]
     samples: Annotated[int, Field(ge=0)]

@@ -208,7 +208,7 @@ def source(kind: str, marks: list[str] | None) -> Any:
     """
     if kind == "cpu":
         return NoCards()
-    cards = nvidia.Cards(nvml.library(), marks or []) if kind == "cuda" else amd.open_cards(marks or [])
+    cards = nvidia.Cards(nvml.library(), marks or []) if kind == "cuda" else amd.AmdCards(marks or [])
     if marks is None or len(cards.described) == len(marks) > 0:
         return cards
     cards.close()

@@ -93,15 +93,10 @@ MI300X = Box(
         Chip(
             "0000:c3:00.0", "7d3b1c0a9f8e2d11", 196_592 * MIB, idle_watts=140, watts=690, mhz=(1950, 2100),
             answers={
-                "market_name": "AMD Instinct MI300X",
-                "target_graphics_version": "gfx942",
                 "gfx_version": 90402,
                 "num_compute_units": 304,
                 "pci_id": ("0x74a1", "0x00"),
                 "cap_watts": 750,
-                "counts_energy": True,
-                "counts_occupancy": True,
-                "metrics": {"throttle_status": "N/A", "indep_throttle_status": "N/A"},
             },
         ),
     ),
@@ -110,12 +105,6 @@ MI300X = Box(
     precisions=frozenset({"fp32-ieee", "amp-fp16", "amp-bf16"}),
     reach=0.55,
 )  # fmt: skip
-_RADEON = {
-    "counts_energy": False,
-    "counts_occupancy": False,
-    # Set at rest as under load: libdrm-amdgpu-sys-rs#7, rocm-systems#11781.
-    "metrics": {"throttle_status": True, "indep_throttle_status": True},
-}
 RX_7900_XTX = Box(
     "one RX 7900 XTX",
     image="rocm",
@@ -123,9 +112,7 @@ RX_7900_XTX = Box(
     chips=(
         Chip(
             "0000:03:00.0", "5e1f2a3b4c5d6e7f", 24_560 * MIB, idle_watts=20, watts=320, mhz=(2650, 2965),
-            answers=_RADEON | {
-                "market_name": "Navi 31 [Radeon RX 7900 XT/7900 XTX/7900 GRE/7900M]",
-                "target_graphics_version": "gfx1100",
+            answers={
                 "gfx_version": 110000,
                 "num_compute_units": 96,
                 "pci_id": ("0x744c", "0xc8"),
@@ -135,9 +122,7 @@ RX_7900_XTX = Box(
         # Inside the processor, and the screen hangs on it.
         Chip(
             "0000:13:00.0", None, 512 * MIB, idle_watts=5, watts=30, mhz=(2000, 2200),
-            answers=_RADEON | {
-                "market_name": "AMD Radeon Graphics",
-                "target_graphics_version": "gfx1036",
+            answers={
                 "gfx_version": 100306,
                 "num_compute_units": 2,
                 "pci_id": ("0x164e", "0xc1"),
@@ -150,7 +135,6 @@ RX_7900_XTX = Box(
     precisions=MI300X.precisions,
     # At 2,965 MHz, where the peak on paper is at 2,500.
     reach=1.04,
-    absent=("amdsmi_get_violation_status", "amdsmi_get_gpu_total_ecc_count"),
 )  # fmt: skip
 
 BOXES = (H100S, GTX_1080_TI, MI300X, RX_7900_XTX)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,7 +10,6 @@ from typing import Any
 
 from harness.files import Files
 from harness.record import DeviceKind
-from tests.helpers.fake_amdsmi import FakeAmdsmi
 from tests.helpers.fake_nvml import CARD, FakeNvml
 from tests.helpers.machines import tree
 
@@ -87,8 +87,6 @@ class Box:
     reach: float
     """Of the FP32 peak on paper, what plain matrix products reach: more where the clock goes higher."""
     driver: str = ""
-    absent: tuple[str, ...] = ()
-    """What amdsmi does not know of such a card."""
 
     def strangers(self, given: Sequence[int]) -> Scene:
         """Another process fills the machine's last card, unless the trial has that one itself."""
@@ -112,10 +110,6 @@ class Box:
         )
         return told
 
-    def amdsmi(self, scene: Scene) -> Amdsmi | None:
-        """What amdsmi would tell; none on a machine without AMD's cards."""
-        return Amdsmi(self.chips, scene, self.absent) if self.kind == "rocm" else None
-
     def files(self, root: Path) -> Files:
         """The machine's own files, written below `root`."""
         told = dict(_HOST)
@@ -127,6 +121,15 @@ class Box:
         if self.kind == "rocm":
             (root / "dev/kfd").chmod(0o660)
         return found
+
+    def tick(self, files: Files, scene: Scene, second: int) -> None:
+        """Writes what amdgpu's files say in one second; nothing on a machine without AMD's cards."""
+        if self.kind != "rocm":
+            return
+        shutil.rmtree(files.root / "sys/class/kfd/kfd/proc", ignore_errors=True)
+        (files.root / "sys/class/kfd/kfd/proc").mkdir()
+        for at, chip in enumerate(self.chips):
+            tree(files.root, _amdgpu_at(at, chip, scene.get(at, ()), second))
 
 
 STRANGER = 777
@@ -186,64 +189,6 @@ def _nvidia_at(chip: Chip, works: Sequence[Work], second: int) -> dict[str, Any]
     return told
 
 
-class Amdsmi(FakeAmdsmi):
-    """amdsmi over these cards, at `seconds` of the telemetry; what is not here is as of any card."""
-
-    def __init__(self, chips: Sequence[Chip], scene: Scene, absent: tuple[str, ...]) -> None:
-        super().__init__(tuple(chip.bus.upper() for chip in chips), absent)
-        self._by_bus = {chip.bus.upper(): (chip, scene.get(at, ())) for at, chip in enumerate(chips)}
-
-    def _busy(self, bus: str) -> list[Work]:
-        return at_work(self._by_bus[bus][1], self.seconds)
-
-    def amdsmi_get_gpu_asic_info(self, processor_handle: str) -> dict[str, Any]:
-        answers = self._by_bus[processor_handle][0].answers
-        names = ("market_name", "target_graphics_version", "num_compute_units")
-        return {name: answers[name] for name in names}
-
-    def amdsmi_get_gpu_vram_info(self, processor_handle: str) -> dict[str, Any]:
-        return {"vram_size": self._by_bus[processor_handle][0].memory_bytes // MIB}
-
-    def amdsmi_get_power_cap_info(self, processor_handle: str) -> dict[str, Any]:
-        cap = round(1e6 * self._by_bus[processor_handle][0].answers["cap_watts"])
-        return {"power_cap": cap, "default_power_cap": cap}
-
-    def amdsmi_get_power_info(self, processor_handle: str) -> dict[str, Any]:
-        chip, works = self._by_bus[processor_handle]
-        return {"current_socket_power": round(chip.drawn(works, self.seconds))}
-
-    def amdsmi_get_gpu_vram_usage(self, processor_handle: str) -> dict[str, Any]:
-        used = sum(work.memory_bytes for work in self._busy(processor_handle))
-        return {"vram_used": 300 + used // MIB}
-
-    def amdsmi_get_energy_count(self, processor_handle: str) -> dict[str, Any]:
-        chip, works = self._by_bus[processor_handle]
-        resolution = 15.3 if chip.answers["counts_energy"] else 15.259
-        ticks = round(1e6 * chip.joules(works, self.seconds) / resolution) + 10**9
-        return {
-            "energy_accumulator": ticks if chip.answers["counts_energy"] else 0,
-            "counter_resolution": resolution,
-        }
-
-    def amdsmi_get_gpu_metrics_info(self, processor_handle: str) -> dict[str, Any]:
-        return dict(self._by_bus[processor_handle][0].answers["metrics"])
-
-    def amdsmi_get_gpu_process_list(self, processor_handle: str) -> list[dict[str, Any]]:
-        """Every process under every card, with what it holds of that one (rocm-systems#8396)."""
-        units = self._by_bus[processor_handle][0].answers["num_compute_units"]
-        counted = self._by_bus[processor_handle][0].answers["counts_occupancy"]
-        return [
-            {
-                "name": "N/A",
-                "pid": work.pid,
-                "mem": work.memory_bytes if bus == processor_handle else 0,
-                "cu_occupancy": (units if bus == processor_handle else 0) if counted else "N/A",
-            }
-            for bus in self._by_bus
-            for work in self._busy(bus)
-        ]
-
-
 def _amdgpu(at: int, chip: Chip) -> dict[str, str]:
     """The files of amdgpu and of the compute driver about one card."""
     device, node = f"/sys/class/drm/card{at}/device", f"/sys/class/kfd/kfd/topology/nodes/{at + 1}"
@@ -262,8 +207,21 @@ def _amdgpu(at: int, chip: Chip) -> dict[str, str]:
         f"{device}/pp_dpm_sclk": f"0: 132Mhz *\n1: {chip.mhz[1]}Mhz",
         f"{device}/hwmon/hwmon{at}/power1_cap": str(cap),
         f"{device}/hwmon/hwmon{at}/power1_cap_default": str(cap),
+        f"{node}/gpu_id": str(1000 + at),
         f"{node}/properties": f"gfx_target_version {answers['gfx_version']}\nlocation_id {bus_number}\n"
         f"domain 0\nsimd_count {2 * answers['num_compute_units']}\nsimd_per_cu 2",
         "/sys/module/amdgpu/version": "6.12.12",
     }
     return told | ({f"{device}/unique_id": chip.uuid} if chip.uuid else {})
+
+
+def _amdgpu_at(at: int, chip: Chip, works: Sequence[Work], second: int) -> dict[str, str]:
+    """What the files about one card say in one second."""
+    device, busy = f"/sys/class/drm/card{at}/device", at_work(works, second)
+    return {
+        f"{device}/hwmon/hwmon{at}/power1_average": str(round(1e6 * chip.drawn(works, second))),
+        f"{device}/hwmon/hwmon{at}/freq1_input": str(10**6 * chip.clock(works, second)),
+        f"{device}/gpu_busy_percent": "98" if busy else "0",
+        f"{device}/mem_info_vram_used": str(300 * MIB + sum(work.memory_bytes for work in busy)),
+        **{f"/sys/class/kfd/kfd/proc/{work.pid}/vram_{1000 + at}": str(work.memory_bytes) for work in busy},
+    }

@@ -25,7 +25,7 @@ from harness.engine.connection import Connection
 from harness.engine.container import DeviceRequest, RunSpec
 from harness.engine.docker import DockerEngine
 from harness.files import Files
-from harness.gpu import amd, amdgpu, nvml
+from harness.gpu import amd, nvml
 from harness.image.spec import BuildSettings
 from harness.machine import VISIBILITY, fingerprint
 from harness.machine.load import load_from
@@ -170,21 +170,18 @@ def watch_trial(box: Box, files: Files, work: Path, device: DeviceRequest, scene
     end = round(segments(work / "out" / EVENTS)[-1][1] - BEGAN) + 1
     own = {at: (Work(OWN[rank], OWN_BYTES, TRAINS_FROM // 2, end),) for rank, at in enumerate(device.indices)}
     everyone = {at: (*own.get(at, ()), *scene.get(at, ())) for at in own.keys() | scene.keys()}
-    driver, smi = box.nvml(everyone, end + 6), box.amdsmi(everyone)
+    driver = box.nvml(everyone, end + 6)
 
     def moved(seconds: int) -> None:
         if driver is not None:
             driver.at = seconds
-        if smi is not None:
-            smi.seconds = seconds
+        box.tick(files, everyone, seconds)
 
     clock = Clock(moved)
+    moved(0)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sampler, "nvml", SimpleNamespace(library=lambda: driver))
-        patch.setattr(amd, "library", lambda: smi)
         patch.setattr(amd, "Files", lambda root: files)
-        patch.setattr(amdgpu, "Files", lambda root: files)
-        patch.setattr(amd, "time", clock)
         cards = sampler.source(device.kind, list(device.marks))
         watch(cards, work / recorder.FILE, clock, *OWN, seconds=end + 4)
 
@@ -193,7 +190,6 @@ def probed(box: Box, files: Files) -> dict[str, Any]:
     """What the probe reads of the machine."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(nvml, "library", lambda: box.nvml({}))
-        patch.setattr(amd, "library", lambda rocm=None: box.amdsmi({}))
         return {**describe.everything(files), "architecture": "x86_64"}
 
 

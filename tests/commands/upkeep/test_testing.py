@@ -58,11 +58,6 @@ def test_the_environments_that_lie_in_the_clone_are_found_unasked_and_half_made_
     assert testing.built(tmp_path) == {"GPUDYNO_TEST_PYTHON": str(interpreter)}
 
 
-def test_a_campaign_ends_with_the_code_of_its_own_process(capfd):
-    assert testing.campaign(ROOT, "evnts:7") == 2
-    assert "is 'events' meant" in capfd.readouterr().err
-
-
 @pytest.mark.parametrize(
     ("required", "keyword", "args", "kept", "left_out"),
     [

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -11,13 +10,12 @@ import pynvml
 import pytest
 
 from harness.files import Files, unit_of
-from harness.gpu import amd, amdgpu, nvidia
+from harness.gpu import amd, nvidia
 from harness.machine import machine_from
 from harness.machine.load import load_from
 from harness.record.published.cards import load_cards
 from harness.redact import Names
 from tests.helpers import ROOT
-from tests.helpers.fake_amdsmi import FakeAmdsmi
 from tests.helpers.fake_nvml import CARD, SLICES, FakeNvml
 from tests.helpers.machines import bare, tree
 
@@ -141,7 +139,7 @@ AMD = {
 
 
 def test_an_amd_card_is_described_by_the_kernel_alone(tmp_path):
-    (card,) = amd.describe(None, tree(tmp_path, AMD))
+    (card,) = amd.describe(tree(tmp_path, AMD))
     machine = machine_from(bare([card]), "0123456789ab", None, Names())
     (found,) = machine.gpus
     assert (found.name, found.architecture, found.memory_bytes) == (
@@ -155,35 +153,6 @@ def test_an_amd_card_is_described_by_the_kernel_alone(tmp_path):
     assert machine.label == "1x-instinct-mi300x"
 
 
-def test_amdsmi_tells_more_of_a_card_than_the_kernel_and_is_matched_by_bus_number(tmp_path):
-    (card,) = amd.describe(FakeAmdsmi(), tree(tmp_path, AMD | {"/sys/module/amdgpu/version": "6.0"}))
-    assert (card["driver"], card["vbios"]) == ("6.12.12", "022.040.003.042.000001")
-    assert (card["memory_bytes"], card["power_limit_default_watts"]) == (196_592 * 2**20, 750.0)
-    assert card["pcie_width"] == 16
-    assert amd.describe(FakeAmdsmi(absent=("amdsmi_init",)), tree(tmp_path, {}))[0]["driver"] == "6.0"
-    assert amd.describe(FakeAmdsmi(), Files(tmp_path / "nothing"))[0]["index"] == 0
-
-
-def test_amd_s_cards_are_counted_by_bus_number_where_the_library_alone_knows_them(tmp_path):
-    smi = FakeAmdsmi(("0000:C3:00.0", "0000:03:00.0"))
-    smi.amdsmi_get_gpu_asic_info = lambda handle: {"market_name": handle}
-    assert [card["name"] for card in amd.describe(smi, Files(tmp_path))] == ["0000:03:00.0", "0000:C3:00.0"]
-
-
-def test_amdsmi_is_found_in_rocm_s_own_folder_and_a_broken_one_leaves_nothing_behind(tmp_path, monkeypatch):
-    monkeypatch.delitem(sys.modules, "amdsmi", raising=False)
-    package = tmp_path / "share/amd_smi/amdsmi"
-    package.mkdir(parents=True)
-    before = list(sys.path)
-    (package / "__init__.py").write_text("raise KeyError('libamd_smi.so')")
-    assert amd.library(str(tmp_path)) is None
-    assert "amdsmi" not in sys.modules
-    (package / "__init__.py").write_text("AMDSMI = 'ROCm has it'  # of another length")
-    found = amd.library(str(tmp_path))
-    del sys.modules["amdsmi"]
-    assert (found.AMDSMI, sys.path) == ("ROCm has it", before)
-
-
 def test_a_card_that_its_driver_calls_by_a_shared_name_is_named_by_its_chip(tmp_path):
     node = AMD["/sys/class/kfd/kfd/topology/nodes/1/properties"] + "\nsimd_count 1216\nsimd_per_cu 4"
     told = AMD | {
@@ -192,7 +161,7 @@ def test_a_card_that_its_driver_calls_by_a_shared_name_is_named_by_its_chip(tmp_
         "/sys/class/drm/card1/device/revision": "0x00",
         "/sys/class/kfd/kfd/topology/nodes/1/properties": node,
     }
-    cards = amd.describe(None, tree(tmp_path, told))
+    cards = amd.describe(tree(tmp_path, told))
     named = [
         machine_from(bare(cards), "0123456789ab", None, Names(), known) for known in ((), load_cards(ROOT))
     ]
@@ -207,4 +176,4 @@ def test_a_card_that_its_driver_calls_by_a_shared_name_is_named_by_its_chip(tmp_
     ("version", "name"), [(90402, "gfx942"), (90010, "gfx90a"), (110000, "gfx1100"), (100302, "gfx1032")]
 )
 def test_the_compute_driver_s_version_number_becomes_the_name_that_images_use(version, name):
-    assert amdgpu.gfx_name(version) == name
+    assert amd.gfx_name(version) == name

@@ -42,7 +42,7 @@ def test_this_machine_gives_nothing_away(here):
 
 
 def test_the_probe_runs_without_any_package_and_says_the_same(here):
-    code = "import sys; sys.modules['pynvml'] = sys.modules['amdsmi'] = sys.modules['pydantic'] = None\n"
+    code = "import sys; sys.modules['pynvml'] = sys.modules['pydantic'] = None\n"
     code += "import runpy; runpy.run_module('harness.probe', run_name='__main__')"
     text = subprocess.run(
         [sys.executable, "-I", "-S", "-c", f"import sys; sys.path[:0] = [{str(ROOT)!r}]\n{code}"],

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from harness.files import Files
-from harness.gpu import amd, amdgpu, nvidia
+from harness.gpu import amd, nvidia
 from harness.probe import topology
 from harness.record import Link, differing_fields
 from tests.helpers.fake_nvml import CARD, SLICES, FakeNvml
@@ -104,7 +104,7 @@ def test_slices_of_one_card_have_no_way_between_them(tmp_path):
 def test_xgmi_is_read_of_the_compute_driver_s_nodes(tmp_path):
     told = {}
     for at, address in enumerate(BUSES):
-        device, node = f"sys/class/drm/card{at}/device", f"{amdgpu.KFD}/{at + 1}"
+        device, node = f"sys/class/drm/card{at}/device", f"{amd.KFD}/{at + 1}"
         told[f"{device}/vendor"] = "0x1002"
         told[f"{device}/uevent"] = f"PCI_SLOT_NAME={address}"
         place = int(address[5:7], 16) << 8
@@ -112,7 +112,7 @@ def test_xgmi_is_read_of_the_compute_driver_s_nodes(tmp_path):
         link = f"type 11\nnode_from {at + 1}\nnode_to {2 - at}\nweight 15"
         told[f"{node}/io_links/0/properties"] = link
     files = tree(tmp_path, told)
-    (found,) = topology.links(amd.describe(None, files), None, files)
+    (found,) = topology.links(amd.describe(files), None, files)
     assert (found["way"], found["hops"]) == ("XGMI", 0)
 
 

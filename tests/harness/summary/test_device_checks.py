@@ -158,7 +158,7 @@ def test_settings_of_a_card_count_unless_they_are_declared(on, expected):
         (0.3, 21_000.0, "nvml", True),
         (0.23, 21_000.0, "nvml", False),
         (0.3, None, "nvml", False),
-        (0.3, 21_000.0, "amdsmi", False),
+        (0.3, 21_000.0, "sysfs", False),
     ],
 )
 def test_energy_of_steps_that_keep_pace_with_the_sensor_is_noted(step_seconds, joules, source, noted):

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchmarks.coverage.series import Shape, correlated, heavy, ramp
-from benchmarks.coverage.series import normal as noise
 from harness.record import Series, Steady
 from harness.summary.steady_state import steady_state
+from tests.helpers.step_series import Shape, correlated, heavy, ramp
+from tests.helpers.step_series import normal as noise
 
 STEP_US = 300_000
 normal = noise()

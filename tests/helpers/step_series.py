@@ -5,32 +5,30 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import signal
 
-from benchmarks.coverage.cases import Generator
-from benchmarks.coverage.samples import Floats
 from harness.record import Series
 from workloads.parts.timing.level import LOOK_EVERY_SECONDS, level_held
 
 STEP_SECONDS = 0.1
-Shape = Callable[[Generator, int], Floats]
-"""So many steps, relative to 1."""
+Shape = Callable[[np.random.Generator, int], NDArray[np.float64]]
+"""Draws so many steps, relative to 1."""
 
 
-def drawn(rng: Generator, shape: Shape, seconds: float, step: float = STEP_SECONDS) -> Series:
-    """A window of so many seconds as a workload records it, in whole microseconds."""
-    return Series.of([max(1, round(1e6 * step * value)) for value in shape(rng, round(seconds / step))])
+def drawn(rng: np.random.Generator, shape: Shape, seconds: float) -> Series:
+    """Return a window of so many seconds as a workload records it, in whole microseconds."""
+    return Series.of(
+        [max(1, round(1e6 * STEP_SECONDS * x)) for x in shape(rng, round(seconds / STEP_SECONDS))]
+    )
 
 
-def until_held(rng: Generator, shape: Shape, least: float, most: float) -> Series:
-    """A window that ends where its level has held, looked at as the workload's clock does."""
+def until_held(rng: np.random.Generator, shape: Shape, least: float, most: float) -> Series:
+    """Return a window that ends where its level has held, looked at as the workload's clock does."""
     steps, seconds = drawn(rng, shape, most).values(), least
-    while seconds < most:
-        so_far = steps[: round(seconds / STEP_SECONDS)]
-        if level_held(so_far):
-            return Series.of(so_far)
+    while seconds < most and not level_held(steps[: round(seconds / STEP_SECONDS)]):
         seconds += LOOK_EVERY_SECONDS
-    return Series.of(steps)
+    return Series.of(steps[: round(min(seconds, most) / STEP_SECONDS)])
 
 
 def normal(cv: float = 0.01) -> Shape:
@@ -38,14 +36,14 @@ def normal(cv: float = 0.01) -> Shape:
 
 
 def heavy(df: int = 3, cv: float = 0.02) -> Shape:
-    """Logarithms of Student's t."""
+    """Steps whose logarithms follow Student's t."""
     return lambda rng, n: np.exp(cv * rng.standard_t(df, n))
 
 
 def correlated(rho: float, cv: float) -> Shape:
-    """AR(1): each step takes after the one before it."""
+    """AR(1): each step depends on the one before it."""
 
-    def shape(rng: Generator, n: int) -> Floats:
+    def shape(rng, n):
         noise = rng.normal(0, cv * np.sqrt(1 - rho**2), n + 200)
         return 1 + signal.lfilter([1], [1, -rho], noise)[200:]
 
@@ -55,7 +53,7 @@ def correlated(rho: float, cv: float) -> Shape:
 def pink(cv: float) -> Shape:
     """1/f noise: the slower a change, the larger."""
 
-    def shape(rng: Generator, n: int) -> Floats:
+    def shape(rng, n):
         frequencies = np.fft.rfftfreq(4 * n)
         frequencies[0] = np.inf
         parts = rng.normal(size=frequencies.size) + 1j * rng.normal(size=frequencies.size)
@@ -68,7 +66,7 @@ def pink(cv: float) -> Shape:
 def switching(by: float, dwells: tuple[float, float], cv: float = 0.01) -> Shape:
     """Two levels in turn, the second higher by `by`; each lasts for an exponential time, by its mean."""
 
-    def shape(rng: Generator, n: int) -> Floats:
+    def shape(rng, n):
         levels, second = np.empty(n), bool(rng.random() < dwells[1] / sum(dwells))
         place = 0
         while place < n:
@@ -90,22 +88,6 @@ def stepped(by: float, share: float, cv: float = 0.01) -> Shape:
     return lambda rng, n: normal(cv)(rng, n) * np.where(np.arange(n) < share * n, 1, 1 + by)
 
 
-def ticked(tick: float, cv: float = 0.01) -> Shape:
-    """Of a clock that knows only whole ticks, a share of a step: the ends are rounded, not the steps."""
-    return lambda rng, n: np.diff(np.round(np.cumsum(np.append(0, normal(cv)(rng, n))) / tick) * tick)
-
-
 def bursts(share: float, times: float, cv: float = 0.01) -> Shape:
     """A share of the steps takes several times as long."""
     return lambda rng, n: normal(cv)(rng, n) * np.where(rng.random(n) < share, times, 1)
-
-
-def stops(count: int, seconds: float, cv: float = 0.01) -> Shape:
-    """Everything stands still for so many seconds, so many times: a snapshot, a disk that stalled."""
-
-    def shape(rng: Generator, n: int) -> Floats:
-        steps = normal(cv)(rng, n)
-        steps[1 + rng.choice(n - 1, count, replace=False)] += seconds / STEP_SECONDS
-        return steps
-
-    return shape

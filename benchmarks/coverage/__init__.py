@@ -1,1 +1,0 @@
-"""How often the product's rules are right, by simulation of what may happen to a buyer."""

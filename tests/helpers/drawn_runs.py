@@ -1,0 +1,79 @@
+"""Runs that a simulation draws, whose logarithms have the mean 0, and lines of the page that hold them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+
+from benchmarks.report_scale import record_of
+from harness.record.store import Stored
+from report.compare.cells import cells_of
+from report.compare.figures import Run, figure, left_out
+from report.stats.intervals import Runs
+from report.trials.trial import trial_of
+
+CV = BLOCK_CV = 0.01
+
+
+def lognormal(spread=CV):
+    return lambda rng, n: np.exp(rng.normal(0, spread, n))
+
+
+def exponential(rng, n):
+    """A fastest time and an exponential tail above it."""
+    nodes, weights = np.polynomial.laguerre.laggauss(100)
+    return (1 + CV * (rng.exponential(1, n) - 1)) * np.exp(-float(weights @ np.log1p(CV * (nodes - 1))))
+
+
+def student(rng, n):
+    """Logarithms of Student's t with 3 degrees."""
+    return np.exp(CV / np.sqrt(3) * rng.standard_t(3, n))
+
+
+def contaminated(share, slow):
+    """A share of the runs takes longer by `slow`."""
+    mean = share * np.log1p(slow)
+    return lambda rng, n: np.exp(rng.normal(0, CV, n) + np.log1p(slow) * (rng.random(n) < share) - mean)
+
+
+def runs(values, lengths=()) -> Runs:
+    return Runs(tuple(values.tolist()), tuple(np.repeat(range(1, 1 + len(lengths)), lengths).tolist()))
+
+
+def in_blocks(rng, lengths, *, block_cv=BLOCK_CV, cv=CV / 2, effects=None, times=1.0) -> Runs:
+    """Runs in blocks of time; `effects` are the blocks' own logarithms, else drawn."""
+    own = rng.normal(0, block_cv, len(lengths)) if effects is None else effects
+    return runs(np.exp(np.repeat(own, lengths) + rng.normal(0, cv, sum(lengths))) * times, lengths)
+
+
+@cache
+def template(place):
+    (cell,) = cells_of([trial_of(Stored(f"{place}.json", record_of(place, 0, 0.02)))])
+    return cell
+
+
+@cache
+def trial_like(place, block, verdict):
+    trial = template(place).trials[0]
+    record = trial.record.model_copy(update={"block": block})
+    return replace(trial, record=record, verdict=verdict, findings=())
+
+
+def line(seconds, *, place=0, verdicts=(), **key):
+    """A line of the page whose runs take these seconds, on the machine `place`; `key` changes its key."""
+    alike, judged = template(place), tuple(verdicts) or ("valid",) * len(seconds.values)
+    taken = [Run(*run) for run in zip(seconds.values, seconds.blocks, judged, strict=True)]
+    rates = [run._replace(value=1 / run.value) for run in taken]
+    without = left_out(judged, rates)
+    made = {
+        name: figure(of, without, in_blocks=True) for name, of in (("seconds", taken), ("throughput", rates))
+    }
+    return replace(
+        alike,
+        key=replace(alike.key, **key),
+        trials=tuple(trial_like(place, run.block, run.verdict) for run in taken),
+        figures={**alike.figures, **made},
+        takes_unproven="unproven" not in without and "unproven" in judged,
+    )

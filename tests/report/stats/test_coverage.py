@@ -1,0 +1,388 @@
+"""How often the product's rules are right, held against docs/coverage.csv.
+
+A case draws pages by its own seed and counts those on which an event came. The long test draws a part of
+them; GPUDYNO_ACCEPT=1 draws all and writes the rows of a group. A new case is one more `Case` of its group.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+import os
+import zlib
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+from harness.record import PRECISION_ORDER
+from harness.summary.steady_state import steady_state
+from report.compare.cells import cell_ratio
+from report.compare.groups import comparison_groups
+from report.compare.pairs import expectations
+from report.compare.precisions import speedups
+from report.compare.spread import cv_words, spreads_among
+from report.stats.equivalence import equivalence, order_holds, ratio_holds
+from report.stats.intervals import FLOOR_RUNS, blocks_interval, rare_runs_missed
+from report.text import percent
+from tests.helpers import ROOT
+from tests.helpers import step_series as shapes
+from tests.helpers.drawn_runs import (
+    BLOCK_CV,
+    CV,
+    contaminated,
+    exponential,
+    in_blocks,
+    line,
+    lognormal,
+    runs,
+    student,
+)
+from tests.helpers.step_series import drawn, until_held
+
+TABLE = ROOT / "docs" / "coverage.csv"
+SEED, DRAWS, SLOW_DRAWS, PART = 20_240_229, 4_000, 1_000, 10
+MARGIN, RATIO = 0.05, 1.5
+EDGE = 1 + MARGIN
+
+
+class Target(NamedTuple):
+    """The bounds in percent that a share is to keep; with a lower one the event is the right answer."""
+
+    words: str
+    low: float = 0
+    high: float = 100
+
+    def missed(self, found: float, slack: float) -> bool:
+        return found < self.low - slack or found > self.high + slack
+
+
+WELL, FAIR, SELDOM = Target("94 to 97.5", 94, 97.5), Target("≥ 92", 92), Target("≤ 3", 0, 3)
+TOGETHER, MOSTLY, DELIVERED = Target("≥ 94", 94), Target("≥ 97", 97), Target("≥ 95", 95)
+WRONG, NONE = Target("≤ 5", 0, 5), Target("none")
+
+
+class Case(NamedTuple):
+    """A scenario, the target of its event's share, and what draws of one page the event and any caveat."""
+
+    name: str
+    target: Target
+    draw: Callable[[np.random.Generator], tuple[bool, bool]]
+    draws: int = DRAWS
+
+    def share(self, draws: int) -> Share:
+        rng = np.random.default_rng([SEED, zlib.crc32(self.name.encode())])
+        events, caveats = np.array([self.draw(rng) for _ in range(draws)], dtype=bool).T
+        silent = (events != (self.target.low > 0)) & ~caveats
+        at_least = min(max(events.mean(), 1 / draws), 1 - 1 / draws)
+        error = math.sqrt(at_least * (1 - at_least) / draws)
+        return Share(*(100 * float(each) for each in (events.mean(), caveats.mean(), silent.mean(), error)))
+
+    def row(self) -> tuple[str, ...]:
+        share = self.share(self.draws)
+        caveats = f"{share.caveats:.0f}" if self.target.missed(share.found, 2 * share.error) else ""
+        return self.name, f"{share.found:.1f}", f"{share.error:.1f}", self.target.words, caveats
+
+
+class Share(NamedTuple):
+    """Percentages of pages with the event, with a caveat, and that err without one; the first's error."""
+
+    found: float
+    caveats: float
+    silent: float
+    error: float
+
+    def is_short_of(self, target: Target, errors: float) -> bool:
+        """Whether more pages miss the target than have a caveat."""
+        with_caveats = 100 - self.silent if target.low else self.silent
+        return all(target.missed(share, errors * self.error) for share in (self.found, with_caveats))
+
+
+def page(interval, truth=1.0, *, doubt=False):
+    """Whether an interval holds the truth, and any doubt of its own or the page's; none at all never errs."""
+    return (True, True) if interval is None else (interval.includes(truth), doubt or bool(interval.notes))
+
+
+def held(name, sides, *, target=FAIR, paired=False, doubt=False):
+    """A ratio of two sides, whose truth is 1."""
+    return Case(name, target, lambda rng: page(blocks_interval(*sides(rng), paired=paired), doubt=doubt))
+
+
+def two(name, of, over, *, target=FAIR, sizes=(3, 5, 10), rare=False):
+    """A ratio of two sides whose runs are replicates; the page calls a quick look so."""
+    for n in sizes:
+        doubt = n < FLOOR_RUNS or (rare and rare_runs_missed(n) is not None)
+        sides = lambda rng, n=n: (runs(of(rng, n)), runs(over(rng, n)))  # noqa: E731
+        yield held(f"{name}, n = {n}", sides, target=target, doubt=doubt)
+
+
+def blocks(name, of, over=(), *, paired=False, cv=BLOCK_CV):
+    """Two equal sides in blocks of time; `paired` ones share what a block does."""
+
+    def sides(rng):
+        shared = rng.normal(0, cv, len(of)) if paired else None
+        return [
+            in_blocks(rng, own, block_cv=cv, effects=shared[: len(own)] if paired else None)
+            for own in (of, over or of)
+        ]
+
+    return held(name, sides, paired=paired)
+
+
+def intervals() -> Iterator[Case]:
+    for times in (1, 2, 5):
+        yield from two(f"log-normal, SD ratio {times}", lognormal(), lognormal(times * CV), target=WELL)
+    yield from two("exponential skew in both arms", exponential, exponential)
+    yield from two("exponential skew in one arm", exponential, lognormal())
+    yield from two("skew in one arm, the other 10 times quieter", exponential, lognormal(CV / 10))
+    yield from two("tails of Student's t with 3 degrees in both arms", student, student)
+    yield from two("tails of Student's t with 3 degrees in one arm", student, lognormal())
+    for many, slow in ((10, 0.05), (10, 0.1), (10, 0.2), (10, 0.5), (50, 0.5)):
+        name, of = f"1 run in {many} of one arm {percent(slow)} slow", contaminated(1 / many, slow)
+        yield from two(name, of, lognormal(), sizes=(5, 10), rare=True)
+    yield blocks("two machines, 1 block of 10, block CV 1 %", (10,))
+    yield blocks("two machines, 2 blocks of 5", (5, 5))
+    yield blocks("two machines, 3 blocks of 4", (4, 4, 4))
+    yield blocks("two machines, 5 blocks of 2", (2,) * 5)
+    yield blocks("two machines, 3 blocks of 8, 2 and 2", (8, 2, 2))
+    yield blocks("two machines, 3 blocks of 4 against 2 of 5", (4, 4, 4), (5, 5))
+    for name, lengths in (("1 block of 5", (5,)), ("3 blocks of 4", (4, 4, 4))):
+        for cv in (0.02, 0.03):
+            yield blocks(f"two machines, {name}, block CV {percent(cv)}", lengths, cv=cv)
+    yield blocks("one machine, 1 block of 5", (5,), paired=True)
+    yield blocks("one machine, 3 blocks of 4", (4, 4, 4), paired=True)
+    yield blocks("one machine, 3 blocks of 8, 2 and 2", (8, 2, 2), paired=True)
+    yield blocks("one machine, 5 blocks against the first 3", (2,) * 5, (2,) * 3, paired=True)
+
+
+def together(name, lines, ratios):
+    """Whether every ratio's interval holds the truth, which is 1; one without an interval is a caveat."""
+
+    def draw(rng):
+        found = [ratio.interval for ratio in ratios(lines(rng)) if ratio is not None]
+        return all(one is None or one.includes(1.0) for one in found), None in found
+
+    return Case(name, TOGETHER, draw)
+
+
+def equal(precisions, n, sample):
+    """Equal lines of one machine, n runs in one block each."""
+    return lambda rng: [line(runs(sample(rng, n), (n,)), precision=precision) for precision in precisions]
+
+
+def to_reference(cells, baseline=None):
+    (group,) = comparison_groups(cells, cells[0].session, baseline=baseline)
+    return [entry.scaled for entry in group.entries if not entry.reference]
+
+
+def families() -> Iterator[Case]:
+    for n in (10, 5):
+        for count in (2, 4, 8):
+            lines = equal(PRECISION_ORDER[:count], n, lognormal())
+            yield together(f"fastest of {count} equal lines as reference, n = {n}", lines, to_reference)
+    for count, of in ((13, (5,)), (4, (4, 4, 4))):
+        lines = lambda rng, count=count, of=of: [line(in_blocks(rng, of), place=at) for at in range(count)]  # noqa: E731
+        name = f"fastest of {count} equal cards as reference, {len(of)} blocks of {of[0]}"
+        yield together(name, lines, to_reference)
+    for n in (5, 10):
+        lines, name = (
+            equal(PRECISION_ORDER[:6], n, lognormal()),
+            f"6 equal lines against a named one, n = {n}",
+        )
+        yield together(name, lines, lambda cells: to_reference(cells, PRECISION_ORDER[0]))
+    name = "fastest of 8 equal lines, tails of Student's t with 3 degrees, n = 5"
+    yield together(name, equal(PRECISION_ORDER[:8], 5, student), to_reference)
+    gained = (*(name for name in PRECISION_ORDER if not name.startswith("fp32")), "fp32-default")
+    for count, n in ((3, 5), (6, 5), (6, 10)):
+        lines = equal(("fp32-ieee", "fp32-tf32", *gained[:count]), n, lognormal())
+        name = f"speed-ups of {count} precisions over 2 denominators, n = {n}"
+        yield together(name, lines, lambda cells: [speedup.ratio for speedup in speedups(cells)])
+
+
+def said(name, words, judged, target=WRONG):
+    """How often each of the words is the verdict; one that assumes how blocks differ has a caveat."""
+    for word in words:
+
+        def draw(rng, word=word):
+            verdict = judged(rng)
+            return verdict.word == word, verdict.blocks_assumed is not None
+
+        yield Case(f"{name}: '{word}'", target, draw)
+
+
+def order(lengths, block_cv=BLOCK_CV):
+    return lambda rng: order_holds(*(in_blocks(rng, lengths, block_cv=block_cv) for _ in range(2)), "less")
+
+
+def ratio(lengths, truth, *, paired=False):
+    """A ratio published as 1, which is `truth`."""
+
+    def judged(rng):
+        effects = rng.normal(0, 0.01, len(lengths)) if paired else None
+        sides = (in_blocks(rng, lengths, effects=effects, times=times) for times in (truth, 1))
+        return ratio_holds(*sides, 1.0, MARGIN, paired=paired)
+
+    return judged
+
+
+def verdicts() -> Iterator[Case]:
+    here, figure = ("holds here", "does not hold here"), ("reproduced", "not reproduced")
+    one, three, unequal = (
+        ("1 block of 5", (5,)),
+        ("3 blocks of 4", (4,) * 3),
+        ("3 blocks of 8, 2 and 2", (8, 2, 2)),
+    )
+    for name, lengths in (one, three):
+        for cv in (0.02, 0.03):
+            yield from said(f"order of equal cards, {name}, block CV {percent(cv)}", here, order(lengths, cv))
+    for name, lengths in (three, one, unequal):
+        yield from said(f"order of equal cards, {name}", here, order(lengths))
+        for where, paired in (("two machines", False), ("one machine", True)):
+            judged = ratio(lengths, EDGE, paired=paired)
+            yield from said(f"a ratio at its margin, {where}, {name}", here, judged)
+        absolute = lambda rng, own=lengths: equivalence(in_blocks(rng, own, times=EDGE), 1.0, MARGIN)  # noqa: E731
+        yield from said(f"a figure at its margin, {name}", figure, absolute)
+    for where, paired in (("one machine", True), ("two machines", False)):
+        judged = ratio((4, 4, 4), 1, paired=paired)
+        yield from said(f"a ratio as published, {where}, 3 blocks of 4", here[:1], judged, DELIVERED)
+
+
+def one_unit_each(cv, *, given=None):
+    """The page's range from one unit of each of two models; any other two units are delivered."""
+
+    def draw(rng):
+        measured, delivered = (lognormal(cv)(rng, 2) for _ in range(2))
+        cells = [
+            line(in_blocks(rng, (4, 4, 4), times=level / speed), place=at, model="model 0")
+            for at, (level, speed) in enumerate(zip((1.0, RATIO), measured, strict=True))
+        ]
+        groups = comparison_groups(cells, cells[0].session, baseline=None)
+        (expected,) = expectations(groups, spreads=spreads_among(cells, given))
+        truth = float(RATIO * delivered[0] / delivered[1])
+        return expected.model.includes(truth), given is None and not expected.band.measured
+
+    known = "" if given is None else f", given as {cv_words(given)}"
+    return Case(f"range of any two units, one measured each, unit CV {cv_words(cv)}{known}", DELIVERED, draw)
+
+
+def purchase() -> Iterator[Case]:
+    yield from (one_unit_each(cv) for cv in (0.015, 0.02, 0.03))
+    yield from (one_unit_each(cv, given=cv) for cv in (0.015, 0.04, 0.06))
+    yield one_unit_each(0.04)
+
+
+TOGGLING = ("clocks that toggle by 3 %, 5 s each", shapes.switching(0.03, (5, 5)))
+BURSTS = ("1 step in 200 ten times as long", shapes.bursts(0.005, 10))
+HEAVY = ("tails of Student's t with 3 degrees", shapes.heavy())
+NORMAL = ("normal steps, CV 1 %", shapes.normal())
+
+
+def called(name, shape, seconds, kinds, target, most=0):
+    """How often step times are of these kinds, in up to `most` seconds; unproven ones are never ranked."""
+
+    def draw(rng):
+        series = until_held(rng, shape, seconds, most) if most else drawn(rng, shape, seconds)
+        kind = steady_state(series).kind
+        return kind in kinds, kind == "unproven"
+
+    window, words = f"{seconds} to {most} s" if most else f"{seconds} s", "' or '".join(kinds)
+    return Case(f"{name}, {window}: '{words}'", target, draw, SLOW_DRAWS)
+
+
+def steady() -> Iterator[Case]:
+    for scenario in (
+        TOGGLING,
+        ("clocks that toggle by 1 %, 5 s each", shapes.switching(0.01, (5, 5))),
+        ("clocks that toggle by 3 %, 15 s each", shapes.switching(0.03, (15, 15))),
+        ("a neighbour, 2 s on and 20 s off, × 1.5", shapes.switching(0.5, (20, 2))),
+        ("1/f noise, CV 2 %", shapes.pink(0.02)),
+    ):
+        yield from (called(*scenario, seconds, ("none",), SELDOM) for seconds in (75, 300))
+        yield called(*scenario, 75, ("unproven", "none"), SELDOM, 300)
+    related, stationary = ("AR(0.9) steps, CV 2 %", shapes.correlated(0.9, 0.02)), ("flat", "recurrent")
+    for scenario, seconds in ((related, 75), (related, 300), (NORMAL, 75), (HEAVY, 75), (BURSTS, 75)):
+        yield called(*scenario, seconds, stationary, MOSTLY)
+    yield from (called("a ramp of 3 %", shapes.ramp(0.03), long, ("slowdown",), MOSTLY) for long in (75, 300))
+    half, fifth, late = (shapes.stepped(*step) for step in ((0.05, 0.5), (-0.02, 0.2), (-0.1, 0.95)))
+    yield called("5 % slower from half of the window on", half, 300, ("slowdown",), MOSTLY)
+    yield called("2 % faster from a fifth of the window on", fifth, 120, ("warm-up",), MOSTLY)
+    yield called("10 % faster shortly before the end", late, 300, (*stationary, "warm-up"), SELDOM)
+
+
+def disturbed(share, slow, n, *, both=False):
+    """Runs that a neighbour slows do not settle; what is asked is the ratio over all runs."""
+
+    def draw(rng):
+        cells = []
+        for precision in ("fp32-ieee", "amp-fp16"):
+            hit = (rng.random(n) < share) & (both or not cells)
+            values = np.exp(rng.normal(0, CV, n) + math.log1p(slow) * hit)
+            words = ["unproven" if unsettled else "valid" for unsettled in hit]
+            cells.append(line(runs(values, (n,)), verdicts=words, precision=precision))
+        found = cell_ratio(*cells, "seconds")
+        return page(found and found.interval, 1.0 if both else math.exp(share * math.log1p(slow)))
+
+    arms = "either arm" if both else "one arm"
+    return Case(
+        f"{percent(share)} of {arms}'s runs slow by {percent(slow)} and unproven, n = {n}", FAIR, draw
+    )
+
+
+def selection() -> Iterator[Case]:
+    yield from (disturbed(0.3, 0.03, n) for n in (5, 10))
+    yield disturbed(0.4, 0.05, 10)
+    yield disturbed(0.3, 0.03, 10, both=True)
+
+
+GROUPS: dict[str, list[Case]] = {
+    "Intervals hold the truth": [*intervals()],
+    "All intervals that are read together hold it": [*families()],
+    "A verdict": [*verdicts()],
+    "A buyer's range holds the delivered pair": [*purchase()],
+    "The kind of a trial's step times": [*steady()],
+    "Which runs count": [*selection()],
+}
+
+
+def rows() -> list[list[str]]:
+    with TABLE.open(encoding="utf-8", newline="") as file:
+        return list(csv.reader(file))
+
+
+def write(group: str) -> None:
+    head, *old = rows()
+    made = [(group, *case.row()) for case in GROUPS[group]]
+    kept = [
+        row for name in GROUPS for row in (made if name == group else [row for row in old if row[0] == name])
+    ]
+    with TABLE.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows([head, *kept])
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize("group", GROUPS)
+def test_the_committed_shares_are_those_of_today_s_rules_and_each_miss_has_its_caveat(group):
+    if os.environ.get("GPUDYNO_ACCEPT") == "1":
+        write(group)
+    committed = {row[1]: row[2:] for row in rows() if row[0] == group}
+    for case in GROUPS[group]:
+        share, (found, error, target, _) = case.share(case.draws // PART), committed[case.name]
+        assert case.target.words == target, case.name
+        assert abs(share.found - float(found)) <= 4 * math.hypot(share.error, float(error)), case.name
+        assert not share.is_short_of(case.target, 4), case.name
+
+
+def test_the_committed_table_has_a_row_of_every_case_and_every_case_draws_a_page():
+    cases = [(group, case) for group, cases in GROUPS.items() for case in cases]
+    assert [row[:2] for row in rows()[1:]] == [[group, case.name] for group, case in cases]
+    assert all(case.share(1).found in (0, 100) for _, case in cases)
+
+
+def test_a_case_counts_its_event_and_of_the_pages_that_err_those_without_a_caveat():
+    pages = iter([(True, False), (False, True), (False, False), (True, True)] * 10)
+    share = Case("every other page errs", FAIR, lambda rng: next(pages)).share(40)
+    assert share[:3] == (50.0, 50.0, 25.0) and share.is_short_of(FAIR, 2)
+    assert not Share(60.0, 50.0, 7.0, 0.8).is_short_of(FAIR, 2)
+    assert not Share(91.0, 0.0, 9.0, 0.5).is_short_of(FAIR, 2)
+    assert Share(20.0, 50.0, 9.0, 0.6).is_short_of(WRONG, 2)

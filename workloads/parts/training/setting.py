@@ -29,7 +29,6 @@ DATASETS = {
     "cifar-10": datasets.cifar_10,
     "cifar-100": datasets.cifar_100,
     "mnist": datasets.mnist,
-    "tiny-shakespeare": datasets.tiny_shakespeare,
     "wikitext-2": datasets.wikitext_2,
 }
 

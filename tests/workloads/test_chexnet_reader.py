@@ -32,7 +32,6 @@ TRAINED = [
     )
     for asked in ("published/1", "fair/1")
     for stack in STACKS
-    if stack.id != "horovod"
 ]
 """All go through the same reader; Chainer is the fastest to begin."""
 

@@ -126,10 +126,25 @@ MISTAKES = [
         "    return list",
         "TypeError",
     ),
-    ("    return torch.optim.SGD(", "    return dict(p=", "def optimiser", "optimiser gives dict where a torch"),
-    ("OPTIONS =", "def schedule(optimiser):\n    pass\nOPTIONS =", "def schedule", "(optimiser, setting): define"),
+    (
+        "    return torch.optim.SGD(",
+        "    return dict(p=",
+        "def optimiser",
+        "optimiser gives dict where a torch",
+    ),
+    (
+        "OPTIONS =",
+        "def schedule(optimiser):\n    pass\nOPTIONS =",
+        "def schedule",
+        "(optimiser, setting): define",
+    ),
     ("OPTIONS =", "def schedule(one, two):\n    pass\nOPTIONS =", "def schedule", "schedule gives NoneType"),
-    ("OPTIONS =", "def train_step(*all):\n    pass\nOPTIONS =", "def train_step", "no hook 'train_step': write the"),
+    (
+        "OPTIONS =",
+        "def train_step(*all):\n    pass\nOPTIONS =",
+        "def train_step",
+        "no hook 'train_step': write the",
+    ),
     ("OPTIONS =", "SCHEDULE = 'step'\nOPTIONS =", "SCHEDULE", "no hook 'SCHEDULE': write the whole program"),
     (
         "nn.functional.mse_loss(output, targets)",

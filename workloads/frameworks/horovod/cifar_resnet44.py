@@ -251,25 +251,24 @@ def trained(
     over = ranks.End(clock).over if place.count > 1 else clock.over
     draw = np.random.RandomState((trial.seed + place.rank) % 2**32)
     limit = trial.valid_batches(len(valid.labels) // VALID_BATCH_SIZE)
-    epochs: list[dict[str, Any]] = []
-    ended = False
-    while len(epochs) < clock.epochs and not ended:
-        trial.stage("train")
-        clock.start()
-        for chosen in order(len(train.labels), len(epochs), trial.seed, trial.variant["batch_size"], place):
-            images = train.augmented(chosen, draw)
-            clock.ready(images)
-            loss = training.step(tf.constant(images), tf.constant(train.labels[chosen]))
-            clock.step(loss, len(chosen))
-            ended = bool(over())
-            if ended:
-                break
-        epochs.append(clock.stop())
+
+    def batches() -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        for chosen in order(
+            len(train.labels), clock.segments, trial.seed, trial.variant["batch_size"], place
+        ):
+            yield train.augmented(chosen, draw), train.labels[chosen]
+
+    def step(batch: tuple[np.ndarray, np.ndarray]) -> None:
+        images, labels = batch
+        clock.ready(images)
+        clock.step(training.step(tf.constant(images), tf.constant(labels)), len(labels))
+
+    def after(epoch: dict[str, Any]) -> None:
         if limit:
             trial.stage("valid")
-            epochs[-1].update(training.validated(valid, place, limit))
-        trial.event("epoch", **epochs[-1])
-    return epochs
+            epoch.update(training.validated(valid, place, limit))
+
+    return clock.run(batches, step, over, after)
 
 
 if __name__ == "__main__":

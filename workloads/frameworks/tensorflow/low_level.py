@@ -26,11 +26,6 @@ KEPT = ("mean", "variance")
 class LowLevel(Trainer):
     """Variables by their neutral names."""
 
-    DIFFERS = (
-        "TensorFlow's own operations on variables, without Keras",
-        "its fused Adam, whose epsilon stands beside the uncorrected second moment",
-    )
-
     def __init__(self, terms: Terms, strategy: tf.distribute.Strategy) -> None:
         self.terms, self.strategy = terms, strategy
         self.output_types: Counter[str] = Counter()
@@ -44,7 +39,7 @@ class LowLevel(Trainer):
                 for name, v in self.trained.items()
             }
             self.powers = [tf.Variable(beta, trainable=False, dtype=tf.float32) for beta in BETAS]
-        # Nothing here is for autograph to turn into operations, and TensorFlow 2.12's knows no strict zip.
+        # Nothing here is for autograph to turn into operations.
         self._step = tf.function(self._all_devices, autograph=False)
         self._outputs = tf.function(lambda images: self.logits(images, training=False), autograph=False)
 
@@ -85,18 +80,16 @@ class LowLevel(Trainer):
 
     def facts(self) -> dict[str, Any]:
         """The framework, as a measurement tells it."""
-        differs = list(self.DIFFERS)
         return {
             "name": "TensorFlow",
             "version": tf.__version__,
             "compiled": "tf.function",
             "loader": reader.named(self.terms),
-            "differs": differs,
+            "differs": [
+                "TensorFlow's own operations on variables, without Keras",
+                "its fused Adam, whose epsilon stands beside the uncorrected second moment",
+            ],
         }
-
-    def gradients(self, tape: tf.GradientTape, loss: tf.Tensor) -> list[tf.Tensor]:
-        """Of a device's own loss by the trained variables, which are then averaged over the devices."""
-        return tape.gradient(loss, list(self.trained.values()))
 
     def logits(self, images: tf.Tensor, *, training: bool) -> tf.Tensor:
         """The network on images with their channels last."""
@@ -150,7 +143,7 @@ class LowLevel(Trainer):
     def _one_device(self, images: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
         with tf.GradientTape() as tape:
             loss = self._loss(self.logits(images, training=True), labels)
-        gradients = self.gradients(tape, loss)
+        gradients = tape.gradient(loss, list(self.trained.values()))
         tf.distribute.get_replica_context().merge_call(self._update, (gradients,))
         return loss
 

@@ -67,9 +67,9 @@ TRAINERS = {
 GIVEN = f"""
 import json, sys
 import numpy as np
-from parts.chexnet import data, network, protocol, weights
+from parts.chexnet import synthetic, network, protocol, weights
 terms = protocol.Terms(sys.argv[1], protocol.FAIR, "fp32-ieee", {IMAGES}, 1, "single", 224, 4)
-images, labels = data.batch(range({IMAGES}), terms)
+images, labels = synthetic.batch(range({IMAGES}), terms)
 """
 
 REFERENCE = f"""

@@ -1,4 +1,4 @@
-"""The reader of real X-rays that every framework has: pixels, crops, order, and trials in each framework."""
+"""The feed of real X-rays that every framework has: pixels, crops, order, and trials in each framework."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.workloads.test_chexnet_xrays import ready  # noqa: F401  (a fixture)
 
 pictures = module("parts.chexnet.pictures")
 protocol = module("parts.chexnet.protocol")
-reader = module("parts.chexnet.reader")
+feed = module("parts.chexnet.feed")
 failed = module("parts.trial").Failed
 
 LONG = [pytest.mark.whole]
@@ -33,7 +33,7 @@ TRAINED = [
     for asked in ("published/1", "fair/1")
     for stack in STACKS
 ]
-"""All go through the same reader; Chainer is the fastest to begin."""
+"""All go through the same feed; Chainer is the fastest to begin."""
 
 
 def picture() -> np.ndarray:
@@ -42,9 +42,9 @@ def picture() -> np.ndarray:
 
 def test_a_fair_crop_is_a_part_of_the_image_with_its_pixels_and_its_scale():
     plain = protocol.Manner()
-    image, stream = picture(), reader.choices(1, 0, 3)
+    image, stream = picture(), feed.choices(1, 0, 3)
     found = pictures.trained_on(image, 224, plain, stream)
-    again = reader.choices(1, 0, 3)
+    again = feed.choices(1, 0, 3)
     top, left, flip = again.randint(41), again.randint(41), again.randint(2)
     part = image[top : top + 224, left : left + 224][:, :: -1 if flip else 1]
     assert np.array_equal(found, pictures.normalised(part, plain))
@@ -68,7 +68,7 @@ def test_each_published_manner_has_its_notebook_s_crop_and_normalisation():
     white = np.full((1, 1, 3), 255, np.uint8)
     caffe = pictures.normalised(white, protocol.MANNERS["chainer"]).ravel()
     assert caffe == pytest.approx([255 * (1 - mean) * 0.017 for mean in (0.485, 0.456, 0.406)], rel=1e-6)
-    part = pictures.trained_on(image, 224, protocol.MANNERS["mxnet-gluon"], reader.choices(1, 0, 0))
+    part = pictures.trained_on(image, 224, protocol.MANNERS["mxnet-gluon"], feed.choices(1, 0, 0))
     assert part.shape == (3, 224, 224) and part.dtype == np.float32
 
 
@@ -78,7 +78,7 @@ def test_an_image_that_is_smaller_than_its_crop_is_refused():
 
 
 def test_an_epoch_has_each_image_once_and_the_next_another_order():
-    first, second = (reader.order(30, 7, epoch) for epoch in range(2))
+    first, second = (feed.order(30, 7, epoch) for epoch in range(2))
     assert sorted(first) == sorted(second) == list(range(30))
     assert list(first) != list(second)
 
@@ -86,13 +86,13 @@ def test_an_epoch_has_each_image_once_and_the_next_another_order():
 SEEN = """
 import hashlib, json, sys
 from types import SimpleNamespace
-from parts.chexnet import protocol, sources
-from parts.launcher import Place
+from parts.chexnet import feed, protocol
+from parts.chexnet.loading import TorchLoading
 trial = SimpleNamespace(seed=5, data_folder=sys.argv[1], limit={}, valid_batches=lambda whole: whole,
                         asked={"data": "generated", "weights": None})
 terms = protocol.Terms("pytorch", protocol.FAIR, "fp32-ieee", 4, 1, "ddp", 64, 4, data="real",
                        loading=dict(protocol.LOADER, workers=1, loader="threads"))
-given = sources.given(trial, terms, Place(), pinned=False)
+given = feed.dataset(trial, terms, TorchLoading(pinned=False))
 digest = hashlib.sha256()
 for batches in (given.train, given.train, given.valid.batches, given.test.batches):
     for images, labels in batches:
@@ -106,9 +106,9 @@ def test_pytorch_sees_the_bits_of_all_the_others_in_the_same_order(ready: Path):
     done = ran("-c", SEEN, str(ready), environ={"PYTHONPATH": str(WORKLOADS)})
     assert done.returncode == 0, done.stderr[-2000:]
     asked = {"data": "generated", "weights": None}
-    told = SimpleNamespace(seed=5, data_folder=str(ready), limit={}, asked=asked)
+    told = SimpleNamespace(seed=5, data_folder=str(ready), valid_batches=int, asked=asked)
     terms = protocol.Terms("chainer", protocol.FAIR, "fp32-ieee", 4, 1, "single", 64, 4, data="real")
-    given = reader.given(told, terms, module("parts.chexnet.training").Trainer())
+    given = feed.dataset(told, terms, feed.HostLoading())
     digest = hashlib.sha256()
     for batches in (given.train, given.train, given.valid.batches, given.test.batches):
         for images, labels in batches:
@@ -176,11 +176,11 @@ def test_imagenet_s_weights_are_refused_where_nothing_reads_their_file(ready, tm
 
 TURNS = """
 import json
-from parts.chexnet import loading
+from parts.chexnet import feed
 from parts.launcher import Place
 found = {}
 for alone in (False, True):
-    ranks = [loading.InOrder(10, 4, Place(count=2, rank=rank), 3, first_alone=alone) for rank in range(2)]
+    ranks = [feed.EvaluationSampler(10, 4, Place(count=2, rank=rank), 3, first_alone=alone) for rank in range(2)]
     found[str(alone)] = [[[item for item, _, _ in batch] for batch in rank] for rank in ranks]
 print(json.dumps(found))
 """

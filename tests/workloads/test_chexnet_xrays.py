@@ -101,8 +101,8 @@ FEW_FILES = """
 import sys; sys.path.insert(0, {workloads!r})
 from parts import trial as trial_part
 import chexnet
-from parts.chexnet import sources
-sources.FILES = 16
+from parts.chexnet import feed
+feed.FILES = 16
 if __name__ == "__main__":
     trial_part.main(chexnet.run, chexnet.__file__)
 """
@@ -222,16 +222,15 @@ def test_an_option_that_the_data_cannot_have_is_refused(options, words):
 CROPS = """
 import json, torch
 import numpy as np
-from PIL import Image
 from parts.networks.vision import torchvision
 from parts.chexnet import loading, protocol
 ramp = np.add.outer(np.minimum(np.arange(264), 255), np.zeros(264)).astype(np.uint8)
-image = Image.fromarray(np.stack([ramp, ramp.T, ramp * 0], axis=-1))
+image = np.stack([ramp, ramp.T, ramp * 0], axis=-1)
 terms = protocol.Terms("pytorch", protocol.MANNERS["pytorch"], "fp32-ieee", 1, 1, "dp", 224, 4)
 found = []
 for training in (True, False):
     torch.manual_seed(1)
-    out = loading.preparation(terms, 1, training=training)(image, 0, 0)
+    out = loading.TorchLoading.crop(terms, 1, training=training)(image, 0, 0)
     red = (out[0] * loading.DEVIATION[0] + loading.MEAN[0]) * 255
     found.append([list(out.shape), round((red[-1, 0] - red[0, 0]).item()), round(red[0, 0].item())])
 print(json.dumps(found))

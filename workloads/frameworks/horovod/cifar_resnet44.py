@@ -32,6 +32,7 @@ from parts import launcher
 from parts.chexnet.network import METHOD
 from parts.inputs import datasets
 from parts.launcher import Place
+from parts.timing.step_clock import StepClock
 
 TITLE = "ResNet-44 on CIFAR-10"
 ABOUT = "UniLu 2019: accuracy against epochs and time on one to twelve devices."
@@ -203,7 +204,7 @@ def measured(trial: TrialProcess, options: dict[str, Any], place: Place) -> dict
     with trial.phase("first_step"):
         training.rehearse(train.plain(slice(size)), train.labels[:size])
     steps = len(train.labels) // (size * place.count)
-    clock = device.Clock(trial, devices, steps_per_epoch=steps, epochs=EPOCHS)
+    clock = device.clock_on(devices)(trial, steps_per_epoch=steps, epochs=EPOCHS)
     epochs = trained(trial, clock, training, train, valid, place)
     trial.stage("collect")
     whole = len(valid.labels) // VALID_BATCH_SIZE
@@ -245,7 +246,7 @@ def measured(trial: TrialProcess, options: dict[str, Any], place: Place) -> dict
 
 
 def trained(
-    trial: TrialProcess, clock: device.Clock, training: Training, train: Images, valid: Images, place: Place
+    trial: TrialProcess, clock: StepClock, training: Training, train: Images, valid: Images, place: Place
 ) -> list[dict[str, Any]]:
     """Epochs until the protocol or the trial's limit ends; one each."""
     over = ranks.End(clock).over if place.count > 1 else clock.over

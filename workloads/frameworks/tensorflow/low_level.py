@@ -15,9 +15,9 @@ import numpy as np
 import tensorflow as tf
 
 from frameworks.tensorflow.device import arranged_weight, channels_last
-from parts.chexnet import network, reader
-from parts.chexnet.data import Batch
+from parts.chexnet import network
 from parts.chexnet.protocol import BETAS, Terms
+from parts.chexnet.synthetic import ArrayBatch
 from parts.chexnet.training import Trainer
 
 KEPT = ("mean", "variance")
@@ -53,7 +53,7 @@ class LowLevel(Trainer):
         for power, beta in zip(self.powers, BETAS, strict=True):
             power.assign(beta)
 
-    def arranged(self, batch: Batch) -> Batch:
+    def arranged(self, batch: ArrayBatch) -> ArrayBatch:
         """Images with their channels last."""
         return channels_last(batch)
 
@@ -84,7 +84,6 @@ class LowLevel(Trainer):
             "name": "TensorFlow",
             "version": tf.__version__,
             "compiled": "tf.function",
-            "loader": reader.named(self.terms),
             "differs": [
                 "TensorFlow's own operations on variables, without Keras",
                 "its fused Adam, whose epsilon stands beside the uncorrected second moment",

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from parts.chexnet import auc, network, weights
-from parts.chexnet.data import Batch, sha256
 from parts.chexnet.protocol import CLASSES, LOADING, Terms
+from parts.chexnet.synthetic import ArrayBatch
 from parts.timing.step_clock import StepClock
 from parts.trial import Failed, TrialProcess
 
@@ -30,7 +30,7 @@ class Trainer:
         """Takes over `weights.neutral()` by its names, and begins Adam anew."""
         raise NotImplementedError
 
-    def arranged(self, batch: Batch) -> Batch:
+    def arranged(self, batch: ArrayBatch) -> ArrayBatch:
         """A batch as `step` takes it, in the host's memory: what is done here is in no step."""
         return batch
 
@@ -38,7 +38,7 @@ class Trainer:
         """The 14 outputs before the sigmoid, with the running means and variances; nothing is changed."""
         raise NotImplementedError
 
-    def through(self, batches: Iterable[Batch]) -> Batch:
+    def through(self, batches: Iterable[ArrayBatch]) -> ArrayBatch:
         """Outputs and labels of a part's batches; of all ranks where there are several."""
         outputs, seen = [np.empty((0, CLASSES))], [np.empty((0, CLASSES))]
         for images, labels in batches:
@@ -50,6 +50,40 @@ class Trainer:
         """One training step on an arranged batch, from its copy on; the loss, where the framework leaves
         it."""
         raise NotImplementedError
+
+    def train(
+        self,
+        trial: TrialProcess,
+        clock: StepClock,
+        terms: Terms,
+        batches: Any,
+        valid: Evaluation | None,
+        over: Callable[[], object] | None = None,
+    ) -> list[dict[str, Any]]:
+        """Train until the protocol or the trial's limit ends; one record an epoch. `over` is for ranks.
+
+        `batches` is a list of those that come round, or a loader, which begins again with each epoch.
+        """
+        come_round, every = isinstance(batches, list), terms.reads_loss_every
+
+        def coming() -> Iterable[tuple[int, ArrayBatch]]:
+            if valid and terms.valid_ahead:
+                valid.begin()
+            return enumerate(itertools.cycle(batches) if come_round else batches, 1)
+
+        def trained(numbered: tuple[int, ArrayBatch]) -> None:
+            number, (images, labels) = numbered
+            clock.ready(None if come_round else images)
+            loss = self.step(images, labels)
+            if every and number % every == 0:
+                clock.values([loss])
+            clock.step(loss, len(labels))
+
+        def after(epoch: dict[str, Any]) -> None:
+            if valid:
+                validated(trial, valid, epoch)
+
+        return clock.run(coming, trained, over, after)
 
     def parameters(self) -> int:
         """Trained numbers, as the framework counts them."""
@@ -75,7 +109,7 @@ class Evaluation:
     `batches` gives them each time it is gone through, and `whole` is how many batches they are in all.
     """
 
-    def __init__(self, trainer: Trainer, batches: Iterable[Batch], whole: int) -> None:
+    def __init__(self, trainer: Trainer, batches: Iterable[ArrayBatch], whole: int) -> None:
         self.trainer, self.batches, self.whole = trainer, batches, whole
         self._coming: Any = None
 
@@ -116,7 +150,7 @@ def tested(trial: TrialProcess, test: Evaluation | None, labels: tuple[str, ...]
     return {"test_quality": scores.auc, "test_qualities": dict(zip(labels, scores.of_each))}
 
 
-def begin(trainer: Trainer, batch: Batch, arrays: dict[str, np.ndarray] | None = None) -> None:
+def begin(trainer: Trainer, batch: ArrayBatch, arrays: dict[str, np.ndarray] | None = None) -> None:
     """One step that is not counted, for autotuning and graphs, and then the weights that all begin with.
 
     Raises Failed where the network is not DenseNet-121 with 14 outputs.
@@ -130,58 +164,14 @@ def begin(trainer: Trainer, batch: Batch, arrays: dict[str, np.ndarray] | None =
     trainer.load(arrays)
 
 
-def train(
-    trial: TrialProcess,
-    clock: StepClock,
-    terms: Terms,
-    batches: Iterable[Batch],
-    trainer: Trainer,
-    over: Callable[[], object] | None = None,
-    valid: Evaluation | None = None,
-) -> list[dict[str, Any]]:
-    """Epochs until the protocol or the trial's limit ends; one each. `over` is for ranks.
-
-    `batches` is a list of those that come round, or a loader, which begins anew with each epoch.
-    """
-    come_round, every = isinstance(batches, list), terms.reads_loss_every
-
-    def coming() -> Iterable[tuple[int, Batch]]:
-        if valid and terms.valid_ahead:
-            valid.begin()
-        return enumerate(itertools.cycle(batches) if come_round else batches, 1)
-
-    def trained(numbered: tuple[int, Batch]) -> None:
-        number, (images, labels) = numbered
-        clock.ready(None if come_round else images)
-        loss = trainer.step(images, labels)
-        if every and number % every == 0:
-            clock.values([loss])
-        clock.step(loss, len(labels))
-
-    def after(epoch: dict[str, Any]) -> None:
-        if valid:
-            validated(trial, valid, epoch)
-
-    return clock.run(coming, trained, over, after)
-
-
-def loaded(clock: StepClock, batches: Iterable[Batch]) -> list[dict[str, Any]]:
+def loaded(clock: StepClock, batches: Iterable[ArrayBatch]) -> list[dict[str, Any]]:
     """As `train`, with nothing trained: a step is a batch that came."""
 
-    def came(batch: Batch) -> None:
+    def came(batch: ArrayBatch) -> None:
         clock.ready()
         clock.step(None, len(batch[1]))
 
     return clock.run(lambda: batches, came)
-
-
-def of_arrays(batches: list[Batch]) -> dict[str, Any]:
-    """What a measurement tells of synthetic data."""
-    return {
-        "sha256": sha256(batches),
-        "distinct_batches": len({images.tobytes() for images, _ in batches}),
-        "looked_at_batches": len(batches),
-    }
 
 
 def measurement(

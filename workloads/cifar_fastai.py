@@ -44,7 +44,6 @@ from torch import nn
 
 from parts.device import choose, seed_everything
 from parts.inputs import datasets
-from parts.inputs.images import Loaders, Preparation, loaders
 from parts.networks.fastai_learner import (
     Input,
     Measured,
@@ -56,6 +55,7 @@ from parts.networks.fastai_learner import (
 from parts.numerics import flops, precision
 from parts.timing.clock import Clock
 from parts.training.batches import Batch, image_tensors, loader_options
+from parts.training.images import Loaders, Preparation, loaders
 
 TITLE = "Image classification: ResNets on CIFAR-100, with fastai"
 ABOUT = "A ResNet with a pretrained, frozen body learns CIFAR-100's 100 classes (Bhutani 2019)."

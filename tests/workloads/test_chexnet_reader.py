@@ -16,7 +16,6 @@ from tests.helpers.workload_runner import WORKLOADS, module, need_stack, ran, ru
 from tests.workloads.test_chexnet_frameworks import STACKS
 from tests.workloads.test_chexnet_xrays import ready  # noqa: F401  (a fixture)
 
-pictures = module("parts.chexnet.pictures")
 protocol = module("parts.chexnet.protocol")
 feed = module("parts.chexnet.feed")
 failed = module("parts.trial").Failed
@@ -43,38 +42,36 @@ def picture() -> np.ndarray:
 def test_a_fair_crop_is_a_part_of_the_image_with_its_pixels_and_its_scale():
     plain = protocol.Manner()
     image, stream = picture(), feed.choices(1, 0, 3)
-    found = pictures.trained_on(image, 224, plain, stream)
+    found = feed.trained_on(image, 224, plain, stream)
     again = feed.choices(1, 0, 3)
     top, left, flip = again.randint(41), again.randint(41), again.randint(2)
     part = image[top : top + 224, left : left + 224][:, :: -1 if flip else 1]
-    assert np.array_equal(found, pictures.normalised(part, plain))
-    assert np.array_equal(
-        pictures.tested_on(image, 224, plain), pictures.normalised(image[20:244, 20:244], plain)
-    )
+    assert np.array_equal(found, feed.normalised(part, plain))
+    assert np.array_equal(feed.tested_on(image, 224, plain), feed.normalised(image[20:244, 20:244], plain))
 
 
 def test_a_smaller_whole_is_pillow_s_to_one_of_256_levels():
     image = picture()
     right = Image.fromarray(image).resize((224, 224), Image.Resampling.BILINEAR)
-    assert np.abs(pictures.resized(image, 224).astype(int) - np.asarray(right).astype(int)).max() <= 1
+    assert np.abs(feed.resized(image, 224).astype(int) - np.asarray(right).astype(int)).max() <= 1
 
 
 def test_each_published_manner_has_its_notebook_s_crop_and_normalisation():
     image = picture()
-    whole = pictures.resized(image, 224)
+    whole = feed.resized(image, 224)
     for name, manner in protocol.MANNERS.items():
-        found = pictures.tested_on(image, 224, manner)
-        assert np.array_equal(found, pictures.normalised(whole, manner)), name
+        found = feed.tested_on(image, 224, manner)
+        assert np.array_equal(found, feed.normalised(whole, manner)), name
     white = np.full((1, 1, 3), 255, np.uint8)
-    caffe = pictures.normalised(white, protocol.MANNERS["chainer"]).ravel()
+    caffe = feed.normalised(white, protocol.MANNERS["chainer"]).ravel()
     assert caffe == pytest.approx([255 * (1 - mean) * 0.017 for mean in (0.485, 0.456, 0.406)], rel=1e-6)
-    part = pictures.trained_on(image, 224, protocol.MANNERS["mxnet-gluon"], feed.choices(1, 0, 0))
+    part = feed.trained_on(image, 224, protocol.MANNERS["mxnet-gluon"], feed.choices(1, 0, 0))
     assert part.shape == (3, 224, 224) and part.dtype == np.float32
 
 
 def test_an_image_that_is_smaller_than_its_crop_is_refused():
     with pytest.raises(failed, match="images of 300 px cannot be cut from X-rays of 264 px"):
-        pictures.tested_on(picture(), 300, protocol.FAIR)
+        feed.tested_on(picture(), 300, protocol.FAIR)
 
 
 def test_an_epoch_has_each_image_once_and_the_next_another_order():
@@ -180,7 +177,8 @@ from parts.chexnet import feed
 from parts.launcher import Place
 found = {}
 for alone in (False, True):
-    ranks = [feed.EvaluationSampler(10, 4, Place(count=2, rank=rank), 3, first_alone=alone) for rank in range(2)]
+    places = [Place(count=2, rank=rank) for rank in range(2)]
+    ranks = [feed.EvaluationSampler(10, 4, place, 3, first_alone=alone) for place in places]
     found[str(alone)] = [[[item for item, _, _ in batch] for batch in rank] for rank in ranks]
 print(json.dumps(found))
 """

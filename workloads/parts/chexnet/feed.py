@@ -4,11 +4,16 @@ Order, crop and flip are functions of the trial's seed, the epoch and the image'
 frameworks train on the same bits in `fair/1`. Threads make batches ahead. A framework may bring
 a loader and a crop of its own.
 
+The crops `part` and `middle` only copy pixels, so `fair/1` is alike to the bit. `resized` and `whole` are
+interpolated bilinearly, over all the pixels that a smaller one covers, as Pillow does it, to within one of
+256 levels.
+
 Python 3.7 syntax; NumPy, and no framework.
 """
 
 from __future__ import annotations
 
+import math
 import tempfile
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -19,17 +24,15 @@ from typing import Any
 
 import numpy as np
 
-from parts.chexnet import pictures, synthetic, xrays
-from parts.chexnet.protocol import LOADING, Terms
+from parts.chexnet import synthetic, xrays
+from parts.chexnet.protocol import LOADING, Manner, Terms
 from parts.chexnet.synthetic import ArrayBatch
 from parts.chexnet.training import Evaluation, Trainer
 from parts.launcher import Place
-from parts.trial import TrialProcess
+from parts.trial import Failed, TrialProcess
 
 BATCHES_AHEAD = 2
 """Batches that each worker makes before they are asked for."""
-FILES = 64
-"""Generated files, that come round; they lie in the page cache, so that no disk is measured."""
 
 Wanted = tuple
 """An item, the epoch that it is wanted in, and its place in that."""
@@ -64,6 +67,85 @@ class Prefetcher(Iterator):
         wanted = next(self.wanted, None)
         if wanted is not None:
             self.coming.append(self.pool.submit(self.made, wanted))
+
+
+MEAN = (0.485, 0.456, 0.406)
+"""ImageNet's, of pixels in [0, 1]."""
+DEVIATION = (0.229, 0.224, 0.225)
+CAFFE_FACTOR = 0.017
+"""Of pixels up to 255, in the place of a division by the deviation."""
+AREAS, SHAPES, TRIES = (0.08, 1.0), (3 / 4, 4 / 3), 10
+"""Of a part of any size: its share of the image, width by height, and how often one is drawn that must fit;
+those of torchvision and of Gluon."""
+
+
+def trained_on(image: np.ndarray, size: int, manner: Manner, stream: np.random.RandomState) -> np.ndarray:
+    """The manner's crop of (height, width, 3), as (3, size, size) in fp32; flipped one time in two."""
+    if manner.crop == "resized":
+        image = resized(_part_of_any_size(image, stream), size)
+    elif manner.crop == "whole":
+        image = resized(image, size)
+    else:
+        _check(image, size)
+        top, left = (stream.randint(side - size + 1) for side in image.shape[:2])
+        image = image[top : top + size, left : left + size]
+    if stream.randint(2):
+        image = image[:, ::-1]
+    return normalised(image, manner)
+
+
+def tested_on(image: np.ndarray, size: int, manner: Manner) -> np.ndarray:
+    """What lies in the middle, or the whole made smaller, as (3, size, size) in fp32."""
+    if manner.tested_on == "whole":
+        return normalised(resized(image, size), manner)
+    _check(image, size)
+    # As torchvision's CenterCrop has its halves.
+    top, left = (round((side - size) / 2) for side in image.shape[:2])
+    return normalised(image[top : top + size, left : left + size], manner)
+
+
+def normalised(image: np.ndarray, manner: Manner) -> np.ndarray:
+    """256 levels as numbers about nothing, channels first."""
+    mean = np.array(MEAN, np.float32)[:, None, None]
+    values = np.ascontiguousarray(image.transpose(2, 0, 1)).astype(np.float32)
+    if manner.pixels == "caffe":
+        return (values - mean * np.float32(255)) * np.float32(CAFFE_FACTOR)
+    return (values / np.float32(255) - mean) / np.array(DEVIATION, np.float32)[:, None, None]
+
+
+def resized(image: np.ndarray, size: int) -> np.ndarray:
+    """An image of size × size, in 256 levels."""
+    down, across = (_weights(side, size) for side in image.shape[:2])
+    values = np.tensordot(down, image.astype(np.float64), (1, 0))
+    values = np.tensordot(values, across, (1, 1)).transpose(0, 2, 1)
+    return np.clip(np.floor(values + 0.5), 0, 255).astype(np.uint8)
+
+
+def _weights(before: int, after: int) -> np.ndarray:
+    """(after, before): what each pixel of a line gives to each of the new line."""
+    scale = before / after
+    centres = (np.arange(after) + 0.5) * scale
+    away = np.abs(np.arange(before) + 0.5 - centres[:, None]) / max(scale, 1.0)
+    weights = np.maximum(0.0, 1.0 - away)
+    return weights / weights.sum(axis=1, keepdims=True)
+
+
+def _part_of_any_size(image: np.ndarray, stream: np.random.RandomState) -> np.ndarray:
+    height, width = image.shape[:2]
+    for _ in range(TRIES):
+        area = height * width * stream.uniform(*AREAS)
+        shape = math.exp(stream.uniform(*(math.log(bound) for bound in SHAPES)))
+        across, down = round(math.sqrt(area * shape)), round(math.sqrt(area / shape))
+        if 0 < across <= width and 0 < down <= height:
+            top, left = stream.randint(height - down + 1), stream.randint(width - across + 1)
+            return image[top : top + down, left : left + across]
+    return image
+
+
+def _check(image: np.ndarray, size: int) -> None:
+    if min(image.shape[:2]) < size:
+        told = (size, min(image.shape[:2]))
+        raise Failed("unsupported", "images of %d px cannot be cut from X-rays of %d px" % told)
 
 
 @lru_cache(maxsize=2)
@@ -138,8 +220,7 @@ class CroppedImages:
 
     def batch(self, wanted: list[Wanted]) -> ArrayBatch:
         """Return these images and their labels."""
-        images, labels = zip(*(self[one] for one in wanted))
-        return np.stack(images), np.stack(labels)
+        return np.stack([self[one][0] for one in wanted]), self.part.labels[[item for item, _, _ in wanted]]
 
 
 class ThreadLoader:
@@ -161,11 +242,11 @@ def own_crop(terms: Terms, seed: int, *, training: bool) -> Crop:
 
 
 def _trained_on(terms: Terms, seed: int, image: np.ndarray, epoch: int, place: int) -> np.ndarray:
-    return pictures.trained_on(image, terms.image_size, terms.manner, choices(seed, epoch, place))
+    return trained_on(image, terms.image_size, terms.manner, choices(seed, epoch, place))
 
 
 def _tested_on(terms: Terms, image: np.ndarray, epoch: int, place: int) -> np.ndarray:
-    return pictures.tested_on(image, terms.image_size, terms.manner)
+    return tested_on(image, terms.image_size, terms.manner)
 
 
 def _uncropped(image: np.ndarray, epoch: int, place: int) -> np.ndarray:
@@ -187,6 +268,10 @@ class HostLoading:
             arranged = self.trainer.arranged
             return ThreadLoader(sampler, lambda wanted: arranged(made(wanted)), terms.workers)
         return ThreadLoader(sampler, made, terms.workers)
+
+    def generated(self, folder: str, terms: Terms) -> Any:
+        """Return generated files, where a framework reads files."""
+        raise NotImplementedError
 
     def fixed(self, batch: ArrayBatch) -> Any:
         """Return a batch of arrays in memory as a step takes it."""
@@ -225,10 +310,8 @@ def dataset(trial: TrialProcess, terms: Terms, loading: HostLoading, place: Plac
     if terms.data == "real":
         return _real(trial, terms, loading, place)
     if terms.data == "files":
-        from parts.chexnet import files  # Pillow is not in every image.
-
         folder = tempfile.TemporaryDirectory(prefix="gpudyno-files-")
-        part = files.generated(folder.name, FILES, terms.source_pixels, terms.loading["format"])
+        part = loading.generated(folder.name, terms)
         facts = {"distinct_batches": None, "looked_at_batches": None}
         return replace(_training(trial, terms, loading, place, part), facts=facts, folder=folder)
     drawn = synthetic.batches(terms)

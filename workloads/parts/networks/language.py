@@ -13,7 +13,7 @@ from torch import nn
 from parts.inputs import datasets
 from parts.networks import recurrent
 from parts.numerics import precision
-from parts.numerics.loss_scale import ScaleLog
+from parts.numerics.precision import ScaleLog
 from parts.timing.clock import Clock, stopwatch
 from parts.trial import Failed, TrialProcess
 

@@ -16,8 +16,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from parts.numerics.loss_scale import ScaleLog
-from parts.numerics.precision import PRECISIONS
+from parts.numerics.precision import PRECISIONS, ScaleLog
 from parts.trial import Failed
 
 LABELS = tuple(label for label, numerics in PRECISIONS.items() if numerics.weights == torch.float32)

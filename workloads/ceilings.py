@@ -26,7 +26,7 @@ from parts.launcher import Place
 from parts.numerics import precision
 from parts.timing import kernels
 from parts.timing.clock import Clock
-from parts.timing.operations import PAIRS, Shape, TimedOperation, copies, product, seconds_of
+from parts.timing.operations import PAIRS, ProductShape, TimedOperation, copies, product, seconds_of
 
 STEPS = 100
 WARM_UP = 50
@@ -150,7 +150,7 @@ def of_rank(trial: TrialProcess, place: Place, options: dict[str, Any]) -> dict[
             return message
 
         clock = Clock(trial, device, steps_per_epoch=steps_of(trial), epochs=1)
-        over = ranks.End(clock, place).over
+        over = ranks.SharedEnd(clock, place).over
         trial.stage("train")
         distributed.barrier()
         bytes_per_step = fastest.calls_per_sample * fastest.message_bytes
@@ -201,7 +201,7 @@ def steps_measured(
 
 def fastest_product(device: torch.device, dtype: torch.dtype, largest: int) -> TimedOperation:
     """The product of the shape that reaches the most operations a second."""
-    best: tuple[float, Shape] | None = None
+    best: tuple[float, ProductShape] | None = None
     rate = 0.0
     for shape in shapes(largest):
         operations = 2.0 * shape[0] * shape[1] * shape[2]
@@ -218,7 +218,7 @@ def fastest_product(device: torch.device, dtype: torch.dtype, largest: int) -> T
     return product(best[1], device, dtype)
 
 
-def shapes(largest: int) -> Iterator[Shape]:
+def shapes(largest: int) -> Iterator[ProductShape]:
     """(m, n, k): squares from small to large, and those with one long side."""
     for side in SIDES:
         if side <= largest:
@@ -227,7 +227,7 @@ def shapes(largest: int) -> Iterator[Shape]:
             yield from ((LONG * side, side, side), (side, LONG * side, side), (side, side, LONG * side))
 
 
-def fits(shape: Shape, device: torch.device, dtype: torch.dtype) -> bool:
+def fits(shape: ProductShape, device: torch.device, dtype: torch.dtype) -> bool:
     """Whether four pairs of operands and a result leave half of a GPU's memory free."""
     if device.type != "cuda":
         return True

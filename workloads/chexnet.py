@@ -76,7 +76,7 @@ class TorchTrainer(training.Trainer):
         self.place = place
         self.loss_inside = asked.framework == "pytorch-loss-per-gpu"
         if self.loss_inside:
-            self.model = WithLoss(self.network, asked.manner.loss_of_logits)
+            self.model = WithLoss(self.network, asked.variant.loss_of_logits)
         if place.count > 1:
             ids = [device] if device.type == "cuda" else None
             self.model = nn.parallel.DistributedDataParallel(self.network, device_ids=ids)
@@ -95,7 +95,7 @@ class TorchTrainer(training.Trainer):
             self.model.parameters(),
             lr=self.terms.learning_rate,
             betas=BETAS,
-            eps=self.terms.manner.adam_epsilon,
+            eps=self.terms.variant.adam_epsilon,
         )
 
     def outputs(self, images: Any) -> np.ndarray:
@@ -123,7 +123,7 @@ class TorchTrainer(training.Trainer):
         if self.loss_inside:
             loss = self.model(images, labels).mean()
         else:
-            loss = loss_of(self.model(images), labels, self.terms.manner.loss_of_logits)
+            loss = loss_of(self.model(images), labels, self.terms.variant.loss_of_logits)
         loss.backward()
         self.optimiser.step()
         return loss
@@ -246,7 +246,7 @@ def measured(
     with trial.phase("first_step"), precision.counted_output_types(trainer.network) as output_types:
         training.begin(trainer, read.first, arrays)
     clock = Clock(trial, device, steps_per_epoch=asked.steps_per_epoch, epochs=EPOCHS)
-    over = ranks.End(clock, place).over if place.count > 1 else clock.over
+    over = ranks.SharedEnd(clock, place).over if place.count > 1 else clock.over
     epochs = trainer.train(trial, clock, asked, read.train, read.valid, over)
     score = training.tested(trial, read.test, read.labels)
     trial.stage("collect")

@@ -22,7 +22,7 @@ import torch
 from torch import nn
 
 from parts import launcher
-from parts.networks.decoder import SHAPES, Decoder, Shape, attention_operations, with_low_rank
+from parts.networks.decoder import SHAPES, Decoder, DecoderShape, attention_operations, with_low_rank
 from parts.numerics.precision import weight_type
 from parts.numerics.update import LABELS
 from parts.training.batches import Rotated
@@ -73,7 +73,7 @@ def train(setting: Setting) -> dict[str, Any]:
     )
 
 
-def decoder(shape: Shape, setting: Setting) -> Decoder:
+def decoder(shape: DecoderShape, setting: Setting) -> Decoder:
     """The model in its weights' type, with what the options change of it."""
     rank = setting.options["lora_rank"]
     if rank < 0:

@@ -194,6 +194,17 @@ def test_no_workloads_and_parts_import_each_other_in_a_circle_by_name_or_by_impo
     assert not list(circles(graph))
 
 
+def test_a_type_of_the_workloads_has_a_name_of_its_own_and_no_docstring_begins_with_of():
+    every = [
+        path for path in modules("workloads") if not path.is_relative_to(ROOT / "workloads" / "frameworks")
+    ]
+    nodes = [node for path in every for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))]
+    types = Counter(node.name for node in nodes if isinstance(node, ast.ClassDef))
+    assert not [name for name, count in types.items() if count > 1]
+    documented = [node for node in nodes if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.Module)]
+    assert not [text for node in documented if (text := ast.get_docstring(node) or "").startswith("Of ")]
+
+
 def test_docker_holds_no_python_file_that_would_hide_the_docker_library():
     assert [path for path in tracked() if path.is_relative_to(ROOT / "docker") and path.suffix == ".py"] == []
 

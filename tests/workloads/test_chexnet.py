@@ -26,9 +26,9 @@ trial = module("parts.trial")
 
 
 def terms(framework: str = "pytorch", *, fair: bool = False, **told: Any) -> Any:
-    manner = protocol.FAIR if fair else protocol.MANNERS[framework]
+    variant = protocol.FAIR if fair else protocol.VARIANTS[framework]
     given = {"batch_size": 2, "devices": 1, "parallel": "dp", "image_size": 8, "batches": 4, **told}
-    return protocol.Terms(framework, manner, "fp32-ieee", **given)
+    return protocol.Terms(framework, variant, "fp32-ieee", **given)
 
 
 def test_the_network_has_the_published_body_and_the_head_of_fourteen():
@@ -117,7 +117,7 @@ def asking(**told: Any) -> Any:
 
 def test_a_scaled_down_trial_says_so_in_its_notes():
     asked = asking(image_size=64, options={"framework": "keras-tensorflow"})
-    assert (asked.framework, asked.manner) == ("keras-tensorflow", protocol.FAIR)
+    assert (asked.framework, asked.variant) == ("keras-tensorflow", protocol.FAIR)
     assert asked.notes == [
         "scaled down: 4 images a device and step, of 64",
         "scaled down: images of 64 px, of 224",

@@ -40,7 +40,7 @@ def picture() -> np.ndarray:
 
 
 def test_a_fair_crop_is_a_part_of_the_image_with_its_pixels_and_its_scale():
-    plain = protocol.Manner()
+    plain = protocol.Variant()
     image, stream = picture(), feed.choices(1, 0, 3)
     found = feed.trained_on(image, 224, plain, stream)
     again = feed.choices(1, 0, 3)
@@ -59,13 +59,13 @@ def test_a_smaller_whole_is_pillow_s_to_one_of_256_levels():
 def test_each_published_manner_has_its_notebook_s_crop_and_normalisation():
     image = picture()
     whole = feed.resized(image, 224)
-    for name, manner in protocol.MANNERS.items():
-        found = feed.tested_on(image, 224, manner)
-        assert np.array_equal(found, feed.normalised(whole, manner)), name
+    for name, variant in protocol.VARIANTS.items():
+        found = feed.tested_on(image, 224, variant)
+        assert np.array_equal(found, feed.normalised(whole, variant)), name
     white = np.full((1, 1, 3), 255, np.uint8)
-    caffe = feed.normalised(white, protocol.MANNERS["chainer"]).ravel()
+    caffe = feed.normalised(white, protocol.VARIANTS["chainer"]).ravel()
     assert caffe == pytest.approx([255 * (1 - mean) * 0.017 for mean in (0.485, 0.456, 0.406)], rel=1e-6)
-    part = feed.trained_on(image, 224, protocol.MANNERS["mxnet-gluon"], feed.choices(1, 0, 0))
+    part = feed.trained_on(image, 224, protocol.VARIANTS["mxnet-gluon"], feed.choices(1, 0, 0))
     assert part.shape == (3, 224, 224) and part.dtype == np.float32
 
 

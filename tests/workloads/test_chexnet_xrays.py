@@ -226,7 +226,7 @@ from parts.networks.vision import torchvision
 from parts.chexnet import loading, protocol
 ramp = np.add.outer(np.minimum(np.arange(264), 255), np.zeros(264)).astype(np.uint8)
 image = np.stack([ramp, ramp.T, ramp * 0], axis=-1)
-terms = protocol.Terms("pytorch", protocol.MANNERS["pytorch"], "fp32-ieee", 1, 1, "dp", 224, 4)
+terms = protocol.Terms("pytorch", protocol.VARIANTS["pytorch"], "fp32-ieee", 1, 1, "dp", 224, 4)
 found = []
 for training in (True, False):
     torch.manual_seed(1)

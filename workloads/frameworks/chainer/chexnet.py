@@ -61,7 +61,7 @@ class ChainerTrainer(Trainer):
                     value = getattr(own, name)
                     getattr(value, "array", value)[...] = arrays[f"{layer.name}/{part}"]
         first, second = BETAS
-        epsilon = self.asked.manner.adam_epsilon
+        epsilon = self.asked.variant.adam_epsilon
         self.adam = chainer.optimizers.Adam(self.asked.learning_rate, first, second, epsilon)
         self.adam.setup(self.model)
 

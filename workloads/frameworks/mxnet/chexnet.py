@@ -65,7 +65,7 @@ class GluonTrainer(Trainer):
         self.net.initialize()
         self.output_types = _types_of_first_pass(self.net)
         self.net.hybridize()
-        self.loss = gluon.loss.SigmoidBinaryCrossEntropyLoss(from_sigmoid=not asked.manner.loss_of_logits)
+        self.loss = gluon.loss.SigmoidBinaryCrossEntropyLoss(from_sigmoid=not asked.variant.loss_of_logits)
 
     def load(self, arrays: dict[str, np.ndarray]) -> None:
         for own, layer in zip(_layers(self.net), network.layers(), strict=True):
@@ -78,7 +78,7 @@ class GluonTrainer(Trainer):
             "learning_rate": self.asked.learning_rate,
             "beta1": first,
             "beta2": second,
-            "epsilon": self.asked.manner.adam_epsilon,
+            "epsilon": self.asked.variant.adam_epsilon,
             "wd": 0.0,
         }
         self.trainer = gluon.Trainer(self.net.collect_params(), "adam", adam)
@@ -91,7 +91,7 @@ class GluonTrainer(Trainer):
         x, y = mx.nd.array(images), mx.nd.array(labels)
         with autograd.record():
             out = self.net(x)
-            losses = self.loss(out if self.asked.manner.loss_of_logits else out.sigmoid(), y)
+            losses = self.loss(out if self.asked.variant.loss_of_logits else out.sigmoid(), y)
         losses.backward()
         self.trainer.step(len(images))
         loss = losses.mean()

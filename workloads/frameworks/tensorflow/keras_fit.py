@@ -41,12 +41,12 @@ class KerasFit(Trainer):
                     layer.epsilon, layer.momentum = network.NORM_EPSILON, network.NORM_KEPT
             outputs = keras.layers.Dense(CLASSES, name="head")(body.output)
             self.network = keras.Model(body.input, outputs)
-            of_logits = terms.manner.loss_of_logits
+            of_logits = terms.variant.loss_of_logits
             self.model = self.network
             if not of_logits:
                 self.model = keras.Model(body.input, keras.layers.Activation("sigmoid")(outputs))
             self.optimiser = keras.optimizers.Adam(
-                terms.learning_rate, *BETAS, epsilon=terms.manner.adam_epsilon
+                terms.learning_rate, *BETAS, epsilon=terms.variant.adam_epsilon
             )
             self.model.compile(self.optimiser, keras.losses.BinaryCrossentropy(from_logits=of_logits))
             self.optimiser.build(self.model.trainable_variables)

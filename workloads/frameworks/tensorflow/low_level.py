@@ -165,7 +165,7 @@ class LowLevel(Trainer):
             lr=self.terms.learning_rate,
             beta1=BETAS[0],
             beta2=BETAS[1],
-            epsilon=self.terms.manner.adam_epsilon,
+            epsilon=self.terms.variant.adam_epsilon,
             grad=gradient,
         )
 

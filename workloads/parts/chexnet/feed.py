@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from parts.chexnet import synthetic, xrays
-from parts.chexnet.protocol import LOADING, Manner, Terms
+from parts.chexnet.protocol import LOADING, Terms, Variant
 from parts.chexnet.synthetic import ArrayBatch
 from parts.chexnet.training import Evaluation, Trainer
 from parts.launcher import Place
@@ -79,11 +79,11 @@ AREAS, SHAPES, TRIES = (0.08, 1.0), (3 / 4, 4 / 3), 10
 those of torchvision and of Gluon."""
 
 
-def trained_on(image: np.ndarray, size: int, manner: Manner, stream: np.random.RandomState) -> np.ndarray:
-    """The manner's crop of (height, width, 3), as (3, size, size) in fp32; flipped one time in two."""
-    if manner.crop == "resized":
+def trained_on(image: np.ndarray, size: int, variant: Variant, stream: np.random.RandomState) -> np.ndarray:
+    """The variant's crop of (height, width, 3), as (3, size, size) in fp32; flipped one time in two."""
+    if variant.crop == "resized":
         image = resized(_part_of_any_size(image, stream), size)
-    elif manner.crop == "whole":
+    elif variant.crop == "whole":
         image = resized(image, size)
     else:
         _check(image, size)
@@ -91,24 +91,24 @@ def trained_on(image: np.ndarray, size: int, manner: Manner, stream: np.random.R
         image = image[top : top + size, left : left + size]
     if stream.randint(2):
         image = image[:, ::-1]
-    return normalised(image, manner)
+    return normalised(image, variant)
 
 
-def tested_on(image: np.ndarray, size: int, manner: Manner) -> np.ndarray:
+def tested_on(image: np.ndarray, size: int, variant: Variant) -> np.ndarray:
     """What lies in the middle, or the whole made smaller, as (3, size, size) in fp32."""
-    if manner.tested_on == "whole":
-        return normalised(resized(image, size), manner)
+    if variant.tested_on == "whole":
+        return normalised(resized(image, size), variant)
     _check(image, size)
     # As torchvision's CenterCrop has its halves.
     top, left = (round((side - size) / 2) for side in image.shape[:2])
-    return normalised(image[top : top + size, left : left + size], manner)
+    return normalised(image[top : top + size, left : left + size], variant)
 
 
-def normalised(image: np.ndarray, manner: Manner) -> np.ndarray:
+def normalised(image: np.ndarray, variant: Variant) -> np.ndarray:
     """256 levels as numbers about nothing, channels first."""
     mean = np.array(MEAN, np.float32)[:, None, None]
     values = np.ascontiguousarray(image.transpose(2, 0, 1)).astype(np.float32)
-    if manner.pixels == "caffe":
+    if variant.pixels == "caffe":
         return (values - mean * np.float32(255)) * np.float32(CAFFE_FACTOR)
     return (values / np.float32(255) - mean) / np.array(DEVIATION, np.float32)[:, None, None]
 
@@ -242,11 +242,11 @@ def own_crop(terms: Terms, seed: int, *, training: bool) -> Crop:
 
 
 def _trained_on(terms: Terms, seed: int, image: np.ndarray, epoch: int, place: int) -> np.ndarray:
-    return trained_on(image, terms.image_size, terms.manner, choices(seed, epoch, place))
+    return trained_on(image, terms.image_size, terms.variant, choices(seed, epoch, place))
 
 
 def _tested_on(terms: Terms, image: np.ndarray, epoch: int, place: int) -> np.ndarray:
-    return tested_on(image, terms.image_size, terms.manner)
+    return tested_on(image, terms.image_size, terms.variant)
 
 
 def _uncropped(image: np.ndarray, epoch: int, place: int) -> np.ndarray:

@@ -99,7 +99,7 @@ class TorchLoading(HostLoading):
     @staticmethod
     def crop(terms: Terms, seed: int, *, training: bool) -> Crop:
         """Return the crop of all frameworks, theirs to the bit, or torchvision's as the notebook had it."""
-        if terms.manner == FAIR:
+        if terms.variant == FAIR:
             own = own_crop(terms, seed, training=training)
             if terms.source_pixels == PIXELS:
                 return own
@@ -152,7 +152,7 @@ def _published(made: Any, image: np.ndarray, epoch: int, place: int) -> torch.Te
 
 def published(terms: Terms, *, training: bool) -> Any:
     """Return torchvision's crops, as the notebook had them."""
-    size, variant = terms.image_size, terms.manner
+    size, variant = terms.image_size, terms.variant
     steps: list[Any] = []
     if terms.source_pixels != PIXELS:
         steps.append(transforms.Resize(PIXELS))

@@ -74,7 +74,7 @@ def _item(item: int, terms: Terms) -> ArrayBatch:
         "uniform": uniform,
         "zeros": np.zeros(CLASSES),
         "ones": np.ones(CLASSES),
-    }[terms.manner.labels]
+    }[terms.variant.labels]
     shape = (3, terms.image_size, terms.image_size)
-    image = np.ones(shape) if terms.manner.images == "ones" else stream.random_sample(shape)
+    image = np.ones(shape) if terms.variant.images == "ones" else stream.random_sample(shape)
     return image.astype(np.float32), labels.astype(np.float32)

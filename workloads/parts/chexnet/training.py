@@ -39,7 +39,7 @@ def area_under_curve(labels: np.ndarray, scores: np.ndarray) -> float | None:
 
 
 def of_each(labels: np.ndarray, scores: np.ndarray) -> list[float | None]:
-    """Of each column of (images, labels)."""
+    """Return the area of each column of (images, labels)."""
     return [area_under_curve(labels[:, place], scores[:, place]) for place in range(labels.shape[1])]
 
 

@@ -119,7 +119,7 @@ def texts(trial: TrialProcess, device: torch.device) -> Texts:
 
 
 @dataclass(frozen=True)
-class Task:
+class LanguageTask:
     """What training and validation share."""
 
     model: LanguageModel
@@ -141,16 +141,16 @@ def refuse_unknown(trial: TrialProcess, options: dict[str, Any]) -> None:
     trial.choose("loss_scale", options["loss_scale"], ("static", "dynamic"))
 
 
-Step = Callable[[torch.Tensor, float], torch.Tensor | None]
+UpdateStep = Callable[[torch.Tensor, float], torch.Tensor | None]
 """Takes a loss and a rate; gives the norm of the gradients, or none where it did not compute it."""
 
 
 def measured(
     trial: TrialProcess,
-    task: Task,
+    task: LanguageTask,
     texts: Texts,
     options: dict[str, Any],
-    update: tuple[Step, str, ScaleLog | None],
+    update: tuple[UpdateStep, str, ScaleLog | None],
     arithmetic: dict[str, Any],
 ) -> dict[str, Any]:
     """Rehearses a step, trains, tests after the whole protocol; the measurement's own part.
@@ -202,9 +202,9 @@ def measured(
 
 def train_epochs(
     trial: TrialProcess,
-    task: Task,
+    task: LanguageTask,
     clock: Clock,
-    step: Step,
+    step: UpdateStep,
     texts: Texts,
     valid_batches: int,
     rate: float,
@@ -250,7 +250,7 @@ def train_epochs(
 
 
 @torch.no_grad()
-def validation_loss(task: Task, valid: Text, limit: int) -> float:
+def validation_loss(task: LanguageTask, valid: Text, limit: int) -> float:
     """Mean loss per word over the first `limit` batches; the state is carried on.
 
     The example divided by one row more than it had read, so its loss on the whole split is 1/21764 lower.

@@ -13,7 +13,7 @@ from parts.timing.clock import stopwatch
 PAIRS = 4
 """Operands in turn, so that none stays in a cache."""
 
-Shape = tuple[int, int, int]
+ProductShape = tuple[int, int, int]
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class TimedOperation:
     dtype: torch.dtype
 
 
-def product(shape: Shape, device: torch.device, dtype: torch.dtype) -> TimedOperation:
+def product(shape: ProductShape, device: torch.device, dtype: torch.dtype) -> TimedOperation:
     """x @ w.T as in a linear layer, of four pairs of random normals in turn."""
     m, n, k = shape
     pairs = [

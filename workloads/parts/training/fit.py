@@ -19,14 +19,14 @@ from torch.optim.lr_scheduler import LRScheduler
 from parts.numerics import precision
 from parts.numerics.flops import of_batch, value_bytes
 from parts.numerics.update import Update
-from parts.ranks import End, entries
+from parts.ranks import SharedEnd, entries
 from parts.timing import kernels
 from parts.timing.clock import Clock, few_elements, stopwatch
 from parts.training.batches import Batch
 from parts.training.parallel import (
     ForwardTimer,
     Loss,
-    Step,
+    TrainingStep,
     beneath,
     same_buffers,
     spread,
@@ -124,7 +124,7 @@ def fit(
     whole = spread(model, setting)
     of_model = optimiser(model)
     update = Update(setting.label, of_model, device)
-    step = Step(whole, loss, update, setting)
+    step = TrainingStep(whole, loss, update, setting)
     if whole is not model and first is not None:
         with trial.phase("compile" if setting.compiled else "spread"):
             seen = _rehearsed(setting, model, whole, passes, first, hooked=not setting.compiled)
@@ -233,7 +233,7 @@ def _train(
     setting: Setting,
     loop: Loop,
     clock: Clock,
-    step: Step,
+    step: TrainingStep,
     timer: ForwardTimer,
     train: Batches,
     validation: Validation,
@@ -242,7 +242,7 @@ def _train(
     """Epochs until the protocol or the trial's limit ends; one record each."""
     over: Callable[[], object] = clock.over
     if setting.shares_gradients:
-        over = End(clock, setting.place).over
+        over = SharedEnd(clock, setting.place).over
         step.after_forward = timer.end
         distributed.barrier()
 
@@ -292,7 +292,7 @@ def _refuse_the_same(setting: Setting, inputs: torch.Tensor) -> None:
 
 
 def _steps(setting: Setting, train: Batches) -> int:
-    """Of an epoch; the least that any rank has, since none can step alone."""
+    """Return the steps of an epoch: the least that any rank has, since none can step alone."""
     if not setting.shares_gradients:
         return len(train)
     least = torch.tensor(len(train), device=setting.device)

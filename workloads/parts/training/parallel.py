@@ -62,7 +62,7 @@ class VirtualRanks:
         return [(rank, part, aims) for rank, (part, aims) in enumerate(halves)]
 
 
-class Step:
+class TrainingStep:
     """One training step: a batch in, new weights and the loss out."""
 
     def __init__(self, model: nn.Module, loss: Loss, update: Update, setting: Setting) -> None:

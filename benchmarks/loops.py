@@ -1,8 +1,8 @@
-"""One process of benchmarks/overhead.py: our loop, the bare one, and the bare one again; needs PyTorch.
+"""One process of benchmarks/overhead.py: our loop and the bare one in turn over one model; needs PyTorch.
 
-    python -m benchmarks.loops MODEL ROUNDS BLOCK_SECONDS [--backwards] [--host PYTHON]
-
-The workloads' folder has to be on the path.
+The workloads' folder has to be on the path. Both loops train ResNet-18, whose step takes 100 ms and more on
+two cores; the telemetry's sampler runs beside ours and is stopped in the bare one. A round runs each loop
+twice, there and back, so that a steady drift cancels in it.
 """
 
 from __future__ import annotations
@@ -16,11 +16,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from functools import partial
 from pathlib import Path
-from typing import Any
-
-from benchmarks.interleaved import interleaved
 
 from parts.trial import TrialProcess  # isort: skip
 from parts.networks.vision import torchvision  # isort: skip
@@ -28,75 +24,66 @@ from parts.networks.vision import torchvision  # isort: skip
 import torch
 from torch import nn
 
-import word_lm
-from parts.networks import language, recurrent
 from parts.timing.clock import Clock, stopwatch
 
-WORKLOADS = Path(__file__).resolve().parents[1] / "workloads"
-BATCHES = 4
 WARM_UP_STEPS = 5
-ROUNDS = 4
-IMAGES, PIXELS = 16, 96
-COLUMNS, TOKENS, WORDS = 20, 35, 33278
+BATCHES, IMAGES, PIXELS = 4, 16, 96
 RATE = 1e-3
-SIDES = {"first": "ours", "second": "bare", "control": "bare"}
+
+TrainOneStep = Callable[[int], torch.Tensor]
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Runs the rounds of three loops over one model, the telemetry beside ours, and prints their seconds."""
+    """Run the rounds and print each loop's seconds."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("model", choices=STEPS)
-    parser.add_argument("rounds", type=int)
-    parser.add_argument("block_seconds", type=float)
+    parser.add_argument("--rounds", type=int, default=4)
+    parser.add_argument("--block-seconds", type=float, default=1.0, help="of a loop, about")
     parser.add_argument("--backwards", action="store_true")
     parser.add_argument("--host", default=sys.executable, help="the interpreter with gpudyno, which samples")
     given = parser.parse_args(arguments)
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    step, samples, what = STEPS[given.model](device)
-    steps = _steps_of_a_block(step, device, given.block_seconds)
+    step = resnet18(device)
+    steps = steps_of_a_block(step, device, given.block_seconds)
+    order = ("ours", "theirs")[:: -1 if given.backwards else 1]
+    seconds: dict[str, list[float]] = {"ours": [], "theirs": []}
     with tempfile.TemporaryDirectory() as folder:
         clock = Clock(trial_in(Path(folder)), device, steps_per_epoch=steps, epochs=1)
-        sampler = _sampler(given.host, Path(folder) / "telemetry.jsonl", device)
-
-        def block(kind: str) -> float:
-            sampler.send_signal(signal.SIGCONT if kind == "ours" else signal.SIGSTOP)
-            loop = _ours if kind == "ours" else _bare
-            with stopwatch(device) as taken:
-                loop(step, steps, samples, clock)
-            return taken[0]
-
+        sampler = start_sampler(given.host, Path(folder) / "telemetry.jsonl", device)
         try:
-            for kind in SIDES.values():
-                block(kind)
-            sides = {side: partial(block, kind) for side, kind in SIDES.items()}
-            seconds = interleaved(sides, given.rounds, backwards=given.backwards)
+            # The first round is not counted.
+            for _ in range(1 + given.rounds):
+                took = dict.fromkeys(order, 0.0)
+                for loop in (*order, *reversed(order)):
+                    sampler.send_signal(signal.SIGCONT if loop == "ours" else signal.SIGSTOP)
+                    with stopwatch(device) as taken:
+                        our_loop(step, steps, clock) if loop == "ours" else bare_loop(step, steps)
+                    took[loop] += taken[0]
+                for loop in order:
+                    seconds[loop].append(took[loop])
         finally:
             sampler.send_signal(signal.SIGCONT)
             sampler.terminate()
             sampler.wait(10)
-    # The parent reads it; the steps are those of one side in a round.
-    said = {"what": f"{what} on {device.type}", "steps": 2 * steps, "seconds": seconds}
-    print(json.dumps(said), flush=True)
+    print(json.dumps({loop: each[1:] for loop, each in seconds.items()}), flush=True)
 
 
-def _ours(step: Callable[[int], torch.Tensor], steps: int, samples: int, clock: Clock) -> None:
+def our_loop(step: TrainOneStep, steps: int, clock: Clock) -> None:
+    """Train as every workload does."""
     clock.start()
     for number in range(steps):
         clock.ready()
-        loss = step(number)
-        clock.step(loss, samples)
+        clock.step(step(number), IMAGES)
     clock.stop()
 
 
-def _bare(step: Callable[[int], torch.Tensor], steps: int, samples: int, clock: Clock) -> None:
+def bare_loop(step: TrainOneStep, steps: int) -> None:
+    """Train, and measure nothing."""
     for number in range(steps):
         step(number)
 
 
-BuiltStep = tuple[Callable[[int], torch.Tensor], int, str]
-
-
-def _resnet18(device: torch.device) -> BuiltStep:
+def resnet18(device: torch.device) -> TrainOneStep:
+    """Return a step of ResNet-18."""
     torch.manual_seed(1)
     model = torchvision.models.resnet18(num_classes=100).to(device)
     optimiser = torch.optim.SGD(model.parameters(), lr=RATE)
@@ -110,50 +97,28 @@ def _resnet18(device: torch.device) -> BuiltStep:
         optimiser.step()
         return loss
 
-    return step, IMAGES, f"ResNet-18, {IMAGES} images of {PIXELS} px"
+    return step
 
 
-def _lstm(device: torch.device) -> BuiltStep:
-    torch.manual_seed(1)
-    model = language.LanguageModel(recurrent, "LSTM", WORDS, word_lm.OPTIONS).to(device)
-    optimiser = torch.optim.SGD(model.parameters(), lr=RATE)
-    inputs = [torch.randint(WORDS, (TOKENS, COLUMNS), device=device) for _ in range(BATCHES)]
-
-    def step(number: int) -> torch.Tensor:
-        optimiser.zero_grad()
-        tokens = inputs[number % BATCHES]
-        scores, _ = model(tokens, model.first_state(COLUMNS))
-        loss = nn.functional.cross_entropy(scores, tokens.flatten())
-        loss.backward()
-        optimiser.step()
-        return loss
-
-    return step, COLUMNS * TOKENS, f"LSTM, {COLUMNS} × {TOKENS} tokens"
-
-
-STEPS: dict[str, Callable[[torch.device], BuiltStep]] = {"resnet18": _resnet18, "lstm": _lstm}
-
-
-def _steps_of_a_block(step: Callable[[int], Any], device: torch.device, seconds: float) -> int:
-    """As many steps as take about that long; the first ones, and a busy moment, are slower than the rest."""
+def steps_of_a_block(step: TrainOneStep, device: torch.device, seconds: float) -> int:
+    """Return how many steps take about that long; the first ones are slower than the rest."""
     steps = WARM_UP_STEPS
-    for _ in range(ROUNDS):
+    for _ in range(4):
         with stopwatch(device) as taken:
-            for number in range(steps):
-                step(number)
+            bare_loop(step, steps)
         steps = max(1, round(steps * seconds / taken[0]))
     return steps
 
 
 def trial_in(folder: Path) -> TrialProcess:
-    """A trial without limits that reads and writes in one folder."""
+    """Return a trial without limits that reads and writes in one folder."""
     asked = {"id": "loops", "seed": 1, "timeout_seconds": 86400, "asked": {"variant": {"limit": {}}}}
     (folder / "trial.json").write_text(json.dumps(asked), encoding="utf-8")
     return TrialProcess({"GPUDYNO_IN": str(folder), "GPUDYNO_OUT": str(folder)})
 
 
-def _sampler(python: str, out: Path, device: torch.device) -> subprocess.Popen[bytes]:
-    """The telemetry as it runs beside a trial, once its first sample is there."""
+def start_sampler(python: str, out: Path, device: torch.device) -> subprocess.Popen[bytes]:
+    """Start the telemetry as it runs beside a trial; return once its first sample is there."""
     kind = "cpu" if device.type == "cpu" else "rocm" if torch.version.hip else "cuda"
     own = str(os.getpid())
     argv = [python, "-m", "harness.telemetry.sampler", str(out), "--kind", kind]

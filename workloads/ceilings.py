@@ -29,7 +29,7 @@ from parts.timing.clock import Clock
 from parts.timing.operations import (
     HOST_BYTES,
     STEP_SECONDS,
-    Shape,
+    ProductShape,
     copies,
     fastest_product,
     operation_measured,
@@ -127,7 +127,7 @@ def of_rank(trial: TrialProcess, place: Place, options: dict[str, Any]) -> dict[
             return message
 
         clock = Clock(trial, device, steps_per_epoch=steps_of(trial), epochs=1)
-        over = ranks.End(clock, place).over
+        over = ranks.SharedEnd(clock, place).over
         trial.stage("train")
         distributed.barrier()
         bytes_per_step = fastest.calls_per_sample * fastest.message_bytes
@@ -155,7 +155,7 @@ def of_rank(trial: TrialProcess, place: Place, options: dict[str, Any]) -> dict[
     }
 
 
-def shapes(largest: int) -> Iterator[Shape]:
+def shapes(largest: int) -> Iterator[ProductShape]:
     """(m, n, k): squares from small to large, and those with one long side."""
     for side in SIDES:
         if side <= largest:

@@ -29,7 +29,8 @@ import torch
 from torch import distributed, nn
 
 from parts import launcher, ranks
-from parts.chexnet import loading, sources, training, weights
+from parts.chexnet import feed, training, weights
+from parts.chexnet.loading import TorchLoading
 from parts.chexnet.network import BLOCKS
 from parts.chexnet.protocol import BETAS, CLASSES, EPOCHS, LOADER, LOADING, PROTOCOLS, Terms, terms
 from parts.device import choose_own, facts, seed_everything, software
@@ -75,7 +76,7 @@ class TorchTrainer(training.Trainer):
         self.place = place
         self.loss_inside = asked.framework == "pytorch-loss-per-gpu"
         if self.loss_inside:
-            self.model = WithLoss(self.network, asked.manner.loss_of_logits)
+            self.model = WithLoss(self.network, asked.variant.loss_of_logits)
         if place.count > 1:
             ids = [device] if device.type == "cuda" else None
             self.model = nn.parallel.DistributedDataParallel(self.network, device_ids=ids)
@@ -94,7 +95,7 @@ class TorchTrainer(training.Trainer):
             self.model.parameters(),
             lr=self.terms.learning_rate,
             betas=BETAS,
-            eps=self.terms.manner.adam_epsilon,
+            eps=self.terms.variant.adam_epsilon,
         )
 
     def outputs(self, images: Any) -> np.ndarray:
@@ -122,7 +123,7 @@ class TorchTrainer(training.Trainer):
         if self.loss_inside:
             loss = self.model(images, labels).mean()
         else:
-            loss = loss_of(self.model(images), labels, self.terms.manner.loss_of_logits)
+            loss = loss_of(self.model(images), labels, self.terms.variant.loss_of_logits)
         loss.backward()
         self.optimiser.step()
         return loss
@@ -193,14 +194,14 @@ def loaded(trial: TrialProcess, asked: Terms) -> dict[str, Any]:
     trial.stage("data")
     with trial.phase("data"):
         seed_everything(trial.seed)
-        given = sources.given(trial, asked, Place(), pinned=device.type == "cuda")
+        read = feed.dataset(trial, asked, TorchLoading(pinned=device.type == "cuda"))
     together = max(1, asked.workers)
-    clock = StepClock(trial, steps_per_epoch=given.terms.steps_per_epoch, epochs=EPOCHS, together=together)
-    epochs = training.loaded(clock, given.train)
+    clock = StepClock(trial, steps_per_epoch=read.terms.steps_per_epoch, epochs=EPOCHS, together=together)
+    epochs = training.loaded(clock, read.train)
     trial.stage("collect")
     arithmetic = {"label": asked.precision, "output_dtypes": {}, "parameter_dtypes": {}, "method": "none"}
     found = {**told(trial, asked, device, asked.devices), "precision": arithmetic}
-    made = training.measurement(trial, given.terms, clock, epochs, given.facts, found)
+    made = training.measurement(trial, read.terms, clock, epochs, read.facts, found)
     # What is waited for is the work itself, so nothing is a wait for input.
     return {**made, "input_us": None}
 
@@ -215,7 +216,7 @@ def told(trial: TrialProcess, asked: Terms, device: torch.device, count: int) ->
             "version": torch.__version__,
             "ways": {way: WAYS[way] for way in FRAMEWORKS[asked.framework]},
             "layout": "channels first",
-            "loader": loading.named(asked, pinned=device.type == "cuda"),
+            "loader": TorchLoading(pinned=device.type == "cuda").named(asked),
             "differs": differs(asked),
         },
     }
@@ -238,16 +239,16 @@ def measured(
         trainer = TorchTrainer(asked, device, place)
     trial.stage("data")
     with trial.phase("data"):
-        given = sources.given(trial, asked, place, trainer, pinned=device.type == "cuda")
-        asked = given.terms
+        read = feed.dataset(trial, asked, TorchLoading(trainer, pinned=device.type == "cuda"), place)
+        asked = read.terms
         arrays, begun = beginning(trial)
     trial.stage("setup")
     with trial.phase("first_step"), precision.counted_output_types(trainer.network) as output_types:
-        training.begin(trainer, given.first, arrays)
+        training.begin(trainer, read.first, arrays)
     clock = Clock(trial, device, steps_per_epoch=asked.steps_per_epoch, epochs=EPOCHS)
-    over = ranks.End(clock, place).over if place.count > 1 else clock.over
-    epochs = training.train(trial, clock, asked, given.train, trainer, over, given.valid)
-    score = training.tested(trial, given.test, given.labels)
+    over = ranks.SharedEnd(clock, place).over if place.count > 1 else clock.over
+    epochs = trainer.train(trial, clock, asked, read.train, read.valid, over)
+    score = training.tested(trial, read.test, read.labels)
     trial.stage("collect")
     found = {
         **told(trial, asked, device, 1 if place.count > 1 else asked.devices),
@@ -258,11 +259,11 @@ def measured(
             parameter_dtypes=precision.parameter_types(trainer.network),
             method="none",
         ),
-        "samples_per_step": len(given.first[1]),
+        "samples_per_step": len(read.first[1]),
         "ranks": ranks.entries(place, asked.devices, clock),
     }
-    data = {**clock.batches(), **begun, **given.facts}
-    return training.measurement(trial, asked, clock, epochs, data, found, given.valid)
+    data = {**clock.batches(), **begun, **read.facts}
+    return training.measurement(trial, asked, clock, epochs, data, found, read.valid)
 
 
 def differs(asked: Terms) -> list[str]:

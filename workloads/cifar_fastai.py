@@ -44,8 +44,10 @@ from torch import nn
 
 from parts.device import choose, seed_everything
 from parts.inputs import datasets
-from parts.inputs.images import Loaders, Preparation, loaders
-from parts.networks.fastai_learner import (
+from parts.numerics import flops, precision
+from parts.timing.clock import Clock
+from parts.training.batches import Batch, image_tensors, loader_options
+from parts.training.fastai_learner import (
     Input,
     Measured,
     Rehearsal,
@@ -53,9 +55,7 @@ from parts.networks.fastai_learner import (
     kernel_time,
     precision_callbacks,
 )
-from parts.numerics import flops, precision
-from parts.timing.clock import Clock
-from parts.training.batches import Batch, image_tensors, loader_options
+from parts.training.images import Loaders, Preparation, loaders
 
 TITLE = "Image classification: ResNets on CIFAR-100, with fastai"
 ABOUT = "A ResNet with a pretrained, frozen body learns CIFAR-100's 100 classes (Bhutani 2019)."

@@ -40,7 +40,7 @@ VALID_BATCH_SIZE = 500
 OPTIONS: dict[str, Any] = {**SHARING, "lr": RATE, "batchnorm_momentum": 0.1, "train_images": 50_000}
 
 
-class Block(nn.Module):
+class ResidualBlock(nn.Module):
     """Two convolutions of three by three with a shortcut around them."""
 
     def __init__(self, before: int, width: int, momentum: float) -> None:
@@ -69,7 +69,7 @@ def resnet44(momentum: float) -> nn.Sequential:
     width = 16
     for wider in (16, 32, 64):
         for _ in range(BLOCKS_PER_STAGE):
-            layers.append(Block(width, wider, momentum))
+            layers.append(ResidualBlock(width, wider, momentum))
             width = wider
     layers += [nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(width, 10)]
     model = nn.Sequential(*layers)

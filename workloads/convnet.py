@@ -35,7 +35,7 @@ from parts.numerics.update import LABELS, Update
 from parts.timing import kernels
 from parts.timing.clock import Clock
 from parts.training.batches import Batch, Rotated
-from parts.training.parallel import ForwardTimer, Step, spread
+from parts.training.parallel import ForwardTimer, TrainingStep, spread
 from parts.training.setting import Setting
 
 STEPS_PER_EPOCH, EPOCHS = 100, 100
@@ -102,9 +102,9 @@ def trained(setting: Setting, arithmetic: dict[str, Any]) -> dict[str, Any]:
     with trial.phase("first_step"), precision.rehearsal(model, device) as output_types:
         update = Update(setting.label, sgd(setting, model), device)
         one_device = (half[: setting.batch_size].to(device) for half in batches[0])
-        Step(model, loss_of, update, setting).loss(*one_device).backward()
+        TrainingStep(model, loss_of, update, setting).loss(*one_device).backward()
     whole = spread(model, setting)
-    step = Step(whole, loss_of, update, setting)
+    step = TrainingStep(whole, loss_of, update, setting)
     if whole is not model:
         # A compiled model has no hooks: with them it would be another one, to be compiled again.
         rehearsal = precision.untraced if setting.compiled else precision.rehearsal
@@ -156,11 +156,11 @@ def trained(setting: Setting, arithmetic: dict[str, Any]) -> dict[str, Any]:
 
 
 def train(
-    setting: Setting, clock: Clock, step: Step, batches: list[Batch], timer: ForwardTimer
+    setting: Setting, clock: Clock, step: TrainingStep, batches: list[Batch], timer: ForwardTimer
 ) -> list[dict[str, Any]]:
     """Epochs until the protocol or the trial's limit ends; one record each."""
     several = setting.place.count > 1
-    over = ranks.End(clock, setting.place).over if setting.shares_gradients else None
+    over = ranks.SharedEnd(clock, setting.place).over if setting.shares_gradients else None
     if several:
         step.after_forward = timer.end
         distributed.barrier()

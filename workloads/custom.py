@@ -32,7 +32,6 @@ def run(trial: TrialProcess) -> dict[str, Any]:
 def train(file: OwnFile, setting: Setting) -> dict[str, Any]:
     """The training of this process and what it measured."""
     trial, loop, quality = setting.trial, file.loop, file.quality
-    own_step = file.train_step(setting)
     with told_with_its_line(file):
         trial.stage("data")
         with trial.phase("data"):
@@ -40,7 +39,7 @@ def train(file: OwnFile, setting: Setting) -> dict[str, Any]:
         trial.stage("setup")
         model = checked_model(file, setting)
         if file.constant("DETERMINISTIC"):
-            hold_to_determinism(file, setting, model, batches, passes_of(file.loss, own_step))
+            hold_to_determinism(file, setting, model, batches, passes_of(file.loss))
         measured = fit(
             setting,
             model,
@@ -49,7 +48,6 @@ def train(file: OwnFile, setting: Setting) -> dict[str, Any]:
             file.loss,
             lambda model: file.optimiser(model, setting),
             loop,
-            own_step=own_step,
             quality=quality,
             schedule=lambda given: file.schedules(given, setting),
             data={"name": "own", **setting.data_read},

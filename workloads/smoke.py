@@ -50,7 +50,7 @@ class Here:
 
     @property
     def side(self) -> int:
-        """Of a square product that keeps this device busy for a while."""
+        """Return the side of a square product that keeps this device busy for a while."""
         return SIDES[self.device.type]
 
     def matrix(self) -> torch.Tensor:

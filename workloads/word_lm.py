@@ -23,8 +23,8 @@ from dataclasses import replace
 from typing import Any
 
 from parts.device import choose, seed_everything
-from parts.networks import language, recurrent
-from parts.networks.language import LanguageModel, Task, Text
+from parts.networks import language
+from parts.networks.language import LanguageModel, LanguageTask, Text
 from parts.numerics import flops, precision
 from parts.numerics.update import clipped_sgd
 from parts.timing import kernels
@@ -56,11 +56,11 @@ def run(trial: TrialProcess) -> dict[str, Any]:
     with trial.phase("model"):
         seed_everything(trial.seed)
         words = -(-texts.corpus.types // options["pad_vocabulary"]) * options["pad_vocabulary"]
-        model = LanguageModel(recurrent, variant["model"], words, options)
+        model = LanguageModel(variant["model"], words, options)
         shape = (texts.train.bptt, batch_size)
         operations = flops.of_tokens(model, model.recurrent, model.decoder, shape, flops.value_bytes(label))
         model.to(device, precision.weight_type(label))
-        task = Task(model, label, device)
+        task = LanguageTask(model, label, device)
         update = clipped_sgd(label, model, options, variant["profile"] == "tuned", device)
     measured = language.measured(trial, task, texts, options, update, arithmetic)
 

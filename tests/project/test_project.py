@@ -72,6 +72,10 @@ def modules(*folders: str) -> list[Path]:
     return sorted(path for paths in found.values() for path in paths)
 
 
+PARTS = ROOT / "workloads" / "parts"
+MOST_PARTS = 40
+
+
 def name_of(path: Path) -> str:
     return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
 
@@ -86,6 +90,8 @@ def imports(path: Path, *, inner: bool = True) -> set[str]:
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
             found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module") and node.args:
+            found |= {name.value for name in node.args[:1] if isinstance(name, ast.Constant)}
     return found
 
 
@@ -113,18 +119,20 @@ def below(room: str) -> set[str]:
 
 
 def room_of(path: Path) -> str:
-    return path.relative_to(ROOT).parts[1].removesuffix(".py")
+    side = PARTS if path.is_relative_to(PARTS) else ROOT / path.relative_to(ROOT).parts[0]
+    return path.relative_to(side).parts[0].removesuffix(".py")
 
 
 def test_every_room_stands_in_the_diagram_of_the_architecture_page():
-    there = {room_of(path) for path in modules("harness", "report")} - {"__init__"}
+    there = {room_of(path) for path in modules("harness", "report", "workloads/parts")} - {"__init__"}
     assert there == {room for tiers in sides() for tier in tiers for room in tier}
 
 
-@pytest.mark.parametrize("side", ["harness", "report"])
+@pytest.mark.parametrize("side", ["harness", "report", "workloads/parts"])
 def test_a_room_imports_only_from_rooms_below_its_own(side):
+    top = side.rpartition("/")[2]
     upward = {
-        name_of(path): rooms(path, side) - below(room_of(path)) - {room_of(path)} for path in modules(side)
+        name_of(path): rooms(path, top) - below(room_of(path)) - {room_of(path)} for path in modules(side)
     }
     assert not {name: found for name, found in upward.items() if found}
 
@@ -133,6 +141,10 @@ def test_no_folder_holds_more_modules_than_a_person_keeps_in_mind():
     every = [path for path in modules("commands", "harness", "report") if path.name != "__init__.py"]
     counts = Counter(path.parent for path in every)
     assert not [folder for folder, count in counts.items() if count > MOST_MODULES]
+
+
+def test_workloads_share_at_most_forty_files():
+    assert len([path for path in modules("workloads/parts") if path.name != "__init__.py"]) <= MOST_PARTS
 
 
 def test_the_report_knows_of_the_harness_only_what_its_input_is():
@@ -174,6 +186,23 @@ def test_no_modules_import_each_other_in_a_circle():
     for name in graph:
         graph[name] = {one for one in graph[name] if not (one in packages and name.startswith(f"{one}."))}
     assert not list(circles(graph))
+
+
+def test_no_workloads_and_parts_import_each_other_in_a_circle_by_name_or_by_import_module():
+    files = {name_of(path).removeprefix("workloads."): path for path in modules("workloads")}
+    graph = {name: (imports(path) & files.keys()) - {name} for name, path in files.items()}
+    assert not list(circles(graph))
+
+
+def test_a_type_of_the_workloads_has_a_name_of_its_own_and_no_docstring_begins_with_of():
+    every = [
+        path for path in modules("workloads") if not path.is_relative_to(ROOT / "workloads" / "frameworks")
+    ]
+    nodes = [node for path in every for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))]
+    types = Counter(node.name for node in nodes if isinstance(node, ast.ClassDef))
+    assert not [name for name, count in types.items() if count > 1]
+    documented = [node for node in nodes if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.Module)]
+    assert not [text for node in documented if (text := ast.get_docstring(node) or "").startswith("Of ")]
 
 
 def test_docker_holds_no_python_file_that_would_hide_the_docker_library():

@@ -18,7 +18,7 @@ from tests.helpers.workload_runner import WORKLOADS, module
 
 network = module("parts.chexnet.network")
 weights = module("parts.chexnet.weights")
-data = module("parts.chexnet.data")
+synthetic = module("parts.chexnet.synthetic")
 protocol = module("parts.chexnet.protocol")
 arithmetic = module("parts.numerics.arithmetic")
 step_clock = module("parts.timing.step_clock")
@@ -26,9 +26,9 @@ trial = module("parts.trial")
 
 
 def terms(framework: str = "pytorch", *, fair: bool = False, **told: Any) -> Any:
-    manner = protocol.FAIR if fair else protocol.MANNERS[framework]
+    variant = protocol.FAIR if fair else protocol.VARIANTS[framework]
     given = {"batch_size": 2, "devices": 1, "parallel": "dp", "image_size": 8, "batches": 4, **told}
-    return protocol.Terms(framework, manner, "fp32-ieee", **given)
+    return protocol.Terms(framework, variant, "fp32-ieee", **given)
 
 
 def test_the_network_has_the_published_body_and_the_head_of_fourteen():
@@ -57,10 +57,10 @@ def test_the_weights_are_one_file_whose_hash_is_asserted(tmp_path, monkeypatch):
 
 
 def test_the_same_images_come_whatever_the_number_of_devices():
-    one = data.batches(terms(fair=True, batch_size=4))
-    two = data.batches(terms(fair=True, batch_size=2, devices=2))
-    assert data.sha256(one) == data.sha256(two)
-    assert data.sha256(one) != data.sha256(data.batches(terms(batch_size=4)))
+    one = synthetic.batches(terms(fair=True, batch_size=4))
+    two = synthetic.batches(terms(fair=True, batch_size=2, devices=2))
+    assert synthetic.sha256(one) == synthetic.sha256(two)
+    assert synthetic.sha256(one) != synthetic.sha256(synthetic.batches(terms(batch_size=4)))
     images, labels = (np.concatenate(part) for part in zip(*one, strict=True))
     assert images.dtype == labels.dtype == np.float32
     assert len({image.tobytes() for image in images}) == len(images) == 16
@@ -68,7 +68,7 @@ def test_the_same_images_come_whatever_the_number_of_devices():
 
 
 def test_the_fair_labels_have_both_classes_in_every_column():
-    labels = np.concatenate([labels for _, labels in data.batches(terms(fair=True, batch_size=4))])
+    labels = np.concatenate([labels for _, labels in synthetic.batches(terms(fair=True, batch_size=4))])
     assert set(labels.ravel()) == {0.0, 1.0}
     assert ((labels.mean(axis=0) > 0) & (labels.mean(axis=0) < 1)).all()
 
@@ -86,7 +86,7 @@ def test_the_fair_labels_have_both_classes_in_every_column():
 def test_each_framework_s_published_manner_is_that_of_its_notebook(framework, images, labels, rate):
     asked = terms(framework, devices=4)
     assert asked.learning_rate == pytest.approx(rate)
-    for array, kind in zip(data.batches(asked)[0], (images, labels), strict=True):
+    for array, kind in zip(synthetic.batches(asked)[0], (images, labels), strict=True):
         if kind == "uniform":
             assert len(set(array.ravel())) > 100
         else:
@@ -117,7 +117,7 @@ def asking(**told: Any) -> Any:
 
 def test_a_scaled_down_trial_says_so_in_its_notes():
     asked = asking(image_size=64, options={"framework": "keras-tensorflow"})
-    assert (asked.framework, asked.manner) == ("keras-tensorflow", protocol.FAIR)
+    assert (asked.framework, asked.variant) == ("keras-tensorflow", protocol.FAIR)
     assert asked.notes == [
         "scaled down: 4 images a device and step, of 64",
         "scaled down: images of 64 px, of 224",

@@ -9,7 +9,6 @@ step. Adam divides by the gradient's own size, so errors grow with each step: la
 from __future__ import annotations
 
 import json
-from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +24,7 @@ IMAGES = 2
 STEPS = 3
 TOLERANCE = 1e-5
 AFTER_A_STEP = 1e-3
-SMALL = {"tensorflow": 64, "horovod": 64}
+SMALL = {"tensorflow": 64}
 """Pixels of a trial's images, where a framework can have them smaller."""
 GOLDEN = Path(__file__).parents[1] / "golden" / "chexnet_reference.json"
 
@@ -38,19 +37,17 @@ STACKS = [
         marks=[pytest.mark.tensorflow, pytest.mark.whole],
         id="keras",
     ),
-    pytest.param("horovod", "horovod", "tensorflow-horovod", marks=pytest.mark.horovod, id="horovod"),
     pytest.param("mxnet", "mxnet", "mxnet-gluon", marks=pytest.mark.mxnet, id="mxnet"),
     pytest.param("chainer", "chainer", "chainer", marks=pytest.mark.chainer, id="chainer"),
 ]
 """The image, the folder of its workloads, and the framework."""
 
-PUBLISHED = [STACKS[0], *STACKS[3:]]
+PUBLISHED = [STACKS[0], *STACKS[2:]]
 """Those that have a notebook of the study's; Keras has a test of its own."""
-OF_ONE_CPU = STACKS[3:]
+OF_ONE_CPU = STACKS[2:]
 TOLD = {
     "tensorflow": ("TensorFlow", False),
     "keras-tensorflow": ("Keras", False),
-    "tensorflow-horovod": ("Horovod on TensorFlow", False),
     "mxnet-gluon": ("MXNet, Gluon", True),
     "chainer": ("Chainer", True),
 }
@@ -63,10 +60,6 @@ TRAINERS = {
     "pytorch": "import torch, chexnet as c; trainer = c.TorchTrainer(terms, torch.device('cpu'), c.Place())",
     "tensorflow": TENSORFLOW_TRAINER,
     "keras-tensorflow": TENSORFLOW_TRAINER,
-    "tensorflow-horovod": """
-import horovod.tensorflow as hvd; from frameworks.horovod import chexnet
-hvd.init(); trainer = chexnet.HorovodTrainer(terms)
-""",
     "mxnet-gluon": "from frameworks.mxnet import chexnet; trainer = chexnet.GluonTrainer(terms)",
     "chainer": "from frameworks.chainer import chexnet; trainer = chexnet.ChainerTrainer(terms)",
 }
@@ -74,9 +67,9 @@ hvd.init(); trainer = chexnet.HorovodTrainer(terms)
 GIVEN = f"""
 import json, sys
 import numpy as np
-from parts.chexnet import data, network, protocol, weights
+from parts.chexnet import synthetic, network, protocol, weights
 terms = protocol.Terms(sys.argv[1], protocol.FAIR, "fp32-ieee", {IMAGES}, 1, "single", 224, 4)
-images, labels = data.batch(range({IMAGES}), terms)
+images, labels = synthetic.batch(range({IMAGES}), terms)
 """
 
 REFERENCE = f"""
@@ -217,15 +210,6 @@ def test_a_trial_keeps_the_contract_in_either_protocol(stack, folder, framework,
     assert found["published/1"].losses[0][1] != found["fair/1"].losses[0][1]
 
 
-@pytest.mark.horovod
-def test_horovod_keeps_the_contract_and_has_nothing_published_to_keep_to(tmp_path, monkeypatch):
-    given = ("horovod", "horovod", "tensorflow-horovod")
-    measured = keeps_the_contract(*given, "fair/1", tmp_path / "fair", monkeypatch)
-    assert measured.framework is not None and measured.framework.dormant_since == date(2023, 6, 12)
-    ended = trained(*given[:2], tmp_path / "published", monkeypatch, protocol="published/1")
-    assert ended.failed.reason == "unsupported" and "no notebook" in ended.failed.message
-
-
 @pytest.mark.parametrize(("stack", "folder", "framework"), OF_ONE_CPU)
 def test_a_second_device_is_refused_by_name(stack, folder, framework, tmp_path, monkeypatch):
     ended = trained(stack, folder, tmp_path / "two", monkeypatch, gpus=2, protocol="fair/1")
@@ -234,17 +218,11 @@ def test_a_second_device_is_refused_by_name(stack, folder, framework, tmp_path, 
 
 @pytest.mark.whole
 @pytest.mark.torch
-@pytest.mark.parametrize(
-    ("stack", "folder", "way"),
-    [
-        pytest.param("tensorflow", "tensorflow", "dp", marks=pytest.mark.tensorflow, id="tensorflow"),
-        pytest.param("horovod", "horovod", "ddp", marks=pytest.mark.horovod, id="horovod"),
-    ],
-)
-def test_two_devices_learn_what_two_ranks_of_pytorch_do(stack, folder, way, tmp_path, monkeypatch):
+@pytest.mark.tensorflow
+def test_two_devices_learn_what_two_ranks_of_pytorch_do(tmp_path, monkeypatch):
     asked = {"protocol": "fair/1", "gpus": 2, "batch_size": 4, "timeout_seconds": 280}
-    measured = trained(stack, folder, tmp_path / "two", monkeypatch, **asked).measured
-    assert (measured.device.count, measured.parallel, len(measured.ranks)) == (2, way, 2)
+    measured = trained("tensorflow", "tensorflow", tmp_path / "two", monkeypatch, **asked).measured
+    assert (measured.device.count, measured.parallel, len(measured.ranks)) == (2, "dp", 2)
     assert (measured.samples_per_step, measured.window.samples) == (8, 24)
     (tmp_path / "ranks").mkdir()
     alike = {"model": "densenet121", "data_mode": "host", "data": "synthetic", "image_size": 64, **asked}

@@ -1,4 +1,4 @@
-"""The reader of real X-rays that every framework has: pixels, crops, order, and trials in each framework."""
+"""The feed of real X-rays that every framework has: pixels, crops, order, and trials in each framework."""
 
 from __future__ import annotations
 
@@ -16,9 +16,8 @@ from tests.helpers.workload_runner import WORKLOADS, module, need_stack, ran, ru
 from tests.workloads.test_chexnet_frameworks import STACKS
 from tests.workloads.test_chexnet_xrays import ready  # noqa: F401  (a fixture)
 
-pictures = module("parts.chexnet.pictures")
 protocol = module("parts.chexnet.protocol")
-reader = module("parts.chexnet.reader")
+feed = module("parts.chexnet.feed")
 failed = module("parts.trial").Failed
 
 LONG = [pytest.mark.whole]
@@ -32,9 +31,8 @@ TRAINED = [
     )
     for asked in ("published/1", "fair/1")
     for stack in STACKS
-    if stack.id != "horovod"
 ]
-"""All go through the same reader; Chainer is the fastest to begin."""
+"""All go through the same feed; Chainer is the fastest to begin."""
 
 
 def picture() -> np.ndarray:
@@ -42,44 +40,42 @@ def picture() -> np.ndarray:
 
 
 def test_a_fair_crop_is_a_part_of_the_image_with_its_pixels_and_its_scale():
-    plain = protocol.Manner()
-    image, stream = picture(), reader.choices(1, 0, 3)
-    found = pictures.trained_on(image, 224, plain, stream)
-    again = reader.choices(1, 0, 3)
+    plain = protocol.Variant()
+    image, stream = picture(), feed.choices(1, 0, 3)
+    found = feed.trained_on(image, 224, plain, stream)
+    again = feed.choices(1, 0, 3)
     top, left, flip = again.randint(41), again.randint(41), again.randint(2)
     part = image[top : top + 224, left : left + 224][:, :: -1 if flip else 1]
-    assert np.array_equal(found, pictures.normalised(part, plain))
-    assert np.array_equal(
-        pictures.tested_on(image, 224, plain), pictures.normalised(image[20:244, 20:244], plain)
-    )
+    assert np.array_equal(found, feed.normalised(part, plain))
+    assert np.array_equal(feed.tested_on(image, 224, plain), feed.normalised(image[20:244, 20:244], plain))
 
 
 def test_a_smaller_whole_is_pillow_s_to_one_of_256_levels():
     image = picture()
     right = Image.fromarray(image).resize((224, 224), Image.Resampling.BILINEAR)
-    assert np.abs(pictures.resized(image, 224).astype(int) - np.asarray(right).astype(int)).max() <= 1
+    assert np.abs(feed.resized(image, 224).astype(int) - np.asarray(right).astype(int)).max() <= 1
 
 
 def test_each_published_manner_has_its_notebook_s_crop_and_normalisation():
     image = picture()
-    whole = pictures.resized(image, 224)
-    for name, manner in protocol.MANNERS.items():
-        found = pictures.tested_on(image, 224, manner)
-        assert np.array_equal(found, pictures.normalised(whole, manner)), name
+    whole = feed.resized(image, 224)
+    for name, variant in protocol.VARIANTS.items():
+        found = feed.tested_on(image, 224, variant)
+        assert np.array_equal(found, feed.normalised(whole, variant)), name
     white = np.full((1, 1, 3), 255, np.uint8)
-    caffe = pictures.normalised(white, protocol.MANNERS["chainer"]).ravel()
+    caffe = feed.normalised(white, protocol.VARIANTS["chainer"]).ravel()
     assert caffe == pytest.approx([255 * (1 - mean) * 0.017 for mean in (0.485, 0.456, 0.406)], rel=1e-6)
-    part = pictures.trained_on(image, 224, protocol.MANNERS["mxnet-gluon"], reader.choices(1, 0, 0))
+    part = feed.trained_on(image, 224, protocol.VARIANTS["mxnet-gluon"], feed.choices(1, 0, 0))
     assert part.shape == (3, 224, 224) and part.dtype == np.float32
 
 
 def test_an_image_that_is_smaller_than_its_crop_is_refused():
     with pytest.raises(failed, match="images of 300 px cannot be cut from X-rays of 264 px"):
-        pictures.tested_on(picture(), 300, protocol.FAIR)
+        feed.tested_on(picture(), 300, protocol.FAIR)
 
 
 def test_an_epoch_has_each_image_once_and_the_next_another_order():
-    first, second = (reader.order(30, 7, epoch) for epoch in range(2))
+    first, second = (feed.order(30, 7, epoch) for epoch in range(2))
     assert sorted(first) == sorted(second) == list(range(30))
     assert list(first) != list(second)
 
@@ -87,13 +83,13 @@ def test_an_epoch_has_each_image_once_and_the_next_another_order():
 SEEN = """
 import hashlib, json, sys
 from types import SimpleNamespace
-from parts.chexnet import protocol, sources
-from parts.launcher import Place
+from parts.chexnet import feed, protocol
+from parts.chexnet.loading import TorchLoading
 trial = SimpleNamespace(seed=5, data_folder=sys.argv[1], limit={}, valid_batches=lambda whole: whole,
                         asked={"data": "generated", "weights": None})
 terms = protocol.Terms("pytorch", protocol.FAIR, "fp32-ieee", 4, 1, "ddp", 64, 4, data="real",
                        loading=dict(protocol.LOADER, workers=1, loader="threads"))
-given = sources.given(trial, terms, Place(), pinned=False)
+given = feed.dataset(trial, terms, TorchLoading(pinned=False))
 digest = hashlib.sha256()
 for batches in (given.train, given.train, given.valid.batches, given.test.batches):
     for images, labels in batches:
@@ -107,9 +103,9 @@ def test_pytorch_sees_the_bits_of_all_the_others_in_the_same_order(ready: Path):
     done = ran("-c", SEEN, str(ready), environ={"PYTHONPATH": str(WORKLOADS)})
     assert done.returncode == 0, done.stderr[-2000:]
     asked = {"data": "generated", "weights": None}
-    told = SimpleNamespace(seed=5, data_folder=str(ready), limit={}, asked=asked)
+    told = SimpleNamespace(seed=5, data_folder=str(ready), valid_batches=int, asked=asked)
     terms = protocol.Terms("chainer", protocol.FAIR, "fp32-ieee", 4, 1, "single", 64, 4, data="real")
-    given = reader.given(told, terms, module("parts.chexnet.training").Trainer())
+    given = feed.dataset(told, terms, feed.HostLoading())
     digest = hashlib.sha256()
     for batches in (given.train, given.train, given.valid.batches, given.test.batches):
         for images, labels in batches:
@@ -177,11 +173,12 @@ def test_imagenet_s_weights_are_refused_where_nothing_reads_their_file(ready, tm
 
 TURNS = """
 import json
-from parts.chexnet import loading
+from parts.chexnet import feed
 from parts.launcher import Place
 found = {}
 for alone in (False, True):
-    ranks = [loading.InOrder(10, 4, Place(count=2, rank=rank), 3, first_alone=alone) for rank in range(2)]
+    places = [Place(count=2, rank=rank) for rank in range(2)]
+    ranks = [feed.EvaluationSampler(10, 4, place, 3, first_alone=alone) for place in places]
     found[str(alone)] = [[[item for item, _, _ in batch] for batch in rank] for rank in ranks]
 print(json.dumps(found))
 """

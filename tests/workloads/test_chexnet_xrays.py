@@ -15,7 +15,7 @@ from harness.data.prepare import prepare
 from tests.harness.data.test_chest_xray import generated
 from tests.helpers.workload_runner import WORKLOADS, Ended, module, need_torch, ran, run, trial
 
-auc = module("parts.chexnet.auc")
+training = module("parts.chexnet.training")
 protocol = module("parts.chexnet.protocol")
 xrays = module("parts.chexnet.xrays")
 failed = module("parts.trial").Failed
@@ -45,7 +45,7 @@ def ready(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ],
 )
 def test_the_area_is_the_share_of_pairs_that_are_in_order(labels, scores, area):
-    assert auc.auc(np.array(labels), np.array(scores)) == area
+    assert training.area_under_curve(np.array(labels), np.array(scores)) == area
 
 
 def test_the_area_is_that_of_counting_each_pair():
@@ -56,12 +56,12 @@ def test_the_area_is_that_of_counting_each_pair():
         for a in labels.nonzero()[0]
         for b in (~labels).nonzero()[0]
     ]
-    assert auc.auc(labels, scores) == pytest.approx(np.mean(pairs))
+    assert training.area_under_curve(labels, scores) == pytest.approx(np.mean(pairs))
 
 
 def test_a_mean_without_one_of_its_labels_is_none():
-    assert auc.mean([0.5, 1.0]) == 0.75
-    assert auc.mean([0.5, None]) is None
+    assert training.mean([0.5, 1.0]) == 0.75
+    assert training.mean([0.5, None]) is None
 
 
 def test_the_prepared_folder_gives_each_part_its_images_and_labels(ready: Path):
@@ -101,8 +101,8 @@ FEW_FILES = """
 import sys; sys.path.insert(0, {workloads!r})
 from parts import trial as trial_part
 import chexnet
-from parts.chexnet import sources
-sources.FILES = 16
+from parts.chexnet import loading
+loading.FILES = 16
 if __name__ == "__main__":
     trial_part.main(chexnet.run, chexnet.__file__)
 """
@@ -222,16 +222,15 @@ def test_an_option_that_the_data_cannot_have_is_refused(options, words):
 CROPS = """
 import json, torch
 import numpy as np
-from PIL import Image
 from parts.networks.vision import torchvision
 from parts.chexnet import loading, protocol
 ramp = np.add.outer(np.minimum(np.arange(264), 255), np.zeros(264)).astype(np.uint8)
-image = Image.fromarray(np.stack([ramp, ramp.T, ramp * 0], axis=-1))
-terms = protocol.Terms("pytorch", protocol.MANNERS["pytorch"], "fp32-ieee", 1, 1, "dp", 224, 4)
+image = np.stack([ramp, ramp.T, ramp * 0], axis=-1)
+terms = protocol.Terms("pytorch", protocol.VARIANTS["pytorch"], "fp32-ieee", 1, 1, "dp", 224, 4)
 found = []
 for training in (True, False):
     torch.manual_seed(1)
-    out = loading.preparation(terms, 1, training=training)(image, 0, 0)
+    out = loading.TorchLoading.crop(terms, 1, training=training)(image, 0, 0)
     red = (out[0] * loading.DEVIATION[0] + loading.MEAN[0]) * 255
     found.append([list(out.shape), round((red[-1, 0] - red[0, 0]).item()), round(red[0, 0].item())])
 print(json.dumps(found))

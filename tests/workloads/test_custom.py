@@ -127,6 +127,26 @@ MISTAKES = [
         "TypeError",
     ),
     (
+        "    return torch.optim.SGD(",
+        "    return dict(p=",
+        "def optimiser",
+        "optimiser gives dict where a torch",
+    ),
+    (
+        "OPTIONS =",
+        "def schedule(optimiser):\n    pass\nOPTIONS =",
+        "def schedule",
+        "(optimiser, setting): define",
+    ),
+    ("OPTIONS =", "def schedule(one, two):\n    pass\nOPTIONS =", "def schedule", "schedule gives NoneType"),
+    (
+        "OPTIONS =",
+        "def train_step(*all):\n    pass\nOPTIONS =",
+        "def train_step",
+        "no hook 'train_step': write the",
+    ),
+    ("OPTIONS =", "SCHEDULE = 'step'\nOPTIONS =", "SCHEDULE", "no hook 'SCHEDULE': write the whole program"),
+    (
         "nn.functional.mse_loss(output, targets)",
         "output.mean() * next(CLOCK)",
         "DETERM",

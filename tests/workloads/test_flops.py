@@ -32,7 +32,7 @@ def frozen(model):
     return model
 
 def language_model(kind, **told):
-    model = word_lm.LanguageModel(word_lm.recurrent, kind, 50, dict(word_lm.OPTIONS, **told))
+    model = word_lm.LanguageModel(kind, 50, dict(word_lm.OPTIONS, **told))
     return flops.of_tokens(model, model.recurrent, model.decoder, (7, 3), 4)
 
 names = ["resnet18", "resnet34", "resnet50", "resnet101", "resnet152"]

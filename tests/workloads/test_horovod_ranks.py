@@ -16,20 +16,23 @@ SPOILED = """
 import os, signal, sys
 sys.path.insert(0, {workloads!r})
 from parts import launcher, trial as trial_part
-from frameworks.horovod import chexnet
+from frameworks.horovod import cifar_resnet44 as own
 
-plain, steps = chexnet.HorovodTrainer.step, 0
-def spoiled(self, images, labels):
-    global steps
-    steps += 1
-    if os.environ.get("RANK") == "1" and steps > 2:
-        os.kill(os.getpid(), signal.SIGKILL)
-    return plain(self, images, labels)
-chexnet.HorovodTrainer.step = spoiled
+plain = own.Training.__init__
+def spoiled(self, count):
+    plain(self, count)
+    step, taken = self.step, []
+    def killed(*batch):
+        taken.append(batch)
+        if os.environ.get("RANK") == "1" and len(taken) > 2:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return step(*batch)
+    self.step = killed
+own.Training.__init__ = spoiled
 
 if __name__ == "__main__":
     launcher.settle()
-    trial_part.main(chexnet.run, {workloads!r} + "/frameworks/horovod/chexnet.py")
+    trial_part.main(own.run, {workloads!r} + "/frameworks/horovod/cifar_resnet44.py")
 """
 
 NAMELESS = """
@@ -43,18 +46,20 @@ with ranks.together():
 """
 
 
-def two(folder: Path, monkeypatch: pytest.MonkeyPatch, script: Path, **told: Any) -> Ended:
+SCRIPT = WORKLOADS / "frameworks" / "horovod" / "cifar_resnet44.py"
+
+
+def two(folder: Path, monkeypatch: pytest.MonkeyPatch, script: Path = SCRIPT, **told: Any) -> Ended:
     monkeypatch.setenv("PYTHONPATH", str(WORKLOADS))
-    asked = {"model": "densenet121", "batch_size": 2, "data_mode": "host", "data": "synthetic", "gpus": 2}
-    asked |= {"protocol": "fair/1", "image_size": 32, **told}
-    return run(folder, trial("chexnet", **asked), script=script, python=need_stack("horovod"))
+    options = {"framework": "tensorflow-horovod", "train_images": 100}
+    asked = {"model": "resnet44", "batch_size": 4, "gpus": 2, "options": options, **told}
+    return run(folder, trial("cifar_resnet44", **asked), script=script, python=need_stack("horovod"))
 
 
 def test_a_limit_of_seconds_stops_both_ranks_at_one_step(tmp_path, monkeypatch):
-    script = WORKLOADS / "frameworks" / "horovod" / "chexnet.py"
-    found = two(tmp_path, monkeypatch, script, limit={"seconds": 1.5}).measured
+    found = two(tmp_path, monkeypatch, limit={"seconds": 1.5, "valid_batches": 1}).measured
     assert found.protocol.stopped_by == "seconds"
-    assert [rank.samples for rank in found.ranks] == [found.window.steps * 2] * 2
+    assert [rank.samples for rank in found.ranks] == [found.window.steps * 4] * 2
     assert [phase.name for phase in found.phases][:2] == ["launcher", "import"]
 
 
@@ -98,12 +103,7 @@ if __name__ == "__main__":
 def test_two_ranks_of_resnet44_keep_one_set_of_weights_on_different_images(tmp_path, monkeypatch):
     script = tmp_path / "in_step.py"
     script.write_text(IN_STEP.format(workloads=str(WORKLOADS), folder=str(tmp_path)))
-    monkeypatch.setenv("PYTHONPATH", str(WORKLOADS))
-    options = {"framework": "tensorflow-horovod", "train_images": 100}
-    asked = trial(
-        "cifar_resnet44", model="resnet44", gpus=2, batch_size=4, options=options, limit={"steps": 3}
-    )
-    found = run(tmp_path, asked, script=script, python=need_stack("horovod")).measured
+    found = two(tmp_path, monkeypatch, script, limit={"steps": 3}).measured
     weights = [(tmp_path / rank).read_text() for rank in ("0", "1")]
     assert weights[0] == weights[1]
     assert found.structure == {"parameters": 662826, "classes": 10}

@@ -33,16 +33,16 @@ from parts import trial as trial_part
 import os, signal, time
 from parts import launcher
 import convnet
-from parts.training.parallel import Step
+from parts.training.parallel import TrainingStep
 
-plain, steps = Step.loss, 0
+plain, steps = TrainingStep.loss, 0
 def spoiled(self, images, labels):
     global steps
     steps += 1
     if os.environ.get("RANK") == "1":
         {spoil}
     return plain(self, images, labels)
-Step.loss = spoiled
+TrainingStep.loss = spoiled
 
 if __name__ == "__main__":
     launcher.settle()

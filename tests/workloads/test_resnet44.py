@@ -24,7 +24,7 @@ import torch
 from torch import distributed, multiprocessing
 from cifar_resnet44 import resnet44
 from parts.launcher import Place
-from parts.training.parallel import Step, same_buffers, spread
+from parts.training.parallel import TrainingStep, same_buffers, spread
 from parts.training.setting import Setting
 from parts.numerics.update import Update
 
@@ -40,7 +40,7 @@ def stepped(place, virtual_ranks):
         {"virtual_ranks": virtual_ranks},
     )
     update = Update("fp32-ieee", torch.optim.SGD(model.parameters(), lr=0.1), CPU)
-    step = Step(spread(model, setting), torch.nn.functional.cross_entropy, update, setting)
+    step = TrainingStep(spread(model, setting), torch.nn.functional.cross_entropy, update, setting)
     part = slice(place.rank * 4, place.rank * 4 + 4) if place.count > 1 else slice(None)
     step(inputs[part], targets[part])
     if place.count > 1:

@@ -78,7 +78,7 @@ def settle() -> None:
     threading.Thread(target=_end_with_launcher, args=(os.getppid(),), daemon=True).start()
 
 
-class End:
+class TrialEnd:
     """When ranks that share gradients stop: all at the same step.
 
     Each counts steps by itself; a limit of seconds is rank 0's clock, and it is asked about once a second
@@ -246,7 +246,7 @@ def _pass_on(trial: TrialProcess, event: dict[str, Any]) -> None:
 
 
 def why(trial: TrialProcess, out: Path, codes: dict[int, int], count: int) -> Failed:
-    """Of the ranks that failed the one that died first; the others fail for want of it."""
+    """Return the rank that died first of those that failed; the others fail for want of it."""
     failures: list[tuple[int, float, int, str, str, str]] = []
     for rank, code in codes.items():
         path = folder_of(out, rank) / "failure.json"

@@ -151,7 +151,7 @@ def _convnet(variant: dict[str, Any]) -> Task:
 def _word_lm(variant: dict[str, Any]) -> Task:
     workload, given = importlib.import_module("word_lm"), variant["options"]
     options = {**workload.OPTIONS, **workload.PRESETS[given.get("preset", "apex")], **given}
-    language_model = LanguageModel(nn, variant["model"], WORDS, options)
+    language_model = LanguageModel(variant["model"], WORDS, options)
 
     def batch(generator: Generator) -> Batch:
         tokens = generator.below(WORDS, (TOKENS + 1, SAMPLES))

@@ -59,7 +59,7 @@ def together(place: Place, device: torch.device, *, gradients: bool) -> Iterator
         distributed.destroy_process_group()
 
 
-class End(launcher.End):
+class SharedEnd(launcher.TrialEnd):
     """As everywhere, asked about over gloo."""
 
     def __init__(self, clock: Clock, place: Place) -> None:

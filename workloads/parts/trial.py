@@ -283,7 +283,7 @@ def place_of(error):
 
 
 def reserved_share():
-    """Of the fullest card's memory, what torch reserved at its peak, 0 to 1; 0 without torch or a card."""
+    """Return the share of the fullest card's memory that torch reserved; 0 without torch or a card."""
     torch = sys.modules.get("torch")
     try:
         cards = range(torch.cuda.device_count()) if torch.cuda.is_initialized() else ()

@@ -87,7 +87,7 @@ def test_a_constant_batch_is_caught_by_looking_at_what_came(tmp_path):
 
 SLEEPY_LOADER = """
 import time
-from parts.inputs import images
+from parts.training import images
 quick = images.OneByOne.__getitem__
 
 def slow(self, item):

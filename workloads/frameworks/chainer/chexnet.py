@@ -10,6 +10,7 @@ from __future__ import annotations
 from parts.trial import TrialProcess, main  # isort: skip  (its clock starts with this line)
 
 from collections import Counter
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,10 +18,9 @@ import numpy as np
 from frameworks.chainer import device
 from frameworks.chainer.densenet import DenseNet121
 from frameworks.chainer.device import F, L, chainer
-from parts import one_cpu
-from parts.chexnet import network, reader
-from parts.chexnet.protocol import BETAS, CLASSES, EPOCHS, Terms, terms
-from parts.chexnet.training import Trainer, begin, measurement, tested, train
+from parts.chexnet import network, process
+from parts.chexnet.protocol import BETAS, CLASSES, Terms, terms
+from parts.chexnet.training import Trainer
 from parts.timing.step_clock import StepClock
 
 NORM_NAMES = {"scale": "gamma", "shift": "beta", "mean": "avg_mean", "variance": "avg_var"}
@@ -31,38 +31,20 @@ DIFFERS = ["DenseNet-121 written with Chainer's links, where the study took it f
 def run(trial: TrialProcess) -> dict[str, Any]:
     """One trial of the protocol, as far as its limit lets it go."""
     asked = terms(trial, {"chainer": ("single",)}, data=("synthetic", "real"))
-    one_cpu.refuse_others(trial, device.NO_CARD)
+    process.refuse_all_but_one_cpu(trial, device.NO_CARD)
     with trial.phase("model"):
         trainer = ChainerTrainer(asked)
-    trial.stage("data")
-    with trial.phase("data"):
-        given = reader.given(trial, asked, trainer)
-        asked = given.terms
-    trial.stage("setup")
-    with trial.phase("first_step"):
-        output_types = trainer.output_types(given.first[0][:1])
-        precision = one_cpu.precision(
-            trial, output_types, network.parameters(), device.matmul, device.convolution
-        )
-        begin(trainer, given.first)
-    clock = StepClock(
-        trial,
-        steps_per_epoch=asked.steps_per_epoch,
-        epochs=EPOCHS,
-        values=lambda losses: [float(loss.array) for loss in losses],
-    )
-    epochs = train(trial, clock, asked, given.train, trainer, valid=given.valid)
-    score = tested(trial, given.test, given.labels)
-    trial.stage("collect")
-    found = {
-        **score,
-        "device": one_cpu.facts(),
-        "versions": device.software(),
-        "precision": precision,
-        "framework": dict(device.framework(DIFFERS), loader=reader.named(asked)),
-    }
-    data = {**clock.batches(), **given.facts}
-    return measurement(trial, asked, clock, epochs, data, found, given.valid)
+    clock_of = partial(StepClock, values=lambda losses: [float(loss.array) for loss in losses])
+
+    def collect(batch: Any) -> dict[str, Any]:
+        types = trainer.output_types(batch[0][:1])
+        return {
+            "versions": device.software(),
+            "framework": device.framework(DIFFERS),
+            **process.one_cpu(trial, types, network.parameters(), device.matmul, device.convolution),
+        }
+
+    return process.measured(trial, asked, trainer, clock_of, collect)
 
 
 class ChainerTrainer(Trainer):
@@ -79,7 +61,7 @@ class ChainerTrainer(Trainer):
                     value = getattr(own, name)
                     getattr(value, "array", value)[...] = arrays[f"{layer.name}/{part}"]
         first, second = BETAS
-        epsilon = self.asked.manner.adam_epsilon
+        epsilon = self.asked.variant.adam_epsilon
         self.adam = chainer.optimizers.Adam(self.asked.learning_rate, first, second, epsilon)
         self.adam.setup(self.model)
 

@@ -33,7 +33,6 @@ def framework(differs: list[str]) -> dict[str, Any]:
         "version": chainer.__version__,
         "retired": True,
         "layout": "channels first",
-        "loader": "none: NumPy arrays in host memory",
         "differs": differs,
     }
 

@@ -38,7 +38,7 @@ from frameworks.era2019.fastai1_learner import GradientRecorder, Measured
 from parts.device import choose, facts, seed_everything, software
 from parts.inputs import datasets
 from parts.numerics import precision
-from parts.numerics.loss_scale import ScaleLog
+from parts.numerics.precision import ScaleLog
 from parts.timing.clock import Clock
 
 EPOCHS = 30

@@ -6,9 +6,6 @@ this torch is without.
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
 import torch
 
 _synchronize = torch.cuda.synchronize
@@ -19,13 +16,7 @@ def _synchronize_device(device: torch.device | None = None) -> None:
         _synchronize()
 
 
-def _frombuffer(buffer: Any, dtype: torch.dtype) -> torch.Tensor:
-    names = {torch.int32: "int32", torch.uint8: "uint8"}
-    return torch.from_numpy(np.frombuffer(buffer, dtype=names[dtype]))
-
-
 torch.cuda.synchronize = _synchronize_device
 torch.cuda.max_memory_reserved = torch.cuda.max_memory_cached
-torch.frombuffer = _frombuffer
 torch.bfloat16 = None
 torch.version.hip = None

@@ -32,6 +32,7 @@ from parts import launcher
 from parts.chexnet.network import METHOD
 from parts.inputs import datasets
 from parts.launcher import Place
+from parts.timing.step_clock import StepClock
 
 TITLE = "ResNet-44 on CIFAR-10"
 ABOUT = "UniLu 2019: accuracy against epochs and time on one to twelve devices."
@@ -203,7 +204,7 @@ def measured(trial: TrialProcess, options: dict[str, Any], place: Place) -> dict
     with trial.phase("first_step"):
         training.rehearse(train.plain(slice(size)), train.labels[:size])
     steps = len(train.labels) // (size * place.count)
-    clock = device.Clock(trial, devices, steps_per_epoch=steps, epochs=EPOCHS)
+    clock = device.clock_on(devices)(trial, steps_per_epoch=steps, epochs=EPOCHS)
     epochs = trained(trial, clock, training, train, valid, place)
     trial.stage("collect")
     whole = len(valid.labels) // VALID_BATCH_SIZE
@@ -245,31 +246,30 @@ def measured(trial: TrialProcess, options: dict[str, Any], place: Place) -> dict
 
 
 def trained(
-    trial: TrialProcess, clock: device.Clock, training: Training, train: Images, valid: Images, place: Place
+    trial: TrialProcess, clock: StepClock, training: Training, train: Images, valid: Images, place: Place
 ) -> list[dict[str, Any]]:
     """Epochs until the protocol or the trial's limit ends; one each."""
     over = ranks.End(clock).over if place.count > 1 else clock.over
     draw = np.random.RandomState((trial.seed + place.rank) % 2**32)
     limit = trial.valid_batches(len(valid.labels) // VALID_BATCH_SIZE)
-    epochs: list[dict[str, Any]] = []
-    ended = False
-    while len(epochs) < clock.epochs and not ended:
-        trial.stage("train")
-        clock.start()
-        for chosen in order(len(train.labels), len(epochs), trial.seed, trial.variant["batch_size"], place):
-            images = train.augmented(chosen, draw)
-            clock.ready(images)
-            loss = training.step(tf.constant(images), tf.constant(train.labels[chosen]))
-            clock.step(loss, len(chosen))
-            ended = bool(over())
-            if ended:
-                break
-        epochs.append(clock.stop())
+
+    def batches() -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        for chosen in order(
+            len(train.labels), clock.segments, trial.seed, trial.variant["batch_size"], place
+        ):
+            yield train.augmented(chosen, draw), train.labels[chosen]
+
+    def step(batch: tuple[np.ndarray, np.ndarray]) -> None:
+        images, labels = batch
+        clock.ready(images)
+        clock.step(training.step(tf.constant(images), tf.constant(labels)), len(labels))
+
+    def after(epoch: dict[str, Any]) -> None:
         if limit:
             trial.stage("valid")
-            epochs[-1].update(training.validated(valid, place, limit))
-        trial.event("epoch", **epochs[-1])
-    return epochs
+            epoch.update(training.validated(valid, place, limit))
+
+    return clock.run(batches, step, over, after)
 
 
 if __name__ == "__main__":

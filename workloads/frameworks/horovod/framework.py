@@ -8,6 +8,7 @@ import horovod
 
 from frameworks.tensorflow import device
 from parts.launcher import Place
+from parts.timing.step_clock import StepClock
 from parts.trial import Failed, TrialProcess
 
 NAME = "tensorflow-horovod"
@@ -33,7 +34,7 @@ def software() -> dict[str, str | None]:
     return dict(device.software(), horovod=horovod.__version__)
 
 
-def entries(clock: device.Clock, place: Place, devices: list[str]) -> list[dict[str, Any]]:
+def entries(clock: StepClock, place: Place, devices: list[str]) -> list[dict[str, Any]]:
     """What is known of this rank, where there are several."""
     if place.count == 1:
         return []

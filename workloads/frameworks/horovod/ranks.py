@@ -121,7 +121,7 @@ def _resolved() -> None:
         raise Failed("unsupported", message) from None
 
 
-class End(launcher.End):
+class End(launcher.TrialEnd):
     """As everywhere, asked about by Horovod."""
 
     def told(self, over: bool, steps: int) -> tuple[bool, int]:

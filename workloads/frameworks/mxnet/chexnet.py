@@ -14,6 +14,7 @@ from parts.trial import Failed, TrialProcess, main  # isort: skip  (its clock st
 
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import mxnet as mx
@@ -21,10 +22,9 @@ import numpy as np
 from mxnet import autograd, gluon
 
 from frameworks.mxnet import device
-from parts import one_cpu
-from parts.chexnet import network, reader
-from parts.chexnet.protocol import BETAS, CLASSES, EPOCHS, IMAGE_SIZE, Terms, terms
-from parts.chexnet.training import Trainer, begin, measurement, tested, train
+from parts.chexnet import network, process
+from parts.chexnet.protocol import BETAS, CLASSES, IMAGE_SIZE, Terms, terms
+from parts.chexnet.training import Trainer
 from parts.timing.step_clock import StepClock
 
 LAYERS = (gluon.nn.Conv2D, gluon.nn.BatchNorm, gluon.nn.Dense)
@@ -36,42 +36,23 @@ def run(trial: TrialProcess) -> dict[str, Any]:
     asked = terms(trial, {"mxnet-gluon": ("single",)}, data=("synthetic", "real"), more={"in_flight": 1})
     if asked.loading["in_flight"] < 1:
         raise Failed("unsupported", "option 'in_flight' is below 1")
-    one_cpu.refuse_others(trial, device.NO_CARD)
+    process.refuse_all_but_one_cpu(trial, device.NO_CARD)
     if asked.image_size != IMAGE_SIZE:
         raise Failed("unsupported", "the model zoo's DenseNet pools 7 × 7 features, those of 224 px alone")
     with trial.phase("model"):
         trainer = GluonTrainer(asked)
-        precision = one_cpu.precision(
+        found = process.one_cpu(
             trial, trainer.output_types, network.parameters(), device.matmul, device.convolution
         )
-    trial.stage("data")
-    with trial.phase("data"):
-        given = reader.given(trial, asked, trainer)
-        asked = given.terms
-    trial.stage("setup")
-    with trial.phase("first_step"):
-        begin(trainer, given.first)
-    clock = StepClock(
-        trial,
-        steps_per_epoch=asked.steps_per_epoch,
-        epochs=EPOCHS,
+    waited = asked.loading["in_flight"] == 1
+    clock_of = partial(
+        StepClock,
         synchronise=mx.nd.waitall,
         values=lambda losses: [float(loss.asscalar()) for loss in losses],
-        reads_freely=asked.loading["in_flight"] == 1,
+        reads_freely=waited,
     )
-    epochs = train(trial, clock, asked, given.train, trainer, valid=given.valid)
-    score = tested(trial, given.test, given.labels)
-    trial.stage("collect")
-    waited = asked.loading["in_flight"] == 1
-    found = {
-        **score,
-        "device": one_cpu.facts(),
-        "versions": device.software(),
-        "precision": precision,
-        "framework": dict(device.framework("channels first", waited=waited), loader=reader.named(asked)),
-    }
-    data = {**clock.batches(), **given.facts}
-    return measurement(trial, asked, clock, epochs, data, found, given.valid)
+    found.update(versions=device.software(), framework=device.framework("channels first", waited=waited))
+    return process.measured(trial, asked, trainer, clock_of, lambda batch: found)
 
 
 class GluonTrainer(Trainer):
@@ -84,7 +65,7 @@ class GluonTrainer(Trainer):
         self.net.initialize()
         self.output_types = _types_of_first_pass(self.net)
         self.net.hybridize()
-        self.loss = gluon.loss.SigmoidBinaryCrossEntropyLoss(from_sigmoid=not asked.manner.loss_of_logits)
+        self.loss = gluon.loss.SigmoidBinaryCrossEntropyLoss(from_sigmoid=not asked.variant.loss_of_logits)
 
     def load(self, arrays: dict[str, np.ndarray]) -> None:
         for own, layer in zip(_layers(self.net), network.layers(), strict=True):
@@ -97,7 +78,7 @@ class GluonTrainer(Trainer):
             "learning_rate": self.asked.learning_rate,
             "beta1": first,
             "beta2": second,
-            "epsilon": self.asked.manner.adam_epsilon,
+            "epsilon": self.asked.variant.adam_epsilon,
             "wd": 0.0,
         }
         self.trainer = gluon.Trainer(self.net.collect_params(), "adam", adam)
@@ -110,7 +91,7 @@ class GluonTrainer(Trainer):
         x, y = mx.nd.array(images), mx.nd.array(labels)
         with autograd.record():
             out = self.net(x)
-            losses = self.loss(out if self.asked.manner.loss_of_logits else out.sigmoid(), y)
+            losses = self.loss(out if self.asked.variant.loss_of_logits else out.sigmoid(), y)
         losses.backward()
         self.trainer.step(len(images))
         loss = losses.mean()

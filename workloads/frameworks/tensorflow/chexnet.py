@@ -23,9 +23,9 @@ import tensorflow as tf
 from frameworks.tensorflow import device
 from frameworks.tensorflow.keras_fit import KerasFit
 from frameworks.tensorflow.low_level import LowLevel
-from parts.chexnet import reader, training
+from parts.chexnet import process
 from parts.chexnet.network import parameters
-from parts.chexnet.protocol import EPOCHS, Terms, terms
+from parts.chexnet.protocol import Terms, terms
 
 DATA = ("synthetic", "real")
 TRAINERS = {"tensorflow": LowLevel, "keras-tensorflow": KerasFit}
@@ -46,36 +46,24 @@ def run(trial: TrialProcess) -> dict[str, Any]:
         tf.keras.utils.set_random_seed(trial.seed % 2**32)
     with trial.phase("model"):
         trainer = trainer_of(asked, devices)
-    trial.stage("data")
-    with trial.phase("data"):
-        given = reader.given(trial, asked, trainer)
-        asked = given.terms
-    trial.stage("setup")
-    with trial.phase("first_step"):
-        training.begin(trainer, given.first)
-    clock = device.Clock(trial, devices, steps_per_epoch=asked.steps_per_epoch, epochs=EPOCHS)
-    if isinstance(trainer, KerasFit):
-        epochs = trainer.train(trial, clock, given.train, given.valid)
-    else:
-        epochs = training.train(trial, clock, asked, given.train, trainer, valid=given.valid)
-    score = training.tested(trial, given.test, given.labels)
-    trial.stage("collect")
-    found = {
-        **score,
-        "device": device.facts(kind, asked.devices),
-        "versions": device.software(),
-        "precision": dict(
-            arithmetic,
-            output_dtypes=dict(trainer.output_types),
-            parameter_dtypes={"float32": parameters()},
-        ),
-        "framework": dict(trainer.facts(), ways=device.WAYS, layout="channels last"),
-        "ranks": [{"rank": number, "memory": device.memory([name])} for number, name in enumerate(devices)]
-        if asked.devices > 1
-        else [],
-    }
-    data = {**clock.batches(), **given.facts}
-    return training.measurement(trial, asked, clock, epochs, data, found, given.valid)
+
+    def collect(batch: Any) -> dict[str, Any]:
+        memory = [device.memory([name]) for name in devices]
+        return {
+            "device": device.facts(kind, asked.devices),
+            "versions": device.software(),
+            "precision": dict(
+                arithmetic,
+                output_dtypes=dict(trainer.output_types),
+                parameter_dtypes={"float32": parameters()},
+            ),
+            "framework": dict(trainer.facts(), ways=device.WAYS, layout="channels last"),
+            "ranks": [{"rank": number, "memory": each} for number, each in enumerate(memory)]
+            if asked.devices > 1
+            else [],
+        }
+
+    return process.measured(trial, asked, trainer, device.clock_on(devices), collect)
 
 
 if __name__ == "__main__":

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
-from parts.chexnet.data import Batch
+from parts.chexnet.synthetic import ArrayBatch
 from parts.numerics import arithmetic
 from parts.timing import step_clock
+from parts.timing.step_clock import StepClock
 from parts.trial import Failed, processor_name, versions
 
 WAYS = {"dp": "MirroredStrategy"}
@@ -82,22 +85,18 @@ def software() -> dict[str, str | None]:
     )
 
 
-class Clock(step_clock.StepClock):
-    """Marks steps as the host issues them: TensorFlow has no events of a device."""
+def clock_on(devices: list[str]) -> Callable[..., StepClock]:
+    """Return what makes the clock of these devices: it marks steps as the host issues them.
 
-    def __init__(self, trial: Any, devices: list[str], *, steps_per_epoch: int, epochs: int) -> None:
-        self.devices = devices
-        super().__init__(
-            trial,
-            steps_per_epoch=steps_per_epoch,
-            epochs=epochs,
-            synchronise=tf.test.experimental.sync_devices,
-            values=lambda losses: [float(loss) for loss in losses],
-            reads_freely=devices[0].startswith("/CPU"),
-        )
-
-    def _memory(self) -> dict[str, int | None]:
-        return memory(self.devices)
+    TensorFlow has no events of a device.
+    """
+    return partial(
+        StepClock,
+        synchronise=tf.test.experimental.sync_devices,
+        values=lambda losses: [float(loss) for loss in losses],
+        reads_freely=devices[0].startswith("/CPU"),
+        peak_memory=lambda: memory(devices),
+    )
 
 
 def memory(devices: list[str]) -> dict[str, int | None]:
@@ -118,7 +117,7 @@ def _convolution(images: np.ndarray, weights: np.ndarray) -> np.ndarray:
     return tf.nn.conv2d(pixels_first, kernels, 1, "VALID").numpy().transpose(0, 3, 1, 2)
 
 
-def channels_last(batch: Batch) -> Batch:
+def channels_last(batch: ArrayBatch) -> ArrayBatch:
     """Images as (items, height, width, 3), and their labels."""
     images, labels = batch
     return np.ascontiguousarray(images.transpose(0, 2, 3, 1)), labels

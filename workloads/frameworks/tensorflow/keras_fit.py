@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import keras
 import numpy as np
 import tensorflow as tf
 
-from frameworks.tensorflow.device import Clock, arranged_weight, channels_last
-from parts.chexnet import network, reader
-from parts.chexnet.data import Batch
+from frameworks.tensorflow.device import arranged_weight, channels_last
+from parts.chexnet import network
+from parts.chexnet.feed import ThreadLoader
 from parts.chexnet.protocol import BETAS, CLASSES, Terms
+from parts.chexnet.synthetic import ArrayBatch
 from parts.chexnet.training import Evaluation, Trainer, validated
+from parts.timing.step_clock import StepClock
 from parts.trial import TrialProcess
 
 BATCH_NORM = ("scale", "shift", "mean", "variance")
@@ -38,12 +41,12 @@ class KerasFit(Trainer):
                     layer.epsilon, layer.momentum = network.NORM_EPSILON, network.NORM_KEPT
             outputs = keras.layers.Dense(CLASSES, name="head")(body.output)
             self.network = keras.Model(body.input, outputs)
-            of_logits = terms.manner.loss_of_logits
+            of_logits = terms.variant.loss_of_logits
             self.model = self.network
             if not of_logits:
                 self.model = keras.Model(body.input, keras.layers.Activation("sigmoid")(outputs))
             self.optimiser = keras.optimizers.Adam(
-                terms.learning_rate, *BETAS, epsilon=terms.manner.adam_epsilon
+                terms.learning_rate, *BETAS, epsilon=terms.variant.adam_epsilon
             )
             self.model.compile(self.optimiser, keras.losses.BinaryCrossentropy(from_logits=of_logits))
             self.optimiser.build(self.model.trainable_variables)
@@ -63,7 +66,7 @@ class KerasFit(Trainer):
             if variable is not self.optimiser.learning_rate:
                 variable.assign(np.zeros(variable.shape, variable.dtype))
 
-    def arranged(self, batch: Batch) -> Batch:
+    def arranged(self, batch: ArrayBatch) -> ArrayBatch:
         """Images with their channels last."""
         return channels_last(batch)
 
@@ -73,7 +76,7 @@ class KerasFit(Trainer):
 
     def step(self, images: np.ndarray, labels: np.ndarray) -> float:
         """One training step, as Model.fit takes it."""
-        history = self._fit(Rounds([(images, labels)], 1), 1, [])
+        history = self._fit(Steps(1, lambda epoch, step: (images, labels)), 1, [])
         return history.history["loss"][0]
 
     def parameters(self) -> int:
@@ -93,22 +96,21 @@ class KerasFit(Trainer):
         }
 
     def train(
-        self,
-        trial: TrialProcess,
-        clock: Clock,
-        batches: list[Batch] | reader.Training,
-        valid: Evaluation | None = None,
+        self, trial: TrialProcess, clock: StepClock, terms: Terms, batches: Any, valid: Evaluation | None
     ) -> list[dict[str, Any]]:
-        """Epochs until the protocol or the trial's limit ends; one record each."""
+        """Train by Model.fit until the protocol or the trial's limit ends; one record each."""
         trial.stage("train")
-        read = isinstance(batches, reader.Training)
-        given = Read(batches) if read else Rounds(batches, clock.steps_per_epoch)
-        marks = Marks(trial, clock, self.terms, given, valid)
-        self._fit(given, clock.epochs, [marks])
+        if isinstance(batches, ThreadLoader):
+            sampler, made = batches.sampler, batches.made
+            steps = Steps(len(sampler), lambda epoch, step: made(sampler.at(epoch, step)), terms.workers)
+        else:
+            steps = Steps(clock.steps_per_epoch, lambda epoch, step: batches[step % len(batches)])
+        marks = Marks(trial, clock, terms, steps, valid)
+        self._fit(steps, clock.epochs, [marks])
         return marks.epochs
 
-    def _fit(self, given: keras.utils.PyDataset, epochs: int, callbacks: list[Any]) -> Any:
-        return self.model.fit(given, epochs=epochs, callbacks=callbacks, shuffle=False, verbose=0)
+    def _fit(self, steps: keras.utils.PyDataset, epochs: int, callbacks: list[Any]) -> Any:
+        return self.model.fit(steps, epochs=epochs, callbacks=callbacks, shuffle=False, verbose=0)
 
     def _loader(self) -> str:
         if self.terms.data == "synthetic":
@@ -116,32 +118,18 @@ class KerasFit(Trainer):
         return f"keras.utils.PyDataset, threads: {self.terms.workers}"
 
 
-class Rounds(keras.utils.PyDataset):
-    """The same batches over and over, an epoch of them."""
+class Steps(keras.utils.PyDataset):
+    """An epoch's batches by their epoch and step, made by Keras' threads where there are workers."""
 
-    def __init__(self, batches: list[Batch], steps: int) -> None:
-        super().__init__()
-        self.batches, self.steps = batches, steps
+    def __init__(self, steps: int, at: Callable[[int, int], ArrayBatch], workers: int = 1) -> None:
+        super().__init__(workers=workers, use_multiprocessing=False)
+        self.steps, self.at, self.epoch = steps, at, 0
 
     def __len__(self) -> int:
         return self.steps
 
-    def __getitem__(self, step: int) -> Batch:
-        return self.batches[step % len(self.batches)]
-
-
-class Read(keras.utils.PyDataset):
-    """An epoch's batches of the X-rays, made by Keras' threads."""
-
-    def __init__(self, batches: reader.Training) -> None:
-        super().__init__(workers=batches.terms.workers, use_multiprocessing=False)
-        self.batches, self.epoch = batches, 0
-
-    def __len__(self) -> int:
-        return len(self.batches)
-
-    def __getitem__(self, step: int) -> Batch:
-        return self.batches.at(self.epoch, step)
+    def __getitem__(self, step: int) -> ArrayBatch:
+        return self.at(self.epoch, step)
 
 
 class Marks(keras.callbacks.Callback):
@@ -150,9 +138,9 @@ class Marks(keras.callbacks.Callback):
     def __init__(
         self,
         trial: TrialProcess,
-        clock: Clock,
+        clock: StepClock,
         terms: Terms,
-        given: keras.utils.PyDataset,
+        given: Steps,
         valid: Evaluation | None,
     ) -> None:
         super().__init__()
@@ -161,8 +149,7 @@ class Marks(keras.callbacks.Callback):
 
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
         """Opens a segment."""
-        if isinstance(self.given, Read):
-            self.given.epoch = epoch
+        self.given.epoch = epoch
         self.clock.start()
 
     def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:

@@ -15,9 +15,9 @@ import numpy as np
 import tensorflow as tf
 
 from frameworks.tensorflow.device import arranged_weight, channels_last
-from parts.chexnet import network, reader
-from parts.chexnet.data import Batch
+from parts.chexnet import network
 from parts.chexnet.protocol import BETAS, Terms
+from parts.chexnet.synthetic import ArrayBatch
 from parts.chexnet.training import Trainer
 
 KEPT = ("mean", "variance")
@@ -25,11 +25,6 @@ KEPT = ("mean", "variance")
 
 class LowLevel(Trainer):
     """Variables by their neutral names."""
-
-    DIFFERS = (
-        "TensorFlow's own operations on variables, without Keras",
-        "its fused Adam, whose epsilon stands beside the uncorrected second moment",
-    )
 
     def __init__(self, terms: Terms, strategy: tf.distribute.Strategy) -> None:
         self.terms, self.strategy = terms, strategy
@@ -44,7 +39,7 @@ class LowLevel(Trainer):
                 for name, v in self.trained.items()
             }
             self.powers = [tf.Variable(beta, trainable=False, dtype=tf.float32) for beta in BETAS]
-        # Nothing here is for autograph to turn into operations, and TensorFlow 2.12's knows no strict zip.
+        # Nothing here is for autograph to turn into operations.
         self._step = tf.function(self._all_devices, autograph=False)
         self._outputs = tf.function(lambda images: self.logits(images, training=False), autograph=False)
 
@@ -58,7 +53,7 @@ class LowLevel(Trainer):
         for power, beta in zip(self.powers, BETAS, strict=True):
             power.assign(beta)
 
-    def arranged(self, batch: Batch) -> Batch:
+    def arranged(self, batch: ArrayBatch) -> ArrayBatch:
         """Images with their channels last."""
         return channels_last(batch)
 
@@ -85,18 +80,15 @@ class LowLevel(Trainer):
 
     def facts(self) -> dict[str, Any]:
         """The framework, as a measurement tells it."""
-        differs = list(self.DIFFERS)
         return {
             "name": "TensorFlow",
             "version": tf.__version__,
             "compiled": "tf.function",
-            "loader": reader.named(self.terms),
-            "differs": differs,
+            "differs": [
+                "TensorFlow's own operations on variables, without Keras",
+                "its fused Adam, whose epsilon stands beside the uncorrected second moment",
+            ],
         }
-
-    def gradients(self, tape: tf.GradientTape, loss: tf.Tensor) -> list[tf.Tensor]:
-        """Of a device's own loss by the trained variables, which are then averaged over the devices."""
-        return tape.gradient(loss, list(self.trained.values()))
 
     def logits(self, images: tf.Tensor, *, training: bool) -> tf.Tensor:
         """The network on images with their channels last."""
@@ -150,7 +142,7 @@ class LowLevel(Trainer):
     def _one_device(self, images: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
         with tf.GradientTape() as tape:
             loss = self._loss(self.logits(images, training=True), labels)
-        gradients = self.gradients(tape, loss)
+        gradients = tape.gradient(loss, list(self.trained.values()))
         tf.distribute.get_replica_context().merge_call(self._update, (gradients,))
         return loss
 
@@ -173,7 +165,7 @@ class LowLevel(Trainer):
             lr=self.terms.learning_rate,
             beta1=BETAS[0],
             beta2=BETAS[1],
-            epsilon=self.terms.manner.adam_epsilon,
+            epsilon=self.terms.variant.adam_epsilon,
             grad=gradient,
         )
 

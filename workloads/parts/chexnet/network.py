@@ -84,7 +84,7 @@ def parameters() -> int:
 
 
 def operations_per_image(size: int) -> int:
-    """Of one training step on an image of `size` px: the first convolution has no gradient of its input."""
+    """Return the operations of a training step on an image; no input of the first convolution has a gradient."""
     total = 0
     for layer in layers():
         if isinstance(layer, Convolution):

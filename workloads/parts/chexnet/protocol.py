@@ -1,6 +1,6 @@
 """The protocol of Karmanov 2018 (DenseNet-121 on chest X-rays), stated once for every framework.
 
-`published/1` is what each framework's notebook did, by MANNERS. `fair/1` is one manner for all of them,
+`published/1` is what each framework's notebook did, by VARIANTS. `fair/1` is one variant for all of them,
 FAIR, and the one that frameworks are ranked by. Both: DenseNet-121 with 14 outputs, binary cross-entropy,
 Adam(0.9, 0.999) at 1e-4 times the number of devices without schedule or weight decay, batch 64 a device,
 224 px, five epochs of 87,306 images, the last batch dropped. Each step copies its batch from the host's
@@ -45,7 +45,7 @@ FEWEST_BATCHES = 4
 
 
 @dataclass(frozen=True)
-class Manner:
+class Variant:
     """What may differ between frameworks."""
 
     images: str = "uniform"
@@ -71,16 +71,16 @@ class Manner:
     """Whether the loader of the validation starts before the training of its epoch."""
 
 
-FAIR = Manner()
-MANNERS = {
-    "pytorch": Manner(
+FAIR = Variant()
+VARIANTS = {
+    "pytorch": Variant(
         labels="uniform", loss_of_logits=False, reads_loss_every=1, crop="resized", tested_on="whole"
     ),
-    "pytorch-loss-per-gpu": Manner(
+    "pytorch-loss-per-gpu": Variant(
         labels="uniform", loss_of_logits=False, crop="resized", tested_on="whole", valid_ahead=True
     ),
-    "tensorflow": Manner(labels="uniform", tested_on="whole", pixels="caffe"),
-    "keras-tensorflow": Manner(
+    "tensorflow": Variant(labels="uniform", tested_on="whole", pixels="caffe"),
+    "keras-tensorflow": Variant(
         labels="uniform",
         loss_of_logits=False,
         adam_epsilon=1e-7,
@@ -88,10 +88,10 @@ MANNERS = {
         crop="whole",
         tested_on="whole",
     ),
-    "mxnet-gluon": Manner(
+    "mxnet-gluon": Variant(
         images="ones", labels="ones", reads_loss_every=7, crop="resized", tested_on="whole"
     ),
-    "chainer": Manner(labels="zeros", rate_by_devices=False, tested_on="whole", pixels="caffe"),
+    "chainer": Variant(labels="zeros", rate_by_devices=False, tested_on="whole", pixels="caffe"),
 }
 """The study's own, by the names that its published figures have."""
 
@@ -136,7 +136,7 @@ class Terms:
     """What one trial has to do."""
 
     framework: str
-    manner: Manner
+    variant: Variant
     precision: str
     batch_size: int
     """Per device."""
@@ -164,7 +164,7 @@ class Terms:
 
     @property
     def workers(self) -> int:
-        """Of the loader: 0 is none."""
+        """The workers of the loader; 0 is none."""
         return self.loading.get("workers") or (0 if self.data == "synthetic" else WORKERS)
 
     @property
@@ -174,8 +174,8 @@ class Terms:
 
     @property
     def learning_rate(self) -> float:
-        """The study's linear rule, where the manner has it."""
-        return LEARNING_RATE * (self.devices if self.manner.rate_by_devices else 1)
+        """The study's linear rule, where the variant has it."""
+        return LEARNING_RATE * (self.devices if self.variant.rate_by_devices else 1)
 
     @property
     def source_pixels(self) -> int:
@@ -184,15 +184,15 @@ class Terms:
 
     @property
     def reads_loss_every(self) -> int:
-        """As the manner has it, or as asked: steps from one reading to the next, 0 is an epoch."""
+        """As the variant has it, or as asked: steps from one reading to the next, 0 is an epoch."""
         asked = {"read each step": 1, "kept": 0}
-        return asked.get(self.loading.get("loss", ""), self.manner.reads_loss_every)
+        return asked.get(self.loading.get("loss", ""), self.variant.reads_loss_every)
 
     @property
     def valid_ahead(self) -> bool:
-        """As the manner has it, or as asked."""
+        """As the variant has it, or as asked."""
         asked = {"before training": True, "as it begins": False}
-        return asked.get(self.loading.get("valid_loader", ""), self.manner.valid_ahead)
+        return asked.get(self.loading.get("valid_loader", ""), self.variant.valid_ahead)
 
     @property
     def data_name(self) -> str:
@@ -202,9 +202,9 @@ class Terms:
         if self.data == "files":
             return "generated files: %s of %d px" % (self.loading["format"], self.source_pixels)
         return "random: %s images of %d px, labels %s" % (
-            self.manner.images,
+            self.variant.images,
             self.image_size,
-            self.manner.labels,
+            self.variant.labels,
         )
 
     @property
@@ -244,11 +244,11 @@ def terms(
     if options["batches"] < FEWEST_BATCHES:
         raise Failed("unsupported", "option 'batches' is below %d, as good as constant" % FEWEST_BATCHES)
     framework = options["framework"]
-    if protocol == "published/1" and framework not in MANNERS:
+    if protocol == "published/1" and framework not in VARIANTS:
         raise Failed("unsupported", "Karmanov 2018 published no notebook of '%s'; take 'fair/1'" % framework)
     return Terms(
         framework=framework,
-        manner=FAIR if protocol == "fair/1" else MANNERS[framework],
+        variant=FAIR if protocol == "fair/1" else VARIANTS[framework],
         precision=trial.choose("precision", variant["precision"], precisions),
         batch_size=variant["batch_size"],
         devices=variant["gpus"],

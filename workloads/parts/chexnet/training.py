@@ -16,11 +16,44 @@ from typing import Any
 
 import numpy as np
 
-from parts.chexnet import auc, network, weights
-from parts.chexnet.data import Batch, sha256
+from parts.chexnet import network, weights
 from parts.chexnet.protocol import CLASSES, LOADING, Terms
+from parts.chexnet.synthetic import ArrayBatch
 from parts.timing.step_clock import StepClock
 from parts.trial import Failed, TrialProcess
+
+
+def area_under_curve(labels: np.ndarray, scores: np.ndarray) -> float | None:
+    """Return the area under the ROC curve of one label; None where all images have it, or none.
+
+    It is U ÷ (positives × negatives), where U is the Mann-Whitney statistic by ranks, ties at their mean rank
+    (Hanley and McNeil, "The meaning and use of the area under a receiver operating characteristic curve",
+    Radiology 143:29-36, 1982).
+    """
+    positive = labels > 0.5
+    positives, negatives = int(positive.sum()), int((~positive).sum())
+    if not positives or not negatives:
+        return None
+    above = _mean_ranks(scores)[positive].sum() - positives * (positives + 1) / 2
+    return float(above / (positives * negatives))
+
+
+def of_each(labels: np.ndarray, scores: np.ndarray) -> list[float | None]:
+    """Return the area of each column of (images, labels)."""
+    return [area_under_curve(labels[:, place], scores[:, place]) for place in range(labels.shape[1])]
+
+
+def mean(found: list[float | None]) -> float | None:
+    """Over all labels; None where one of them has none."""
+    known = [value for value in found if value is not None]
+    return sum(known) / len(known) if known and len(known) == len(found) else None
+
+
+def _mean_ranks(scores: np.ndarray) -> np.ndarray:
+    """From 1, equal scores at the mean of their ranks."""
+    _, place, counts = np.unique(scores, return_inverse=True, return_counts=True)
+    last = np.cumsum(counts)
+    return (last - (counts - 1) / 2)[place.reshape(-1)]
 
 
 class Trainer:
@@ -30,7 +63,7 @@ class Trainer:
         """Takes over `weights.neutral()` by its names, and begins Adam anew."""
         raise NotImplementedError
 
-    def arranged(self, batch: Batch) -> Batch:
+    def arranged(self, batch: ArrayBatch) -> ArrayBatch:
         """A batch as `step` takes it, in the host's memory: what is done here is in no step."""
         return batch
 
@@ -38,7 +71,7 @@ class Trainer:
         """The 14 outputs before the sigmoid, with the running means and variances; nothing is changed."""
         raise NotImplementedError
 
-    def through(self, batches: Iterable[Batch]) -> Batch:
+    def through(self, batches: Iterable[ArrayBatch]) -> ArrayBatch:
         """Outputs and labels of a part's batches; of all ranks where there are several."""
         outputs, seen = [np.empty((0, CLASSES))], [np.empty((0, CLASSES))]
         for images, labels in batches:
@@ -50,6 +83,40 @@ class Trainer:
         """One training step on an arranged batch, from its copy on; the loss, where the framework leaves
         it."""
         raise NotImplementedError
+
+    def train(
+        self,
+        trial: TrialProcess,
+        clock: StepClock,
+        terms: Terms,
+        batches: Any,
+        valid: Evaluation | None,
+        over: Callable[[], object] | None = None,
+    ) -> list[dict[str, Any]]:
+        """Train until the protocol or the trial's limit ends; one record an epoch. `over` is for ranks.
+
+        `batches` is a list of those that come round, or a loader, which begins again with each epoch.
+        """
+        come_round, every = isinstance(batches, list), terms.reads_loss_every
+
+        def coming() -> Iterable[tuple[int, ArrayBatch]]:
+            if valid and terms.valid_ahead:
+                valid.begin()
+            return enumerate(itertools.cycle(batches) if come_round else batches, 1)
+
+        def trained(numbered: tuple[int, ArrayBatch]) -> None:
+            number, (images, labels) = numbered
+            clock.ready(None if come_round else images)
+            loss = self.step(images, labels)
+            if every and number % every == 0:
+                clock.values([loss])
+            clock.step(loss, len(labels))
+
+        def after(epoch: dict[str, Any]) -> None:
+            if valid:
+                validated(trial, valid, epoch)
+
+        return clock.run(coming, trained, over, after)
 
     def parameters(self) -> int:
         """Trained numbers, as the framework counts them."""
@@ -66,7 +133,7 @@ class Scores:
     @property
     def auc(self) -> float | None:
         """The mean over the labels; None where one of them is in no image, or in all."""
-        return auc.mean(self.of_each)
+        return mean(self.of_each)
 
 
 class Evaluation:
@@ -75,7 +142,7 @@ class Evaluation:
     `batches` gives them each time it is gone through, and `whole` is how many batches they are in all.
     """
 
-    def __init__(self, trainer: Trainer, batches: Iterable[Batch], whole: int) -> None:
+    def __init__(self, trainer: Trainer, batches: Iterable[ArrayBatch], whole: int) -> None:
         self.trainer, self.batches, self.whole = trainer, batches, whole
         self._coming: Any = None
 
@@ -90,7 +157,7 @@ class Evaluation:
         loss = float(np.mean(np.maximum(logits, 0) - logits * labels + np.log1p(np.exp(-np.abs(logits)))))
         if not math.isfinite(loss):
             raise Failed("not-finite", "the loss of a validation is %s" % loss)
-        return Scores(loss, auc.of_each(labels, logits))
+        return Scores(loss, of_each(labels, logits))
 
 
 def validated(trial: TrialProcess, valid: Evaluation, epoch: dict[str, Any]) -> None:
@@ -116,7 +183,7 @@ def tested(trial: TrialProcess, test: Evaluation | None, labels: tuple[str, ...]
     return {"test_quality": scores.auc, "test_qualities": dict(zip(labels, scores.of_each))}
 
 
-def begin(trainer: Trainer, batch: Batch, arrays: dict[str, np.ndarray] | None = None) -> None:
+def begin(trainer: Trainer, batch: ArrayBatch, arrays: dict[str, np.ndarray] | None = None) -> None:
     """One step that is not counted, for autotuning and graphs, and then the weights that all begin with.
 
     Raises Failed where the network is not DenseNet-121 with 14 outputs.
@@ -130,58 +197,14 @@ def begin(trainer: Trainer, batch: Batch, arrays: dict[str, np.ndarray] | None =
     trainer.load(arrays)
 
 
-def train(
-    trial: TrialProcess,
-    clock: StepClock,
-    terms: Terms,
-    batches: Iterable[Batch],
-    trainer: Trainer,
-    over: Callable[[], object] | None = None,
-    valid: Evaluation | None = None,
-) -> list[dict[str, Any]]:
-    """Epochs until the protocol or the trial's limit ends; one each. `over` is for ranks.
-
-    `batches` is a list of those that come round, or a loader, which begins anew with each epoch.
-    """
-    come_round, every = isinstance(batches, list), terms.reads_loss_every
-
-    def coming() -> Iterable[tuple[int, Batch]]:
-        if valid and terms.valid_ahead:
-            valid.begin()
-        return enumerate(itertools.cycle(batches) if come_round else batches, 1)
-
-    def trained(numbered: tuple[int, Batch]) -> None:
-        number, (images, labels) = numbered
-        clock.ready(None if come_round else images)
-        loss = trainer.step(images, labels)
-        if every and number % every == 0:
-            clock.values([loss])
-        clock.step(loss, len(labels))
-
-    def after(epoch: dict[str, Any]) -> None:
-        if valid:
-            validated(trial, valid, epoch)
-
-    return clock.run(coming, trained, over, after)
-
-
-def loaded(clock: StepClock, batches: Iterable[Batch]) -> list[dict[str, Any]]:
+def loaded(clock: StepClock, batches: Iterable[ArrayBatch]) -> list[dict[str, Any]]:
     """As `train`, with nothing trained: a step is a batch that came."""
 
-    def came(batch: Batch) -> None:
+    def came(batch: ArrayBatch) -> None:
         clock.ready()
         clock.step(None, len(batch[1]))
 
     return clock.run(lambda: batches, came)
-
-
-def of_arrays(batches: list[Batch]) -> dict[str, Any]:
-    """What a measurement tells of synthetic data."""
-    return {
-        "sha256": sha256(batches),
-        "distinct_batches": len({images.tobytes() for images, _ in batches}),
-        "looked_at_batches": len(batches),
-    }
 
 
 def measurement(

@@ -41,10 +41,6 @@ WIKITEXT_2 = {
     "wikitext-2/wiki.valid.tokens": "f0737ed31fc1329026e95cb8b98e19c2a182c39c240ab909dc31abf2f8af58e8",
     "wikitext-2/wiki.test.tokens": "d790b833ef8cf03a90db7bf1271b7520b83c45ce07ba3c1a9699df81e239eca0",
 }
-TINY_SHAKESPEARE = {
-    "tiny-shakespeare/input.txt": "86c4e6aa9db7c042ec79f339dcb96d42b0075e16b8fc2e86bf0ca57e2dc565ed"
-}
-LETTERS, LETTER_TYPES = 1115394, 65
 WIKITEXT_2_TOKENS = (2088628, 217646, 245569)
 WIKITEXT_2_TYPES = 33278
 TOKENS_PER_LINE = 57
@@ -104,17 +100,6 @@ def wikitext_2(folder, source, seed=0):
     if counts != WIKITEXT_2_TOKENS or len(numbers) != WIKITEXT_2_TYPES:
         raise Failed("bad-data", "WikiText-2 gave %s tokens of %d types" % (counts, len(numbers)))
     return Corpus("wikitext-2", splits[0], splits[1], splits[2], len(numbers), _hash_of_hashes(WIKITEXT_2))
-
-
-def tiny_shakespeare(folder, source, seed=0):
-    """Tiny Shakespeare as letters, numbered in their order; its last tenth validates, and nothing tests."""
-    text, digest = random.Random(seed).choices(range(LETTER_TYPES), k=LETTERS), None
-    if source != "generated":
-        (text,), digest = _checked(folder, TINY_SHAKESPEARE), _hash_of_hashes(TINY_SHAKESPEARE)
-    numbers = {letter: number for number, letter in enumerate(sorted(set(text)))}
-    letters = array.array("i", [numbers[letter] for letter in text])
-    split = LETTERS * 9 // 10
-    return Corpus("tiny-shakespeare", letters[:split], letters[split:], letters[:0], LETTER_TYPES, digest)
 
 
 def weights(folder, name):

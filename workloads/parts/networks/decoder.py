@@ -19,7 +19,7 @@ INITIAL_SPREAD = 0.02
 
 
 @dataclass(frozen=True)
-class Shape:
+class DecoderShape:
     """What a decoder is made of; `gated` is Llama's block, else GPT-2's."""
 
     layers: int
@@ -42,10 +42,10 @@ class Shape:
 
 
 SHAPES = {
-    "tiny": Shape(2, 64, 4, 2, 192, 256, gated=True, tied=True),
-    "gpt2-124m": Shape(12, 768, 12, 12, 3072, 50_257, gated=False, tied=True, positions=1024),
-    "llama-1b": Shape(16, 2048, 32, 8, 8192, 128_256, gated=True, tied=True),
-    "llama-8b": Shape(32, 4096, 32, 8, 14_336, 128_256, gated=True, tied=False),
+    "tiny": DecoderShape(2, 64, 4, 2, 192, 256, gated=True, tied=True),
+    "gpt2-124m": DecoderShape(12, 768, 12, 12, 3072, 50_257, gated=False, tied=True, positions=1024),
+    "llama-1b": DecoderShape(16, 2048, 32, 8, 8192, 128_256, gated=True, tied=True),
+    "llama-8b": DecoderShape(32, 4096, 32, 8, 14_336, 128_256, gated=True, tied=False),
 }
 """GPT-2 small, Llama 3.2 1B and Llama 3.1 8B, as published; `tiny` is ours, for a look on a processor."""
 
@@ -69,7 +69,7 @@ class LowRank(nn.Module):
 class Attention(nn.Module):
     """Causal attention; keys and values of fewer heads serve several queries."""
 
-    def __init__(self, shape: Shape) -> None:
+    def __init__(self, shape: DecoderShape) -> None:
         super().__init__()
         self.shape, keys = shape, shape.key_heads * shape.head_width
         bias = not shape.gated
@@ -107,7 +107,7 @@ def _rotated(heads: torch.Tensor, base: float) -> torch.Tensor:
 class Perceptron(nn.Module):
     """GPT-2's two layers with a GELU, or Llama's three with a gate."""
 
-    def __init__(self, shape: Shape) -> None:
+    def __init__(self, shape: DecoderShape) -> None:
         super().__init__()
         self.up = nn.Linear(shape.width, shape.inner, bias=not shape.gated)
         self.gate = nn.Linear(shape.width, shape.inner, bias=False) if shape.gated else None
@@ -124,10 +124,10 @@ class Perceptron(nn.Module):
         return output
 
 
-class Block(nn.Module):
+class DecoderBlock(nn.Module):
     """Attention and perceptron, each behind a norm and beside a shortcut."""
 
-    def __init__(self, shape: Shape) -> None:
+    def __init__(self, shape: DecoderShape) -> None:
         super().__init__()
         self.attention_norm, self.perceptron_norm = _norm(shape), _norm(shape)
         self.attention, self.perceptron = Attention(shape), Perceptron(shape)
@@ -139,19 +139,19 @@ class Block(nn.Module):
         return output
 
 
-def _norm(shape: Shape) -> nn.Module:
+def _norm(shape: DecoderShape) -> nn.Module:
     return nn.RMSNorm(shape.width, eps=1e-5) if shape.gated else nn.LayerNorm(shape.width)
 
 
 class Decoder(nn.Module):
     """Tokens as (sequences, tokens) in, a score for each word out."""
 
-    def __init__(self, shape: Shape, *, checkpointing: bool = False) -> None:
+    def __init__(self, shape: DecoderShape, *, checkpointing: bool = False) -> None:
         super().__init__()
         self.checkpointing = checkpointing
         self.embedding = nn.Embedding(shape.words, shape.width)
         self.positions = nn.Embedding(shape.positions, shape.width) if shape.positions else None
-        self.blocks = nn.ModuleList(Block(shape) for _ in range(shape.layers))
+        self.blocks = nn.ModuleList(DecoderBlock(shape) for _ in range(shape.layers))
         self.norm = _norm(shape)
         self.scores = nn.Linear(shape.width, shape.words, bias=False)
         for layer in self.modules():
@@ -187,8 +187,8 @@ def with_low_rank(model: Decoder, rank: int) -> Decoder:
     return model
 
 
-def attention_operations(shape: Shape, sequences: int, tokens: int) -> int:
-    """Of the products of queries, keys and values in one training step, which no layer's size tells.
+def attention_operations(shape: DecoderShape, sequences: int, tokens: int) -> int:
+    """Return the operations of attention's products in one training step, which no layer's size tells.
 
     12 · layers · width · tokens² a sequence: two products forward and four backward, the causal half not
     taken off (Chowdhery et al., 2022, appendix B).

@@ -1,7 +1,4 @@
-"""The language model of Apex's example, its text, loop and measurement, for any library and precision.
-
-Python 3.7 and torch 1.0 are enough for it: the versions of the study's own stack import it too.
-"""
+"""The language model of Apex's example, its text, loop and measurement, in any precision."""
 
 from __future__ import annotations
 
@@ -14,8 +11,9 @@ import torch
 from torch import nn
 
 from parts.inputs import datasets
+from parts.networks import recurrent
 from parts.numerics import precision
-from parts.numerics.loss_scale import ScaleLog
+from parts.numerics.precision import ScaleLog
 from parts.timing.clock import Clock, stopwatch
 from parts.trial import Failed, TrialProcess
 
@@ -41,9 +39,9 @@ INITIAL_RANGE = 0.1
 
 
 class LanguageModel(nn.Module):
-    """Embedding, recurrent layers of a library such as `torch.nn`, and a decoder to a score for each word."""
+    """Embedding, recurrent layers, and a decoder to a score for each word."""
 
-    def __init__(self, library: Any, kind: str, words: int, options: dict[str, Any]) -> None:
+    def __init__(self, kind: str, words: int, options: dict[str, Any]) -> None:
         super().__init__()
         width, units, layers = options["emsize"], options["nhid"], options["layers"]
         if options["tied"] and width != units:
@@ -52,10 +50,10 @@ class LanguageModel(nn.Module):
         self.dropout = nn.Dropout(options["dropout"])
         self.encoder = nn.Embedding(words, width)
         if kind in ("LSTM", "GRU"):
-            self.recurrent: nn.RNNBase = getattr(library, kind)(width, units, layers, dropout=inner_dropout)
+            self.recurrent: nn.RNNBase = getattr(recurrent, kind)(width, units, layers, dropout=inner_dropout)
         else:
             nonlinearity = kind.split("_")[1].lower()
-            self.recurrent = library.RNN(
+            self.recurrent = recurrent.RNN(
                 width, units, layers, nonlinearity=nonlinearity, dropout=inner_dropout
             )
         self.decoder = nn.Linear(units, words)
@@ -121,7 +119,7 @@ def texts(trial: TrialProcess, device: torch.device) -> Texts:
 
 
 @dataclass(frozen=True)
-class Task:
+class LanguageTask:
     """What training and validation share."""
 
     model: LanguageModel
@@ -143,16 +141,16 @@ def refuse_unknown(trial: TrialProcess, options: dict[str, Any]) -> None:
     trial.choose("loss_scale", options["loss_scale"], ("static", "dynamic"))
 
 
-Step = Callable[[torch.Tensor, float], "torch.Tensor | None"]
+UpdateStep = Callable[[torch.Tensor, float], torch.Tensor | None]
 """Takes a loss and a rate; gives the norm of the gradients, or none where it did not compute it."""
 
 
 def measured(
     trial: TrialProcess,
-    task: Task,
+    task: LanguageTask,
     texts: Texts,
     options: dict[str, Any],
-    update: tuple[Step, str, ScaleLog | None],
+    update: tuple[UpdateStep, str, ScaleLog | None],
     arithmetic: dict[str, Any],
 ) -> dict[str, Any]:
     """Rehearses a step, trains, tests after the whole protocol; the measurement's own part.
@@ -204,9 +202,9 @@ def measured(
 
 def train_epochs(
     trial: TrialProcess,
-    task: Task,
+    task: LanguageTask,
     clock: Clock,
-    step: Step,
+    step: UpdateStep,
     texts: Texts,
     valid_batches: int,
     rate: float,
@@ -252,7 +250,7 @@ def train_epochs(
 
 
 @torch.no_grad()
-def validation_loss(task: Task, valid: Text, limit: int) -> float:
+def validation_loss(task: LanguageTask, valid: Text, limit: int) -> float:
     """Mean loss per word over the first `limit` batches; the state is carried on.
 
     The example divided by one row more than it had read, so its loss on the whole split is 1/21764 lower.

@@ -76,6 +76,36 @@ def switch(label: str, device: torch.device) -> None:
         _set_fp32("tf32" if label == "fp32-tf32" else "ieee")
 
 
+class ScaleLog:
+    """The loss scale at each change, and the steps that were dropped."""
+
+    def __init__(self, kind: str, first: float) -> None:
+        self.kind = kind
+        self.history: list[tuple[int, float]] = [(0, first)]
+        self.skipped_steps = 0
+
+    @property
+    def scale(self) -> float:
+        """The scale now in force."""
+        return self.history[-1][1]
+
+    def note(self, step: int, scale: float, *, skipped: bool) -> None:
+        """Notes the scale after a step, where it changed."""
+        self.skipped_steps += skipped
+        if scale != self.scale:
+            self.history.append((step, scale))
+
+    def facts(self) -> dict[str, Any]:
+        """The loss scale as a record has it."""
+        return {
+            "kind": self.kind,
+            "first": self.history[0][1],
+            "last": self.scale,
+            "skipped_steps": self.skipped_steps,
+            "history": self.history,
+        }
+
+
 def facts(label: str, device: torch.device) -> dict[str, Any]:
     """Label, flags and probes as they are now."""
     return {"label": label, "flags": _flags(), "probes": probes(label, device)}

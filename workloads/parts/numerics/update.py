@@ -10,15 +10,13 @@ they still carry the loss scale; in `fp16_optimizer` the fp32 gradients are, aft
 """
 
 import importlib
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import nn
 
-from parts.numerics.loss_scale import ScaleLog
-from parts.numerics.precision import PRECISIONS
+from parts.numerics.precision import PRECISIONS, ScaleLog
 from parts.trial import Failed
 
 LABELS = tuple(label for label, numerics in PRECISIONS.items() if numerics.weights == torch.float32)
@@ -39,35 +37,13 @@ None where the clipping did not compute it.
 SgdFactory = Callable[[list[nn.Parameter]], torch.optim.SGD]
 
 
-class Together:
-    """Several optimisers as one: where a gradient of one of them overflows, none steps."""
-
-    def __init__(self, optimisers: Sequence[torch.optim.Optimizer]) -> None:
-        self.optimisers = optimisers
-
-    @property
-    def param_groups(self) -> list[dict[str, Any]]:
-        """Of all of them."""
-        return [group for optimiser in self.optimisers for group in optimiser.param_groups]
-
-    def zero_grad(self) -> None:
-        """No gradient is left."""
-        for optimiser in self.optimisers:
-            optimiser.zero_grad()
-
-    def step(self) -> None:
-        """Each of them steps."""
-        for optimiser in self.optimisers:
-            optimiser.step()
-
-
 class Update:
     """One optimiser's step under a precision label; fp16 has torch's dynamic loss scale.
 
     Nothing waits for the device but what torch's GradScaler reads; the scales stay there until they are read.
     """
 
-    def __init__(self, label: str, optimiser: torch.optim.Optimizer | Together, device: torch.device) -> None:
+    def __init__(self, label: str, optimiser: torch.optim.Optimizer, device: torch.device) -> None:
         self.optimiser, self.device = optimiser, device
         self.scaler = torch.amp.GradScaler(device.type, enabled=PRECISIONS[label].scaled)
         self.method = "torch.autocast" if PRECISIONS[label].autocast else "none"
@@ -113,54 +89,6 @@ class Update:
         """The method, and the loss scale where there is one, as a measurement has them."""
         self.read()
         return {"method": self.method, "loss_scale": self.log.facts() if self.log else None}
-
-
-class GivenUpdate:
-    """What a `train_step` of the user's own is given; in a rehearsal it makes gradients alone.
-
-    A `train_step` runs under the trial's autocast; what is done here does not. A compiler leaves it alone: no
-    graph goes through a backward pass.
-    """
-
-    def __init__(self, update: Update | None, after_forward: Callable[[], None] = lambda: None) -> None:
-        self._update, self._after_forward = update, after_forward
-        self.backwards = self.steps = 0
-
-    @torch.compiler.disable
-    def backward(self, loss: torch.Tensor) -> None:
-        """Gradients of the loss, added to those that are there."""
-        if not self.backwards:
-            self._after_forward()
-        self.backwards += 1
-        if self._update is None:
-            loss.backward()
-            return
-        with _without_autocast(self._update):
-            self._update.backward(loss)
-
-    @torch.compiler.disable
-    def clip(self, largest_norm: float) -> torch.Tensor:
-        """All gradients scaled down to this norm where theirs is larger; gives the norm that they had."""
-        if self._update is None:
-            return torch.zeros(())
-        with _without_autocast(self._update):
-            return self._update.clip(largest_norm)
-
-    @torch.compiler.disable
-    def step(self) -> None:
-        """Every optimiser's step, where the gradients are finite."""
-        self.steps += 1
-        if self._update is not None:
-            with _without_autocast(self._update):
-                self._update.step()
-
-
-@contextmanager
-def _without_autocast(update: Update) -> Iterator[None]:
-    with torch.autocast(update.device.type, enabled=False):
-        yield
-    # The copies of weights in half would outlast an update, and be shared by the parts of a batch.
-    torch.clear_autocast_cache()
 
 
 class MasterWeights:

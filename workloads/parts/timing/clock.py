@@ -74,6 +74,7 @@ class Clock(StepClock):
             values=_values,
             reads_freely=device.type == "cpu",
             device_steps=DeviceSteps() if device.type == "cuda" else None,
+            peak_memory=lambda: memory(device),
         )
         self.device = device
 
@@ -105,9 +106,6 @@ class Clock(StepClock):
 
     def _few_elements(self, batch: torch.Tensor) -> torch.Tensor:
         return few_elements(batch)
-
-    def _memory(self) -> dict[str, int | None]:
-        return memory(self.device)
 
 
 def _values(losses: Sequence[torch.Tensor]) -> list[float]:

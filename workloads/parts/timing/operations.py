@@ -25,7 +25,7 @@ LONGEST_SECONDS = 0.25
 MEMORY_SHARE = 0.5
 HOST_BYTES = 256 * 2**20
 
-Shape = tuple[int, int, int]
+ProductShape = tuple[int, int, int]
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class TimedOperation:
     dtype: torch.dtype
 
 
-def product(shape: Shape, device: torch.device, dtype: torch.dtype) -> TimedOperation:
+def product(shape: ProductShape, device: torch.device, dtype: torch.dtype) -> TimedOperation:
     """x @ w.T as in a linear layer, of four pairs of random normals in turn; in 8 bits out comes bf16."""
     m, n, k = shape
     pairs = [
@@ -106,13 +106,13 @@ def over_link(device: torch.device, size: int, *, back: bool = False, pinned: bo
 
 
 def fastest_product(
-    shapes: Iterable[Shape],
+    shapes: Iterable[ProductShape],
     device: torch.device,
     dtype: torch.dtype,
     longest_seconds: float = LONGEST_SECONDS,
 ) -> TimedOperation:
     """The product of the shape that reaches the most operations a second, each being tried briefly."""
-    best: tuple[float, Shape] | None = None
+    best: tuple[float, ProductShape] | None = None
     rate = 0.0
     for shape in shapes:
         operations = 2.0 * shape[0] * shape[1] * shape[2]
@@ -129,7 +129,7 @@ def fastest_product(
     return product(best[1], device, dtype)
 
 
-def fits(shape: Shape, device: torch.device, dtype: torch.dtype) -> bool:
+def fits(shape: ProductShape, device: torch.device, dtype: torch.dtype) -> bool:
     """Whether four pairs of operands and a result leave half of a GPU's memory free."""
     if device.type != "cuda":
         return True

@@ -50,6 +50,7 @@ class StepClock:
         values: Callable[[Sequence[Any]], list[float]] = lambda losses: [float(loss) for loss in losses],
         reads_freely: bool = True,
         device_steps: Any = None,
+        peak_memory: Callable[[], dict[str, Any]] | None = None,
     ) -> None:
         if not steps_per_epoch:
             raise Failed(
@@ -60,6 +61,7 @@ class StepClock:
         self.synchronise, self.values, self._reads_freely = synchronise, values, reads_freely
         self.together = together
         self._device_steps = device_steps
+        self._memory = peak_memory or memory
         self.step_clock = "device" if device_steps else "host"
         self.epochs_in_protocol = epochs
         self.epochs: int = min(epochs, trial.limit.get("epochs") or epochs)
@@ -240,9 +242,6 @@ class StepClock:
     def _few_elements(self, batch: Any) -> Any:
         """A copy of some elements from all over a NumPy array."""
         return few_elements(batch).copy()
-
-    def _memory(self) -> dict[str, int | None]:
-        return memory()
 
     def _read_steps(self) -> None:
         """Takes over what the device has finished; nothing waits."""

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence, Sized
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from itertools import chain, islice
+from itertools import islice
 from typing import Any, Protocol
 
 import torch
@@ -19,16 +18,15 @@ from torch.optim.lr_scheduler import LRScheduler
 
 from parts.numerics import precision
 from parts.numerics.flops import of_batch, value_bytes
-from parts.numerics.update import GivenUpdate, Together, Update
-from parts.ranks import End, entries
+from parts.numerics.update import Update
+from parts.ranks import SharedEnd, entries
 from parts.timing import kernels
 from parts.timing.clock import Clock, few_elements, stopwatch
 from parts.training.batches import Batch
 from parts.training.parallel import (
     ForwardTimer,
     Loss,
-    Step,
-    TrainStep,
+    TrainingStep,
     beneath,
     same_buffers,
     spread,
@@ -50,8 +48,6 @@ class Quality:
     name: str
     """"accuracy", "perplexity" or "loss"."""
     of: Callable[[Any, torch.Tensor], torch.Tensor] | None = None
-    at_once: bool = False
-    """Whether `of` is given all batches of a validation together."""
 
 
 def accuracy(output: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
@@ -69,21 +65,16 @@ class Loop:
     """Whether a step that leaves no trace comes before the window."""
     waits: bool = False
     """Whether copies block and each step ends by reading its loss."""
-    schedule: str = "epoch"
-    """After what the rates move: "epoch" or "step"."""
 
 
-Optimisers = torch.optim.Optimizer | Sequence[torch.optim.Optimizer]
 Passes = Callable[[nn.Module, torch.Tensor, torch.Tensor], torch.Tensor]
 """Forward and backward through a batch, without an update; gives the loss."""
 
 
-def passes_of(loss: Loss, own: TrainStep | None) -> Passes:
-    """Those of a step."""
+def passes_of(loss: Loss) -> Passes:
+    """Return the passes of a step that ends with this loss."""
 
     def passes(model: nn.Module, inputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-        if own is not None:
-            return own(model, (inputs, targets), GivenUpdate(None))
         value = loss(model(inputs), targets)
         value.backward()
         return value
@@ -97,12 +88,11 @@ def fit(
     train: Batches,
     valid: Batches | None,
     loss: Loss,
-    optimiser: Callable[[nn.Module], Optimisers],
+    optimiser: Callable[[nn.Module], torch.optim.Optimizer],
     loop: Loop,
     *,
-    own_step: TrainStep | None = None,
     quality: Quality | None = None,
-    schedule: Callable[[Any], Sequence[LRScheduler]] = lambda optimisers: (),
+    schedule: Callable[[Any], Sequence[LRScheduler]] = lambda optimiser: (),
     data: dict[str, Any] | None = None,
     structure: dict[str, int] | None = None,
     other_operations: int = 0,
@@ -123,25 +113,23 @@ def fit(
     if setting.place.rank:
         # Alike up to here, so that the models are; from here on each rank drops and augments by itself.
         torch.manual_seed(setting.seed + setting.place.rank)
-    passes = passes_of(loss, own_step)
+    passes = passes_of(loss)
     first = _first_batch(setting, train) if loop.warmed else None
     output_types: dict[str, int] = {}
     operations: dict[str, Any] = {}
     if first is not None:
         operations = _operations(setting, model, first, passes, loop, other_operations)
-        with trial.phase("first_step"), _eager() if own_step else nullcontext():
+        with trial.phase("first_step"):
             output_types = _rehearsed(setting, model, model, passes, first)
     whole = spread(model, setting)
-    optimisers = optimiser(model)
-    one = isinstance(optimisers, torch.optim.Optimizer)
-    update = Update(setting.label, optimisers if one else Together(optimisers), device)
-    step = Step(whole, loss, update, setting, own_step)
-    if (own_step or whole is not model) and first is not None:
-        compiles = setting.compiled or own_step is not None
-        with trial.phase("compile" if compiles else "spread"):
-            seen = _rehearsed(setting, model, whole, passes, first, hooked=not compiles)
+    of_model = optimiser(model)
+    update = Update(setting.label, of_model, device)
+    step = TrainingStep(whole, loss, update, setting)
+    if whole is not model and first is not None:
+        with trial.phase("compile" if setting.compiled else "spread"):
+            seen = _rehearsed(setting, model, whole, passes, first, hooked=not setting.compiled)
             output_types = seen or output_types
-    rates = {"epoch": (), "step": (), loop.schedule: schedule(optimisers)}
+    rates = schedule(of_model)
 
     clock = Clock(trial, device, steps_per_epoch=_steps(setting, train), epochs=loop.epochs)
     timer = ForwardTimer(device)
@@ -202,24 +190,21 @@ class Validation:
         if setting.shares_gradients:
             same_buffers(self.model)
         self.model.eval()
-        seen: list[Batch] = []
         with stopwatch(setting.device) as taken:
             sums = torch.zeros(3, dtype=torch.float64, device=setting.device)
             mine = islice(self.valid or (), setting.place.rank, batches, setting.place.count)
             last, taken_here = None, 0
             for inputs, targets in mine:
-                sums += self._of_batch(inputs.to(setting.device), targets.to(setting.device), seen)
+                sums += self._of_batch(inputs.to(setting.device), targets.to(setting.device))
                 last, taken_here = (inputs, targets), taken_here + 1
             if setting.splits_model and taken_here < -(-batches // setting.place.count):
                 # The others need this rank's part of the model once more; what it makes of it is not counted.
                 inputs, targets = last or next(iter(self.valid or ()))
-                self._of_batch(inputs.to(setting.device), targets.to(setting.device), [])
+                self._of_batch(inputs.to(setting.device), targets.to(setting.device))
             if setting.shares_gradients:
                 distributed.all_reduce(sums)
             loss, score, samples = sums.tolist()
             loss, score = loss / samples, score / samples
-            if self.quality is not None and self.quality.at_once:
-                score = self._at_once(self.quality.of, seen)
         self.model.train()
         if self.quality is not None and self.quality.of is None:
             score = math.exp(min(loss, 700.0)) if self.quality.name == "perplexity" else loss
@@ -228,23 +213,12 @@ class Validation:
         found = {"valid_seconds": taken[0], "valid_batches": batches, "valid_loss": loss}
         return dict(found, quality=score) if self.quality else found
 
-    def _at_once(self, metric: Any, seen: list[Batch]) -> float:
-        """The metric of all batches, and of all ranks'."""
-        every = [seen]
-        if self.setting.shares_gradients:
-            every = [[] for _ in range(self.setting.place.count)]
-            distributed.all_gather_object(every, seen)
-        outputs, targets = (torch.cat(halves) for halves in zip(*chain(*every), strict=True))
-        return float(metric(outputs, targets))
-
-    def _of_batch(self, inputs: torch.Tensor, targets: torch.Tensor, seen: list[Batch]) -> torch.Tensor:
+    def _of_batch(self, inputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         with precision.autocast(self.setting.label, self.setting.device):
             output = self.by_itself(inputs)
             loss = self.loss(output, targets)
         score = loss
-        if self.quality and self.quality.at_once:
-            seen.append((output.cpu(), targets.cpu()))
-        elif self.quality and self.quality.of:
+        if self.quality and self.quality.of:
             score = self.quality.of(output, targets)
         count = torch.ones((), device=loss.device) * len(targets)
         return torch.stack([loss.double() * count, score.double() * count, count.double()])
@@ -259,16 +233,16 @@ def _train(
     setting: Setting,
     loop: Loop,
     clock: Clock,
-    step: Step,
+    step: TrainingStep,
     timer: ForwardTimer,
     train: Batches,
     validation: Validation,
-    rates: dict[str, Sequence[LRScheduler]],
+    rates: Sequence[LRScheduler],
 ) -> list[dict[str, Any]]:
     """Epochs until the protocol or the trial's limit ends; one record each."""
     over: Callable[[], object] = clock.over
     if setting.shares_gradients:
-        over = End(clock, setting.place).over
+        over = SharedEnd(clock, setting.place).over
         step.after_forward = timer.end
         distributed.barrier()
 
@@ -280,8 +254,6 @@ def _train(
         loss = step(inputs, targets)
         if loop.waits:
             loss.item()
-        for rate in rates["step"]:
-            rate.step()
         clock.step(loss, samples_of(targets, loop))
 
     def after(epoch: dict[str, Any]) -> None:
@@ -291,7 +263,7 @@ def _train(
             # Ranks must agree, and each has a clock of its own.
             alone = not setting.shares_gradients
             epoch.update(validation(clock.valid_batches(validation.limit) if alone else validation.limit))
-        for rate in rates["epoch"]:
+        for rate in rates:
             rate.step()
 
     return clock.run(lambda: train, trained, over, after)
@@ -320,7 +292,7 @@ def _refuse_the_same(setting: Setting, inputs: torch.Tensor) -> None:
 
 
 def _steps(setting: Setting, train: Batches) -> int:
-    """Of an epoch; the least that any rank has, since none can step alone."""
+    """Return the steps of an epoch: the least that any rank has, since none can step alone."""
     if not setting.shares_gradients:
         return len(train)
     least = torch.tensor(len(train), device=setting.device)
@@ -341,17 +313,13 @@ def _rehearsed(
     return counts or {}
 
 
-def _eager() -> AbstractContextManager[None]:
-    """What a file takes through torch.compile is not compiled yet: counters and hooks would be in it."""
-    return torch.compiler.set_stance("force_eager")  # type: ignore[no-any-return]
-
-
 def _operations(
     setting: Setting, model: nn.Module, batch: Batch, passes: Passes, loop: Loop, others: int
 ) -> dict[str, Any]:
     inputs, targets = (half.to("meta") for half in batch)
     try:
-        with _eager():
+        # What a file takes through torch.compile is not compiled yet: counters would be in it.
+        with torch.compiler.set_stance("force_eager"):
             return of_batch(
                 model,
                 lambda twin: passes(twin, inputs, targets),

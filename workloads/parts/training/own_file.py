@@ -21,10 +21,7 @@ from torch.optim.lr_scheduler import LRScheduler
 
 from parts.device import seed_everything
 from parts.numerics import precision
-from parts.numerics.update import GivenUpdate
-from parts.training.batches import Batch
-from parts.training.fit import Batches, Loop, Optimisers, Passes, Quality, accuracy
-from parts.training.parallel import TrainStep
+from parts.training.fit import Batches, Loop, Passes, Quality, accuracy
 from parts.training.setting import Setting
 from parts.trial import Failed, TrialProcess, why
 
@@ -36,7 +33,6 @@ HOOKS = {
     "optimiser": ("model", "setting"),
     "metric": ("output", "targets"),
     "schedule": ("optimiser", "setting"),
-    "train_step": ("setting", "model", "batch", "update"),
 }
 """The functions of a file, and what each is given in this order."""
 CONSTANTS: dict[str, tuple[type, Any]] = {
@@ -47,15 +43,13 @@ CONSTANTS: dict[str, tuple[type, Any]] = {
     "METRIC": (str, "loss"),
     "OPTIONS": (dict, {}),
     "DETERMINISTIC": (bool, False),
-    "METRIC_OVER": (str, "batch"),
-    "SCHEDULE": (str, "epoch"),
 }
 """Each with its type and what it is where the file does not say; None says that it must."""
+GONE = ("train_step", "METRIC_OVER", "SCHEDULE")
+"""Names of a file of before, whose meaning it no longer has: a loop of one's own is a program."""
 CHOICES = {
     "SAMPLE": ("image", "token", "sample"),
     "METRIC": ("accuracy", "perplexity", "loss"),
-    "METRIC_OVER": ("batch", "epoch"),
-    "SCHEDULE": ("epoch", "step"),
 }
 
 
@@ -114,59 +108,38 @@ class OwnFile:
         unit, epochs = self.constant("SAMPLE"), self.constant("EPOCHS")
         if epochs < 1:
             raise self.failed(f"EPOCHS is {epochs}; it is 1 at least", self.line("EPOCHS"))
-        return Loop(epochs, unit, schedule=self.constant("SCHEDULE"))
+        return Loop(epochs, unit)
 
     @property
     def quality(self) -> Quality:
         """Its metric: a function of the file where it has one, and else what the name says."""
         name = self.constant("METRIC")
-        of = self.function("metric") or (accuracy if name == "accuracy" else None)
-        return Quality(name, of, at_once=of is not None and self.constant("METRIC_OVER") == "epoch")
+        return Quality(name, self.function("metric") or (accuracy if name == "accuracy" else None))
 
     def loss(self, output: Any, targets: torch.Tensor) -> torch.Tensor:
         """The file's loss; raises Failed where it is no single number."""
         return self._number("loss", self.module.loss(output, targets))
 
-    def train_step(self, setting: Setting) -> TrainStep | None:
-        """The file's, held to what a step is; None where it has none."""
-        function = self.function("train_step")
-        if function is None:
-            return None
-        line = self.line("train_step")
-        if setting.virtual_ranks > 1:
-            message = "a train_step and the option 'virtual_ranks' do not go together: leave one out"
-            raise self.failed(message, line, "unsupported")
-
-        def held(model: nn.Module, batch: Batch, update: GivenUpdate) -> torch.Tensor:
-            loss = self._number("train_step", function(setting, model, batch, update))
-            if not update.backwards:
-                raise self.failed("train_step never calls update.backward(loss)", line)
-            if update.steps != 1:
-                times = f"train_step calls update.step() {update.steps} times"
-                raise self.failed(
-                    f"{times}: it is one update of one batch, taken apart where it is large", line
-                )
-            return loss
-
-        return held
-
-    def optimiser(self, model: nn.Module, setting: Setting) -> Optimisers:
-        """What its `optimiser` gives, one or several; raises Failed where that is none."""
-        given: Optimisers = self.module.optimiser(model, setting)
-        self._all_of("optimiser", given, torch.optim.Optimizer)
+    def optimiser(self, model: nn.Module, setting: Setting) -> torch.optim.Optimizer:
+        """Return what its `optimiser` gives; raises Failed where that is none."""
+        given = self.module.optimiser(model, setting)
+        if not isinstance(given, torch.optim.Optimizer):
+            found = type(given).__name__
+            raise self.failed(
+                f"optimiser gives {found} where a torch Optimizer is needed", self.line("optimiser")
+            )
         return given
 
-    def schedules(self, optimisers: Any, setting: Setting) -> list[LRScheduler]:
-        """What its `schedule` gives, where it has one; raises Failed where that is none."""
+    def schedules(self, optimiser: torch.optim.Optimizer, setting: Setting) -> list[LRScheduler]:
+        """Return what its `schedule` gives, where it has one; raises Failed where that is none."""
         schedule = self.function("schedule")
-        return self._all_of("schedule", schedule(optimisers, setting), LRScheduler) if schedule else []
-
-    def _all_of(self, name: str, given: Any, kind: type[Any]) -> list[Any]:
+        if schedule is None:
+            return []
+        given = schedule(optimiser, setting)
         every = list(given) if isinstance(given, (list, tuple)) else [given]
-        wrong = [type(each).__name__ for each in every if not isinstance(each, kind)]
-        if wrong or not every:
-            needed = f"a torch {kind.__name__}, or a list of them, is needed"
-            raise self.failed(f"{name} gives {(wrong or ['none'])[0]} where {needed}", self.line(name))
+        if not every or not all(isinstance(each, LRScheduler) for each in every):
+            needed = "a torch LRScheduler, or a list of them, is needed"
+            raise self.failed(f"schedule gives {type(given).__name__} where {needed}", self.line("schedule"))
         return every
 
     def _number(self, name: str, value: Any) -> torch.Tensor:
@@ -184,6 +157,10 @@ def load(trial: TrialProcess) -> OwnFile:
     file = OwnFile(str(trial.own_name), trial.own_file, module)
     with told_with_its_line(file):
         spec.loader.exec_module(module)
+    gone = [name for name in GONE if hasattr(module, name)]
+    if gone:
+        instead = "write the whole program and use workload `program`"
+        raise file.failed(f"there is no hook '{gone[0]}': {instead}", file.line(gone[0]))
     for name in HOOKS:
         file.function(name)
     missing = [name for name in NEEDED if file.function(name) is None]
@@ -211,8 +188,7 @@ def told_with_its_line(file: OwnFile) -> Iterator[None]:
     except Failed as error:
         if error.reason != "not-finite":
             raise
-        hook = "metric" if "validation" in str(error) else "train_step"
-        raised_by = hook if file.function(hook) else "loss"
+        raised_by = "metric" if "validation" in str(error) and file.function("metric") else "loss"
         raise file.failed(f"{error} (by '{raised_by}')", file.line(raised_by), error.reason) from error
     except Exception as error:
         lines = [

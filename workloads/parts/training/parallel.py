@@ -14,15 +14,12 @@ from torch.distributed.fsdp import fully_shard
 from torch.func import functional_call
 
 from parts.numerics import precision
-from parts.numerics.update import GivenUpdate, Update
+from parts.numerics.update import Update
 from parts.timing.clock import marked
-from parts.training.batches import Batch
 from parts.training.setting import Setting
 from parts.trial import Failed
 
 Loss = Callable[[Any, torch.Tensor], torch.Tensor]
-TrainStep = Callable[[nn.Module, Batch, GivenUpdate], torch.Tensor]
-"""A step of one's own: the model, a batch and its update in, the loss out."""
 
 
 class InPrecision(nn.Module):
@@ -65,23 +62,17 @@ class VirtualRanks:
         return [(rank, part, aims) for rank, (part, aims) in enumerate(halves)]
 
 
-class Step:
-    """One training step: a batch in, new weights and the loss out; `own` says otherwise how."""
+class TrainingStep:
+    """One training step: a batch in, new weights and the loss out."""
 
-    def __init__(
-        self, model: nn.Module, loss: Loss, update: Update, setting: Setting, own: TrainStep | None = None
-    ) -> None:
+    def __init__(self, model: nn.Module, loss: Loss, update: Update, setting: Setting) -> None:
         self.model, self.loss_of, self.update, self.setting = model, loss, update, setting
-        self.own = own
         self.after_forward: Callable[[], None] = lambda: None
         apart = setting.virtual_ranks > 1 and not setting.options.get("sync_batchnorm", False)
         self.virtual = VirtualRanks(model, setting.virtual_ranks) if apart else None
 
     def __call__(self, inputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         self.update.optimiser.zero_grad()
-        if self.own is not None:
-            with self._precision():
-                return self.own(self.model, (inputs, targets), GivenUpdate(self.update, self.after_forward))
         if self.virtual is None:
             loss = self.loss(inputs, targets)
             self.after_forward()

@@ -29,7 +29,6 @@ DATASETS = {
     "cifar-10": datasets.cifar_10,
     "cifar-100": datasets.cifar_100,
     "mnist": datasets.mnist,
-    "tiny-shakespeare": datasets.tiny_shakespeare,
     "wikitext-2": datasets.wikitext_2,
 }
 
@@ -79,7 +78,7 @@ class Setting:
 
     @property
     def seed(self) -> int:
-        """Of the trial's random numbers."""
+        """The seed of the trial's random numbers."""
         return int(self.trial.seed)
 
     @property
@@ -94,7 +93,7 @@ class Setting:
 
     @property
     def samples(self) -> int:
-        """Of one step of this process: what a batch of its training data has to hold."""
+        """The samples of one step of this process, which a batch of its training data has to hold."""
         return self.batch_size * self.devices * self.virtual_ranks
 
     @property

@@ -19,11 +19,11 @@ from fastai.learner import Learner
 from fastai.torch_core import to_float
 from fastcore.foundation import L
 
-from parts.inputs.images import Preparation
 from parts.numerics import precision
-from parts.numerics.loss_scale import ScaleLog
+from parts.numerics.precision import ScaleLog
 from parts.timing.clock import Clock
 from parts.timing.kernels import KernelWatch
+from parts.training.images import Preparation
 from parts.trial import TrialProcess
 
 BEFORE, LAST = -90, 100

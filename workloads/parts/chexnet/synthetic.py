@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+from typing import Any
 
 import numpy as np
 
@@ -19,33 +20,53 @@ from parts.chexnet.protocol import CLASSES, Terms
 SEED = 87306
 HASHED_ITEMS = 4
 
-Batch = tuple
+ArrayBatch = tuple
 """Images as (items, 3, height, width) and labels as (items, 14), both in fp32."""
 
 
-def batches(terms: Terms) -> list[Batch]:
-    """The global batches that come round."""
+def batches(terms: Terms) -> list[ArrayBatch]:
+    """Return the global batches that come round."""
     size = terms.global_batch_size
     return [batch(range(number * size, (number + 1) * size), terms) for number in range(terms.batches)]
 
 
-def batch(items: range, terms: Terms) -> Batch:
-    """These items."""
+def batch(items: range, terms: Terms) -> ArrayBatch:
+    """Return these items."""
     pairs = [_item(item, terms) for item in items]
     return np.stack([image for image, _ in pairs]), np.stack([labels for _, labels in pairs])
 
 
-def sha256(of: list[Batch]) -> str:
-    """Hex digest over the bytes of the first items of the batches, each image before its labels."""
+def sha256(drawn: list[ArrayBatch]) -> str:
+    """Return the hex digest over the bytes of the first items, each image before its labels."""
     digest = hashlib.sha256()
-    pairs = (pair for images, labels in of for pair in zip(images, labels))
+    pairs = (pair for images, labels in drawn for pair in zip(images, labels))
     for pair in itertools.islice(pairs, HASHED_ITEMS):
         for half in pair:
             digest.update(half.astype("<f4").tobytes())
     return digest.hexdigest()
 
 
-def _item(item: int, terms: Terms) -> Batch:
+def facts(drawn: list[ArrayBatch]) -> dict[str, Any]:
+    """Return what a measurement says of these batches."""
+    distinct = len({images.tobytes() for images, _ in drawn})
+    return {"sha256": sha256(drawn), "distinct_batches": distinct, "looked_at_batches": len(drawn)}
+
+
+class ArrayImages:
+    """The images of these batches one by one, as a loader asks for them."""
+
+    def __init__(self, drawn: list[ArrayBatch]) -> None:
+        self.images, self.labels = (np.concatenate(half) for half in zip(*drawn))
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def rgb(self, item: int) -> np.ndarray:
+        """Return an image as it is."""
+        return self.images[item]
+
+
+def _item(item: int, terms: Terms) -> ArrayBatch:
     stream = np.random.RandomState(SEED + item)
     uniform = stream.random_sample(CLASSES)
     labels = {
@@ -53,7 +74,7 @@ def _item(item: int, terms: Terms) -> Batch:
         "uniform": uniform,
         "zeros": np.zeros(CLASSES),
         "ones": np.ones(CLASSES),
-    }[terms.manner.labels]
+    }[terms.variant.labels]
     shape = (3, terms.image_size, terms.image_size)
-    image = np.ones(shape) if terms.manner.images == "ones" else stream.random_sample(shape)
+    image = np.ones(shape) if terms.variant.images == "ones" else stream.random_sample(shape)
     return image.astype(np.float32), labels.astype(np.float32)

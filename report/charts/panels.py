@@ -1,4 +1,4 @@
-"""Small pictures in a row: up to four on a wide page, one below another on a phone; curves among them."""
+"""Small pictures in a row: up to three on a wide page, one below another on a phone; curves among them."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ DENSE = 120
 """Points of a line that is drawn thin."""
 
 Points = tuple[tuple[float, float], ...]
-ACROSS = {"desk": 4, "slide": 2, "paper": 2, "narrow": 1}
+ACROSS = {"desk": 3, "narrow": 1}
 """Panels in a row, at most."""
 BETWEEN, BELOW, GAP = 28.0, 22.0, 12.0
 """From one panel to the next at its side and below it, and from one name in a key to the next, px."""

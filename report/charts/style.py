@@ -61,18 +61,15 @@ LINE = 17.0
 class Layout:
     """A width in px, and whether labels stand beside what they name or above it."""
 
-    name: Literal["desk", "paper", "narrow", "slide"]
+    name: Literal["desk", "narrow"]
     width: float
     beside: bool
 
 
-DESK = Layout("desk", 1120.0, True)
-PAPER_SHEET = Layout("paper", 800.0, True)
-"""For paper, where text of 12.5 px becomes 11 px, and for screens too small for the desk's."""
+DESK = Layout("desk", 900.0, True)
+"""For a page up to 1120 px wide, and for paper 710 px wide."""
 NARROW = Layout("narrow", 358.0, False)
 """For a page 390 px wide, with 16 px on either side."""
-SLIDES = tuple(Layout("slide", width, True) for width in (720.0, 880.0, 1120.0))
-"""The narrower, the larger the text on a slide."""
 
 SETTINGS: dict[Any, Any] = {
     "svg.fonttype": "none",

@@ -61,7 +61,7 @@ def time_picture(
         for group in drawn
     ]
     chart = Bars(tuple(bare), "fastest = 1.00", key_of(bare, systems))
-    picture = Picture(LEAD, chart, described(bare), paper=True)
+    picture = Picture(LEAD, chart, described(bare))
     return _shown(picture, timed[: len(drawn)], len(timed) - len(drawn), compared=True)
 
 

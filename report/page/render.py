@@ -15,7 +15,6 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, pass_context
 from jinja2.runtime import Context
 from markupsafe import Markup, escape
 
-from report import text
 from report.analysis import Analysis
 from report.buying.life import Life
 from report.charts.drawing import as_png, draw, undrawn
@@ -72,8 +71,6 @@ class _Drawings:
 
     drawn: bool
     png: bool
-    source: str
-    """What a slide says of where its figures are from."""
     files: dict[str, bytes] = field(default_factory=dict)
     pages: dict[str, Markup] = field(default_factory=dict)
 
@@ -91,13 +88,13 @@ class _Drawings:
 
     def _draw(self, picture: Picture, title: str, sub: str) -> None:
         if self.drawn:
-            drawing = draw(picture.chart, picture.name, title, sub, picture.alt, paper=picture.paper)
+            drawing = draw(picture.chart, picture.name, title, sub, picture.alt)
         else:
             drawing = undrawn(picture.name, title, picture.alt)
         self.pages[picture.name] = Markup(drawing.page)
         self.files[f"{picture.name}.svg"] = drawing.file.encode()
         if self.png:
-            self.files[f"{picture.name}.png"] = as_png(picture.chart, title, sub, self.source)
+            self.files[f"{picture.name}.png"] = as_png(picture.chart, title, sub)
 
 
 def render(page: Page, *, png: bool = False, drawn: bool = True) -> Rendered:
@@ -105,9 +102,7 @@ def render(page: Page, *, png: bool = False, drawn: bool = True) -> Rendered:
 
     Where it is not to be `drawn`, a drawing holds its title and description alone.
     """
-    ran = page.one.source
-    source = f"gpudyno · plan {ran.plan} · {text.day(ran.started)}" if ran.started else "gpudyno"
-    drawings = _Drawings(drawn, png, source)
+    drawings = _Drawings(drawn, png)
     given = {"page": page, "systems": page.systems, "analysis": page.analysis}
     html = _html(given, drawings)
     markdown = _markdown("page.md", drawings.in_markdown, markdown_text, **given)
@@ -150,7 +145,7 @@ def life(view: Life, released: Size | None) -> tuple[str, bytes]:
 
     `released` is what is published of other releases of a software.
     """
-    drawings, shown = _Drawings(drawn=True, png=False, source=""), acceptance.life_picture(view)
+    drawings, shown = _Drawings(drawn=True, png=False), acceptance.life_picture(view)
     written = _markdown("life.md", drawings.on_page, str, view=view, released=released, picture=shown)
     return written.strip(), drawings.files[f"{shown.name}.svg"]
 

@@ -93,8 +93,6 @@ class Picture:
     name: str
     chart: Chart
     alt: str
-    paper: bool = False
-    """Whether it has a layout for paper, too, as page one's has."""
 
 
 def quantity(of: Measured, unit: str = "ratio", *, best: bool = False) -> Quantity:

@@ -17,7 +17,7 @@ from report.charts.panels import Curves, Length, Lengths, Line, Panels, Shares
 from report.charts.roofline import Bandwidth, Roof, Roofline, RooflineMark
 from report.charts.sheet import DPI, Sheet
 from report.charts.strips import Dot, Strip, Strips
-from report.charts.style import DESK, NARROW, PAPER_SHEET
+from report.charts.style import DESK, NARROW
 from report.charts.trial import Quantity, StepTimes, Timelines, TrialTimeline
 from tests.helpers import records_hostile
 
@@ -183,8 +183,7 @@ CHARTS: dict[str, Chart] = {
     "nothing": Bars(()),
 }
 EACH_CHART = pytest.mark.parametrize("chart", CHARTS.values(), ids=CHARTS)
-BOTH_LAYOUTS = pytest.mark.parametrize("layout", [DESK, NARROW], ids=["desk", "narrow"])
-EACH_LAYOUT = pytest.mark.parametrize("layout", [DESK, PAPER_SHEET, NARROW], ids=["desk", "paper", "narrow"])
+EACH_LAYOUT = pytest.mark.parametrize("layout", [DESK, NARROW], ids=["desk", "narrow"])
 
 
 @cache
@@ -195,8 +194,8 @@ def drawing_of(chart: Chart) -> Drawing:
 
 @cache
 def pixels_of(chart: Chart) -> bytes:
-    """A chart as a slide."""
-    return as_png(chart, "title", "unit", "source")
+    """A chart as PNG."""
+    return as_png(chart, "title", "unit")
 
 
 def drawn_texts(sheet: Sheet) -> list[tuple[str, tuple[float, float, float, float]]]:
@@ -215,7 +214,9 @@ def drawn_texts(sheet: Sheet) -> list[tuple[str, tuple[float, float, float, floa
 def lines_of(sheet: Sheet) -> list[tuple[Line2D, list[tuple[float, float]]]]:
     """The lines and marks of a sheet, each with its places from the left and from the top, px."""
     found = [line for line in sheet.figure.artists if isinstance(line, Line2D)]
-    return [(line, [(72 * x, sheet.height - 72 * y) for x, y in line.get_xydata()]) for line in found]
+    return [
+        (line, [(sheet.width * x, sheet.height * (1 - y)) for x, y in line.get_xydata()]) for line in found
+    ]
 
 
 def dots_of(sheet: Sheet) -> list[tuple[Line2D, list[tuple[float, float]]]]:

@@ -131,7 +131,7 @@ def _picture(found: Standings, systems: Systems) -> Picture:
         strips.append(Strip(name, _dots(_times_of_work(found, at), systems)))
     key = (KeyEntry("this machine", "own"), KeyEntry("the others", "other", slot=9))
     alt = ", ".join(f"{systems.of(row).name} {time:.2f}" for row, time in timed)
-    return Picture("strips", Strips(tuple(strips), "fastest = 1.00", key), alt, paper=True)
+    return Picture("strips", Strips(tuple(strips), "fastest = 1.00", key), alt)
 
 
 def _dots(times: Iterable[tuple[Standing, float]], systems: Systems) -> tuple[Dot, ...]:

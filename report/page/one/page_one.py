@@ -315,4 +315,4 @@ def _picture(failed: list[TrialResult]) -> Picture:
     key = (KeyEntry("this machine, stopped there", "failed"),)
     ticks = tuple((float(n), name) for n, name in enumerate(REACHED, 1))
     chart = Bars((Group("", tuple(rows)),), "reached", key, reference=None, ticks=ticks)
-    return Picture("stages", chart, alt, paper=True)
+    return Picture("stages", chart, alt)

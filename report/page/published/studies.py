@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from harness.record import Claim
 from report import text
@@ -231,10 +231,7 @@ def published_studies(analysis: Analysis, systems: Systems) -> Studies:
 
 
 def _drawn(found: Sequence[StudyFigure], analysis: Analysis, systems: Systems) -> DrawnStudy | None:
-    if not found:
-        return None
-    drawn = picture(found[0], LEAD, analysis, systems, MOST_ON_PAGE_ONE)
-    return replace(drawn, picture=replace(drawn.picture, paper=True))
+    return picture(found[0], LEAD, analysis, systems, MOST_ON_PAGE_ONE) if found else None
 
 
 def _row(study: str, members: Sequence[Claim], analysis: Analysis) -> StudyLine:

@@ -13,7 +13,7 @@ from report.charts.marks import KeyEntry
 from report.compare.precisions import Speedup
 from report.compare.ranking import Line, Work, places, works
 from report.page.filters import seconds
-from report.page.pictures import LEAD, described
+from report.page.pictures import described
 from report.page.values import Chip, Headline, Picture, Quantity, Systems, quantity
 from report.trials.key import Key, grouped_by
 
@@ -75,7 +75,7 @@ def _picture(work: Work, name: str) -> Picture:
     key = (KeyEntry("ranked", "own"), KeyEntry("not ranked", "unranked"))
     groups = (Group(text.model_name(work.alike[0].cell.key.model), bars),)
     chart = Bars(groups, axis="fastest = 1.00", key=key)
-    return Picture(name, chart, described(groups), paper=name == LEAD)
+    return Picture(name, chart, described(groups))
 
 
 def _bar(line: Line) -> Bar:

@@ -7,7 +7,7 @@ import itertools
 import pytest
 
 from report.charts.panels import ACROSS, Panels
-from report.charts.style import DESK, NARROW, PAPER_SHEET, Layout
+from report.charts.style import DESK, NARROW, Layout
 from tests.helpers.charts import (
     BY_BATCH,
     EACH_LAYOUT,
@@ -22,7 +22,7 @@ from tests.helpers.charts import (
 from tests.report.charts.test_bars import boxes
 
 
-@pytest.mark.parametrize(("layout", "across"), [(DESK, 4), (PAPER_SHEET, 2), (NARROW, 1)])
+@pytest.mark.parametrize(("layout", "across"), [(DESK, 3), (NARROW, 1)])
 def test_panels_stand_beside_each_other_as_many_as_have_room(layout: Layout, across: int):
     panels = (MEMORY, GAIN, SHARES, BY_BATCH)
     texts = {said: box for said, box in drawn_texts(Panels(panels).sheet(layout))}

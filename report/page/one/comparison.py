@@ -17,8 +17,8 @@ from report.compare.spread import shortfalls
 from report.page.filters import work
 from report.page.one.measured import gain_of
 from report.page.parts.costs import Assumption, assumption
+from report.page.parts.verdicts import VerdictCounts, counts
 from report.page.pictures import TimePicture, time_picture
-from report.page.published.verdicts import Counts, counts
 from report.page.values import Quantity, System, Systems, between, quantity, rate
 from report.trials.key import grouped_by
 
@@ -67,7 +67,7 @@ class Comparison:
     works_left: int
     assumption: Assumption | None
     """The input that the order of the costs depends on most; null without prices."""
-    counts: Counts
+    counts: VerdictCounts
     """What came of the published claims."""
 
 

@@ -28,11 +28,11 @@ from report.page.one.headlines import (
     what_limits,
 )
 from report.page.one.measured import leading, machines, measured, of_machines
+from report.page.parts import frameworks
+from report.page.parts.published import claims, published_studies
+from report.page.parts.verdicts import counts
 from report.page.pictures import LEAD
-from report.page.published.studies import claims, published_studies
-from report.page.published.verdicts import counts
 from report.page.values import Chip, Headline, PageOne, Picture, Source, Systems
-from report.page.workloads import frameworks
 from report.trials.key import grouped_by
 from report.trials.trial import TrialResult
 

@@ -14,11 +14,11 @@ from report.compare.groups import ComparisonGroup, Entry
 from report.compare.scaling import Scaling, ranks_of, scalings, way_name
 from report.page.filters import apart, setting
 from report.page.one.measured import STRICT, gain_of
+from report.page.parts import panels
+from report.page.parts.frameworks import FrameworksView, frameworks
+from report.page.parts.panels import timelines
 from report.page.pictures import TimePicture, timing
 from report.page.values import Picture, Quantity, System, Systems, quantity, rate_unit
-from report.page.workloads import panels
-from report.page.workloads.frameworks import FrameworksView, frameworks
-from report.page.workloads.panels import timelines
 from report.trials.key import grouped_by
 
 MOST_ROWS = 60

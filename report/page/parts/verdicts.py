@@ -69,7 +69,7 @@ class ClaimRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
+class VerdictCounts:
     """What came of all claims. `ways` need one more command here, `cards` another card."""
 
     holds: int
@@ -91,14 +91,16 @@ def claim_rows(analysis: Analysis) -> tuple[ClaimRow, ...]:
     return tuple(sorted(rows, key=lambda row: (ORDER.index(row.state), not row.claim.is_relative)))
 
 
-def counts(analysis: Analysis) -> Counts:
+def counts(analysis: Analysis) -> VerdictCounts:
     """How many claims came to which verdict, and what the others need."""
     states = Counter(STATES[one.verdict.word] for one in analysis.verdicts if one.compared)
     unmet = [one.claim for one in analysis.verdicts if not one.compared]
     ways = [claim for claim in unmet if claim.id in analysis.question.ways]
     rest = [claim for claim in unmet if claim.id not in analysis.question.ways]
     cards = sum(_needs_another_card(claim, analysis) for claim in rest)
-    return Counts(states["holds"], states["fails"], states["open"], len(ways), cards, len(rest) - cards)
+    return VerdictCounts(
+        states["holds"], states["fails"], states["open"], len(ways), cards, len(rest) - cards
+    )
 
 
 def _needs_another_card(claim: Claim, analysis: Analysis) -> bool:

@@ -16,7 +16,7 @@ from report.charts.marks import (
     rule,
     uprights,
 )
-from report.charts.sheet import Sheet, Words, fitted, run_width
+from report.charts.sheet import Sheet, StyledText, fitted, run_width
 from report.charts.style import (
     AXIS,
     INK,
@@ -108,7 +108,7 @@ class Bars:
 
 
 @dataclass(frozen=True, slots=True)
-class _Row:
+class _BarRow:
     """A bar and the top of its row, px."""
 
     bar: Bar
@@ -184,12 +184,12 @@ class _Picture:
             x -= width + gap
         return ends[::-1]
 
-    def _placed(self, group: Group, top: float) -> tuple[list[_Row], float]:
+    def _placed(self, group: Group, top: float) -> tuple[list[_BarRow], float]:
         """The rows of a group that begins at `top`, and where it ends."""
         y = top + PAD
         if not self.named and group.label:
             y += NAME_LINE + NOTE_LINE * len(self._notes(group))
-        rows = [_Row(bar, y + self.row * n) for n, bar in enumerate(group.bars)]
+        rows = [_BarRow(bar, y + self.row * n) for n, bar in enumerate(group.bars)]
         least = NAME_LINE + NOTE_LINE * len(self._notes(group)) if self.named else 0.0
         return rows, y + max(self.row * len(rows), least) + (PAD if self.beside else 2.0)
 
@@ -256,7 +256,7 @@ class _Picture:
         for place, note in enumerate(notes, 1):
             sheet.text(0, y + NOTE_LINE * place, note)
 
-    def _grid(self, sheet: Sheet, rows: Sequence[_Row], ticks: Sequence[float], unit: float) -> None:
+    def _grid(self, sheet: Sheet, rows: Sequence[_BarRow], ticks: Sequence[float], unit: float) -> None:
         if self.beside:
             spans = [(rows[0].top, rows[-1].top + self.row)] if rows else []
         else:
@@ -268,7 +268,7 @@ class _Picture:
         if not ticks:
             uprights(sheet, [self.left], spans, RULE)
 
-    def _draw(self, sheet: Sheet, row: _Row, unit: float) -> None:
+    def _draw(self, sheet: Sheet, row: _BarRow, unit: float) -> None:
         bar, figure = row.bar, _figure_words(row.bar)
         middle = row.top + (self.row / 2 if self.beside else NAME_LINE + 8)
         line = row.top + (self.row / 2 + 5 if self.beside else 15)
@@ -327,23 +327,30 @@ def _is_firm(bar: Bar) -> bool:
     return bar.look not in ("published", "expected")
 
 
-def _name_words(bar: Bar) -> list[Words]:
+def _name_words(bar: Bar) -> list[StyledText]:
     """Its name and note."""
     colour = INK if _is_firm(bar) else SOFT
-    return [Words(bar.label, LABEL, _is_firm(bar), colour), *([Words(bar.note)] if bar.note else [])]
+    return [
+        StyledText(bar.label, LABEL, _is_firm(bar), colour),
+        *([StyledText(bar.note)] if bar.note else []),
+    ]
 
 
-def _figure_words(bar: Bar) -> list[Words]:
+def _figure_words(bar: Bar) -> list[StyledText]:
     """What stands at a bar's end, or in its place."""
     if bar.look == "failed":
-        return [Words("✕", LABEL, False, RED), Words(bar.text, LABEL, True, INK), Words(bar.small)]
-    words = [Words(bar.text, LABEL, _is_firm(bar), INK)] if bar.text else []
-    return [*words, *([Words(bar.small)] if bar.small else [])]
+        return [
+            StyledText("✕", LABEL, False, RED),
+            StyledText(bar.text, LABEL, True, INK),
+            StyledText(bar.small),
+        ]
+    words = [StyledText(bar.text, LABEL, _is_firm(bar), INK)] if bar.text else []
+    return [*words, *([StyledText(bar.small)] if bar.small else [])]
 
 
-def _heading_words(group: Group) -> list[Words]:
+def _heading_words(group: Group) -> list[StyledText]:
     """Its name and notes on one line."""
-    return [Words(group.label, LABEL, True, INK), *map(Words, group.notes)]
+    return [StyledText(group.label, LABEL, True, INK), *map(StyledText, group.notes)]
 
 
 def _group_width(group: Group) -> float:

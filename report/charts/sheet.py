@@ -50,7 +50,7 @@ KEY_LINE = 18.0
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class StyledText:
     """A part of a line of text that has a look of its own."""
 
     text: str
@@ -64,15 +64,15 @@ class Words:
         return width_of(self.text, self.size, self.bold)
 
 
-def run_width(words: Sequence[Words]) -> float:
+def run_width(words: Sequence[StyledText]) -> float:
     """Of words behind each other, px."""
     widths = [one.width for one in words if one.text]
     return sum(widths) + SPACE * max(len(widths) - 1, 0)
 
 
-def fitted(words: Sequence[Words], room: float) -> list[Words]:
+def fitted(words: Sequence[StyledText], room: float) -> list[StyledText]:
     """As much of the words as fits into `room` px: the last give way first."""
-    kept: list[Words] = []
+    kept: list[StyledText] = []
     for one in words:
         left = room - run_width(kept) - (SPACE if kept else 0.0)
         if left < 2 * one.size and kept:
@@ -132,7 +132,7 @@ class Sheet:
         )
 
     def run(
-        self, x: float, y: float, words: Sequence[Words], align: Literal["left", "right"] = "left"
+        self, x: float, y: float, words: Sequence[StyledText], align: Literal["left", "right"] = "left"
     ) -> None:
         """Words of several looks behind each other; from the left an SVG has them as one text."""
         shown = [one for one in words if plain(one.text)]

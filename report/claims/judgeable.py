@@ -30,7 +30,7 @@ COUNT_BYTES_ON_A_CPU = ("tensorcore_mlp",)
 
 
 @dataclass(frozen=True, slots=True)
-class Device:
+class TargetDevice:
     """What a plan is asked for on: a card by the name and the capability that its driver tells, or a CPU."""
 
     kind: DeviceKind
@@ -48,7 +48,7 @@ class Judgeable:
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class JudgingPlan:
     """A plan that would judge a claim here, and how long each of the trials takes that its verdict needs."""
 
     plan: str
@@ -113,7 +113,7 @@ class _Variant:
         return real and full and self.key.data_mode != "cached"
 
 
-def askable(claims: Iterable[Claim], device: Device, cards: Sequence[Card]) -> list[Claim]:
+def askable(claims: Iterable[Claim], device: TargetDevice, cards: Sequence[Card]) -> list[Claim]:
     """The claims that need a run, and that a run on this device could judge."""
 
     def can_be(claim: Claim) -> bool:
@@ -127,7 +127,7 @@ def askable(claims: Iterable[Claim], device: Device, cards: Sequence[Card]) -> l
 
 
 def judgeable(
-    claims: Iterable[Claim], planned: Iterable[TrialSpec], device: Device, cards: Sequence[Card]
+    claims: Iterable[Claim], planned: Iterable[TrialSpec], device: TargetDevice, cards: Sequence[Card]
 ) -> tuple[Judgeable, ...]:
     """Those of the claims whose sides the plan holds in as many repeats as a verdict needs."""
     variants = [
@@ -151,7 +151,7 @@ def _sides(claim: Claim) -> list[Side]:
     return [side for pair in sides for side in pair if side is not None]
 
 
-def _trials(claim: Claim, variants: Sequence[_Variant], device: Device) -> list[TrialSpec]:
+def _trials(claim: Claim, variants: Sequence[_Variant], device: TargetDevice) -> list[TrialSpec]:
     """Of one variant for each side, all in one setting, those of the most repeats; none where one lacks."""
     usable = [one for one in variants if len(one.trials) >= _runs_needed(claim) and _fits(claim, one, device)]
     of_sides = [_meeting(asked_by(claim, side), usable) for side in _sides(claim)]
@@ -179,7 +179,7 @@ def _key(variant: _Variant) -> PartialKey:
     )
 
 
-def _fits(claim: Claim, variant: _Variant, device: Device) -> bool:
+def _fits(claim: Claim, variant: _Variant, device: TargetDevice) -> bool:
     """Whether runs of a variant have the claim's metric, over the epochs that it is of."""
     metric = CLAIMED[claim.metric]
     if claim.target is not None:

@@ -11,7 +11,7 @@ from harness.image.catalog import load_images
 from harness.plan import plan
 from harness.settings import Settings
 from report.analysis import Question, analyse
-from report.claims.judgeable import Way
+from report.claims.judgeable import JudgingPlan
 from tests.helpers import ROOT
 from tests.helpers.here import claims_here, evidence_here
 
@@ -76,10 +76,10 @@ def test_a_plan_is_counted_in_every_image_that_its_measures_name():
 
 def offer(
     name: str, seconds: dict[str, float], *, image: str | None = None, **claimed: str
-) -> dict[str, Way]:
+) -> dict[str, JudgingPlan]:
     """Each claim by the letters of the trials that it needs."""
     return {
-        claim: Way(name, {trial: seconds[trial] for trial in trials}, image)
+        claim: JudgingPlan(name, {trial: seconds[trial] for trial in trials}, image)
         for claim, trials in claimed.items()
     }
 

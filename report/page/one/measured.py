@@ -27,7 +27,7 @@ MOST_STRIPS = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class SpeedRow:
     """One work in one precision; `needs` are names of what is missing before it is ranked."""
 
     name: str
@@ -40,21 +40,21 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class MachineSpeeds:
     """The picture, and the table under it."""
 
     picture: TimePicture | None
-    rows: tuple[Row, ...]
+    rows: tuple[SpeedRow, ...]
     rows_left: int
 
 
-def measured(analysis: Analysis, systems: Systems) -> Measured:
+def measured(analysis: Analysis, systems: Systems) -> MachineSpeeds:
     """Of this machine's cells, the leading session's first."""
     cells = leading(analysis)
     rows = [_row(cell, cells, analysis) for cell in cells[:MOST_ROWS]]
     works = {id(cell) for cell in cells}
     groups = [group for group in analysis.groups if any(id(entry.cell) in works for entry in group.entries)]
-    return Measured(
+    return MachineSpeeds(
         time_picture(groups, systems, analysis.question.should),
         tuple(rows),
         max(0, len(cells) - MOST_ROWS),
@@ -75,9 +75,9 @@ def gain_of(cell: Cell, gains: Sequence[Speedup]) -> Quantity | None:
     return quantity(strict[0].ratio) if strict else None
 
 
-def _row(cell: Cell, among: Sequence[Cell], analysis: Analysis) -> Row:
+def _row(cell: Cell, among: Sequence[Cell], analysis: Analysis) -> SpeedRow:
     breakdown = time_breakdown(cell)
-    return Row(
+    return SpeedRow(
         name=work(cell, among),
         cell=cell,
         waits=breakdown.input_wait if breakdown else None,

@@ -264,7 +264,7 @@ _PAGES: dict[str, Callable[[Analysis, Systems], PageOne]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Cause:
+class FailureCause:
     """Trials that failed alike: the template words `reason` and `stage`, `message` is the trial's own."""
 
     reason: str
@@ -278,7 +278,7 @@ class Failures:
     """How far the trials got, and why they ended."""
 
     picture: Picture
-    causes: tuple[Cause, ...]
+    causes: tuple[FailureCause, ...]
     of: int
 
 
@@ -288,7 +288,7 @@ def failures(analysis: Analysis) -> Failures:
     ended = (trial.failure for trial in failed if trial.failure is not None)
     by_cause = grouped_by(ended, lambda failure: (failure.reason, failure.stage)).values()
     causes = [
-        Cause(alike[0].reason, alike[0].stage, text.clean(alike[0].message, 160), len(alike))
+        FailureCause(alike[0].reason, alike[0].stage, text.clean(alike[0].message, 160), len(alike))
         for alike in sorted(by_cause, key=len, reverse=True)
     ]
     return Failures(_picture(failed), tuple(causes[:MOST_CAUSES]), len(analysis.own))

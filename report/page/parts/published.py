@@ -13,7 +13,7 @@ from report.compare.cells import Cell
 from report.page.parts.studies import MOST_BARS, DrawnStudy, StudyFigure, figures, picture
 from report.page.parts.verdicts import ClaimRow, VerdictCounts, claim_rows, counts
 from report.page.pictures import LEAD, MOST_ON_PAGE_ONE
-from report.page.values import System, Systems
+from report.page.values import NamedSystem, Systems
 from report.trials.key import NAMES, grouped_by
 
 MOST_ALONE, BARS_ALONE = 6, 14
@@ -32,10 +32,10 @@ class OtherTerms:
 
 
 @dataclass(frozen=True, slots=True)
-class Setup:
+class StudySetup:
     """What stands behind the bars of one system or publication; `batches` are (precision, batch size)."""
 
-    system: System | None
+    system: NamedSystem | None
     study: str
     cards: tuple[str, ...]
     software: str
@@ -53,7 +53,7 @@ class StudyView:
     title: str
     source: str
     pictures: tuple[tuple[DrawnStudy, OtherTerms | None], ...]
-    setups: tuple[Setup, ...]
+    setups: tuple[StudySetup, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,13 +133,13 @@ def _study_view(
     )
 
 
-def _setups(figures: Sequence[StudyFigure], analysis: Analysis, systems: Systems) -> Iterable[Setup]:
+def _setups(figures: Sequence[StudyFigure], analysis: Analysis, systems: Systems) -> Iterable[StudySetup]:
     """A row for each system, then one for each publication and its software."""
     entries = [entry for figure in figures for row in figure.rows for entry in row.entries]
     cells = {id(entry.source): entry.source for entry in entries if isinstance(entry.source, Cell)}
     by_system = grouped_by(cells.values(), lambda cell: (systems.of(cell), software_of(cell)))
     for (system, software), alike in by_system.items():
-        yield Setup(
+        yield StudySetup(
             system=system,
             study="",
             cards=(),
@@ -151,7 +151,7 @@ def _setups(figures: Sequence[StudyFigure], analysis: Analysis, systems: Systems
     claims = [entry.source for entry in entries if isinstance(entry.source, Claim)]
     for (study, stack), same in grouped_by(claims, lambda claim: (claim.study, claim.stack)).items():
         cards = (text.short_card(claim.of.card) for claim in same if claim.of.card)
-        yield Setup(
+        yield StudySetup(
             system=None,
             study=analysis.evidence.claims.name_of(study),
             cards=tuple(dict.fromkeys(cards)),

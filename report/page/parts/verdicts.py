@@ -20,8 +20,8 @@ from report.page.values import Quantity, between
 from report.stats.equivalence import Verdict
 from report.trials.key import Pairs, Value
 
-State = Literal["holds", "fails", "open"]
-Reason = Literal[
+VerdictState = Literal["holds", "fails", "open"]
+VerdictReason = Literal[
     "within",
     "outside",
     "across",
@@ -33,7 +33,7 @@ Reason = Literal[
     "unequal",
 ]
 
-STATES: Mapping[str, State] = {
+STATES: Mapping[str, VerdictState] = {
     "reproduced": "holds",
     "holds here": "holds",
     "not reproduced": "fails",
@@ -60,8 +60,8 @@ class ClaimRow:
     over: Pairs
     published: Quantity
     here: Quantity
-    state: State
-    reason: Reason
+    state: VerdictState
+    reason: VerdictReason
     verdict: Verdict
     runs: int
     zone: Mapping[str, Any] | None
@@ -177,7 +177,7 @@ def _here(judged: Judged, unit: str) -> Quantity:
     return Quantity(judged.measured, unit)
 
 
-def _reason(judged: Judged) -> Reason:
+def _reason(judged: Judged) -> VerdictReason:
     """Why the verdict is what it is, by what it rests on."""
     claim, verdict = judged.claim, judged.verdict
     state = STATES[verdict.word]

@@ -36,19 +36,19 @@ from report.charts.style import (
 FAR_APART = 10.0
 """Over so many times the least of a group, the greatest leaves the others no length."""
 LONGEST_RANGE = 1.5
-"""Of the greatest value: a range that reaches further is cut there."""
+"""A range that reaches further than so many times the greatest value is cut there."""
 
 PAD, GAP, COLUMN_GAP = 5.0, 9.0, 24.0
 """Above and below a group; before the figure at a bar's end and a column, px."""
 ROW, BAR = 25.0, 15.0
 STACKED_ROW, STACKED_BAR = 39.0, 9.0
-"""Heights of a row and its bar, where names stand beside the bars and above them, px."""
+"""Heights of a row and its bar, where names are beside the bars and above them, px."""
 NAME_LINE, NOTE_LINE, AXIS_ROW = 20.0, 17.0, 20.0
 
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """One bar of a value and its range; `text` and `small` stand at its end, in place of what has no value.
+    """One bar of a value and its range; `text` and `small` follow it, or replace it without a value.
 
     `note` follows the name, `slot` is its colour's, `cells` has a text for each column.
     """
@@ -116,7 +116,7 @@ class _BarRow:
 
 
 class _Picture:
-    """Where everything of a picture stands in one layout."""
+    """The place of everything of a picture in one layout."""
 
     def __init__(self, chart: Bars, layout: Layout) -> None:
         self.chart, self.layout, self.beside = chart, layout, layout.beside
@@ -202,7 +202,7 @@ class _Picture:
         return [line for note in group.notes for line in wrapped(note, self.layout.width, NOTE)]
 
     def _px_per_unit(self, groups: Sequence[Group]) -> float:
-        """As many px as leave every bar room for what stands at its end."""
+        """As many px as leave every bar room for the text at its end."""
         values = [bar.shown for group in groups for bar in group.bars if bar.shown]
         most = LONGEST_RANGE * max(values, default=1.0)
         units = [self.room / max([*values, *(tick for tick, _ in self.chart.ticks)])] if values else []
@@ -211,7 +211,7 @@ class _Picture:
         return max(min(units, default=self.room), 0.0)
 
     def _after(self, bar: Bar) -> float:
-        """The room of what stands at a bar's end, px."""
+        """The room of the text at a bar's end, px."""
         words = _figure_words(bar) if self.beside else []
         return GAP + run_width(words) if words else 2.0
 
@@ -337,7 +337,7 @@ def _name_words(bar: Bar) -> list[StyledText]:
 
 
 def _figure_words(bar: Bar) -> list[StyledText]:
-    """What stands at a bar's end, or in its place."""
+    """The text at a bar's end, or in its place."""
     if bar.look == "failed":
         return [
             StyledText("✕", LABEL, False, RED),
@@ -354,5 +354,5 @@ def _heading_words(group: Group) -> list[StyledText]:
 
 
 def _group_width(group: Group) -> float:
-    """Of its name and notes below each other, px."""
+    """The width of its name and notes below each other, px."""
     return max([width_of(group.label, LABEL, True), *(width_of(note, NOTE) for note in group.notes)])

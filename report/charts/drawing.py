@@ -72,9 +72,9 @@ def as_png(chart: Chart, title: str, unit: str) -> bytes:
 
 
 def _words(name: str, title: str, described: str) -> str:
-    told = escape(plain(described, LONGEST_DESCRIPTION), quote=False)
+    words = escape(plain(described, LONGEST_DESCRIPTION), quote=False)
     return (
-        f'<title id="{name}-t">{escape(plain(title), quote=False)}</title><desc id="{name}-d">{told}</desc>'
+        f'<title id="{name}-t">{escape(plain(title), quote=False)}</title><desc id="{name}-d">{words}</desc>'
     )
 
 

@@ -32,7 +32,7 @@ from report.charts.style import (
 )
 
 HEIGHT, FOOT, STEP, TOP = 150.0, 22.0, 15.0, 6.0
-"""Of a panel at least, below its axis, from one name to the next, and above the highest value, px."""
+"""Least height of a panel; room below its axis, between two names, and above the highest value, px."""
 LEADER = 12.0
 """From the end of a line to its name, px."""
 STROKES: tuple[object, ...] = ("-", (0, (5, 4)), (0, (1.5, 2.5)), (0, (8, 3, 2, 3)))
@@ -101,7 +101,7 @@ class CurvePanel:
         return LINE * max(map(len, self.between), default=0)
 
     def draw(self, sheet: Sheet, left: float, top: float, width: float, height: float) -> None:
-        """The names stand at the right in the order of the ends, and lead to them."""
+        """Write the names at the right in the order of the lines' ends, with a leader to each."""
         height -= self._below
         lines = [line for line in self.lines if line.finite()]
         values = [y for line in lines for _, y in line.finite()]
@@ -137,7 +137,7 @@ class CurvePanel:
         return low, high if high > low else low + 1.0, False
 
     def _foot(self, sheet: Sheet, plot: _Plot, lines: Sequence[CurveLine], y: float, right: float) -> None:
-        """The ticks across whose labels do not touch: the first, and from it those that have room."""
+        """The ticks across whose labels do not touch: the first, and after it as many as have room."""
         xs = [x for line in lines for x, _ in line.finite()]
         low, high, _ = plot.values
         found = sorted(set(xs)) if self.doubling else linear_ticks(xs, zero=False, most=5)
@@ -162,12 +162,12 @@ class CurvePanel:
 
 @dataclass(frozen=True, slots=True)
 class _Plot:
-    """From where to where a panel's plot reaches, px, and which values stand at its edges."""
+    """From where to where a panel's plot reaches, px, and the values at its edges."""
 
     across: tuple[float, float]
     down: tuple[float, float]
     values: tuple[float, float, bool]
-    """Of both edges across, and whether equal steps multiply."""
+    """The values of both edges across, and whether equal steps multiply."""
     ends: tuple[float, float]
 
     def x(self, value: float) -> float:

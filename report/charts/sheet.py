@@ -40,7 +40,7 @@ DPI = 72.0
 MARGIN = 12.0
 """Around a drawing in a file of its own, px."""
 PIXELS = 2.0
-"""Of a PNG, in a px of the drawing."""
+"""Pixels of a PNG for each px of the drawing."""
 HEADING, NEXT = "heading", "next"
 """The gids of a title and of words that follow others on a line."""
 SPACE = 6.0
@@ -65,7 +65,7 @@ class StyledText:
 
 
 def run_width(words: Sequence[StyledText]) -> float:
-    """Of words behind each other, px."""
+    """The width of texts behind each other, px."""
     widths = [one.width for one in words if one.text]
     return sum(widths) + SPACE * max(len(widths) - 1, 0)
 
@@ -103,7 +103,7 @@ class Sheet:
         return axes
 
     def place(self, axes: Axes, x: float, y: float) -> tuple[float, float]:
-        """Where a point of axes stands, px."""
+        """The place of a point of axes, px."""
         across, up = axes.transData.transform((x, y))
         return float(across), self.height - float(up)
 
@@ -119,7 +119,7 @@ class Sheet:
         align: str = "left",
         part: str | None = None,
     ) -> None:
-        """One line whose baseline stands `y` px below the top."""
+        """One line whose baseline is `y` px below the top."""
         self.figure.text(
             *self._part(x, y),
             plain(text),

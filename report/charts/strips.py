@@ -95,7 +95,7 @@ class Strips:
 
 @dataclass(frozen=True, slots=True)
 class _Scale:
-    """Where zero stands, and the px of a unit."""
+    """The place of zero, and the px of a unit."""
 
     zero: float
     unit: float
@@ -153,7 +153,7 @@ def _dot_style(*, own: bool, ranked: bool) -> Style:
 
 
 def _stacked(dots: Sequence[Dot], scale: _Scale) -> list[tuple[Dot, float, int]]:
-    """Each dot with its place across and its level; what would touch stands above and below each other."""
+    """Each dot with its place across and its level; dots that would touch are stacked."""
     placed: list[tuple[Dot, float, int]] = []
     own: list[tuple[float, int]] = []
     last: dict[int, float] = {}
@@ -173,7 +173,7 @@ def _stacked(dots: Sequence[Dot], scale: _Scale) -> list[tuple[Dot, float, int]]
 
 
 def _labels(dots: Sequence[Dot], scale: _Scale, left: float, right: float) -> list[tuple[Dot, float, int]]:
-    """Of this machine and of both ends: where their names begin, and in which row from below."""
+    """Return where the names of this machine and of both ends begin, and in which row from below."""
     ends = sorted((dot for dot in dots if dot.ranked), key=lambda dot: dot.value)
     named = dict.fromkeys([*(dot for dot in dots if dot.own), *ends[:1], *ends[-1:]])
     placed: list[tuple[Dot, float, int]] = []

@@ -59,7 +59,7 @@ LINE = 17.0
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """A width in px, and whether labels stand beside what they name or above it."""
+    """A width in px, and whether labels are beside what they name or above it."""
 
     name: Literal["desk", "narrow"]
     width: float
@@ -80,8 +80,8 @@ SETTINGS: dict[Any, Any] = {
     "path.simplify": True,
     "path.simplify_threshold": 0.2,
 }
-"""Of matplotlib. Texts stay texts, to be found and copied; what fits in DejaVu Sans, a wide font, fits in the
-font of the reader."""
+"""Settings of matplotlib. Texts stay texts, to be found and copied; what fits in DejaVu Sans, a wide font, fits
+in the font of the reader."""
 
 Style = dict[str, Any]
 """How a line and its marks look, as of matplotlib's Line2D."""
@@ -165,7 +165,7 @@ def wrapped(
 
 
 def apart(places: Sequence[float], gap: float, low: float, high: float) -> list[float]:
-    """The places, in px and in their order, moved as far as they must be to stand `gap` from each other."""
+    """The places, in px and in their order, moved as far as they must be to keep `gap` between them."""
     order = sorted(range(len(places)), key=lambda index: places[index])
     moved = [min(max(place, low), high) for place in places]
     for before, after in pairwise(order):

@@ -47,7 +47,7 @@ def judge(
     cards: Sequence[Card],
     sweeps: Sequence[BatchSweep] = (),
 ) -> tuple[Judged, ...]:
-    """Every claim with its verdict, held against the leading session and what stands beside it.
+    """Every claim with its verdict, held against the leading session and what is compared with it.
 
     `sweeps` are that session's, for claims on the largest batch.
     """

@@ -22,7 +22,7 @@ SETTLED_SECONDS = 60.0
 """A window of less is taken to be unproven."""
 
 FEWEST_BATCHES = 3
-"""Of a search for the largest that fits."""
+"""Batches in a search for the largest that fits."""
 
 
 COUNT_BYTES_ON_A_CPU = ("tensorcore_mlp",)
@@ -41,7 +41,7 @@ class TargetDevice:
 
 @dataclass(frozen=True, slots=True)
 class Judgeable:
-    """A claim that a plan's trials can judge, and the ids of those that its verdict would be of."""
+    """A claim that a plan's trials can judge, and the ids of the trials that its verdict would rest on."""
 
     claim: Claim
     trials: frozenset[str]
@@ -58,12 +58,12 @@ class JudgingPlan:
 
     @property
     def line(self) -> str:
-        """What is given to `--plan`, with what has to stand behind it."""
+        """What is given to `--plan`, with the option that has to follow it."""
         return f"{self.plan} --image {self.image}" if self.image else self.plan
 
     @property
     def seconds(self) -> float:
-        """Of all its trials."""
+        """The seconds of all its trials."""
         return sum(self.seconds_by_trial.values())
 
 
@@ -152,7 +152,7 @@ def _sides(claim: Claim) -> list[Side]:
 
 
 def _trials(claim: Claim, variants: Sequence[_Variant], device: TargetDevice) -> list[TrialSpec]:
-    """Of one variant for each side, all in one setting, those of the most repeats; none where one lacks."""
+    """Return the trials of a variant for each side, in one setting; none where a side has no variant."""
     usable = [one for one in variants if len(one.trials) >= _runs_needed(claim) and _fits(claim, one, device)]
     of_sides = [_meeting(asked_by(claim, side), usable) for side in _sides(claim)]
     together = [each for each in product(*of_sides) if _one_setting(claim, each)]
@@ -197,7 +197,7 @@ def _fits(claim: Claim, variant: _Variant, device: TargetDevice) -> bool:
 
 
 def _runs_needed(claim: Claim) -> int:
-    """Two show a spread; bytes have none, and a published spread of seeds stands for that of one run."""
+    """Two show a spread; bytes have none, and a published spread of seeds replaces that of one run."""
     exact = CLAIMED[claim.metric].kind == "memory" and (claim.kind == "structure" or claim.over is not None)
     return 1 if exact or claim.seeds is not None else 2
 

@@ -170,7 +170,7 @@ def nearest_differences(side: Side, claim: Claim, places: Sequence[Cell]) -> tup
 def met(
     claim: Claim, sides: Sequence[Claim], candidates: Sequence[tuple[Cell, ...]], measured: RecordedCells
 ) -> tuple[Cell, ...] | Judged:
-    """Of candidates with a cell for each side that of the most evidence; else why none may be judged."""
+    """Return the candidate with the most evidence, a cell for each side; else why none may be judged."""
     reasons = [
         [
             reason

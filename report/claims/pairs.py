@@ -175,7 +175,7 @@ def _weights(claim: Claim) -> list[float]:
     """What each cell's logarithm counts for in the slope of a straight line through the points.
 
     Along the binary logarithm of their places; of two points it is the ratio of their gains where the second
-    stands at twice the first. A point's `of` counts for less what its `over` counts for.
+    is at twice the first. A point's `of` counts for less what its `over` counts for.
     """
     places = [math.log2(point.at) for point in claim.points]
     middle = fmean(places)

@@ -25,7 +25,7 @@ LEAD = "lead"
 MOST_FAILED = 2
 """Failed trials of a group that have a bar."""
 SAID = ("data_mode", "batch_size")
-"""What stands beside the bars below page one anyway."""
+"""Fields that the columns beside the bars show anyway."""
 _LOOKS: tuple[Look, ...] = ("own", "other", "unranked", "published", "expected", "failed")
 
 
@@ -66,9 +66,9 @@ def time_picture(
 
 
 def timing(groups: Sequence[ComparisonGroup], name: str, systems: Systems) -> TimePicture | None:
-    """Of one workload, with a column for each figure; null where nothing has a time.
+    """Return the times of one workload with a column for each figure; null where nothing has a time.
 
-    Works of one bar are no comparison: they are left out beside others, and stand in one group by themselves.
+    Works of one bar are no comparison: they are left out beside others, and form one group by themselves.
     """
     timed = [group for group in groups if _cells(group)]
     if not timed:

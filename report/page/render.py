@@ -55,7 +55,7 @@ class Rendered:
 
 @dataclass(frozen=True, slots=True)
 class _Syntax:
-    """How a text is written: its macros, how words become text, and what stands around code."""
+    """How a text is written: its macros, how words become text, and what surrounds code."""
 
     macros: str
     escaped: Callable[[str], str]
@@ -200,7 +200,7 @@ def _written(context: Context, value: object) -> Markup:
 
 @pass_context
 def _ticked(context: Context, words: str) -> Markup:
-    """A filter that sets what stands between backticks as code."""
+    """A filter that sets what is between backticks as code."""
     syntax: _Syntax = context["syntax"]
     parts = [syntax.escaped(part) for part in str(words).split("`")]
     parts[1::2] = [part.join(syntax.code) for part in parts[1::2]]
@@ -215,7 +215,7 @@ def _coded(line: str) -> Markup:
 def _as_column(column: Any) -> dict[str, Any]:
     """A column of a table with all that the macros ask of it, of a mapping or of its name alone.
 
-    `t` is its name, `sub` what stands below it, `h` the name that a phone prints before each cell.
+    `t` is its name, `sub` the line below it, `h` the name that a phone prints before each cell.
     """
     given = column if isinstance(column, dict) else {"t": column}
     return {"t": "", "sub": "", "h": "", "left": False, "cls": "", **given}

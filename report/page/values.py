@@ -30,7 +30,7 @@ class Quantity:
     """A number in `unit` with its 95 % range; null where it is not known.
 
     `unit` is a name that the filter `value` writes: seconds, ratio, bytes, share, count, hours, or a unit
-    that stands behind the number as it is ('images/s', 'EUR').
+    that follows the number as it is ('images/s', 'EUR').
     """
 
     value: float | None
@@ -59,7 +59,7 @@ class NamedSystem:
 
     @property
     def look(self) -> Look:
-        """Of a bar of what was ranked on it."""
+        """The look of a bar of what was ranked on it."""
         return "own" if self.own else "other"
 
     @property
@@ -80,7 +80,7 @@ class Chip:
 
 @dataclass(frozen=True, slots=True)
 class Headline:
-    """The first sentence: its state, which the template words, and what stands in it."""
+    """The first sentence: its state, which the template words, and the values in it."""
 
     state: str
     data: Mapping[str, Any] = field(default_factory=dict)
@@ -143,7 +143,7 @@ class OnCard(Protocol):
 
 
 class Systems:
-    """All systems whose figures stand on the page, this machine's first, then those compared with it."""
+    """All systems whose figures are on the page, this machine's first, then those compared with it."""
 
     def __init__(self, systems: Sequence[NamedSystem]) -> None:
         self.all = tuple(systems)
@@ -175,7 +175,7 @@ def systems_of(analysis: Analysis) -> Systems:
 
 
 def _told_apart(found: Sequence[NamedSystem], analysis: Analysis) -> list[NamedSystem]:
-    """Systems that share a name are told apart by their machines' labels, and those by the start of an id."""
+    """Tell systems of one name apart by their machines' labels, and equal labels by the start of an id."""
     counted = Counter(system.name for system in found)
     labels = {trial.machine: text.clean(trial.machine_label, 40) for trial in analysis.trials}
     own = [system for system in found if system.own]
@@ -219,7 +219,7 @@ class PageOne:
     template: str
     view: Any
     next_first: Headline | None = None
-    """The next step, where it stands before the picture, since the page cannot answer its question yet."""
+    """The next step, where it comes before the picture, since the page cannot answer its question yet."""
     constructed: bool = False
     """Whether records are labelled as made up, by a simulated device."""
 

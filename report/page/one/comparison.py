@@ -30,7 +30,7 @@ WIDEST = math.log(1.25)
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """Where the second system stands against the first, in per cent of the drawing's width; 50 is equal."""
+    """How far the second system is from the first, in per cent of the drawing's width; 50 is equal."""
 
     low: float
     at: float
@@ -72,7 +72,7 @@ class SystemComparison:
 
 
 def comparison(analysis: Analysis, systems: Systems) -> SystemComparison:
-    """Of the two cheapest offers where there are prices, else of the leading pair."""
+    """Compare the two cheapest offers where there are prices, else the leading pair."""
     expectation = _second_over_first(analysis)
     pair = systems.of(expectation.slow), systems.of(expectation.fast)
     works = expectation.benchmarks[:MOST_WORKS]

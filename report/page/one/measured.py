@@ -35,7 +35,7 @@ class SpeedRow:
     waits: float | None
     gain: Quantity | None
     expected: Quantity
-    """Of what the card should do by other cards' records; its range is of nine in ten cards."""
+    """The speed over what other cards' records lead one to expect, with a range for nine in ten."""
     needs: tuple[str, ...]
 
 
@@ -49,7 +49,7 @@ class MachineSpeeds:
 
 
 def measured(analysis: Analysis, systems: Systems) -> MachineSpeeds:
-    """Of this machine's cells, the leading session's first."""
+    """Return the speeds of this machine's cells, the leading session's first."""
     cells = leading(analysis)
     rows = [_row(cell, cells, analysis) for cell in cells[:MOST_ROWS]]
     works = {id(cell) for cell in cells}
@@ -62,7 +62,7 @@ def measured(analysis: Analysis, systems: Systems) -> MachineSpeeds:
 
 
 def leading(analysis: Analysis) -> list[Cell]:
-    """The leading session's cells on the page, those that train before those that only load."""
+    """Return the leading session's cells on the page: training first, then loading alone."""
     own = [cell for cell in analysis.measured_here if cell.session == analysis.lead]
     cells = own or analysis.measured_here
     return sorted(cells, key=lambda cell: cell.key.protocol == LOADER_ALONE)
@@ -158,7 +158,7 @@ def _nearest(rows: tuple[Standing, ...], systems: Systems) -> tuple[Standing, ..
 
 
 def of_machines(found: Machines, systems: Systems) -> Headline:
-    """How many can be ranked, how far the slowest is from the fastest, and where this machine stands."""
+    """How many can be ranked, how far the slowest is from the fastest, and which place this machine has."""
     ranked = [row for row in found.all.rows if row.first is not None]
     own = next((row for row in ranked if systems.of(row).own), None)
     slowest = ranked[-1] if len(ranked) > 1 else None

@@ -283,7 +283,7 @@ class Failures:
 
 
 def failures(analysis: Analysis) -> Failures:
-    """Of the leading session, none of whose trials gave a figure."""
+    """Return how far the leading session's trials got, none of which gave a figure."""
     failed = [trial for trial in analysis.own if trial.failure is not None]
     ended = (trial.failure for trial in failed if trial.failure is not None)
     by_cause = grouped_by(ended, lambda failure: (failure.reason, failure.stage)).values()

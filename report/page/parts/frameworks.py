@@ -32,7 +32,7 @@ class FrameworkWork:
 
     @property
     def key(self) -> Key:
-        """Of the lines that are alike."""
+        """The key that the comparable lines have in common."""
         return self.work.alike[0].cell.key
 
 
@@ -94,7 +94,7 @@ def _bar(line: Line) -> Bar:
 
 
 def headline(work: Work, systems: Systems) -> Headline:
-    """The fastest, with those that tie with it, and the first that does not."""
+    """The fastest, with what ties with it, and the first that does not."""
     first, *others = work.ranked
     tied = [line for line in others if line.scaled is None or line.scaled.tied is not False]
     slower = next((line for line in others if line not in tied), None)

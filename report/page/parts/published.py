@@ -33,7 +33,7 @@ class OtherTerms:
 
 @dataclass(frozen=True, slots=True)
 class StudySetup:
-    """What stands behind the bars of one system or publication; `batches` are (precision, batch size)."""
+    """What is behind the bars of one system or publication; `batches` are (precision, batch size)."""
 
     system: NamedSystem | None
     study: str
@@ -42,7 +42,7 @@ class StudySetup:
     data: tuple[str, ...]
     batches: tuple[tuple[str, int], ...]
     runs: tuple[int, ...]
-    """Of each of its figures, where that is known."""
+    """The number of runs of each figure, where it is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class PublishedView:
     rows: tuple[ClaimRow, ...]
     studies: tuple[StudyView, ...]
     other_terms: OtherTerms | None
-    """Of the studies that no picture is of."""
+    """Figures on other terms, of the studies that have no picture."""
     differs: tuple[str, ...]
     """In what the nearest records of the unmet claims differ most often, of works that ran here."""
 

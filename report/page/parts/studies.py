@@ -2,7 +2,7 @@
 
 A row is what one publication has of a model on equal terms: protocol, data mode, image size, layout, profile,
 options, and the batch, or the batches where a study fixes one for each precision. Cards, precisions and
-software may differ within a row. What was measured on other terms is counted and stands in no row.
+software may differ within a row. What was measured on other terms is counted and is in no row.
 """
 
 from __future__ import annotations

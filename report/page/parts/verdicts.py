@@ -86,7 +86,7 @@ class VerdictCounts:
 
 
 def claim_rows(analysis: Analysis) -> tuple[ClaimRow, ...]:
-    """The claims that met a record: those that do not hold first, then those that do, then the open ones."""
+    """The claims that met a record: failed ones first, then confirmed, then open."""
     rows = [_row(judged, analysis) for judged in analysis.verdicts if judged.compared]
     return tuple(sorted(rows, key=lambda row: (ORDER.index(row.state), not row.claim.is_relative)))
 

@@ -22,7 +22,7 @@ from report.page.values import NamedSystem, Picture, Quantity, Systems, quantity
 from report.trials.key import grouped_by
 
 MOST_ROWS = 60
-"""Of a table of all figures."""
+"""Rows in a table of all figures."""
 MOST_TIMELINES = 4
 """Pictures of trials over time, on the whole page."""
 
@@ -171,7 +171,7 @@ def _devices(families: Sequence[Scaling]) -> Iterable[DevicesRow]:
 
 
 def _over_time(analysis: Analysis, systems: Systems) -> dict[str, list[tuple[str, NamedSystem, Picture]]]:
-    """Of each workload: lines of this machine, with doubtful trials first."""
+    """Return this machine's lines of each workload, doubtful trials first."""
     lines = [(group, entry) for group in analysis.groups for entry in group.entries if entry.own]
     doubtful = sorted(lines, key=lambda line: not any(trial.causes for trial in line[1].cell.trials))
     found: dict[str, list[tuple[str, NamedSystem, Picture]]] = {}

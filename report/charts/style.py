@@ -80,8 +80,8 @@ SETTINGS: dict[Any, Any] = {
     "path.simplify": True,
     "path.simplify_threshold": 0.2,
 }
-"""Settings of matplotlib. Texts stay texts, to be found and copied; what fits in DejaVu Sans, a wide font, fits
-in the font of the reader."""
+"""Settings of matplotlib. Texts stay texts, to be found and copied; what fits in DejaVu Sans, a wide font,
+fits in the font of the reader."""
 
 Style = dict[str, Any]
 """How a line and its marks look, as of matplotlib's Line2D."""

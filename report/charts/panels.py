@@ -229,13 +229,14 @@ class Panel(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Panels:
-    """Panels beside each other, as many as the layout has room for, and the rest below."""
+    """Panels in rows of equal length, as many beside each other as the layout has room for."""
 
     panels: tuple[Panel, ...]
 
     def sheet(self, layout: Layout) -> Sheet:
         """Each row is as high as its highest panel."""
-        count = max(min(len(self.panels), ACROSS[layout.name]), 1)
+        lines = math.ceil(len(self.panels) / ACROSS[layout.name]) or 1
+        count = max(math.ceil(len(self.panels) / lines), 1)
         width = (layout.width - BETWEEN * (count - 1)) / count
         rows = [self.panels[at : at + count] for at in range(0, len(self.panels), count)]
         heads = [max(HEAD_LINE * len(_head(panel, width)) + 6 for panel in row) for row in rows]

@@ -23,7 +23,7 @@ from tests.report.charts.test_bars import boxes
 
 
 @pytest.mark.parametrize(("layout", "across"), [(DESK, 2), (NARROW, 1)])
-def test_panels_are_in_rows_of_equal_length_as_many_beside_each_other_as_have_room(layout: Layout, across: int):
+def test_panels_are_in_rows_of_equal_length_as_many_across_as_have_room(layout: Layout, across: int):
     panels = (MEMORY, GAIN, SHARES, BY_BATCH)
     texts = {said: box for said, box in drawn_texts(Panels(panels).sheet(layout))}
     tops = [round(texts[panel.title][3]) for panel in panels]

@@ -27,7 +27,7 @@ from harness.settings import Settings
 from harness.units import duration, seconds_of
 from report import text
 from report.analysis import Analysis
-from report.claims.judgeable import Device, Judgeable, Way, askable, judgeable
+from report.claims.judgeable import Judgeable, JudgingPlan, TargetDevice, askable, judgeable
 
 UNRANKED = (DEEP, "selfcheck", "ceilings", "card", "card-long")
 """Plans that compare nothing with anything published."""
@@ -93,7 +93,7 @@ def images_of(asked: Plan, kind: DeviceKind, images: ImageFile) -> tuple[str | N
     return (None, *(image.name for image in by_name if image.by_name_alone and kind in image.devices))
 
 
-def _planned(asked: Plan, device: Device, image: str | None, cpu: Cpu) -> tuple[Planned, ...]:
+def _planned(asked: Plan, device: TargetDevice, image: str | None, cpu: Cpu) -> tuple[Planned, ...]:
     environment = image or device.kind
     if not any(part.is_for(device.kind, environment) for part in asked.measure):
         return ()
@@ -108,7 +108,7 @@ def _planned(asked: Plan, device: Device, image: str | None, cpu: Cpu) -> tuple[
     return tuple(selection.one_full_each(able))
 
 
-def ways(root: Path, analysis: Analysis) -> dict[str, Way]:
+def ways(root: Path, analysis: Analysis) -> dict[str, JudgingPlan]:
     """What would judge the claims that no record of the leading session's device meets: by the quickest plan.
 
     Where nothing was measured, by the device that this machine would take. Told from records and plans alone,
@@ -120,7 +120,7 @@ def ways(root: Path, analysis: Analysis) -> dict[str, Way]:
         device = device_of(machine, selection)
     else:
         machine = first.record.machine
-        device = Device(
+        device = TargetDevice(
             first.environment.device, first.device_name, first.device_capability, first.device_memory_bytes
         )
     cards = analysis.evidence.cards
@@ -128,7 +128,7 @@ def ways(root: Path, analysis: Analysis) -> dict[str, Way]:
     workloads = {claim.workload for claim in unmet}
     records = [stored.record for stored in analysis.evidence.results.records]
     speeds = estimate.learned(estimate.Speeds(), records, machine.id)
-    found: dict[str, Way] = {}
+    found: dict[str, JudgingPlan] = {}
     images = load_images(root)
     for name in shipped(root):
         try:
@@ -153,15 +153,14 @@ def _by_claim(
     can: Iterable[Judgeable],
     planned: Iterable[Planned],
     speeds: estimate.Speeds,
-) -> dict[str, Way]:
+) -> dict[str, JudgingPlan]:
     """By its id, the way to judge each claim that one plan in one image can."""
     seconds = {item.trial.id: estimate.seconds(item, speeds) for item in planned}
-    return {
-        one.claim.id: Way(name, {trial: seconds[trial] for trial in sorted(one.trials)}, image) for one in can
-    }
+    timed = {one.claim.id: {trial: seconds[trial] for trial in sorted(one.trials)} for one in can}
+    return {claim: JudgingPlan(name, each, image) for claim, each in timed.items()}
 
 
-def _all_seconds(offer: Mapping[str, Way]) -> float:
+def _all_seconds(offer: Mapping[str, JudgingPlan]) -> float:
     """How long all take that a claim needs."""
     each: dict[str, float] = {}
     for way in offer.values():
@@ -187,7 +186,7 @@ def here(root: Path, settings: Settings, card: str = "") -> None:
     print(f"judgeable here: {len(every)}; `invoke run --claim ID` runs what one needs")
 
 
-def _offers(setup: RunSetup, claims: Sequence[Claim]) -> list[dict[str, Way]]:
+def _offers(setup: RunSetup, claims: Sequence[Claim]) -> list[dict[str, JudgingPlan]]:
     """By claim, what each plan can judge here, in the image of the line, or in all where it names none."""
     cards, speeds = load_cards(setup.root), speeds_of(setup)
     offers = []
@@ -207,13 +206,15 @@ def _offers(setup: RunSetup, claims: Sequence[Claim]) -> list[dict[str, Way]]:
     return [offer for offer in offers if offer]
 
 
-def device_of(machine: Machine, selection: Selection) -> Device:
+def device_of(machine: Machine, selection: Selection) -> TargetDevice:
     """This machine's first device of the kind that is taken."""
     kind: DeviceKind = selection.kind
     if not selection.gpus:
-        return Device(kind, machine.cpu.model or "a CPU")
+        return TargetDevice(kind, machine.cpu.model or "a CPU")
     card = selection.gpus[0]
-    return Device(kind, card.name, (card.architecture or "").removeprefix("sm_") or None, card.memory_bytes)
+    return TargetDevice(
+        kind, card.name, (card.architecture or "").removeprefix("sm_") or None, card.memory_bytes
+    )
 
 
 def run_asked(root: Path, settings: Settings, ids: Sequence[str], where: str, how: measure.How) -> None:
@@ -271,7 +272,9 @@ def _needed(trials: Sequence[TrialSpec], claims: Sequence[Claim], setup: RunSetu
     return frozenset[str]().union(*(one.trials for one in found))
 
 
-def cheapest(offers: Sequence[Mapping[str, Way]], budget_seconds: float | None) -> dict[str, tuple[str, ...]]:
+def cheapest(
+    offers: Sequence[Mapping[str, JudgingPlan]], budget_seconds: float | None
+) -> dict[str, tuple[str, ...]]:
     """The claims of each offer's line: always the one next that takes the least time more, while it fits."""
     taken: dict[str, list[str]] = {}
     trials: dict[str, set[str]] = {way.line: set() for offer in offers for way in offer.values()}
@@ -296,6 +299,6 @@ def cheapest(offers: Sequence[Mapping[str, Way]], budget_seconds: float | None) 
     return {name: tuple(claims) for name, claims in taken.items()}
 
 
-def _more(way: Way, run: Collection[str]) -> float:
+def _more(way: JudgingPlan, run: Collection[str]) -> float:
     """The seconds of those of its trials that are not run anyway."""
     return sum(seconds for trial, seconds in way.seconds_by_trial.items() if trial not in run)

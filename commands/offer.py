@@ -120,7 +120,7 @@ def print_order(path: Path, target: Path, nonce: str | bool) -> None:
                 f"'{path.name}' holds no work with two valid runs, so no clause for an order",
                 remedy="ask for a longer session",
             )
-        order = acceptance.Order(clause, path.name, sha256_of(path), asked, session.plan)
+        order = acceptance.AcceptanceOrder(clause, path.name, sha256_of(path), asked, session.plan)
         page = Path(folder) / "order.html"
         page.write_text(render.render(order_of(analysis, order)).html, encoding="utf-8")
         target.parent.mkdir(parents=True, exist_ok=True)

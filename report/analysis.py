@@ -21,7 +21,7 @@ from report.buying.clause import MARGIN, Clause, clause
 from report.buying.costs import Costs, OfferExpected, costs
 from report.buying.purchase import Purchase, load_purchase
 from report.claims.judge import judge
-from report.claims.judgeable import Way
+from report.claims.judgeable import JudgingPlan
 from report.claims.judged import Judged
 from report.claims.matching import with_published
 from report.compare import selfcheck
@@ -93,7 +93,7 @@ class Question:
     margin: float = MARGIN
     committed: frozenset[str] = frozenset()
     """Sessions that came with the clone, of whatever machine."""
-    ways: Mapping[str, Way] = field(default_factory=dict)
+    ways: Mapping[str, JudgingPlan] = field(default_factory=dict)
     """By their ids, what would judge the claims that no record meets; the report itself knows no plans."""
     longer: str = ""
     """The line that a first look leads to; empty where the leading session was more than that."""

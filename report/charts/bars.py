@@ -16,7 +16,7 @@ from report.charts.marks import (
     rule,
     uprights,
 )
-from report.charts.sheet import Sheet, Words, fitted, run_width
+from report.charts.sheet import Sheet, StyledText, fitted, run_width
 from report.charts.style import (
     AXIS,
     INK,
@@ -36,19 +36,19 @@ from report.charts.style import (
 FAR_APART = 10.0
 """Over so many times the least of a group, the greatest leaves the others no length."""
 LONGEST_RANGE = 1.5
-"""Of the greatest value: a range that reaches further is cut there."""
+"""A range that reaches further than so many times the greatest value is cut there."""
 
 PAD, GAP, COLUMN_GAP = 5.0, 9.0, 24.0
 """Above and below a group; before the figure at a bar's end and a column, px."""
 ROW, BAR = 25.0, 15.0
 STACKED_ROW, STACKED_BAR = 39.0, 9.0
-"""Heights of a row and its bar, where names stand beside the bars and above them, px."""
+"""Heights of a row and its bar, where names are beside the bars and above them, px."""
 NAME_LINE, NOTE_LINE, AXIS_ROW = 20.0, 17.0, 20.0
 
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """One bar of a value and its range; `text` and `small` stand at its end, in place of what has no value.
+    """One bar of a value and its range; `text` and `small` follow it, or replace it without a value.
 
     `note` follows the name, `slot` is its colour's, `cells` has a text for each column.
     """
@@ -108,7 +108,7 @@ class Bars:
 
 
 @dataclass(frozen=True, slots=True)
-class _Row:
+class _BarRow:
     """A bar and the top of its row, px."""
 
     bar: Bar
@@ -116,7 +116,7 @@ class _Row:
 
 
 class _Picture:
-    """Where everything of a picture stands in one layout."""
+    """The place of everything of a picture in one layout."""
 
     def __init__(self, chart: Bars, layout: Layout) -> None:
         self.chart, self.layout, self.beside = chart, layout, layout.beside
@@ -184,12 +184,12 @@ class _Picture:
             x -= width + gap
         return ends[::-1]
 
-    def _placed(self, group: Group, top: float) -> tuple[list[_Row], float]:
+    def _placed(self, group: Group, top: float) -> tuple[list[_BarRow], float]:
         """The rows of a group that begins at `top`, and where it ends."""
         y = top + PAD
         if not self.named and group.label:
             y += NAME_LINE + NOTE_LINE * len(self._notes(group))
-        rows = [_Row(bar, y + self.row * n) for n, bar in enumerate(group.bars)]
+        rows = [_BarRow(bar, y + self.row * n) for n, bar in enumerate(group.bars)]
         least = NAME_LINE + NOTE_LINE * len(self._notes(group)) if self.named else 0.0
         return rows, y + max(self.row * len(rows), least) + (PAD if self.beside else 2.0)
 
@@ -202,7 +202,7 @@ class _Picture:
         return [line for note in group.notes for line in wrapped(note, self.layout.width, NOTE)]
 
     def _px_per_unit(self, groups: Sequence[Group]) -> float:
-        """As many px as leave every bar room for what stands at its end."""
+        """As many px as leave every bar room for the text at its end."""
         values = [bar.shown for group in groups for bar in group.bars if bar.shown]
         most = LONGEST_RANGE * max(values, default=1.0)
         units = [self.room / max([*values, *(tick for tick, _ in self.chart.ticks)])] if values else []
@@ -211,7 +211,7 @@ class _Picture:
         return max(min(units, default=self.room), 0.0)
 
     def _after(self, bar: Bar) -> float:
-        """The room of what stands at a bar's end, px."""
+        """The room of the text at a bar's end, px."""
         words = _figure_words(bar) if self.beside else []
         return GAP + run_width(words) if words else 2.0
 
@@ -256,7 +256,7 @@ class _Picture:
         for place, note in enumerate(notes, 1):
             sheet.text(0, y + NOTE_LINE * place, note)
 
-    def _grid(self, sheet: Sheet, rows: Sequence[_Row], ticks: Sequence[float], unit: float) -> None:
+    def _grid(self, sheet: Sheet, rows: Sequence[_BarRow], ticks: Sequence[float], unit: float) -> None:
         if self.beside:
             spans = [(rows[0].top, rows[-1].top + self.row)] if rows else []
         else:
@@ -268,7 +268,7 @@ class _Picture:
         if not ticks:
             uprights(sheet, [self.left], spans, RULE)
 
-    def _draw(self, sheet: Sheet, row: _Row, unit: float) -> None:
+    def _draw(self, sheet: Sheet, row: _BarRow, unit: float) -> None:
         bar, figure = row.bar, _figure_words(row.bar)
         middle = row.top + (self.row / 2 if self.beside else NAME_LINE + 8)
         line = row.top + (self.row / 2 + 5 if self.beside else 15)
@@ -327,25 +327,32 @@ def _is_firm(bar: Bar) -> bool:
     return bar.look not in ("published", "expected")
 
 
-def _name_words(bar: Bar) -> list[Words]:
+def _name_words(bar: Bar) -> list[StyledText]:
     """Its name and note."""
     colour = INK if _is_firm(bar) else SOFT
-    return [Words(bar.label, LABEL, _is_firm(bar), colour), *([Words(bar.note)] if bar.note else [])]
+    return [
+        StyledText(bar.label, LABEL, _is_firm(bar), colour),
+        *([StyledText(bar.note)] if bar.note else []),
+    ]
 
 
-def _figure_words(bar: Bar) -> list[Words]:
-    """What stands at a bar's end, or in its place."""
+def _figure_words(bar: Bar) -> list[StyledText]:
+    """The text at a bar's end, or in its place."""
     if bar.look == "failed":
-        return [Words("✕", LABEL, False, RED), Words(bar.text, LABEL, True, INK), Words(bar.small)]
-    words = [Words(bar.text, LABEL, _is_firm(bar), INK)] if bar.text else []
-    return [*words, *([Words(bar.small)] if bar.small else [])]
+        return [
+            StyledText("✕", LABEL, False, RED),
+            StyledText(bar.text, LABEL, True, INK),
+            StyledText(bar.small),
+        ]
+    words = [StyledText(bar.text, LABEL, _is_firm(bar), INK)] if bar.text else []
+    return [*words, *([StyledText(bar.small)] if bar.small else [])]
 
 
-def _heading_words(group: Group) -> list[Words]:
+def _heading_words(group: Group) -> list[StyledText]:
     """Its name and notes on one line."""
-    return [Words(group.label, LABEL, True, INK), *map(Words, group.notes)]
+    return [StyledText(group.label, LABEL, True, INK), *map(StyledText, group.notes)]
 
 
 def _group_width(group: Group) -> float:
-    """Of its name and notes below each other, px."""
+    """The width of its name and notes below each other, px."""
     return max([width_of(group.label, LABEL, True), *(width_of(note, NOTE) for note in group.notes)])

@@ -11,7 +11,7 @@ from report.charts.sheet import KEY_LINE, SPACE, Sheet
 from report.charts.style import AXIS, HATCH, INK, NOTE, PAPER, RULE, cut, system_colour, width_of
 
 Look = Literal["own", "other", "published", "unranked", "failed", "expected"]
-"""Of a bar: what was measured here or elsewhere and ranked, what somebody published, what was measured and
+"""Looks of a bar: what was measured here or elsewhere and ranked, what was published, what was measured and
 cannot be ranked, what failed, at once or so far, and what is expected."""
 
 T = TypeVar("T")

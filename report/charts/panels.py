@@ -1,4 +1,4 @@
-"""Small pictures in a row: up to four on a wide page, one below another on a phone; curves among them."""
+"""Small pictures in a row: up to three on a wide page, one below another on a phone; curves among them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Protocol
 
 from report.charts.marks import SWATCH, Look, draw_bar, key_rows, uprights
-from report.charts.sheet import Sheet, Words, fitted
+from report.charts.sheet import Sheet, StyledText, fitted
 from report.charts.style import (
     AXIS,
     HATCH,
@@ -32,15 +32,15 @@ from report.charts.style import (
 )
 
 HEIGHT, FOOT, STEP, TOP = 150.0, 22.0, 15.0, 6.0
-"""Of a panel at least, below its axis, from one name to the next, and above the highest value, px."""
+"""Least height of a panel; room below its axis, between two names, and above the highest value, px."""
 LEADER = 12.0
 """From the end of a line to its name, px."""
 STROKES: tuple[object, ...] = ("-", (0, (5, 4)), (0, (1.5, 2.5)), (0, (8, 3, 2, 3)))
 DENSE = 120
 """Points of a line that is drawn thin."""
 
-Points = tuple[tuple[float, float], ...]
-ACROSS = {"desk": 4, "slide": 2, "paper": 2, "narrow": 1}
+CurvePoints = tuple[tuple[float, float], ...]
+ACROSS = {"desk": 3, "narrow": 1}
 """Panels in a row, at most."""
 BETWEEN, BELOW, GAP = 28.0, 22.0, 12.0
 """From one panel to the next at its side and below it, and from one name in a key to the next, px."""
@@ -52,7 +52,7 @@ SHADES = (1.0, 0.72, 0.5, 0.3, 0.14, 0.05)
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class CurveLine:
     """One line in a system's colour and one of four strokes; lines of one label are named once.
 
     `ranges` has an entry for each point, null where there is none. A `published` line is grey and thin; one
@@ -60,7 +60,7 @@ class Line:
     """
 
     label: str
-    points: Points
+    points: CurvePoints
     slot: int = 0
     stroke: int = 0
     published: bool = False
@@ -72,18 +72,18 @@ class Line:
         """Its system's, or grey."""
         return HATCH if self.published else system_colour(self.slot)
 
-    def finite(self) -> Points:
+    def finite(self) -> CurvePoints:
         """The points that can be drawn."""
         return tuple(point for point in self.points if all(map(math.isfinite, point)))
 
 
 @dataclass(frozen=True, slots=True)
-class Curves:
+class CurvePanel:
     """A panel of lines; `ticks` across may be given with their labels, else they are round or `doubling`."""
 
     title: str
     note: str
-    lines: tuple[Line, ...]
+    lines: tuple[CurveLine, ...]
     form: Form = "number"
     zero: bool = True
     doubling: bool = False
@@ -101,7 +101,7 @@ class Curves:
         return LINE * max(map(len, self.between), default=0)
 
     def draw(self, sheet: Sheet, left: float, top: float, width: float, height: float) -> None:
-        """The names stand at the right in the order of the ends, and lead to them."""
+        """Write the names at the right in the order of the lines' ends, with a leader to each."""
         height -= self._below
         lines = [line for line in self.lines if line.finite()]
         values = [y for line in lines for _, y in line.finite()]
@@ -129,15 +129,15 @@ class Curves:
         if names:
             _name(sheet, plot, lines, left + width)
 
-    def _across(self, lines: Sequence[Line]) -> tuple[float, float, bool]:
+    def _across(self, lines: Sequence[CurveLine]) -> tuple[float, float, bool]:
         xs = [x for line in lines for x, _ in line.finite()] + [x for x, _ in self.ticks]
         if self.doubling:
             return min(xs) / 1.12, max(xs) * 1.12, True
         low, high = min(xs), max(xs)
         return low, high if high > low else low + 1.0, False
 
-    def _foot(self, sheet: Sheet, plot: _Plot, lines: Sequence[Line], y: float, right: float) -> None:
-        """The ticks across whose labels do not touch: the first, and from it those that have room."""
+    def _foot(self, sheet: Sheet, plot: _Plot, lines: Sequence[CurveLine], y: float, right: float) -> None:
+        """The ticks across whose labels do not touch: the first, and after it as many as have room."""
         xs = [x for line in lines for x, _ in line.finite()]
         low, high, _ = plot.values
         found = sorted(set(xs)) if self.doubling else linear_ticks(xs, zero=False, most=5)
@@ -162,12 +162,12 @@ class Curves:
 
 @dataclass(frozen=True, slots=True)
 class _Plot:
-    """From where to where a panel's plot reaches, px, and which values stand at its edges."""
+    """From where to where a panel's plot reaches, px, and the values at its edges."""
 
     across: tuple[float, float]
     down: tuple[float, float]
     values: tuple[float, float, bool]
-    """Of both edges across, and whether equal steps multiply."""
+    """The values of both edges across, and whether equal steps multiply."""
     ends: tuple[float, float]
 
     def x(self, value: float) -> float:
@@ -180,7 +180,7 @@ class _Plot:
         return self.down[1] - (value - low) / (high - low) * (self.down[1] - self.down[0])
 
 
-def _draw(sheet: Sheet, plot: _Plot, line: Line) -> None:
+def _draw(sheet: Sheet, plot: _Plot, line: CurveLine) -> None:
     places = [
         (plot.x(x), plot.y(y)) if math.isfinite(x) and math.isfinite(y) else (math.nan, math.nan)
         for x, y in line.points
@@ -196,7 +196,7 @@ def _draw(sheet: Sheet, plot: _Plot, line: Line) -> None:
         sheet.line(places, {"ls": "none", **mark})
 
 
-def _name(sheet: Sheet, plot: _Plot, lines: Sequence[Line], right: float) -> None:
+def _name(sheet: Sheet, plot: _Plot, lines: Sequence[CurveLine], right: float) -> None:
     """Each name once, beside the end of the last line that has it."""
     named = {line.label: line for line in lines if line.label}
     ends = [plot.y(line.finite()[-1][1]) for line in named.values()]
@@ -229,13 +229,14 @@ class Panel(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Panels:
-    """Panels beside each other, as many as the layout has room for, and the rest below."""
+    """Panels in rows of equal length, as many beside each other as the layout has room for."""
 
     panels: tuple[Panel, ...]
 
     def sheet(self, layout: Layout) -> Sheet:
         """Each row is as high as its highest panel."""
-        count = max(min(len(self.panels), ACROSS[layout.name]), 1)
+        lines = math.ceil(len(self.panels) / ACROSS[layout.name]) or 1
+        count = max(math.ceil(len(self.panels) / lines), 1)
         width = (layout.width - BETWEEN * (count - 1)) / count
         rows = [self.panels[at : at + count] for at in range(0, len(self.panels), count)]
         heads = [max(HEAD_LINE * len(_head(panel, width)) + 6 for panel in row) for row in rows]
@@ -252,16 +253,16 @@ class Panels:
         return sheet
 
 
-def _head(panel: Panel, width: float) -> list[Words]:
+def _head(panel: Panel, width: float) -> list[StyledText]:
     title = wrapped(panel.title, width, LABEL, True)
     return [
-        *(Words(line, LABEL, True, INK) for line in title),
-        *(Words(line) for line in wrapped(panel.note, width, NOTE)),
+        *(StyledText(line, LABEL, True, INK) for line in title),
+        *(StyledText(line) for line in wrapped(panel.note, width, NOTE)),
     ]
 
 
 @dataclass(frozen=True, slots=True)
-class Length:
+class PanelBar:
     """A small bar with its text, and an outline that shows what there is in all."""
 
     label: str
@@ -273,12 +274,12 @@ class Length:
 
 
 @dataclass(frozen=True, slots=True)
-class Lengths:
+class BarPanel:
     """Bars from zero, each below its name: the memory that was used in the card's, for example."""
 
     title: str
     note: str
-    bars: tuple[Length, ...]
+    bars: tuple[PanelBar, ...]
 
     def height(self, width: float) -> float:
         """A row for each bar."""
@@ -300,7 +301,7 @@ class Lengths:
 
 
 @dataclass(frozen=True, slots=True)
-class Shares:
+class SharePanel:
     """Bars of parts that make a whole, one shade for each name; `rows` are a label and its shares of one."""
 
     title: str
@@ -324,7 +325,9 @@ class Shares:
             y, x = top + ROW * len(self.rows) + HEAD_LINE * place, left
             for n, name in row:
                 self._part(sheet, n, (x, y + 2, SWATCH[1], SWATCH[1]))
-                sheet.run(x + SWATCH[1] + 5, y + 12, fitted([Words(name)], left + width - x - SWATCH[1] - 5))
+                sheet.run(
+                    x + SWATCH[1] + 5, y + 12, fitted([StyledText(name)], left + width - x - SWATCH[1] - 5)
+                )
                 x += _entry_width((n, name)) + GAP
 
     def _part(self, sheet: Sheet, place: int, box: tuple[float, float, float, float]) -> None:

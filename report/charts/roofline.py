@@ -26,7 +26,7 @@ ACROSS = "operations a counted byte"
 PREFIXES = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 TOP, UNDER, EDGE, LINE = 20.0, 46.0, 24.0, 19.0
 HEIGHT, STACKED_HEIGHT = 300.0, 240.0
-"""Of the plot, where its names stand beside it and below it, px."""
+"""Heights of the plot with its names beside it and below it, px."""
 SAMPLE = 26.0
 """Room for a number or a stroke before a name, px."""
 ON_PAPER = (0, (4, 3))
@@ -113,7 +113,7 @@ class Roofline:
             sheet.text(right - 3, y, roof.label, colour=INK if roof.measured else SOFT, align="right")
 
     def _names(self) -> list[tuple[str | Bandwidth, str]]:
-        """What stands in the list, and before it a number or the stroke of a slope."""
+        """The names in the list, and before each a number or the stroke of a slope."""
         points = [(str(n), f"{point.label}, {point.precision}") for n, point in enumerate(self.points, 1)]
         bases = [(slope, "measured" if slope.measured else "on paper") for slope in self.bandwidths]
         return [*points, *((slope, f"memory, {basis}") for slope, basis in bases)]

@@ -1,4 +1,4 @@
-"""A figure in px from its left and top edge, and the slide that it becomes."""
+"""A figure in px from its left and top edge."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import NullLocator
-from matplotlib.transforms import Affine2D
+from matplotlib.transforms import Bbox
 
 from report.charts.style import (
     INK,
@@ -37,13 +37,12 @@ from report.charts.style import (
 
 DPI = 72.0
 """So that a point is a px."""
-MARGIN, MARGIN_OF_SLIDE = 12.0, 36.0
+MARGIN = 12.0
 """Around a drawing in a file of its own, px."""
-SLIDE = (1920, 1080)
-"""Of a slide, px."""
-HEADING = "heading"
-NEXT = "next-"
-"""Begins the gid of words that follow others on a line."""
+PIXELS = 2.0
+"""Pixels of a PNG for each px of the drawing."""
+HEADING, NEXT = "heading", "next"
+"""The gids of a title and of words that follow others on a line."""
 SPACE = 6.0
 """Between words of different looks, px."""
 KEY_LINE = 18.0
@@ -51,7 +50,7 @@ KEY_LINE = 18.0
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class StyledText:
     """A part of a line of text that has a look of its own."""
 
     text: str
@@ -65,15 +64,15 @@ class Words:
         return width_of(self.text, self.size, self.bold)
 
 
-def run_width(words: Sequence[Words]) -> float:
-    """Of words behind each other, px."""
+def run_width(words: Sequence[StyledText]) -> float:
+    """The width of texts behind each other, px."""
     widths = [one.width for one in words if one.text]
     return sum(widths) + SPACE * max(len(widths) - 1, 0)
 
 
-def fitted(words: Sequence[Words], room: float) -> list[Words]:
+def fitted(words: Sequence[StyledText], room: float) -> list[StyledText]:
     """As much of the words as fits into `room` px: the last give way first."""
-    kept: list[Words] = []
+    kept: list[StyledText] = []
     for one in words:
         left = room - run_width(kept) - (SPACE if kept else 0.0)
         if left < 2 * one.size and kept:
@@ -89,9 +88,6 @@ class Sheet:
         self.width, self.height = width, height
         self.figure: Figure = Figure(figsize=(width / DPI, height / DPI), dpi=DPI)
         self.figure.patch.set_visible(False)
-        self.shift = Affine2D()
-        """Of texts and lines in inches; what a margin moves."""
-        self.from_corner = self.shift + self.figure.dpi_scale_trans
 
     def axes(
         self, left: float, top: float, width: float, height: float, *, above: Axes | None = None
@@ -107,7 +103,7 @@ class Sheet:
         return axes
 
     def place(self, axes: Axes, x: float, y: float) -> tuple[float, float]:
-        """Where a point of axes stands, px."""
+        """The place of a point of axes, px."""
         across, up = axes.transData.transform((x, y))
         return float(across), self.height - float(up)
 
@@ -123,12 +119,10 @@ class Sheet:
         align: str = "left",
         part: str | None = None,
     ) -> None:
-        """One line whose baseline stands `y` px below the top."""
+        """One line whose baseline is `y` px below the top."""
         self.figure.text(
-            x / DPI,
-            (self.height - y) / DPI,
+            *self._part(x, y),
             plain(text),
-            transform=self.from_corner,
             fontproperties=font(size, bold),
             parse_math=False,
             color=colour,
@@ -138,16 +132,16 @@ class Sheet:
         )
 
     def run(
-        self, x: float, y: float, words: Sequence[Words], align: Literal["left", "right"] = "left"
+        self, x: float, y: float, words: Sequence[StyledText], align: Literal["left", "right"] = "left"
     ) -> None:
-        """Words of several looks behind each other; an SVG keeps them as one text, whatever its font."""
+        """Words of several looks behind each other; from the left an SVG has them as one text."""
         shown = [one for one in words if plain(one.text)]
         places, at = [], x
         for one in shown if align == "left" else reversed(shown):
             places.append(at)
             at += (one.width + SPACE) * (1 if align == "left" else -1)
         for one, place in zip(shown, places if align == "left" else reversed(places), strict=True):
-            part = None if one is shown[0] else f"{NEXT}{len(self.figure.texts)}"
+            part = None if one is shown[0] or align == "right" else NEXT
             self.text(
                 place, y, one.text, size=one.size, bold=one.bold, colour=one.colour, align=align, part=part
             )
@@ -165,10 +159,10 @@ class Sheet:
         left, top, width, height = box
         inset = more.get("lw", 1.0) / 2 if edge else 0.0
         drawn = Rectangle(
-            ((left + inset) / DPI, (self.height - top - height + inset) / DPI),
-            max(width - 2 * inset, 0.0) / DPI,
-            (height - 2 * inset) / DPI,
-            transform=self.from_corner,
+            self._part(left + inset, top + height - inset),
+            max(width - 2 * inset, 0.0) / self.width,
+            (height - 2 * inset) / self.height,
+            transform=self.figure.transFigure,
             facecolor=(fill, alpha) if fill else "none",
             edgecolor=edge or "none",
             **{"lw": 1.0 if edge else 0.0, **more},
@@ -177,35 +171,21 @@ class Sheet:
 
     def line(self, places: Sequence[tuple[float, float]], style: Style) -> None:
         """A line through places, or marks at them."""
-        across = [x / DPI for x, _ in places]
-        up = [(self.height - y) / DPI for _, y in places]
-        self.figure.add_artist(Line2D(across, up, transform=self.from_corner, **style))
+        across, up = zip(*(self._part(x, y) for x, y in places), strict=True)
+        self.figure.add_artist(Line2D(across, up, transform=self.figure.transFigure, **style))
+
+    def _part(self, x: float, y: float) -> tuple[float, float]:
+        """A place as parts of the figure, from its lower left corner."""
+        return x / self.width, 1 - y / self.height
 
     def head(self, title: str, unit: str) -> float:
-        """Writes a title and its unit above everything; returns the px that they take."""
+        """Writes a title and its unit above the figure; returns the px that they take."""
         lines = [(line, LABEL + 1, True, INK) for line in wrapped(title, self.width, LABEL + 1, True)]
         lines += [(line, NOTE, False, SOFT) for line in wrapped(unit, self.width, NOTE, lines=3)]
-        before, room = self.height, LINE * len(lines) + 10
-        self.height += room
-        self._resize((self.width, before), (self.width, self.height))
+        room = LINE * len(lines) + 10
         for place, (line, size, bold, colour) in enumerate(lines, 1):
-            self.text(0, LINE * place - 3, line, size=size, bold=bold, colour=colour, part=HEADING)
+            self.text(0, LINE * place - 3 - room, line, size=size, bold=bold, colour=colour, part=HEADING)
         return room
-
-    def _resize(
-        self, before: tuple[float, float], now: tuple[float, float], left: float = 0.0, bottom: float = 0.0
-    ) -> None:
-        """Another size in px of the figure, whose axes keep theirs and stand so far from its lower left."""
-        self.figure.set_size_inches(now[0] / DPI, now[1] / DPI)
-        for axes in self.figure.axes:
-            across, up, wide, high = axes.get_position().bounds
-            places = (
-                across * before[0] + left,
-                up * before[1] + bottom,
-                wide * before[0],
-                high * before[1],
-            )
-            axes.set_position(tuple(place / now[n % 2] for n, place in enumerate(places)))
 
     def svg(self) -> str:
         """As matplotlib writes it."""
@@ -214,21 +194,20 @@ class Sheet:
             self.figure.savefig(target, format="svg", metadata={"Date": None})
         return target.getvalue().decode()
 
-    def slide(self, source: str) -> bytes:
-        """As a PNG of a slide, 16 : 9, under its head, with a line at the foot that says where it is from."""
-        high = self.height + 2 * MARGIN_OF_SLIDE + KEY_LINE
-        wide = max(self.width + 2 * MARGIN_OF_SLIDE, high * 16 / 9)
-        high = wide * 9 / 16
-        size, left = (self.width, self.height), (wide - self.width) / 2
-        bottom = high - self.height - MARGIN_OF_SLIDE
-        # Not by `bbox_inches`, which moves the axes and leaves what is placed in inches where it was.
-        self._resize(size, (wide, high), left, bottom)
-        self.shift.translate(left / DPI, bottom / DPI)
-        self.text(0, self.height + bottom - MARGIN_OF_SLIDE, cut(source, self.width, NOTE))
-        self.figure.patch.set(visible=True, facecolor=PAPER)
-        target, nothing = BytesIO(), {"Software": None}
+    def png(self, above: float) -> bytes:
+        """The figure as a PNG on white, with what is written so many px `above` it."""
+        around = Bbox.from_extents(-MARGIN, -MARGIN, self.width + MARGIN, self.height + above + MARGIN)
+        self.figure.patch.set_visible(True)
+        target = BytesIO()
         with _settings():
-            self.figure.savefig(target, format="png", dpi=DPI * SLIDE[0] / wide, metadata=nothing)
+            self.figure.savefig(
+                target,
+                format="png",
+                dpi=PIXELS * DPI,
+                facecolor=PAPER,
+                bbox_inches=Bbox(around.get_points() / DPI),
+                metadata={"Software": None},
+            )
         return target.getvalue()
 
 

@@ -66,7 +66,7 @@ class Strips:
         most = max((dot.value for strip in self.strips for dot in strip.dots), default=1.0) or 1.0
         scale = _Scale(left + OWN / 2, (layout.width - left - OWN) / most)
         top = key_height(self.key, layout.width)
-        rows: list[_Row] = []
+        rows: list[_StripRow] = []
         for strip in self.strips:
             labels = [] if rows else _labels(strip.dots, scale, left, layout.width)
             rows.append(_row(strip, top, labels, scale, left))
@@ -95,7 +95,7 @@ class Strips:
 
 @dataclass(frozen=True, slots=True)
 class _Scale:
-    """Where zero stands, and the px of a unit."""
+    """The place of zero, and the px of a unit."""
 
     zero: float
     unit: float
@@ -105,7 +105,7 @@ class _Scale:
 
 
 @dataclass(frozen=True, slots=True)
-class _Row:
+class _StripRow:
     """A strip in its place: where it and its plot begin, px; dots with their level, names with their row."""
 
     strip: Strip
@@ -122,15 +122,15 @@ class _Row:
 
 def _row(
     strip: Strip, top: float, labels: Sequence[tuple[Dot, float, int]], scale: _Scale, left: float
-) -> _Row:
+) -> _StripRow:
     dots = _stacked(strip.dots, scale)
     levels = [level for *_, level in dots] or [0]
-    row = _Row(strip, top, top + (0.0 if left else NAME_LINE), 0.0, tuple(dots), tuple(labels))
+    row = _StripRow(strip, top, top + (0.0 if left else NAME_LINE), 0.0, tuple(dots), tuple(labels))
     plot = max(LEAST, APART * (max(levels) - min(levels)) + OWN + 2 * PAD) + LABEL_LINE * row.label_rows
     return replace(row, height=plot if left else plot + NAME_LINE)
 
 
-def _draw(sheet: Sheet, row: _Row) -> None:
+def _draw(sheet: Sheet, row: _StripRow) -> None:
     """The dots around the middle of a strip, below the names of some."""
     for dot, x, place in row.labels:
         y = row.plot + LABEL_LINE * (row.label_rows - place) - 3
@@ -153,7 +153,7 @@ def _dot_style(*, own: bool, ranked: bool) -> Style:
 
 
 def _stacked(dots: Sequence[Dot], scale: _Scale) -> list[tuple[Dot, float, int]]:
-    """Each dot with its place across and its level; what would touch stands above and below each other."""
+    """Each dot with its place across and its level; dots that would touch are stacked."""
     placed: list[tuple[Dot, float, int]] = []
     own: list[tuple[float, int]] = []
     last: dict[int, float] = {}
@@ -173,7 +173,7 @@ def _stacked(dots: Sequence[Dot], scale: _Scale) -> list[tuple[Dot, float, int]]
 
 
 def _labels(dots: Sequence[Dot], scale: _Scale, left: float, right: float) -> list[tuple[Dot, float, int]]:
-    """Of this machine and of both ends: where their names begin, and in which row from below."""
+    """Return where the names of this machine and of both ends begin, and in which row from below."""
     ends = sorted((dot for dot in dots if dot.ranked), key=lambda dot: dot.value)
     named = dict.fromkeys([*(dot for dot in dots if dot.own), *ends[:1], *ends[-1:]])
     placed: list[tuple[Dot, float, int]] = []

@@ -59,20 +59,17 @@ LINE = 17.0
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """A width in px, and whether labels stand beside what they name or above it."""
+    """A width in px, and whether labels are beside what they name or above it."""
 
-    name: Literal["desk", "paper", "narrow", "slide"]
+    name: Literal["desk", "narrow"]
     width: float
     beside: bool
 
 
-DESK = Layout("desk", 1120.0, True)
-PAPER_SHEET = Layout("paper", 800.0, True)
-"""For paper, where text of 12.5 px becomes 11 px, and for screens too small for the desk's."""
+DESK = Layout("desk", 900.0, True)
+"""For a page up to 1120 px wide, and for paper 710 px wide."""
 NARROW = Layout("narrow", 358.0, False)
 """For a page 390 px wide, with 16 px on either side."""
-SLIDES = tuple(Layout("slide", width, True) for width in (720.0, 880.0, 1120.0))
-"""The narrower, the larger the text on a slide."""
 
 SETTINGS: dict[Any, Any] = {
     "svg.fonttype": "none",
@@ -83,8 +80,8 @@ SETTINGS: dict[Any, Any] = {
     "path.simplify": True,
     "path.simplify_threshold": 0.2,
 }
-"""Of matplotlib. Texts stay texts, to be found and copied; what fits in DejaVu Sans, a wide font, fits in the
-font of the reader."""
+"""Settings of matplotlib. Texts stay texts, to be found and copied; what fits in DejaVu Sans, a wide font,
+fits in the font of the reader."""
 
 Style = dict[str, Any]
 """How a line and its marks look, as of matplotlib's Line2D."""
@@ -168,7 +165,7 @@ def wrapped(
 
 
 def apart(places: Sequence[float], gap: float, low: float, high: float) -> list[float]:
-    """The places, in px and in their order, moved as far as they must be to stand `gap` from each other."""
+    """The places, in px and in their order, moved as far as they must be to keep `gap` between them."""
     order = sorted(range(len(places)), key=lambda index: places[index])
     moved = [min(max(place, low), high) for place in places]
     for before, after in pairwise(order):

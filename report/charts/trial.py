@@ -28,7 +28,7 @@ class StepTimes:
 
 
 @dataclass(frozen=True, slots=True)
-class Quantity:
+class TelemetryTrace:
     """What was read of a device over time; null leaves a gap. Its axis ends at `floor` and `ceiling`."""
 
     name: str
@@ -46,7 +46,7 @@ class TrialTimeline:
     steps: StepTimes
     times: tuple[float, ...] = ()
     windows: tuple[tuple[float, float], ...] = ()
-    quantities: tuple[Quantity, ...] = ()
+    quantities: tuple[TelemetryTrace, ...] = ()
     loss_scales: tuple[tuple[int, float], ...] = ()
     """(step, loss scale) at each change."""
 
@@ -84,7 +84,7 @@ class Timelines:
         names = {quantity.name: quantity.unit for trial in self.trials for quantity in trial.quantities}
         return parts + [f"{name} {_range(self._values(name), unit)}" for name, unit in names.items()]
 
-    def _of(self, name: str) -> list[tuple[TrialTimeline, Quantity]]:
+    def _of(self, name: str) -> list[tuple[TrialTimeline, TelemetryTrace]]:
         return [
             (trial, quantity)
             for trial in self.trials

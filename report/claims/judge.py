@@ -9,7 +9,7 @@ from harness.record import Claim, ClaimKind
 from harness.record.published.cards import Card
 from report.claims.judged import (
     Judged,
-    Measured,
+    RecordedCells,
     met,
     nearest_differences,
     not_compared,
@@ -33,7 +33,7 @@ from report.stats.equivalence import (
     structure_holds,
 )
 
-FORMS: Mapping[ClaimKind, Callable[[Claim, Measured], Judged]] = {
+FORMS: Mapping[ClaimKind, Callable[[Claim, RecordedCells], Judged]] = {
     "ratio": judge_pair,
     "order": judge_pair,
     "trend": judge_trend,
@@ -47,17 +47,17 @@ def judge(
     cards: Sequence[Card],
     sweeps: Sequence[BatchSweep] = (),
 ) -> tuple[Judged, ...]:
-    """Every claim with its verdict, held against the leading session and what stands beside it.
+    """Every claim with its verdict, held against the leading session and what is compared with it.
 
     `sweeps` are that session's, for claims on the largest batch.
     """
     own = [entry.cell for group in groups for entry in group.entries if entry.own]
     beside = [entry.cell for group in groups for entry in group.entries if not entry.own]
-    measured = Measured(own, [*own, *beside], sweeps, cards)
+    measured = RecordedCells(own, [*own, *beside], sweeps, cards)
     return tuple(_judge(claim, measured) for claim in claims)
 
 
-def _judge(claim: Claim, measured: Measured) -> Judged:
+def _judge(claim: Claim, measured: RecordedCells) -> Judged:
     if claim.value is None and not claim.is_direction:
         return not_compared(claim, Difference("value", None, None))
     if claim.metric == "batch_ratio":
@@ -69,7 +69,7 @@ def _judge(claim: Claim, measured: Measured) -> Judged:
     return judge_form(claim, measured) if judge_form else _judge_side(claim, places, measured)
 
 
-def _judge_batches(claim: Claim, measured: Measured) -> Judged:
+def _judge_batches(claim: Claim, measured: RecordedCells) -> Judged:
     """The claim held against batches that were tried up to the first that does not fit.
 
     The largest that fits is known between two tries, so the ratio lies between two bounds and has no spread.
@@ -102,7 +102,7 @@ def _judge_batches(claim: Claim, measured: Measured) -> Judged:
     return Judged(claim, verdict, (fits, fits_over), fits_over.key.batch_size / fits.key.batch_size)
 
 
-def _judge_side(claim: Claim, places: Sequence[Cell], measured: Measured) -> Judged:
+def _judge_side(claim: Claim, places: Sequence[Cell], measured: RecordedCells) -> Judged:
     fit = [cell for cell in places if matches(claim, cell)]
     if not fit:
         return not_compared(claim, *nearest_differences(claim.of, claim, places))

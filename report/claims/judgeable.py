@@ -22,7 +22,7 @@ SETTLED_SECONDS = 60.0
 """A window of less is taken to be unproven."""
 
 FEWEST_BATCHES = 3
-"""Of a search for the largest that fits."""
+"""Batches in a search for the largest that fits."""
 
 
 COUNT_BYTES_ON_A_CPU = ("tensorcore_mlp",)
@@ -30,7 +30,7 @@ COUNT_BYTES_ON_A_CPU = ("tensorcore_mlp",)
 
 
 @dataclass(frozen=True, slots=True)
-class Device:
+class TargetDevice:
     """What a plan is asked for on: a card by the name and the capability that its driver tells, or a CPU."""
 
     kind: DeviceKind
@@ -41,14 +41,14 @@ class Device:
 
 @dataclass(frozen=True, slots=True)
 class Judgeable:
-    """A claim that a plan's trials can judge, and the ids of those that its verdict would be of."""
+    """A claim that a plan's trials can judge, and the ids of the trials that its verdict would rest on."""
 
     claim: Claim
     trials: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class JudgingPlan:
     """A plan that would judge a claim here, and how long each of the trials takes that its verdict needs."""
 
     plan: str
@@ -58,12 +58,12 @@ class Way:
 
     @property
     def line(self) -> str:
-        """What is given to `--plan`, with what has to stand behind it."""
+        """What is given to `--plan`, with the option that has to follow it."""
         return f"{self.plan} --image {self.image}" if self.image else self.plan
 
     @property
     def seconds(self) -> float:
-        """Of all its trials."""
+        """The seconds of all its trials."""
         return sum(self.seconds_by_trial.values())
 
 
@@ -113,7 +113,7 @@ class _Variant:
         return real and full and self.key.data_mode != "cached"
 
 
-def askable(claims: Iterable[Claim], device: Device, cards: Sequence[Card]) -> list[Claim]:
+def askable(claims: Iterable[Claim], device: TargetDevice, cards: Sequence[Card]) -> list[Claim]:
     """The claims that need a run, and that a run on this device could judge."""
 
     def can_be(claim: Claim) -> bool:
@@ -127,7 +127,7 @@ def askable(claims: Iterable[Claim], device: Device, cards: Sequence[Card]) -> l
 
 
 def judgeable(
-    claims: Iterable[Claim], planned: Iterable[TrialSpec], device: Device, cards: Sequence[Card]
+    claims: Iterable[Claim], planned: Iterable[TrialSpec], device: TargetDevice, cards: Sequence[Card]
 ) -> tuple[Judgeable, ...]:
     """Those of the claims whose sides the plan holds in as many repeats as a verdict needs."""
     variants = [
@@ -151,8 +151,8 @@ def _sides(claim: Claim) -> list[Side]:
     return [side for pair in sides for side in pair if side is not None]
 
 
-def _trials(claim: Claim, variants: Sequence[_Variant], device: Device) -> list[TrialSpec]:
-    """Of one variant for each side, all in one setting, those of the most repeats; none where one lacks."""
+def _trials(claim: Claim, variants: Sequence[_Variant], device: TargetDevice) -> list[TrialSpec]:
+    """Return the trials of a variant for each side, in one setting; none where a side has no variant."""
     usable = [one for one in variants if len(one.trials) >= _runs_needed(claim) and _fits(claim, one, device)]
     of_sides = [_meeting(asked_by(claim, side), usable) for side in _sides(claim)]
     together = [each for each in product(*of_sides) if _one_setting(claim, each)]
@@ -179,7 +179,7 @@ def _key(variant: _Variant) -> PartialKey:
     )
 
 
-def _fits(claim: Claim, variant: _Variant, device: Device) -> bool:
+def _fits(claim: Claim, variant: _Variant, device: TargetDevice) -> bool:
     """Whether runs of a variant have the claim's metric, over the epochs that it is of."""
     metric = CLAIMED[claim.metric]
     if claim.target is not None:
@@ -197,7 +197,7 @@ def _fits(claim: Claim, variant: _Variant, device: Device) -> bool:
 
 
 def _runs_needed(claim: Claim) -> int:
-    """Two show a spread; bytes have none, and a published spread of seeds stands for that of one run."""
+    """Two show a spread; bytes have none, and a published spread of seeds replaces that of one run."""
     exact = CLAIMED[claim.metric].kind == "memory" and (claim.kind == "structure" or claim.over is not None)
     return 1 if exact or claim.seeds is not None else 2
 

@@ -148,7 +148,7 @@ class Judged:
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class RecordedCells:
     """What claims are held against: the leading session's cells, those beside it, and its batch sweeps."""
 
     own: Sequence[Cell]
@@ -168,9 +168,9 @@ def nearest_differences(side: Side, claim: Claim, places: Sequence[Cell]) -> tup
 
 
 def met(
-    claim: Claim, sides: Sequence[Claim], candidates: Sequence[tuple[Cell, ...]], measured: Measured
+    claim: Claim, sides: Sequence[Claim], candidates: Sequence[tuple[Cell, ...]], measured: RecordedCells
 ) -> tuple[Cell, ...] | Judged:
-    """Of candidates with a cell for each side that of the most evidence; else why none may be judged."""
+    """Return the candidate with the most evidence, a cell for each side; else why none may be judged."""
     reasons = [
         [
             reason

@@ -67,7 +67,7 @@ def smaller(cell: Cell) -> tuple[str, ...]:
 
 
 def with_published(groups: Iterable[ComparisonGroup], claims: Sequence[Claim]) -> tuple[ComparisonGroup, ...]:
-    """The groups, each with the published durations that stand on the same key, as far as they say."""
+    """The groups, each with the published durations of the same key, as far as they say."""
     durations = [claim for claim in claims if claim.kind == "absolute" and claim.metric == "protocol_seconds"]
     found = []
     for group in groups:

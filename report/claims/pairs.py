@@ -10,7 +10,7 @@ from statistics import fmean
 from harness.record import Claim
 from report.claims.judged import (
     Judged,
-    Measured,
+    RecordedCells,
     met,
     nearest_differences,
     not_compared,
@@ -35,7 +35,7 @@ from report.stats.equivalence import (
 from report.stats.intervals import Runs, blocks_interval
 
 
-def judge_pair(claim: Claim, measured: Measured) -> Judged:
+def judge_pair(claim: Claim, measured: RecordedCells) -> Judged:
     """The claim held against the pair of cells with the most runs that like meets like in."""
     assert claim.over is not None
     second = claim.model_copy(update={"of": claim.over})
@@ -121,7 +121,7 @@ def _verdict_of_bytes(claim: Claim, first: Runs, second: Runs) -> Verdict:
     return bounds_hold(low, high, claim.relation, 1.0 if claim.value is None else claim.value)
 
 
-def judge_trend(claim: Claim, measured: Measured) -> Judged:
+def judge_trend(claim: Claim, measured: RecordedCells) -> Judged:
     """The claim held against one session of one machine that has all of its points."""
     sides = [side for point in claim.points for side in (point.of, point.over) if side is not None]
     claims = [claim.model_copy(update={"of": side}) for side in sides]
@@ -175,7 +175,7 @@ def _weights(claim: Claim) -> list[float]:
     """What each cell's logarithm counts for in the slope of a straight line through the points.
 
     Along the binary logarithm of their places; of two points it is the ratio of their gains where the second
-    stands at twice the first. A point's `of` counts for less what its `over` counts for.
+    is at twice the first. A point's `of` counts for less what its `over` counts for.
     """
     places = [math.log2(point.at) for point in claim.points]
     middle = fmean(places)

@@ -25,7 +25,7 @@ LEAD = "lead"
 MOST_FAILED = 2
 """Failed trials of a group that have a bar."""
 SAID = ("data_mode", "batch_size")
-"""What stands beside the bars below page one anyway."""
+"""Fields that the columns beside the bars show anyway."""
 _LOOKS: tuple[Look, ...] = ("own", "other", "unranked", "published", "expected", "failed")
 
 
@@ -53,7 +53,7 @@ def time_picture(
     """
     timed = [group for group in groups if _cells(group)]
     made = [_group(group, timed, systems, MOST_ON_PAGE_ONE, should) for group in timed]
-    drawn = _with_room(made, MOST_ON_PAGE_ONE)
+    drawn = with_room(made, MOST_ON_PAGE_ONE)
     if not drawn:
         return None
     bare = [
@@ -61,20 +61,20 @@ def time_picture(
         for group in drawn
     ]
     chart = Bars(tuple(bare), "fastest = 1.00", key_of(bare, systems))
-    picture = Picture(LEAD, chart, described(bare), paper=True)
+    picture = Picture(LEAD, chart, described(bare))
     return _shown(picture, timed[: len(drawn)], len(timed) - len(drawn), compared=True)
 
 
 def timing(groups: Sequence[ComparisonGroup], name: str, systems: Systems) -> TimePicture | None:
-    """Of one workload, with a column for each figure; null where nothing has a time.
+    """Return the times of one workload with a column for each figure; null where nothing has a time.
 
-    Works of one bar are no comparison: they are left out beside others, and stand in one group by themselves.
+    Works of one bar are no comparison: they are left out beside others, and form one group by themselves.
     """
     timed = [group for group in groups if _cells(group)]
     if not timed:
         return None
     made = [_group(group, timed, systems, MOST_BELOW) for group in timed]
-    drawn = _with_room([group for group in made if len(group.bars) > 1], MOST_BELOW)
+    drawn = with_room([group for group in made if len(group.bars) > 1], MOST_BELOW)
     units = {rate_unit(entry.cell) for group in timed for entry in group.entries}
     columns = ("time-scaled", "time", units.pop() if len(units) == 1 else "samples/s", "batch")
     if drawn:
@@ -93,7 +93,7 @@ def _shown(picture: Picture, groups: Sequence[ComparisonGroup], left: int, *, co
     return TimePicture(picture, left, published, not whole, compared)
 
 
-def _with_room(groups: Sequence[Group], most: int) -> list[Group]:
+def with_room(groups: Sequence[Group], most: int) -> list[Group]:
     """The first groups that have so many bars together, one at least."""
     drawn: list[Group] = []
     for group in groups:
@@ -191,7 +191,9 @@ def _notes(group: ComparisonGroup, among: Sequence[Key], said: Sequence[str]) ->
 
 def nearest_bars(bars: Sequence[Bar], most: int) -> tuple[Bar, ...]:
     """All where there is room; else this machine's, the fastest, and those nearest to this machine."""
-    own = [place for place, bar in enumerate(bars) if bar.look == "own" or bar.label == text.THIS] or [0]
+    own = [
+        place for place, bar in enumerate(bars) if bar.look in ("own", "unranked") or bar.label == text.THIS
+    ] or [0]
     order = sorted(
         range(len(bars)),
         key=lambda place: (place not in own, place > most // 3, min(abs(place - at) for at in own)),

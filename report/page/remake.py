@@ -1,4 +1,4 @@
-"""An analysis as plain data, and where the figures and words of a bundle differ from those made anew."""
+"""An analysis as plain data, and where the figures and words of a bundle differ from the ones made again."""
 
 from __future__ import annotations
 

@@ -15,7 +15,6 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, pass_context
 from jinja2.runtime import Context
 from markupsafe import Markup, escape
 
-from report import text
 from report.analysis import Analysis
 from report.buying.life import Life
 from report.charts.drawing import as_png, draw, undrawn
@@ -56,7 +55,7 @@ class Rendered:
 
 @dataclass(frozen=True, slots=True)
 class _Syntax:
-    """How a text is written: its macros, how words become text, and what stands around code."""
+    """How a text is written: its macros, how words become text, and what surrounds code."""
 
     macros: str
     escaped: Callable[[str], str]
@@ -72,8 +71,6 @@ class _Drawings:
 
     drawn: bool
     png: bool
-    source: str
-    """What a slide says of where its figures are from."""
     files: dict[str, bytes] = field(default_factory=dict)
     pages: dict[str, Markup] = field(default_factory=dict)
 
@@ -91,13 +88,13 @@ class _Drawings:
 
     def _draw(self, picture: Picture, title: str, sub: str) -> None:
         if self.drawn:
-            drawing = draw(picture.chart, picture.name, title, sub, picture.alt, paper=picture.paper)
+            drawing = draw(picture.chart, picture.name, title, sub, picture.alt)
         else:
             drawing = undrawn(picture.name, title, picture.alt)
         self.pages[picture.name] = Markup(drawing.page)
         self.files[f"{picture.name}.svg"] = drawing.file.encode()
         if self.png:
-            self.files[f"{picture.name}.png"] = as_png(picture.chart, title, sub, self.source)
+            self.files[f"{picture.name}.png"] = as_png(picture.chart, title, sub)
 
 
 def render(page: Page, *, png: bool = False, drawn: bool = True) -> Rendered:
@@ -105,9 +102,7 @@ def render(page: Page, *, png: bool = False, drawn: bool = True) -> Rendered:
 
     Where it is not to be `drawn`, a drawing holds its title and description alone.
     """
-    ran = page.one.source
-    source = f"gpudyno · plan {ran.plan} · {text.day(ran.started)}" if ran.started else "gpudyno"
-    drawings = _Drawings(drawn, png, source)
+    drawings = _Drawings(drawn, png)
     given = {"page": page, "systems": page.systems, "analysis": page.analysis}
     html = _html(given, drawings)
     markdown = _markdown("page.md", drawings.in_markdown, markdown_text, **given)
@@ -150,7 +145,7 @@ def life(view: Life, released: Size | None) -> tuple[str, bytes]:
 
     `released` is what is published of other releases of a software.
     """
-    drawings, shown = _Drawings(drawn=True, png=False, source=""), acceptance.life_picture(view)
+    drawings, shown = _Drawings(drawn=True, png=False), acceptance.life_picture(view)
     written = _markdown("life.md", drawings.on_page, str, view=view, released=released, picture=shown)
     return written.strip(), drawings.files[f"{shown.name}.svg"]
 
@@ -205,7 +200,7 @@ def _written(context: Context, value: object) -> Markup:
 
 @pass_context
 def _ticked(context: Context, words: str) -> Markup:
-    """A filter that sets what stands between backticks as code."""
+    """A filter that sets what is between backticks as code."""
     syntax: _Syntax = context["syntax"]
     parts = [syntax.escaped(part) for part in str(words).split("`")]
     parts[1::2] = [part.join(syntax.code) for part in parts[1::2]]
@@ -220,7 +215,7 @@ def _coded(line: str) -> Markup:
 def _as_column(column: Any) -> dict[str, Any]:
     """A column of a table with all that the macros ask of it, of a mapping or of its name alone.
 
-    `t` is its name, `sub` what stands below it, `h` the name that a phone prints before each cell.
+    `t` is its name, `sub` the line below it, `h` the name that a phone prints before each cell.
     """
     given = column if isinstance(column, dict) else {"t": column}
     return {"t": "", "sub": "", "h": "", "left": False, "cls": "", **given}

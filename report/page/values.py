@@ -19,7 +19,7 @@ from report.compare.pairs import SpeedRange
 from report.stats.intervals import Interval
 from report.text import THIS
 
-Measured = Figure | Ratio | Interval | Range | float | None
+QuantitySource = Figure | Ratio | Interval | Range | float | None
 
 ChipKind = Literal["stop", "care", "good"]
 """Forbids a use, asks for care, or is as it should be."""
@@ -30,7 +30,7 @@ class Quantity:
     """A number in `unit` with its 95 % range; null where it is not known.
 
     `unit` is a name that the filter `value` writes: seconds, ratio, bytes, share, count, hours, or a unit
-    that stands behind the number as it is ('images/s', 'EUR').
+    that follows the number as it is ('images/s', 'EUR').
     """
 
     value: float | None
@@ -48,7 +48,7 @@ class Quantity:
 
 
 @dataclass(frozen=True, slots=True)
-class System:
+class NamedSystem:
     """A card in a machine as the page calls it; `slot` is its colour in every picture and table head."""
 
     machine: str
@@ -59,7 +59,7 @@ class System:
 
     @property
     def look(self) -> Look:
-        """Of a bar of what was ranked on it."""
+        """The look of a bar of what was ranked on it."""
         return "own" if self.own else "other"
 
     @property
@@ -80,7 +80,7 @@ class Chip:
 
 @dataclass(frozen=True, slots=True)
 class Headline:
-    """The first sentence: its state, which the template words, and what stands in it."""
+    """The first sentence: its state, which the template words, and the values in it."""
 
     state: str
     data: Mapping[str, Any] = field(default_factory=dict)
@@ -93,11 +93,9 @@ class Picture:
     name: str
     chart: Chart
     alt: str
-    paper: bool = False
-    """Whether it has a layout for paper, too, as page one's has."""
 
 
-def quantity(of: Measured, unit: str = "ratio", *, best: bool = False) -> Quantity:
+def quantity(of: QuantitySource, unit: str = "ratio", *, best: bool = False) -> Quantity:
     """A value with its range; without one where it has none, or one without width."""
     value, low, high = _with_ends(of)
     if low is None or high is None or low == high:
@@ -105,7 +103,7 @@ def quantity(of: Measured, unit: str = "ratio", *, best: bool = False) -> Quanti
     return Quantity(value, unit, low, high, tied=unit == "ratio" and low <= 1 <= high, best=best)
 
 
-def _with_ends(of: Measured) -> tuple[float | None, float | None, float | None]:
+def _with_ends(of: QuantitySource) -> tuple[float | None, float | None, float | None]:
     if isinstance(of, tuple):
         low, value, high = of
         return value, low, high
@@ -145,18 +143,18 @@ class OnCard(Protocol):
 
 
 class Systems:
-    """All systems whose figures stand on the page, this machine's first, then those compared with it."""
+    """All systems whose figures are on the page, this machine's first, then those compared with it."""
 
-    def __init__(self, systems: Sequence[System]) -> None:
+    def __init__(self, systems: Sequence[NamedSystem]) -> None:
         self.all = tuple(systems)
         self._by_place = {(system.machine, system.card): system for system in systems}
 
-    def of(self, measured: OnCard) -> System:
+    def of(self, measured: OnCard) -> NamedSystem:
         """The system that something was measured on, or an offer is of."""
         return self._by_place[measured.machine, measured.card]
 
     @property
-    def own(self) -> tuple[System, ...]:
+    def own(self) -> tuple[NamedSystem, ...]:
         """Those of this machine."""
         return tuple(system for system in self.all if system.own)
 
@@ -170,19 +168,19 @@ def systems_of(analysis: Analysis) -> Systems:
     places = dict.fromkeys((each.machine, each.card) for each in measured)
     ordered = sorted(places, key=lambda place: place[0] not in own)
     found = [
-        System(machine, card, text.short_card(card), slot, machine in own)
+        NamedSystem(machine, card, text.short_card(card), slot, machine in own)
         for slot, (machine, card) in enumerate(ordered)
     ]
     return Systems(_told_apart(found, analysis))
 
 
-def _told_apart(found: Sequence[System], analysis: Analysis) -> list[System]:
-    """Systems that share a name are told apart by their machines' labels, and those by the start of an id."""
+def _told_apart(found: Sequence[NamedSystem], analysis: Analysis) -> list[NamedSystem]:
+    """Tell systems of one name apart by their machines' labels, and equal labels by the start of an id."""
     counted = Counter(system.name for system in found)
     labels = {trial.machine: text.clean(trial.machine_label, 40) for trial in analysis.trials}
     own = [system for system in found if system.own]
 
-    def named(system: System) -> str:
+    def named(system: NamedSystem) -> str:
         if counted[system.name] == 1:
             return system.name
         if own == [system]:
@@ -221,13 +219,13 @@ class PageOne:
     template: str
     view: Any
     next_first: Headline | None = None
-    """The next step, where it stands before the picture, since the page cannot answer its question yet."""
+    """The next step, where it comes before the picture, since the page cannot answer its question yet."""
     constructed: bool = False
     """Whether records are labelled as made up, by a simulated device."""
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class PagePart:
     """One part below page one: the name of its template and anchor, its title, and what is in it."""
 
     name: str
@@ -242,4 +240,4 @@ class Page:
     analysis: Analysis
     systems: Systems
     one: PageOne
-    parts: tuple[Part, ...] = ()
+    parts: tuple[PagePart, ...] = ()

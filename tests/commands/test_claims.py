@@ -11,7 +11,7 @@ from harness.image.catalog import load_images
 from harness.plan import plan
 from harness.settings import Settings
 from report.analysis import Question, analyse
-from report.claims.judgeable import Way
+from report.claims.judgeable import JudgingPlan
 from tests.helpers import ROOT
 from tests.helpers.here import claims_here, evidence_here
 
@@ -25,7 +25,7 @@ def test_the_list_names_every_claim_once_within_80_columns(capsys):
     for claim in published.claims:
         assert sum(line.split() == [claim.id] for line in told) == 1
     assert max(len(line) for line in told if len(line.split()) > 1) <= 80
-    assert told[-2] == "764 claims, 22 curves of 544 epochs in all"
+    assert told[-2] == "631 claims, 22 curves of 544 epochs in all"
 
 
 @pytest.mark.parametrize("asked", ["Perbos 2019", "004-perbos"])
@@ -76,10 +76,10 @@ def test_a_plan_is_counted_in_every_image_that_its_measures_name():
 
 def offer(
     name: str, seconds: dict[str, float], *, image: str | None = None, **claimed: str
-) -> dict[str, Way]:
+) -> dict[str, JudgingPlan]:
     """Each claim by the letters of the trials that it needs."""
     return {
-        claim: Way(name, {trial: seconds[trial] for trial in trials}, image)
+        claim: JudgingPlan(name, {trial: seconds[trial] for trial in trials}, image)
         for claim, trials in claimed.items()
     }
 

@@ -13,12 +13,12 @@ from matplotlib.lines import Line2D
 from report.charts.bars import Bar, Bars, Group
 from report.charts.drawing import Chart, Drawing, as_png, draw
 from report.charts.marks import KeyEntry
-from report.charts.panels import Curves, Length, Lengths, Line, Panels, Shares
+from report.charts.panels import BarPanel, CurveLine, CurvePanel, PanelBar, Panels, SharePanel
 from report.charts.roofline import Bandwidth, Roof, Roofline, RooflineMark
 from report.charts.sheet import DPI, Sheet
 from report.charts.strips import Dot, Strip, Strips
-from report.charts.style import DESK, NARROW, PAPER_SHEET
-from report.charts.trial import Quantity, StepTimes, Timelines, TrialTimeline
+from report.charts.style import DESK, NARROW
+from report.charts.trial import StepTimes, TelemetryTrace, Timelines, TrialTimeline
 from tests.helpers import records_hostile
 
 LONG_CARD = "Constructed Card B with a very long name 80GB HBM3"
@@ -96,26 +96,26 @@ STAGES = Bars(
     None,
     ticks=((1.0, "image"), (2.0, "data"), (3.0, "card"), (4.0, "first step"), (5.0, "speed")),
 )
-MEMORY = Lengths(
+MEMORY = BarPanel(
     "Peak memory",
     "ResNet-152; outline: the card's memory",
     (
-        Length("RTX 4070 fp32", 9.8, "9.8 GiB", capacity=12.0),
-        Length(LONG_CARD, 7.4, "7.4 GiB", "published", capacity=11.0),
+        PanelBar("RTX 4070 fp32", 9.8, "9.8 GiB", capacity=12.0),
+        PanelBar(LONG_CARD, 7.4, "7.4 GiB", "published", capacity=11.0),
     ),
 )
-GAIN = Curves(
+GAIN = CurvePanel(
     "Gain of fp16 over fp32",
     "times as fast, by millions of weights",
     (
-        Line(
+        CurveLine(
             "this machine", ((12.0, 1.06), (26.0, 1.47), (60.0, 1.78)), 0, 0, False, True, ((1.0, 1.1), None)
         ),
-        Line("published", ((12.0, 0.99), (26.0, math.nan), (60.0, 1.6)), published=True, stroke=1),
+        CurveLine("published", ((12.0, 0.99), (26.0, math.nan), (60.0, 1.6)), published=True, stroke=1),
     ),
     ticks=((12.0, "12"), (26.0, "26"), (60.0, "60")),
 )
-SHARES = Shares(
+SHARES = SharePanel(
     "Where the time goes",
     "share of a step",
     ("input", "copy", "forward", "backward", "optimiser"),
@@ -123,18 +123,20 @@ SHARES = Shares(
 )
 
 
-def many_lines(count: int) -> Curves:
+def many_lines(count: int) -> CurvePanel:
     """So many lines that end close to each other."""
-    lines = (Line(f"trial {n}", ((0.0, 3.0), (900.0, 0.5 + n / 500)), n % 5, n // 5) for n in range(count))
-    return Curves("Loss", "by step", tuple(lines))
+    lines = (
+        CurveLine(f"trial {n}", ((0.0, 3.0), (900.0, 0.5 + n / 500)), n % 5, n // 5) for n in range(count)
+    )
+    return CurvePanel("Loss", "by step", tuple(lines))
 
 
-BY_BATCH = Curves(
+BY_BATCH = CurvePanel(
     "Throughput",
     "images/s, by batch",
     (
-        Line("fp32", ((16.0, 1200.0), (32.0, 2000.0)), 0),
-        Line("fp16", ((16.0, 1500.0), (128.0, 4100.0)), 1),
+        CurveLine("fp32", ((16.0, 1200.0), (32.0, 2000.0)), 0),
+        CurveLine("fp16", ((16.0, 1500.0), (128.0, 4100.0)), 1),
     ),
     doubling=True,
 )
@@ -146,8 +148,8 @@ TRIAL = TrialTimeline(
     (0.0, 20.0, 40.0),
     ((5.0, 35.0),),
     (
-        Quantity("clock", "MHz", (1200.0, None, 1350.0)),
-        Quantity("at work", "%", (10.0, 98.0, 97.0), 0.0, 100.0),
+        TelemetryTrace("clock", "MHz", (1200.0, None, 1350.0)),
+        TelemetryTrace("at work", "%", (10.0, 98.0, 97.0), 0.0, 100.0),
     ),
     ((0, 65536.0), (120, 32768.0)),
 )
@@ -183,8 +185,7 @@ CHARTS: dict[str, Chart] = {
     "nothing": Bars(()),
 }
 EACH_CHART = pytest.mark.parametrize("chart", CHARTS.values(), ids=CHARTS)
-BOTH_LAYOUTS = pytest.mark.parametrize("layout", [DESK, NARROW], ids=["desk", "narrow"])
-EACH_LAYOUT = pytest.mark.parametrize("layout", [DESK, PAPER_SHEET, NARROW], ids=["desk", "paper", "narrow"])
+EACH_LAYOUT = pytest.mark.parametrize("layout", [DESK, NARROW], ids=["desk", "narrow"])
 
 
 @cache
@@ -195,8 +196,8 @@ def drawing_of(chart: Chart) -> Drawing:
 
 @cache
 def pixels_of(chart: Chart) -> bytes:
-    """A chart as a slide."""
-    return as_png(chart, "title", "unit", "source")
+    """A chart as PNG."""
+    return as_png(chart, "title", "unit")
 
 
 def drawn_texts(sheet: Sheet) -> list[tuple[str, tuple[float, float, float, float]]]:
@@ -215,7 +216,9 @@ def drawn_texts(sheet: Sheet) -> list[tuple[str, tuple[float, float, float, floa
 def lines_of(sheet: Sheet) -> list[tuple[Line2D, list[tuple[float, float]]]]:
     """The lines and marks of a sheet, each with its places from the left and from the top, px."""
     found = [line for line in sheet.figure.artists if isinstance(line, Line2D)]
-    return [(line, [(72 * x, sheet.height - 72 * y) for x, y in line.get_xydata()]) for line in found]
+    return [
+        (line, [(sheet.width * x, sheet.height * (1 - y)) for x, y in line.get_xydata()]) for line in found
+    ]
 
 
 def dots_of(sheet: Sheet) -> list[tuple[Line2D, list[tuple[float, float]]]]:

@@ -24,12 +24,8 @@ RETIRED = {
         "A small convolutional network on CIFAR-10 (retired)",
         "A small network on CIFAR-10 (Karmanov 2018). Retired: no plan trains it any more.",
     ),
-    "imdb_gru": Workload(
-        "A GRU on the reviews of IMDB (retired)",
-        "A recurrent layer on IMDB (Karmanov 2018). Retired: no plan trains it any more.",
-    ),
 }
-"""Workloads that records and claims name, and that have no file any more."""
+"""Workloads that records name, and that have no file any more."""
 
 
 @cache

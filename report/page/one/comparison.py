@@ -17,9 +17,9 @@ from report.compare.spread import shortfalls
 from report.page.filters import work
 from report.page.one.measured import gain_of
 from report.page.parts.costs import Assumption, assumption
+from report.page.parts.verdicts import VerdictCounts, counts
 from report.page.pictures import TimePicture, time_picture
-from report.page.published.verdicts import Counts, counts
-from report.page.values import Quantity, System, Systems, between, quantity, rate
+from report.page.values import NamedSystem, Quantity, Systems, between, quantity, rate
 from report.trials.key import grouped_by
 
 FactGroup = Literal["money", "speed", "limits"]
@@ -30,7 +30,7 @@ WIDEST = math.log(1.25)
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """Where the second system stands against the first, in per cent of the drawing's width; 50 is equal."""
+    """How far the second system is from the first, in per cent of the drawing's width; 50 is equal."""
 
     low: float
     at: float
@@ -58,21 +58,21 @@ class Fact:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class SystemComparison:
     """Two systems; the ratio is of the second of `pair` against the first."""
 
-    pair: tuple[System, System]
+    pair: tuple[NamedSystem, NamedSystem]
     picture: TimePicture | None
     groups: tuple[tuple[FactGroup, list[Fact]], ...]
     works_left: int
     assumption: Assumption | None
     """The input that the order of the costs depends on most; null without prices."""
-    counts: Counts
+    counts: VerdictCounts
     """What came of the published claims."""
 
 
-def comparison(analysis: Analysis, systems: Systems) -> Comparison:
-    """Of the two cheapest offers where there are prices, else of the leading pair."""
+def comparison(analysis: Analysis, systems: Systems) -> SystemComparison:
+    """Compare the two cheapest offers where there are prices, else the leading pair."""
     expectation = _second_over_first(analysis)
     pair = systems.of(expectation.slow), systems.of(expectation.fast)
     works = expectation.benchmarks[:MOST_WORKS]
@@ -91,7 +91,7 @@ def comparison(analysis: Analysis, systems: Systems) -> Comparison:
         replace(group, entries=tuple(e for e in group.entries if (e.cell.machine, e.cell.card) in compared))
         for group in groups
     ]
-    return Comparison(
+    return SystemComparison(
         pair,
         time_picture(shown, systems),
         tuple(grouped_by(marked, lambda fact: fact.group).items()),
@@ -126,7 +126,7 @@ def _second_over_first(analysis: Analysis) -> Expectation:
 # Money
 
 
-def _money(analysis: Analysis, pair: tuple[System, System]) -> Iterator[Fact]:
+def _money(analysis: Analysis, pair: tuple[NamedSystem, NamedSystem]) -> Iterator[Fact]:
     costs = analysis.costs
     if costs is None or costs.answer is None or costs.inputs.purchase is None:
         return
@@ -159,7 +159,7 @@ def _money(analysis: Analysis, pair: tuple[System, System]) -> Iterator[Fact]:
         yield Fact("money", "turning-price", tuple(turning), note=costs.use)
 
 
-def _misses(analysis: Analysis, pair: tuple[System, System]) -> Fact:
+def _misses(analysis: Analysis, pair: tuple[NamedSystem, NamedSystem]) -> Fact:
     """How many machines of an order miss their figure by their unit alone."""
     margin, spreads = analysis.question.margin, [analysis.spreads.of(system.card) for system in pair]
     units = [(spread, shortfalls(spread, margin)) for spread in spreads]
@@ -167,7 +167,7 @@ def _misses(analysis: Analysis, pair: tuple[System, System]) -> Fact:
     return Fact("limits", "misses", cells, data={"margin": margin, "units": units})
 
 
-def _place_of(costs: Costs, system: System) -> int | None:
+def _place_of(costs: Costs, system: NamedSystem) -> int | None:
     found = (i for i, offer in enumerate(costs.inputs.offers) if offer.made(system.machine, system.card))
     return next(found, None)
 
@@ -196,7 +196,10 @@ def _over(values: Sequence[Quantity | None]) -> Quantity | None:
 
 
 def _speed(
-    analysis: Analysis, expectation: Expectation, works: Sequence[Benchmark], pair: tuple[System, System]
+    analysis: Analysis,
+    expectation: Expectation,
+    works: Sequence[Benchmark],
+    pair: tuple[NamedSystem, NamedSystem],
 ) -> Iterator[Fact]:
     costs = analysis.costs
     if costs and costs.answer and analysis.evidence.purchase:
@@ -229,7 +232,9 @@ def _speed(
 # Limits
 
 
-def _limits(analysis: Analysis, works: Sequence[Benchmark], pair: tuple[System, System]) -> Iterator[Fact]:
+def _limits(
+    analysis: Analysis, works: Sequence[Benchmark], pair: tuple[NamedSystem, NamedSystem]
+) -> Iterator[Fact]:
     sides: list[list[Cell]] = [[each.over for each in works], [each.of for each in works]]
     peaks = [_most(cells, "peak_bytes") for cells in sides]
     sizes = tuple(_memory(cells) for cells in sides)
@@ -288,7 +293,7 @@ def _ends(fact: Fact) -> list[float]:
     return [end for end in (ratio.low, ratio.value, ratio.high) if end and math.isfinite(end) and end > 0]
 
 
-def _mark(fact: Fact, pair: tuple[System, System], widest: float) -> Mark | None:
+def _mark(fact: Fact, pair: tuple[NamedSystem, NamedSystem], widest: float) -> Mark | None:
     ends = _ends(fact)
     if not ends or fact.ratio is None:
         return None

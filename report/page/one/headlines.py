@@ -177,7 +177,7 @@ def judge_more(analysis: Analysis) -> Headline:
 
 
 def chips(analysis: Analysis, cells: Sequence[Cell], more: Sequence[Chip] = ()) -> tuple[Chip, ...]:
-    """Of the cells that the headline is of; `more` are those of a purpose of its own."""
+    """Return the chips of the headline's cells, the worst first; `more` are those of one purpose alone."""
     found = [*_data(cells), *more, *_runs(analysis, cells), *_software(cells)]
     found.sort(key=lambda chip: _ORDER[chip.kind])
     good = [chip for chip in found if chip.kind == "good"][:MOST_GOOD]

@@ -27,7 +27,7 @@ MOST_STRIPS = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class SpeedRow:
     """One work in one precision; `needs` are names of what is missing before it is ranked."""
 
     name: str
@@ -35,26 +35,26 @@ class Row:
     waits: float | None
     gain: Quantity | None
     expected: Quantity
-    """Of what the card should do by other cards' records; its range is of nine in ten cards."""
+    """The speed over what other cards' records lead one to expect, with a range for nine in ten."""
     needs: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class MachineSpeeds:
     """The picture, and the table under it."""
 
     picture: TimePicture | None
-    rows: tuple[Row, ...]
+    rows: tuple[SpeedRow, ...]
     rows_left: int
 
 
-def measured(analysis: Analysis, systems: Systems) -> Measured:
-    """Of this machine's cells, the leading session's first."""
+def measured(analysis: Analysis, systems: Systems) -> MachineSpeeds:
+    """Return the speeds of this machine's cells, the leading session's first."""
     cells = leading(analysis)
     rows = [_row(cell, cells, analysis) for cell in cells[:MOST_ROWS]]
     works = {id(cell) for cell in cells}
     groups = [group for group in analysis.groups if any(id(entry.cell) in works for entry in group.entries)]
-    return Measured(
+    return MachineSpeeds(
         time_picture(groups, systems, analysis.question.should),
         tuple(rows),
         max(0, len(cells) - MOST_ROWS),
@@ -62,7 +62,7 @@ def measured(analysis: Analysis, systems: Systems) -> Measured:
 
 
 def leading(analysis: Analysis) -> list[Cell]:
-    """The leading session's cells on the page, those that train before those that only load."""
+    """Return the leading session's cells on the page: training first, then loading alone."""
     own = [cell for cell in analysis.measured_here if cell.session == analysis.lead]
     cells = own or analysis.measured_here
     return sorted(cells, key=lambda cell: cell.key.protocol == LOADER_ALONE)
@@ -75,9 +75,9 @@ def gain_of(cell: Cell, gains: Sequence[Speedup]) -> Quantity | None:
     return quantity(strict[0].ratio) if strict else None
 
 
-def _row(cell: Cell, among: Sequence[Cell], analysis: Analysis) -> Row:
+def _row(cell: Cell, among: Sequence[Cell], analysis: Analysis) -> SpeedRow:
     breakdown = time_breakdown(cell)
-    return Row(
+    return SpeedRow(
         name=work(cell, among),
         cell=cell,
         waits=breakdown.input_wait if breakdown else None,
@@ -131,7 +131,7 @@ def _picture(found: Standings, systems: Systems) -> Picture:
         strips.append(Strip(name, _dots(_times_of_work(found, at), systems)))
     key = (KeyEntry("this machine", "own"), KeyEntry("the others", "other", slot=9))
     alt = ", ".join(f"{systems.of(row).name} {time:.2f}" for row, time in timed)
-    return Picture("strips", Strips(tuple(strips), "fastest = 1.00", key), alt, paper=True)
+    return Picture("strips", Strips(tuple(strips), "fastest = 1.00", key), alt)
 
 
 def _dots(times: Iterable[tuple[Standing, float]], systems: Systems) -> tuple[Dot, ...]:
@@ -158,7 +158,7 @@ def _nearest(rows: tuple[Standing, ...], systems: Systems) -> tuple[Standing, ..
 
 
 def of_machines(found: Machines, systems: Systems) -> Headline:
-    """How many can be ranked, how far the slowest is from the fastest, and where this machine stands."""
+    """How many can be ranked, how far the slowest is from the fastest, and which place this machine has."""
     ranked = [row for row in found.all.rows if row.first is not None]
     own = next((row for row in ranked if systems.of(row).own), None)
     slowest = ranked[-1] if len(ranked) > 1 else None

@@ -28,11 +28,11 @@ from report.page.one.headlines import (
     what_limits,
 )
 from report.page.one.measured import leading, machines, measured, of_machines
+from report.page.parts import frameworks
+from report.page.parts.published import claims, published_studies
+from report.page.parts.verdicts import counts
 from report.page.pictures import LEAD
-from report.page.published.studies import claims, published_studies
-from report.page.published.verdicts import counts
 from report.page.values import Chip, Headline, PageOne, Picture, Source, Systems
-from report.page.workloads import frameworks
 from report.trials.key import grouped_by
 from report.trials.trial import TrialResult
 
@@ -264,7 +264,7 @@ _PAGES: dict[str, Callable[[Analysis, Systems], PageOne]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Cause:
+class FailureCause:
     """Trials that failed alike: the template words `reason` and `stage`, `message` is the trial's own."""
 
     reason: str
@@ -278,17 +278,17 @@ class Failures:
     """How far the trials got, and why they ended."""
 
     picture: Picture
-    causes: tuple[Cause, ...]
+    causes: tuple[FailureCause, ...]
     of: int
 
 
 def failures(analysis: Analysis) -> Failures:
-    """Of the leading session, none of whose trials gave a figure."""
+    """Return how far the leading session's trials got, none of which gave a figure."""
     failed = [trial for trial in analysis.own if trial.failure is not None]
     ended = (trial.failure for trial in failed if trial.failure is not None)
     by_cause = grouped_by(ended, lambda failure: (failure.reason, failure.stage)).values()
     causes = [
-        Cause(alike[0].reason, alike[0].stage, text.clean(alike[0].message, 160), len(alike))
+        FailureCause(alike[0].reason, alike[0].stage, text.clean(alike[0].message, 160), len(alike))
         for alike in sorted(by_cause, key=len, reverse=True)
     ]
     return Failures(_picture(failed), tuple(causes[:MOST_CAUSES]), len(analysis.own))
@@ -315,4 +315,4 @@ def _picture(failed: list[TrialResult]) -> Picture:
     key = (KeyEntry("this machine, stopped there", "failed"),)
     ticks = tuple((float(n), name) for n, name in enumerate(REACHED, 1))
     chart = Bars((Group("", tuple(rows)),), "reached", key, reference=None, ticks=ticks)
-    return Picture("stages", chart, alt, paper=True)
+    return Picture("stages", chart, alt)

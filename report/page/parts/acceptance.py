@@ -8,7 +8,7 @@ from report import text
 from report.analysis import Analysis
 from report.buying.clause import Clause
 from report.buying.life import Life
-from report.charts.panels import Curves, Line, Panels
+from report.charts.panels import CurveLine, CurvePanel, Panels
 from report.compare.spread import Shortfall, UnitSpread, shortfalls
 from report.page.values import Picture
 
@@ -28,7 +28,7 @@ class Acceptance:
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class AcceptanceOrder:
     """What an order quotes: a bundle by its file's hash, a challenge, the plan to run, and the clause."""
 
     acceptance: Acceptance
@@ -52,7 +52,7 @@ def life_picture(view: Life) -> Picture:
     last = len(view.visits) - 1
     lines = [_line(view, work, ASIDE * last * work) for work in range(len(view.rule.demands))]
     kept = view.rule.kept
-    least = Line(f"{kept * 100:.0f} %, to be kept", ((0.0, kept), (float(last), kept)), published=True)
+    least = CurveLine(f"{kept * 100:.0f} %, to be kept", ((0.0, kept), (float(last), kept)), published=True)
     ticks = tuple(
         (float(place), f"{text.day(visit.started_at)}, {visit.session[-6:]}")
         for place, visit in enumerate(view.visits)
@@ -61,12 +61,12 @@ def life_picture(view: Life) -> Picture:
         tuple(text.clean(f"{each.what} {each.before} → {each.now}", 120) for each in between[:MOST_EVENTS])
         for between in view.events
     )
-    curves = Curves("", "", (*lines, least), "percent", zero=False, ticks=ticks, between=events)
+    curves = CurvePanel("", "", (*lines, least), "percent", zero=False, ticks=ticks, between=events)
     described = (f"{line.label}: {', '.join(f'{y:.3f}' for _, y in line.points)}" for line in lines)
     return Picture("life", Panels((curves,)), "; ".join(described))
 
 
-def _line(view: Life, work: int, aside: float) -> Line:
+def _line(view: Life, work: int, aside: float) -> CurveLine:
     demand = view.rule.demands[work]
     figure = demand.figure
     points, ranges = [(aside, 1.0)], [(figure.low / figure.estimate, figure.high / figure.estimate)]
@@ -75,4 +75,4 @@ def _line(view: Life, work: int, aside: float) -> Line:
         if result.ratio is not None and result.low is not None and result.high is not None:
             points.append((place + aside, result.ratio))
             ranges.append((result.low, result.high))
-    return Line(demand.what, tuple(points), slot=work, marked=True, ranges=tuple(ranges))
+    return CurveLine(demand.what, tuple(points), slot=work, marked=True, ranges=tuple(ranges))

@@ -14,7 +14,7 @@ from report.buying.costs import Costs
 from report.charts.bars import Bar, Bars, Group
 from report.charts.marks import KeyEntry
 from report.page.filters import value
-from report.page.values import Picture, Quantity, System, Systems, quantity
+from report.page.values import NamedSystem, Picture, Quantity, Systems, quantity
 
 OLD_DAYS = 90
 """An offer that is older is marked."""
@@ -26,7 +26,7 @@ IN_MONEY = ("price", "electricity_price", "host_price")
 class OfferRow:
     """One offer. A cost is not known where that of something it needs is not, or the card does not fit."""
 
-    system: System | None
+    system: NamedSystem | None
     """Null where no record is of the card."""
     name: str
     units: int
@@ -137,7 +137,7 @@ def _row(costs: Costs, place: int, analysis: Analysis, systems: Systems) -> Offe
 def _picture(rows: Sequence[OfferRow], currency: str) -> Picture | None:
     """A year's cost of each offer, where other work shares the machine and where none does."""
     groups: list[Group] = []
-    systems: dict[int, System] = {}
+    systems: dict[int, NamedSystem] = {}
     for name, costs in (
         ("shared", [(row.system, row.shared) for row in rows]),
         ("your work alone", [(row.system, row.alone) for row in rows]),
@@ -154,7 +154,7 @@ def _picture(rows: Sequence[OfferRow], currency: str) -> Picture | None:
     return Picture("costs-a-year", Bars(tuple(groups), axis=currency, key=key, reference=None), alt)
 
 
-def _bar(system: System, cost: Quantity) -> Bar:
+def _bar(system: NamedSystem, cost: Quantity) -> Bar:
     ends = cost.value, cost.low, cost.high
     return Bar(system.name, system.look, *ends, text=value(cost), slot=system.slot)
 

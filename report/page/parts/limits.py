@@ -35,7 +35,7 @@ from report.trials.trial import TrialResult
 
 SAME_ROOF = 0.05
 MOST_MACHINES = 6
-"""Whose computers stand beside each other in columns."""
+"""Those whose computers are compared in columns."""
 NAMES = {
     "cpu.model": "processor",
     "cpu.sockets": "processor sockets",
@@ -88,7 +88,7 @@ class SheetRow:
 
     @property
     def share(self) -> float | None:
-        """Of the paper's."""
+        """The measured limit as a share of the one on paper."""
         return share(self.measured, self.paper)
 
 
@@ -102,7 +102,7 @@ class DeviceLimits:
     """The typical run of each work below its limits, and whether it was faster than the fastest product."""
     sheet: tuple[SheetRow, ...]
     source: str
-    """Of the figures on paper; empty where there are none."""
+    """The source of the figures on paper; empty where there are none."""
     measured: bool
     """Whether ceilings were measured on it."""
     unhealthy: tuple[float, float] | None
@@ -124,7 +124,7 @@ class LimitsView:
 
 
 def view(analysis: Analysis, systems: Systems) -> LimitsView | None:
-    """Of the cells on the page; null where nothing was measured."""
+    """Return what limits the cells on the page; null where nothing was measured."""
     cells = analysis.grouped
     among = of_each_key(cells)
     found = [(work(cell, among), cell, time_breakdown(cell)) for cell in cells]
@@ -146,7 +146,7 @@ def view(analysis: Analysis, systems: Systems) -> LimitsView | None:
 
 
 def _devices(analysis: Analysis) -> tuple[DeviceLimits, ...]:
-    """Of each device that trained; invalid trials are left out."""
+    """Return the limits of each device that trained; invalid trials are left out."""
     trials, cards = analysis.with_ceilings, analysis.evidence.cards
     by_device = ceilings(trial.record for trial in trials)
     together = reached_together(trial.record for trial in trials)
@@ -269,7 +269,7 @@ def _sheet(
     """What one device of a card should do and what it did.
 
     Vendors print 2³⁰ bytes as a gigabyte of memory; the device says what is left to use. Of power the board's
-    limit stands beside the one that the driver held to while the trials ran.
+    limit is shown beside the one that the driver held to while the trials ran.
     """
     rows = []
     for arithmetic, label in PURE.items():

@@ -20,7 +20,7 @@ class PairsView:
     works: tuple[tuple[str, Benchmark], ...]
     standings: Standings | None
     sizes: tuple[Size, ...]
-    """Of what differs between the first two, where published pairs say what it is worth."""
+    """What a difference between the first two is worth, where published pairs say so."""
 
 
 def view(analysis: Analysis, systems: Systems) -> PairsView | None:

@@ -9,12 +9,11 @@ from dataclasses import dataclass
 from harness.record import Claim
 from report import text
 from report.analysis import Analysis
-from report.claims.studies import MOST_BARS, StudyFigure
 from report.compare.cells import Cell
-from report.page.published import studies
-from report.page.published.studies import DrawnStudy
-from report.page.published.verdicts import ClaimRow, Counts, claim_rows, counts
-from report.page.values import System, Systems
+from report.page.parts.studies import MOST_BARS, DrawnStudy, StudyFigure, figures, picture
+from report.page.parts.verdicts import ClaimRow, VerdictCounts, claim_rows, counts
+from report.page.pictures import LEAD, MOST_ON_PAGE_ONE
+from report.page.values import NamedSystem, Systems
 from report.trials.key import NAMES, grouped_by
 
 MOST_ALONE, BARS_ALONE = 6, 14
@@ -33,17 +32,17 @@ class OtherTerms:
 
 
 @dataclass(frozen=True, slots=True)
-class Setup:
-    """What stands behind the bars of one system or publication; `batches` are (precision, batch size)."""
+class StudySetup:
+    """What is behind the bars of one system or publication; `batches` are (precision, batch size)."""
 
-    system: System | None
+    system: NamedSystem | None
     study: str
     cards: tuple[str, ...]
     software: str
     data: tuple[str, ...]
     batches: tuple[tuple[str, int], ...]
     runs: tuple[int, ...]
-    """Of each of its figures, where that is known."""
+    """The number of runs of each figure, where it is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +53,7 @@ class StudyView:
     title: str
     source: str
     pictures: tuple[tuple[DrawnStudy, OtherTerms | None], ...]
-    setups: tuple[Setup, ...]
+    setups: tuple[StudySetup, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +62,11 @@ class PublishedView:
 
     alone: bool
     """Whether nothing was measured here."""
-    counts: Counts
+    counts: VerdictCounts
     rows: tuple[ClaimRow, ...]
     studies: tuple[StudyView, ...]
     other_terms: OtherTerms | None
-    """Of the studies that no picture is of."""
+    """Figures on other terms, of the studies that have no picture."""
     differs: tuple[str, ...]
     """In what the nearest records of the unmet claims differ most often, of works that ran here."""
 
@@ -78,7 +77,7 @@ def view(analysis: Analysis, systems: Systems) -> PublishedView | None:
     if not claims.claims:
         return None
     alone = not analysis.own
-    everything = studies.figures(analysis)
+    everything = figures(analysis)
     found = [
         figure
         for figure in everything
@@ -88,7 +87,7 @@ def view(analysis: Analysis, systems: Systems) -> PublishedView | None:
     if alone:
         by_study = {study: by_study[study][:1] for study in [*by_study][:MOST_ALONE]}
     drawn = [
-        _study(study, members, analysis, systems, BARS_ALONE if alone else MOST_BARS)
+        _study_view(study, members, analysis, systems, BARS_ALONE if alone else MOST_BARS)
         for study, members in by_study.items()
     ]
     return PublishedView(
@@ -115,7 +114,7 @@ def _other_terms(figures: Iterable[StudyFigure]) -> OtherTerms | None:
     return OtherTerms(len(found), tuple(name for name, _ in counted.most_common())) if found else None
 
 
-def _study(
+def _study_view(
     study: str, members: Sequence[StudyFigure], analysis: Analysis, systems: Systems, most: int
 ) -> StudyView:
     claims = analysis.evidence.claims
@@ -123,7 +122,7 @@ def _study(
     pictures = []
     for figure in members:
         name = f"study-{text.clean(study, 40)}-{figure.metric.replace('_', '-')}"
-        drawn = studies.picture(figure, name, analysis, systems, most)
+        drawn = picture(figure, name, analysis, systems, most)
         pictures.append((drawn, _other_terms((figure,))))
     return StudyView(
         name=claims.name_of(study),
@@ -134,13 +133,13 @@ def _study(
     )
 
 
-def _setups(figures: Sequence[StudyFigure], analysis: Analysis, systems: Systems) -> Iterable[Setup]:
+def _setups(figures: Sequence[StudyFigure], analysis: Analysis, systems: Systems) -> Iterable[StudySetup]:
     """A row for each system, then one for each publication and its software."""
     entries = [entry for figure in figures for row in figure.rows for entry in row.entries]
     cells = {id(entry.source): entry.source for entry in entries if isinstance(entry.source, Cell)}
     by_system = grouped_by(cells.values(), lambda cell: (systems.of(cell), software_of(cell)))
     for (system, software), alike in by_system.items():
-        yield Setup(
+        yield StudySetup(
             system=system,
             study="",
             cards=(),
@@ -152,7 +151,7 @@ def _setups(figures: Sequence[StudyFigure], analysis: Analysis, systems: Systems
     claims = [entry.source for entry in entries if isinstance(entry.source, Claim)]
     for (study, stack), same in grouped_by(claims, lambda claim: (claim.study, claim.stack)).items():
         cards = (text.short_card(claim.of.card) for claim in same if claim.of.card)
-        yield Setup(
+        yield StudySetup(
             system=None,
             study=analysis.evidence.claims.name_of(study),
             cards=tuple(dict.fromkeys(cards)),
@@ -172,3 +171,73 @@ def software_of(cell: Cell) -> str:
 
 def _batches(pairs: Iterable[tuple[str, int | None]]) -> tuple[tuple[str, int], ...]:
     return tuple(dict.fromkeys((precision, size) for precision, size in pairs if size is not None))
+
+
+# Page one
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedClaims:
+    """The study that says most of this machine, and the claims that failed or matter first."""
+
+    drawn: DrawnStudy | None
+    rows: tuple[ClaimRow, ...]
+    counts: VerdictCounts
+    other_software: bool
+    """Whether the study that is drawn ran on other software than this machine."""
+
+
+@dataclass(frozen=True, slots=True)
+class StudyLine:
+    """A study: how many figures it published, and how many can be judged on this machine, by which line."""
+
+    study: str
+    title: str
+    figures: int
+    judged: int
+    seconds: float | None
+    command: str
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedStudies:
+    """The picture of one study, and all studies."""
+
+    drawn: DrawnStudy | None
+    rows: tuple[StudyLine, ...]
+
+
+def claims(analysis: Analysis, systems: Systems) -> JudgedClaims:
+    """Return the study that says most of this machine, and all claims."""
+    drawn = _first([figure for figure in figures(analysis) if figure.measured], analysis, systems)
+    sources = [entry.source for row in drawn.figure.rows for entry in row.entries] if drawn else []
+    other = any(isinstance(source, Claim) and source.stack for source in sources)
+    return JudgedClaims(drawn, claim_rows(analysis), counts(analysis), other)
+
+
+def published_studies(analysis: Analysis, systems: Systems) -> PublishedStudies:
+    """Return every study that has claims, those with most to judge here, then to read, first."""
+    by_study = grouped_by(analysis.evidence.claims.claims, lambda claim: claim.study)
+    rows = [_line(study, members, analysis) for study, members in by_study.items()]
+    timed = [figure for figure in figures(analysis) if figure.metric == "protocol_seconds"]
+    return PublishedStudies(
+        _first(timed, analysis, systems), tuple(sorted(rows, key=lambda row: (-row.judged, -row.figures)))
+    )
+
+
+def _first(found: Sequence[StudyFigure], analysis: Analysis, systems: Systems) -> DrawnStudy | None:
+    return picture(found[0], LEAD, analysis, systems, MOST_ON_PAGE_ONE) if found else None
+
+
+def _line(study: str, members: Sequence[Claim], analysis: Analysis) -> StudyLine:
+    ways = [way for claim in members if (way := analysis.question.ways.get(claim.id))]
+    (line, _), *_ = Counter(way.line for way in ways).most_common(1) or [("", 0)]
+    known = analysis.evidence.claims.study(study)
+    return StudyLine(
+        analysis.evidence.claims.name_of(study),
+        known.title if known else "",
+        sum(claim.value is not None for claim in members),
+        len(ways),
+        next((way.seconds for way in ways if way.line == line), None),
+        f"invoke build --plan {line} run report" if line else "",
+    )

@@ -39,7 +39,7 @@ class RanView:
     failures: tuple[tuple[TrialResult, ...], ...]
     """Trials without a measurement that differ in their repeat alone."""
     stacks: tuple[tuple[TrialResult, ...], ...]
-    """The trials of each system and environment, those that measured first."""
+    """The trials of each system and environment, finished ones first."""
     arithmetic: tuple[ArithmeticRow, ...]
     left_over: tuple[tuple[str, bool, tuple[tuple[str, str, str], ...], tuple[Cell, ...]], ...]
     """What is on record and in no comparison, equal reasons of one machine together.
@@ -51,13 +51,13 @@ class RanView:
     """The nonces that trials answered, and how many did."""
     again: tuple[str, ...]
     folders: tuple[tuple[str, int], ...]
-    """Where the records lie, and how many of each folder stand on the page."""
+    """Where the records lie, and how many of each folder are on the page."""
     precisions: tuple[tuple[str, str], ...]
     """The labels of precisions on the page, and what they mean."""
 
 
 def view(analysis: Analysis, systems: Systems) -> RanView | None:
-    """Of the leading session and all that stands beside it; null without a trial."""
+    """Return what ran in the leading session and in those compared with it; null without a trial."""
     trials = [*analysis.own, *(trial for trial in analysis.shown if trial.session != analysis.lead)]
     if not trials:
         return None

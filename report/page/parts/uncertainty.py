@@ -26,7 +26,7 @@ class UncertaintyView:
     """What counts, and all that speaks against it."""
 
     runs: tuple[int, ...]
-    """Of each figure."""
+    """The number of runs of each figure."""
     sessions: int
     blocks: int
     generated: bool
@@ -47,7 +47,7 @@ class UncertaintyView:
 
 
 def view(analysis: Analysis, systems: Systems) -> UncertaintyView | None:
-    """Of the cells on the page and the leading session's trials; null without either and a problem."""
+    """Return how sure the page's cells are; null without a cell, a trial and a problem."""
     cells = analysis.grouped or list(analysis.own_cells)
     trials = [trial for trial in trials_of(analysis, cells) if trial.failure is None]
     if not trials and not analysis.evidence.results.problems:
@@ -72,7 +72,7 @@ def view(analysis: Analysis, systems: Systems) -> UncertaintyView | None:
 
 
 def _learning(analysis: Analysis) -> Iterator[tuple[str, Parity, str]]:
-    """Of each half-precision cell of this machine; nothing where neither its start nor its end is known."""
+    """Compare what each half-precision cell of this machine learned with full precision, where known."""
     gates = {trial.path: gate.word for trial, gate in analysis.early_gates}
     own = [parity for parity in analysis.parities if parity.of in analysis.measured_here]
     among = [parity.of for parity in own]

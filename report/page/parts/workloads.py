@@ -14,15 +14,15 @@ from report.compare.groups import ComparisonGroup, Entry
 from report.compare.scaling import Scaling, ranks_of, scalings, way_name
 from report.page.filters import apart, setting
 from report.page.one.measured import STRICT, gain_of
+from report.page.parts import panels
+from report.page.parts.frameworks import FrameworksView, frameworks
+from report.page.parts.panels import timelines
 from report.page.pictures import TimePicture, timing
-from report.page.values import Picture, Quantity, System, Systems, quantity, rate_unit
-from report.page.workloads import panels
-from report.page.workloads.frameworks import FrameworksView, frameworks
-from report.page.workloads.panels import timelines
+from report.page.values import NamedSystem, Picture, Quantity, Systems, quantity, rate_unit
 from report.trials.key import grouped_by
 
 MOST_ROWS = 60
-"""Of a table of all figures."""
+"""Rows in a table of all figures."""
 MOST_TIMELINES = 4
 """Pictures of trials over time, on the whole page."""
 
@@ -56,7 +56,7 @@ class WorkloadView:
     batches: tuple[BatchSweep, ...]
     targets: tuple[tuple[str, Cell, ToTarget], ...]
     """By its name how long a line took to a quality."""
-    over_time: tuple[tuple[str, System, Picture], ...]
+    over_time: tuple[tuple[str, NamedSystem, Picture], ...]
     """The trials of a line, by its name."""
 
 
@@ -89,7 +89,7 @@ def _workload(
     place: int,
     analysis: Analysis,
     systems: Systems,
-    pictures: Sequence[tuple[str, System, Picture]],
+    pictures: Sequence[tuple[str, NamedSystem, Picture]],
 ) -> WorkloadView:
     anchor = f"workload-{place}"
     cells = [entry.cell for group in groups for entry in group.entries]
@@ -170,11 +170,11 @@ def _devices(families: Sequence[Scaling]) -> Iterable[DevicesRow]:
                 )
 
 
-def _over_time(analysis: Analysis, systems: Systems) -> dict[str, list[tuple[str, System, Picture]]]:
-    """Of each workload: lines of this machine, with doubtful trials first."""
+def _over_time(analysis: Analysis, systems: Systems) -> dict[str, list[tuple[str, NamedSystem, Picture]]]:
+    """Return this machine's lines of each workload, doubtful trials first."""
     lines = [(group, entry) for group in analysis.groups for entry in group.entries if entry.own]
     doubtful = sorted(lines, key=lambda line: not any(trial.causes for trial in line[1].cell.trials))
-    found: dict[str, list[tuple[str, System, Picture]]] = {}
+    found: dict[str, list[tuple[str, NamedSystem, Picture]]] = {}
     drawn = 0
     for group, entry in doubtful:
         if drawn == MOST_TIMELINES:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from matplotlib import image as images
 
-from report.charts.sheet import KEY_LINE, MARGIN_OF_SLIDE, SLIDE, Sheet, stroke
+from report.charts.sheet import MARGIN, PIXELS, Sheet, stroke
 from tests.helpers import ROOT
 from tests.helpers.charts import CHARTS, drawing_of, pixels_of
 
@@ -66,14 +66,10 @@ def test_a_mark_stands_beside_its_name_in_pixels_too_with_a_margin_around_both()
     name = {"ls": "none", "marker": "s", "ms": 8, "mec": "none", "mfc": "#ff0000"}
     sheet.line([(8.0, 50.0)], name)
     stroke(axes, [0.5], [50.0], {**name, "mfc": "#0000ff"})
-    sheet.head("Title", "unit")
-    head = sheet.height - 100
-    pixels = images.imread(BytesIO(sheet.slide("source")))[..., :3]
-    assert pixels.shape[1::-1] == SLIDE
-    wide = 16 / 9 * (head + 100 + 2 * MARGIN_OF_SLIDE + KEY_LINE)
-    scale, left = SLIDE[0] / wide, (wide - 300) / 2
-    below = MARGIN_OF_SLIDE + head + 50
+    above = sheet.head("Title", "unit")
+    pixels = images.imread(BytesIO(sheet.png(above)))[..., :3]
+    assert pixels.shape[:2] == (PIXELS * (100 + above + 2 * MARGIN), PIXELS * (300 + 2 * MARGIN))
     for colour, x in (((1, 0, 0), 8), ((0, 0, 1), 200)):
         rows, columns = np.nonzero((pixels == colour).all(axis=2))
-        assert rows.mean() / scale == pytest.approx(below, abs=1)
-        assert columns.mean() / scale == pytest.approx(left + x, abs=1)
+        assert rows.mean() / PIXELS == pytest.approx(MARGIN + above + 50, abs=1)
+        assert columns.mean() / PIXELS == pytest.approx(MARGIN + x, abs=1)

@@ -7,7 +7,7 @@ import itertools
 import pytest
 
 from report.charts.panels import ACROSS, Panels
-from report.charts.style import DESK, NARROW, PAPER_SHEET, Layout
+from report.charts.style import DESK, NARROW, Layout
 from tests.helpers.charts import (
     BY_BATCH,
     EACH_LAYOUT,
@@ -22,12 +22,12 @@ from tests.helpers.charts import (
 from tests.report.charts.test_bars import boxes
 
 
-@pytest.mark.parametrize(("layout", "across"), [(DESK, 4), (PAPER_SHEET, 2), (NARROW, 1)])
-def test_panels_stand_beside_each_other_as_many_as_have_room(layout: Layout, across: int):
+@pytest.mark.parametrize(("layout", "across"), [(DESK, 2), (NARROW, 1)])
+def test_panels_are_in_rows_of_equal_length_as_many_across_as_have_room(layout: Layout, across: int):
     panels = (MEMORY, GAIN, SHARES, BY_BATCH)
     texts = {said: box for said, box in drawn_texts(Panels(panels).sheet(layout))}
     tops = [round(texts[panel.title][3]) for panel in panels]
-    assert ACROSS[layout.name] == across and len(set(tops[:across])) == 1
+    assert ACROSS[layout.name] >= across and len(set(tops[:across])) == 1
     assert len({round(texts[panel.title][0]) for panel in panels}) == across
     alone = Panels((GAIN,)).sheet(layout)
     assert max(x for _, places in dots_of(alone) for x, _ in places) > 0.6 * layout.width

@@ -10,7 +10,7 @@ from harness.plan import plan
 from harness.plan.plan import PlanContext
 from harness.record import Claim, Record, TrialSpec
 from report.claims.judge import judge
-from report.claims.judgeable import Device, judgeable
+from report.claims.judgeable import TargetDevice, judgeable
 from report.compare.batch_sweeps import without_sweeps
 from report.compare.cells import cells_of
 from report.compare.groups import comparison_groups
@@ -40,7 +40,7 @@ def planned(name: str, device: str, source: str = "real") -> list[TrialSpec]:
     return [item.trial for item in plan.trials(asked, context, 0)]
 
 
-def could(trials: list[TrialSpec], device: Device) -> set[str]:
+def could(trials: list[TrialSpec], device: TargetDevice) -> set[str]:
     return {one.claim.id for one in judgeable(CLAIMS, trials, device, CARDS)}
 
 
@@ -79,7 +79,7 @@ def measured(trial: TrialSpec, place: int) -> Record:
 
 def test_a_plan_judges_on_an_unseen_gpu_what_was_said_that_it_could():
     trials = planned("tensorcore", "cuda")
-    found = could(trials, Device("cuda", UNSEEN, "9.0"))
+    found = could(trials, TargetDevice("cuda", UNSEEN, "9.0"))
     assert found == compared([measured(trial, place) for place, trial in enumerate(trials)])
     assert found
 
@@ -87,26 +87,26 @@ def test_a_plan_judges_on_an_unseen_gpu_what_was_said_that_it_could():
 @pytest.mark.parametrize(("session", "by_runs"), ON_A_CPU.items())
 def test_the_committed_records_of_a_cpu_judge_what_was_said_that_they_could(session, by_runs):
     records = [stored.record for stored in results_here().records if stored.record.session == session]
-    found = could([record.trial for record in records], Device("cpu", "a CPU"))
+    found = could([record.trial for record in records], TargetDevice("cpu", "a CPU"))
     assert found == compared(records)
     assert len(found) == by_runs
 
 
 def test_one_epoch_of_thirty_judges_what_was_published_of_the_first_alone():
-    found = could(planned("cpu-claims", "cpu"), Device("cpu", "a CPU"))
+    found = could(planned("cpu-claims", "cpu"), TargetDevice("cpu", "a CPU"))
     assert {"004-rtx-2080-ti-resnet34-first-epoch-accuracy"} <= found
     assert not {"004-2080ti-resnet34-fp32-accuracy", "004-2080ti-resnet18-fp32-accuracy"} & found
 
 
 def test_a_card_without_matrix_units_is_not_asked_what_is_claimed_for_those():
     trials = planned("tensorcore", "cuda")
-    with_units, without = (could(trials, Device("cuda", UNSEEN, number)) for number in ("7.5", "6.1"))
+    with_units, without = (could(trials, TargetDevice("cuda", UNSEEN, number)) for number in ("7.5", "6.1"))
     assert "001-mlp-amp-speed-up" in with_units - without
     assert "001-mlp-amp-memory" in with_units & without
 
 
 def test_an_absolute_figure_of_another_card_and_stack_is_never_judgeable():
-    found = could(planned("mission", "cuda"), Device("cuda", UNSEEN, "9.0"))
+    found = could(planned("mission", "cuda"), TargetDevice("cuda", UNSEEN, "9.0"))
     kinds = {claim.kind for claim in CLAIMS if claim.id in found}
     assert "absolute" not in kinds
     assert {"quality", "ratio", "order", "trend"} <= kinds
@@ -114,7 +114,9 @@ def test_an_absolute_figure_of_another_card_and_stack_is_never_judgeable():
 
 def test_a_claim_names_the_trials_that_its_verdict_would_rest_on():
     trials = planned("tensorcore", "cuda")
-    found = {one.claim.id: one for one in judgeable(CLAIMS, trials, Device("cuda", UNSEEN, "9.0"), CARDS)}
+    found = {
+        one.claim.id: one for one in judgeable(CLAIMS, trials, TargetDevice("cuda", UNSEEN, "9.0"), CARDS)
+    }
     asked = [trial.asked for trial in trials if trial.id in found["001-mlp-amp-speed-up"].trials]
     assert len(asked) == 20
     assert {one.variant.precision for one in asked} == {"fp32-ieee", "amp-fp16"}
@@ -123,7 +125,9 @@ def test_a_claim_names_the_trials_that_its_verdict_would_rest_on():
 
 def test_a_ratio_of_batches_takes_the_whole_search():
     trials = planned("published", "cuda")
-    found = {one.claim.id: one for one in judgeable(CLAIMS, trials, Device("cuda", UNSEEN, "9.0"), CARDS)}
+    found = {
+        one.claim.id: one for one in judgeable(CLAIMS, trials, TargetDevice("cuda", UNSEEN, "9.0"), CARDS)
+    }
     asked = [trial.asked.variant for trial in trials if trial.id in found["004-resnet50-batch-ratio"].trials]
     assert {one.model for one in asked} == {"resnet50"}
     assert len({one.batch_size for one in asked}) == 10
@@ -138,6 +142,6 @@ def test_a_count_needs_no_run():
 
 def test_no_claim_is_judgeable_that_has_no_figure():
     silent: list[Claim] = [one for one in CLAIMS if one.value is None and one.kind not in ("order", "trend")]
-    found = judgeable(silent, planned("mission", "cuda"), Device("cuda", UNSEEN, "9.0"), CARDS)
+    found = judgeable(silent, planned("mission", "cuda"), TargetDevice("cuda", UNSEEN, "9.0"), CARDS)
     assert silent
     assert not found

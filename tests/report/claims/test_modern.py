@@ -11,7 +11,7 @@ from harness.plan import own_file, plan
 from harness.plan.plan import PlanContext
 from harness.record.published.claims import sides
 from report.claims.judge import judge
-from report.claims.judgeable import Device, judgeable
+from report.claims.judgeable import TargetDevice, judgeable
 from report.claims.matching import asked_by
 from report.compare import cells as stats
 from report.compare import groups
@@ -155,7 +155,7 @@ def test_plan_modern_holds_what_a_card_can_be_judged_by_on_whatever_stack(card, 
     asked = plan.load(ROOT, "modern")
     sources = dict.fromkeys(plan.datasets(asked, "cuda"), "real")
     trials = [one.trial for one in plan.trials(asked, PlanContext("cuda", "cuda", None, sources, {}), 1)]
-    found = judgeable(CLAIMS, trials, Device("cuda", card, "8.0"), CARDS)
+    found = judgeable(CLAIMS, trials, TargetDevice("cuda", card, "8.0"), CARDS)
     assert Counter(one.claim.study for one in found) == judged_there
 
 

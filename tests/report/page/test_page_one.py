@@ -74,7 +74,7 @@ def test_the_picture_starts_at_the_fastest_and_has_room(name: str):
 
 def facts(name: str) -> dict[str, Any]:
     view = page(name).one.view
-    assert isinstance(view, comparison.Comparison)
+    assert isinstance(view, comparison.SystemComparison)
     return {f"{fact.name} {fact.of}".strip(): fact for _, rows in view.groups for fact in rows}
 
 

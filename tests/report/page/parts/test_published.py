@@ -11,12 +11,17 @@ import pytest
 from harness.record.store import Results
 from report.analysis import Analysis, Question, analyse, evidence_in
 from report.charts.bars import Bars
-from report.claims.studies import MOST_BARS
 from report.page.build import page_of
 from report.page.parts import uncertainty
-from report.page.parts.published import BARS_ALONE, MOST_ALONE, PublishedView, view
-from report.page.published.studies import published_studies
-from report.page.published.verdicts import ClaimRow, claim_rows
+from report.page.parts.published import (
+    BARS_ALONE,
+    MOST_ALONE,
+    PublishedView,
+    published_studies,
+    view,
+)
+from report.page.parts.studies import MOST_BARS
+from report.page.parts.verdicts import ClaimRow, claim_rows
 from report.page.render import render
 from report.page.values import systems_of
 from tests.helpers import ROOT, cases

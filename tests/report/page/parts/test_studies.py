@@ -1,4 +1,4 @@
-"""Which published and measured figures stand in one row, which on other terms, and what is 1.00."""
+"""Which published and measured figures are in one row, which on other terms, and what is 1.00."""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.record import Claim
-from report.claims import studies
-from report.claims.studies import StudyEntry, StudyFigure, fitted, study_figures
 from report.compare.cells import Cell, cells_of, time_breakdown
+from report.page.parts.studies import StudyEntry, StudyFigure, study_figures
 from report.trials.key import LOADER_ALONE
 from tests.helpers import records_builder as build
 from tests.helpers.here import claims_here
@@ -79,14 +78,14 @@ def test_a_shorter_pass_over_the_data_stands_beside_rates_and_beside_no_whole_pa
     options = (("train_images", 4096),)
     shorter = [replace(cell, key=replace(cell.key, options=options)) for cell in measured(1750.0)]
     rate = claim("RTX 2080 Ti", 900.0, metric="throughput", unit="images/s")
-    assert figure(OF_A_STUDY, shorter).rows[0].other_terms == ()
-    assert figure((rate,), shorter).rows[0].other_terms == (("train_images",),)
+    assert figure(OF_A_STUDY, shorter).other_terms == ()
+    assert figure((rate,), shorter).other_terms == (("train_images",),)
 
 
 def test_a_loader_alone_stands_beside_no_training():
     loaders = [replace(cell, key=replace(cell.key, protocol=LOADER_ALONE)) for cell in measured(1750.0)]
     rate = claim("RTX 2080 Ti", 900.0, metric="throughput", unit="images/s")
-    assert figure((rate,), loaders).rows[0].other_terms == ()
+    assert figure((rate,), loaders).other_terms == ()
     assert [time_breakdown(cell) for cell in loaders] == [None] * len(loaders)
 
 
@@ -94,7 +93,6 @@ def test_published_and_measured_figures_stand_in_one_row_by_how_fast_they_are():
     (row,) = figure(OF_A_STUDY, measured(1750.0)).rows
     assert cards(row.entries) == ["RTX 2080 Ti", "Constructed Card A", "RTX 2080 Ti", "GTX 1080 Ti"]
     assert [entry.scaled for entry in row.entries] == pytest.approx([1.0, 1.167, 1.333, 2.0], abs=0.01)
-    assert row.other_terms == ()
 
 
 @pytest.mark.parametrize(("seconds", "card"), [(1000.0, "Constructed Card A"), (9000.0, "RTX 2080 Ti")])
@@ -118,36 +116,33 @@ def test_one_is_the_fastest_of_the_row_whether_published_or_measured(seconds: fl
 def test_what_the_key_keeps_apart_stands_in_no_row_and_is_counted_with_the_field_that_differs(
     changes: dict[str, Any], field: str
 ):
-    (row,) = figure(OF_A_STUDY, measured(1750.0, **changes)).rows
-    assert row.other_terms == ((field,),) and row.measured == 0
-    assert cards(row.entries) == ["RTX 2080 Ti", "RTX 2080 Ti", "GTX 1080 Ti"]
+    found = figure(OF_A_STUDY, measured(1750.0, **changes))
+    assert found.other_terms == ((field,),) and found.measured == 0
+    assert cards(found.rows[0].entries) == ["RTX 2080 Ti", "RTX 2080 Ti", "GTX 1080 Ti"]
 
 
 def test_another_layout_is_another_term_of_a_publication_that_names_its_own():
     contiguous = [claim("RTX 3090", 2000.0, layout="contiguous")]
-    (row,) = figure(contiguous, measured(1750.0, layout="channels_last")).rows
-    assert row.other_terms == (("memory layout",),)
+    assert figure(contiguous, measured(1750.0, layout="channels_last")).other_terms == (("memory layout",),)
 
 
 def test_a_batch_that_was_published_for_each_precision_keeps_nothing_apart():
     own = [*measured(1750.0), *measured(1400.0, "fp16-master", 164), *measured(1400.0, "amp-bf16", 164)]
-    (row,) = figure(OF_A_STUDY, own).rows
-    assert row.other_terms == () and row.measured == 3
+    found = figure(OF_A_STUDY, own)
+    assert found.other_terms == () and found.rows[0].measured == 3
 
 
 def test_the_batch_of_another_precision_is_another_term():
-    (row,) = figure(OF_A_STUDY, measured(1400.0, "fp16-master", 98)).rows
-    assert row.other_terms == (("batch size",),)
+    assert figure(OF_A_STUDY, measured(1400.0, "fp16-master", 98)).other_terms == (("batch size",),)
 
 
-def test_a_row_has_the_terms_on_which_most_was_measured():
+def test_each_terms_of_one_study_have_a_row_and_what_was_measured_on_them_is_in_it():
     small = [claim("RTX 2060", 2600.0, batch=48), claim("RTX 2060", 2200.0, "fp16-master", 48)]
     small = [each.model_copy(update={"protocol": "published/2"}) for each in small]
     kind = {"kind": {**build.CIFAR, "protocol": "published/2"}}
     own = [*measured(1750.0, batch=48, **kind), *measured(1400.0, "fp16-master", 48, **kind)]
-    (row,) = figure([*OF_A_STUDY, *small], own).rows
-    assert row.measured == 2 and row.published_apart == len(OF_A_STUDY)
-    assert {entry.batch_size for entry in row.entries} == {48}
+    rows = figure([*OF_A_STUDY, *small], own).rows
+    assert [(len(row.entries), row.measured) for row in rows] == [(len(OF_A_STUDY), 0), (4, 2)]
 
 
 def test_terms_that_a_publication_does_not_name_keep_nothing_apart():
@@ -162,7 +157,7 @@ def test_a_row_is_a_model_on_a_number_of_devices():
         claim("RTX 2080 Ti", 350.0, metric="throughput", unit="images/s", epochs=None, gpus=2),
     ]
     rows = figure(claims, measured(1750.0)).rows
-    assert [(row.gpus, row.measured) for row in rows] == [(1, 1), (2, 0)]
+    assert [(row.subject.gpus, row.measured) for row in rows] == [(1, 1), (2, 0)]
 
 
 def test_of_throughput_the_most_is_one_and_comes_first():
@@ -178,33 +173,14 @@ def test_of_throughput_the_most_is_one_and_comes_first():
     ]
 
 
-def test_where_nothing_is_on_published_terms_the_row_takes_those_that_come_nearest_to_what_was_measured():
-    claims = [
-        claim("V100", 1000.0, options={"framework": "pytorch", "data": "real"}),
-        claim("V100", 1500.0, options={"framework": "keras", "data": "real"}),
-        claim("V100", 900.0, options={"framework": "pytorch", "data": "synthetic"}),
-    ]
-    fair = {"kind": {**build.CIFAR, "protocol": "fair/1"}}
-    own = [
-        cell
-        for name in ("pytorch", "keras")
-        for cell in measured(950.0, options={"framework": name, "data": "synthetic"}, **fair)
-    ]
-    real, row = figure(claims, own).rows
-    assert [entry.value for entry in row.entries] == [900.0]
-    assert not (real.measured or real.other_terms), "synthetic data stands beside synthetic data alone"
-    assert row.other_terms == (("protocol",), ("protocol",))
-
-
 def test_a_framework_is_a_part_of_the_stack_and_other_options_keep_figures_apart():
     claims = [
         claim("V100", 1000.0, options={"framework": "pytorch", "workers": 6}),
         claim("V100", 1500.0, options={"framework": "keras", "workers": 6}),
         claim("V100", 900.0, options={"framework": "pytorch", "workers": 24}),
     ]
-    (row,) = figure(claims).rows
-    assert [entry.value for entry in row.entries] == [1000.0, 1500.0]
-    assert row.published_apart == 1
+    rows = [[entry.value for entry in row.entries] for row in figure(claims).rows]
+    assert rows == [[1000.0, 1500.0], [900.0]]
 
 
 def test_real_and_synthetic_data_have_a_row_each():
@@ -215,7 +191,7 @@ def test_real_and_synthetic_data_have_a_row_each():
         )
     ]
     rows = figure(claims).rows
-    assert [(row.data, row.gpus, len(row.entries)) for row in rows] == [
+    assert [(row.subject.data, row.subject.gpus, len(row.entries)) for row in rows] == [
         ("real", 1, 1),
         ("synthetic", 1, 1),
         ("real", 4, 1),
@@ -238,30 +214,6 @@ def test_of_equal_works_the_first_is_drawn_and_of_other_machines_only_what_stand
     assert drawn[1] is own[0]
 
 
-def test_a_picture_has_the_rows_that_were_measured_alone_and_counts_the_rest():
-    claims = [claim("RTX 3090", 1000.0 + n, model=f"model-{n}") for n in range(60)]
-    claims += [claim("RTX 3090", 2000.0)]
-    drawn = fitted(figure(claims, measured(1750.0)))
-    assert [row.model for row in drawn.rows] == ["resnet50"] and drawn.left_out == 60
-
-
-def test_a_picture_of_what_nobody_measured_has_the_first_rows_of_the_table():
-    claims = [claim(f"card {n}", 1000.0 + n, model=f"model-{m}") for m in range(20) for n in range(5)]
-    drawn = fitted(figure(claims))
-    bars = sum(len(row.entries) for row in drawn.rows)
-    assert [row.model for row in drawn.rows] == ["model-0", "model-1", "model-2", "model-3"]
-    assert bars <= studies.MOST_BARS and drawn.left_out == 100 - bars
-
-
-def test_a_row_of_many_cards_keeps_those_nearest_to_what_was_measured_and_the_fastest():
-    claims = [claim(f"card {n}", 100.0 * 1.1**n) for n in range(40)]
-    drawn = fitted(figure(claims, measured(100.0 * 1.1**20.5)))
-    shown = cards(drawn.rows[0].entries)
-    assert shown[0] == "card 0" and len(shown) == studies.MOST_IN_ROW
-    assert drawn.left_out == 41 - studies.MOST_IN_ROW
-    assert {"card 19", "card 20", "card 21", "card 22"} < set(shown)
-
-
 @settings(max_examples=30, deadline=None)
 @given(
     st.lists(
@@ -281,18 +233,17 @@ def test_every_published_figure_is_drawn_or_counted_and_the_best_of_each_row_is_
         claim(card, value, precision, batch, data_mode=mode, id=f"claim-{n}")
         for n, (card, value, precision, batch, mode) in enumerate(figures)
     ]
-    for row in figure(claims).rows:
-        assert len(row.entries) + row.published_apart == len(claims)
+    rows = figure(claims).rows
+    assert sum(len(row.entries) for row in rows) == len(claims)
+    for row in rows:
         scaled = [entry.scaled for entry in row.entries]
         assert scaled[0] == 1.0 and scaled == sorted(scaled)
-        assert not any(entry.differs for entry in row.entries)
 
 
 def test_the_register_s_study_of_five_resnets_is_drawn_with_every_published_card():
     drawn = study_figures(claims_here().claims, ())
     (resnets,) = [each for each in drawn if (each.study, each.metric) == ("004", "protocol_seconds")]
-    rows = [row for row in resnets.rows if row.workload == "cifar_fastai"]
+    rows = [row for row in resnets.rows if row.subject.workload == "cifar_fastai"]
     assert [row.model for row in rows] == ["resnet18", "resnet34", "resnet50", "resnet101", "resnet152"]
     for row in rows:
         assert "RTX 2080 Ti" in cards(row.entries)
-        assert row.published_apart == 0

@@ -20,8 +20,8 @@ from report.page.values import Quantity, between
 from report.stats.equivalence import Verdict
 from report.trials.key import Pairs, Value
 
-State = Literal["holds", "fails", "open"]
-Reason = Literal[
+VerdictState = Literal["holds", "fails", "open"]
+VerdictReason = Literal[
     "within",
     "outside",
     "across",
@@ -33,7 +33,7 @@ Reason = Literal[
     "unequal",
 ]
 
-STATES: Mapping[str, State] = {
+STATES: Mapping[str, VerdictState] = {
     "reproduced": "holds",
     "holds here": "holds",
     "not reproduced": "fails",
@@ -60,8 +60,8 @@ class ClaimRow:
     over: Pairs
     published: Quantity
     here: Quantity
-    state: State
-    reason: Reason
+    state: VerdictState
+    reason: VerdictReason
     verdict: Verdict
     runs: int
     zone: Mapping[str, Any] | None
@@ -69,7 +69,7 @@ class ClaimRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
+class VerdictCounts:
     """What came of all claims. `ways` need one more command here, `cards` another card."""
 
     holds: int
@@ -86,19 +86,21 @@ class Counts:
 
 
 def claim_rows(analysis: Analysis) -> tuple[ClaimRow, ...]:
-    """The claims that met a record: those that do not hold first, then those that do, then the open ones."""
+    """The claims that met a record: failed ones first, then confirmed, then open."""
     rows = [_row(judged, analysis) for judged in analysis.verdicts if judged.compared]
     return tuple(sorted(rows, key=lambda row: (ORDER.index(row.state), not row.claim.is_relative)))
 
 
-def counts(analysis: Analysis) -> Counts:
+def counts(analysis: Analysis) -> VerdictCounts:
     """How many claims came to which verdict, and what the others need."""
     states = Counter(STATES[one.verdict.word] for one in analysis.verdicts if one.compared)
     unmet = [one.claim for one in analysis.verdicts if not one.compared]
     ways = [claim for claim in unmet if claim.id in analysis.question.ways]
     rest = [claim for claim in unmet if claim.id not in analysis.question.ways]
     cards = sum(_needs_another_card(claim, analysis) for claim in rest)
-    return Counts(states["holds"], states["fails"], states["open"], len(ways), cards, len(rest) - cards)
+    return VerdictCounts(
+        states["holds"], states["fails"], states["open"], len(ways), cards, len(rest) - cards
+    )
 
 
 def _needs_another_card(claim: Claim, analysis: Analysis) -> bool:
@@ -175,7 +177,7 @@ def _here(judged: Judged, unit: str) -> Quantity:
     return Quantity(judged.measured, unit)
 
 
-def _reason(judged: Judged) -> Reason:
+def _reason(judged: Judged) -> VerdictReason:
     """Why the verdict is what it is, by what it rests on."""
     claim, verdict = judged.claim, judged.verdict
     state = STATES[verdict.word]

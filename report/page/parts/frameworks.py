@@ -13,7 +13,7 @@ from report.charts.marks import KeyEntry
 from report.compare.precisions import Speedup
 from report.compare.ranking import Line, Work, places, works
 from report.page.filters import seconds
-from report.page.pictures import LEAD, described
+from report.page.pictures import described
 from report.page.values import Chip, Headline, Picture, Quantity, Systems, quantity
 from report.trials.key import Key, grouped_by
 
@@ -32,7 +32,7 @@ class FrameworkWork:
 
     @property
     def key(self) -> Key:
-        """Of the lines that are alike."""
+        """The key that the comparable lines have in common."""
         return self.work.alike[0].cell.key
 
 
@@ -75,7 +75,7 @@ def _picture(work: Work, name: str) -> Picture:
     key = (KeyEntry("ranked", "own"), KeyEntry("not ranked", "unranked"))
     groups = (Group(text.model_name(work.alike[0].cell.key.model), bars),)
     chart = Bars(groups, axis="fastest = 1.00", key=key)
-    return Picture(name, chart, described(groups), paper=name == LEAD)
+    return Picture(name, chart, described(groups))
 
 
 def _bar(line: Line) -> Bar:
@@ -94,7 +94,7 @@ def _bar(line: Line) -> Bar:
 
 
 def headline(work: Work, systems: Systems) -> Headline:
-    """The fastest, with those that tie with it, and the first that does not."""
+    """The fastest, with what ties with it, and the first that does not."""
     first, *others = work.ranked
     tied = [line for line in others if line.scaled is None or line.scaled.tied is not False]
     slower = next((line for line in others if line not in tied), None)

@@ -8,9 +8,18 @@ from harness.record import FULL_PRECISION, PRECISION_ORDER, Telemetry, TraceStat
 from harness.record import Curve as PublishedCurve
 from report import text
 from report.analysis import Analysis
-from report.charts.panels import Curves, Length, Lengths, Line, Panel, Panels, Points, Shares
+from report.charts.panels import (
+    BarPanel,
+    CurveLine,
+    CurvePanel,
+    CurvePoints,
+    Panel,
+    PanelBar,
+    Panels,
+    SharePanel,
+)
 from report.charts.style import Form
-from report.charts.trial import Quantity, StepTimes, Timelines, TrialTimeline
+from report.charts.trial import StepTimes, TelemetryTrace, Timelines, TrialTimeline
 from report.compare.batch_sweeps import BatchSweep
 from report.compare.cells import Cell, time_breakdown
 from report.compare.groups import ComparisonGroup
@@ -73,7 +82,7 @@ def memory(cells: Sequence[Cell], systems: Systems) -> Panel | None:
     if not shown:
         return None
     bars = tuple(
-        Length(
+        PanelBar(
             label(cell, systems, known),
             cell.figures["peak_bytes"].mean or 0.0,
             text.gibibytes(cell.figures["peak_bytes"].mean),
@@ -84,7 +93,7 @@ def memory(cells: Sequence[Cell], systems: Systems) -> Panel | None:
         for cell in shown
     )
     outlined = any(bar.capacity for bar in bars)
-    return Lengths("Peak memory", "outline: all of the card's" if outlined else "the most at once", bars)
+    return BarPanel("Peak memory", "outline: all of the card's" if outlined else "the most at once", bars)
 
 
 def _capacity(cell: Cell) -> float | None:
@@ -105,7 +114,7 @@ def gain(gains: Sequence[Speedup], cells: Sequence[Cell], systems: Systems) -> P
     if not strict:
         return None
     bars = tuple(
-        Length(
+        PanelBar(
             label(each.of, systems, among),
             each.ratio.estimate,
             f"{text.times(each.ratio.estimate)} ×",
@@ -114,7 +123,7 @@ def gain(gains: Sequence[Speedup], cells: Sequence[Cell], systems: Systems) -> P
         )
         for each in strict[:MOST_ROWS]
     )
-    return Lengths("Mixed precision gains", f"times as fast as {strict[0].over.key.precision}", bars)
+    return BarPanel("Mixed precision gains", f"times as fast as {strict[0].over.key.precision}", bars)
 
 
 def shares(cells: Sequence[Cell], systems: Systems) -> Panel | None:
@@ -130,7 +139,7 @@ def shares(cells: Sequence[Cell], systems: Systems) -> Panel | None:
         (label(cell, systems, among), (part.input_wait, part.compute, part.other or 0.0)[: len(names)])
         for cell, part in found[:MOST_ROWS]
     )
-    return Shares("Where the time goes", "share of a step", names, rows)
+    return SharePanel("Where the time goes", "share of a step", names, rows)
 
 
 def learning(
@@ -145,7 +154,7 @@ def learning(
                 lines += [_behind(curve, getattr(curve, field)) for curve in published if _of(curve, group)]
                 title, form = _quality(group) if field == "quality" else ("Validation loss", "number")
                 note = f"by epoch; {text.model_name(group.base.model)}"
-                return Curves(title, note, tuple(lines[: 2 * MOST_LINES]), form, zero=False)
+                return CurvePanel(title, note, tuple(lines[: 2 * MOST_LINES]), form, zero=False)
     return _by_step(groups, systems)
 
 
@@ -159,7 +168,7 @@ def _epochs(group: ComparisonGroup) -> int:
     return max((len(trial.epochs) for trial in trials), default=0)
 
 
-def _by_epoch(group: ComparisonGroup, field: str, systems: Systems) -> list[Line]:
+def _by_epoch(group: ComparisonGroup, field: str, systems: Systems) -> list[CurveLine]:
     cells, lines = [entry.cell for entry in group.entries], []
     for cell in cells:
         for trial in cell.trials:
@@ -171,9 +180,9 @@ def _by_epoch(group: ComparisonGroup, field: str, systems: Systems) -> list[Line
     return lines
 
 
-def _line(cell: Cell, points: Points, among: Sequence[Cell], systems: Systems) -> Line:
+def _line(cell: Cell, points: CurvePoints, among: Sequence[Cell], systems: Systems) -> CurveLine:
     stroke = (PRECISION_ORDER.index(cell.key.precision) % 4) if cell.key.precision in PRECISION_ORDER else 0
-    return Line(label(cell, systems, among), points, systems.of(cell).slot, stroke)
+    return CurveLine(label(cell, systems, among), points, systems.of(cell).slot, stroke)
 
 
 def _of(curve: PublishedCurve, group: ComparisonGroup) -> bool:
@@ -183,9 +192,9 @@ def _of(curve: PublishedCurve, group: ComparisonGroup) -> bool:
     return measured and mine == (curve.protocol, curve.side.model.casefold())
 
 
-def _behind(curve: PublishedCurve, values: Sequence[float]) -> Line:
+def _behind(curve: PublishedCurve, values: Sequence[float]) -> CurveLine:
     points = tuple((float(epoch), value) for epoch, value in zip(curve.epochs, values, strict=True))
-    return Line("published", points, published=True)
+    return CurveLine("published", points, published=True)
 
 
 def _by_step(groups: Sequence[ComparisonGroup], systems: Systems) -> Panel | None:
@@ -199,7 +208,7 @@ def _by_step(groups: Sequence[ComparisonGroup], systems: Systems) -> Panel | Non
                 _line(cell, tuple((float(step), loss) for step, loss in losses), cells, systems)
                 for cell, losses in seen[:MOST_LINES]
             )
-            return Curves("Training loss", note, tuple(lines), zero=False)
+            return CurvePanel("Training loss", note, tuple(lines), zero=False)
     return None
 
 
@@ -220,13 +229,15 @@ def devices(found: Sequence[Scaling], systems: Systems) -> Panel | None:
             most = max(most, *(at for at, _ in points))
             stroke = PRECISION_ORDER.index(precision) % 4
             named = f"{precision}, {way}"
-            lines.append(Line(named, points, systems.of(cells[0]).slot, stroke, marked=True, ranges=ranges))
+            lines.append(
+                CurveLine(named, points, systems.of(cells[0]).slot, stroke, marked=True, ranges=ranges)
+            )
     if not lines:
         return None
-    ideal = Line("ideal", ((1.0, 1.0), (most, most)), published=True)
+    ideal = CurveLine("ideal", ((1.0, 1.0), (most, most)), published=True)
     ticks = tuple((2.0**n, f"{2**n}") for n in range(int(most).bit_length()) if 2**n <= most)
     title, note = "Speed-up by devices", "times as fast as one device"
-    return Curves(title, note, (ideal, *lines[:MOST_LINES]), "times", doubling=True, ticks=ticks)
+    return CurvePanel(title, note, (ideal, *lines[:MOST_LINES]), "times", doubling=True, ticks=ticks)
 
 
 def batches(sweeps: Sequence[BatchSweep], systems: Systems) -> Panel | None:
@@ -237,7 +248,7 @@ def batches(sweeps: Sequence[BatchSweep], systems: Systems) -> Panel | None:
     members = max(by_work.values(), key=lambda each: max(len(sweep.cells) for sweep in each))
     among = [sweep.cells[0] for sweep in members]
     lines = tuple(
-        Line(
+        CurveLine(
             label(sweep.cells[0], systems, among),
             tuple((float(cell.key.batch_size), cell.throughput.mean or 0.0) for cell in sweep.cells),
             systems.of(sweep.cells[0]).slot,
@@ -249,7 +260,7 @@ def batches(sweeps: Sequence[BatchSweep], systems: Systems) -> Panel | None:
     )
     unit = members[0].cells[0].trials[0].sample_unit
     note = f"{unit}s/s; {text.model_name(members[0].key.model)}"
-    return Curves("Speed by batch size", note, lines, doubling=True)
+    return CurvePanel("Speed by batch size", note, lines, doubling=True)
 
 
 def _ends(cell: Cell) -> tuple[float, float] | None:
@@ -285,8 +296,8 @@ def timeline(trial: TrialResult) -> TrialTimeline:
     )
 
 
-def _quantities(telemetry: Telemetry) -> list[Quantity]:
-    quantities: list[Quantity | None] = []
+def _quantities(telemetry: Telemetry) -> list[TelemetryTrace]:
+    quantities: list[TelemetryTrace | None] = []
     several = len(telemetry.cards) > 1
     for card in telemetry.cards[:MOST_CARDS]:
         before = f"card {card.index} " if several else ""
@@ -310,10 +321,12 @@ def _quantities(telemetry: Telemetry) -> list[Quantity]:
 
 def _quantity(
     name: str, unit: str, spread: TraceStats | None, ends: tuple[float | None, float | None] = (None, None)
-) -> Quantity | None:
+) -> TelemetryTrace | None:
     """What was read, bytes as GiB, on an axis between the ends that it has; null where nothing was."""
     values = spread.mean.values() if spread is not None else ()
     if all(value is None for value in values):
         return None
     size = GIB if unit == "GiB" else 1
-    return Quantity(name, unit, tuple(None if value is None else value / size for value in values), *ends)
+    return TelemetryTrace(
+        name, unit, tuple(None if value is None else value / size for value in values), *ends
+    )

@@ -1,0 +1,387 @@
+"""Published studies drawn again with what was measured.
+
+A row is what one publication has of a model on equal terms: protocol, data mode, image size, layout, profile,
+options, and the batch, or the batches where a study fixes one for each precision. Cards, precisions and
+software may differ within a row. What was measured on other terms is counted and is in no row.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from harness.record import Claim
+from report import text
+from report.analysis import Analysis
+from report.charts.bars import Bar, Bars, Group
+from report.charts.marks import KeyEntry
+from report.claims.matching import asked_by, measured_of, scaled_down
+from report.compare.cells import Cell
+from report.compare.key import PartialKey
+from report.metrics import CLAIMED
+from report.page.filters import GIB, value
+from report.page.pictures import described, nearest_bars, with_room
+from report.page.values import Picture, Quantity, Systems
+from report.trials.key import DATA, FRAMEWORK, LOADER_ALONE, NAMES, Value, grouped_by
+
+DRAWN = (
+    *("protocol_seconds", "epoch_seconds", "step_seconds", "inference_seconds"),
+    *("throughput", "peak_bytes"),
+)
+"""The metrics of claims that make a picture."""
+OF_A_PASS = ("protocol_seconds", "epoch_seconds")
+FEWER_IMAGES = "train_images"
+"""An option by which a pass over the data is shorter than the protocol's: its seconds are of another work."""
+MOST_BARS, MOST_IN_ROW, LEAST_ROWS = 24, 8, 3
+"""Bars of a picture and of a row; rows that a picture has room for, where a study has as many."""
+_TERMS = ("protocol", "data_mode", "image_size", "layout", "profile")
+
+
+@dataclass(frozen=True, slots=True)
+class StudyEntry:
+    """A published figure, or a measured one. `scaled` is how many times the best of its row it takes."""
+
+    source: Claim | Cell
+    precision: str
+    value: float
+    scaled: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class RowSubject:
+    """What the figures of a row are of; `data` is what an option says of the data, such as 'synthetic'."""
+
+    workload: str
+    model: str
+    gpus: int
+    epochs: int | None
+    data: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class StudyRow:
+    """Entries of one subject on equal terms, the best first, which is 1.00."""
+
+    subject: RowSubject
+    model: str
+    entries: tuple[StudyEntry, ...]
+
+    @property
+    def measured(self) -> int:
+        """How many measured figures the row has."""
+        return sum(isinstance(entry.source, Cell) for entry in self.entries)
+
+
+@dataclass(frozen=True, slots=True)
+class StudyFigure:
+    """One metric of a study, and for each figure of this machine that is in no row, which terms differ."""
+
+    study: str
+    metric: str
+    rows: tuple[StudyRow, ...]
+    other_terms: tuple[tuple[str, ...], ...] = ()
+    left_out: int = 0
+    """Figures for which a picture has no room."""
+
+    @property
+    def measured(self) -> int:
+        """How many measured figures it has."""
+        return sum(row.measured for row in self.rows)
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnStudy:
+    """One metric of a study as far as the picture has room; `name` says who published it, and when."""
+
+    picture: Picture
+    figure: StudyFigure
+    name: str
+
+
+def figures(analysis: Analysis) -> tuple[StudyFigure, ...]:
+    """Return every study's metrics, the one that says most of this machine first."""
+    claims = analysis.evidence.claims.claims
+    published = Counter(claim.study for claim in claims)
+
+    def telling(figure: StudyFigure) -> tuple[int, bool, int, int]:
+        """Rows with something measured in them; a whole duration; models by devices; claims of the study."""
+        return (
+            sum(row.measured > 0 for row in figure.rows),
+            figure.metric == "protocol_seconds",
+            len({(row.subject.model, row.subject.gpus) for row in figure.rows}),
+            published[figure.study],
+        )
+
+    return tuple(sorted(study_figures(claims, *_study_cells(analysis)), key=telling, reverse=True))
+
+
+def _study_cells(analysis: Analysis) -> tuple[list[Cell], list[Cell]]:
+    """This machine's cells, the leading session's first, then the newest; and those beside them."""
+    entries = [entry for group in analysis.groups for entry in group.entries]
+    own = [entry.cell for entry in entries if entry.own]
+
+    def first(cell: Cell) -> tuple[bool, str, bool, int]:
+        leads = cell.session == analysis.lead
+        return leads, "" if leads else f"{cell.started_at:%Y-%m-%d %H:%M}", cell.ranked, cell.throughput.n
+
+    own.sort(key=first, reverse=True)
+    return own, [entry.cell for entry in entries if not entry.own]
+
+
+def study_figures(
+    claims: Iterable[Claim], own: Sequence[Cell], beside: Sequence[Cell] = ()
+) -> tuple[StudyFigure, ...]:
+    """Return what each study published, with what was measured on its terms.
+
+    `own` are this machine's cells, of equal ones the one to draw first; `beside` those of others.
+    """
+    absolute = [claim for claim in claims if claim.kind == "absolute" and claim.metric in DRAWN]
+    known = [claim for claim in absolute if claim.value is not None and claim.value > 0]
+    drawn = _once(known, {cell.key.protocol for cell in own})
+    by_figure = grouped_by(drawn, lambda claim: (claim.study, claim.metric, claim.unit))
+    return tuple(
+        _figure(study, metric, members, own, beside) for (study, metric, _), members in by_figure.items()
+    )
+
+
+def _once(claims: Sequence[Claim], measured: Collection[str]) -> list[Claim]:
+    """Without a program's figures that a protocol of ours is held against too, unless the program was run."""
+
+    def figure(claim: Claim) -> tuple[str, str, float | None]:
+        return claim.study, claim.metric, claim.value
+
+    named = {figure(claim) for claim in claims if claim.of.precision != "program"}
+    return [
+        claim
+        for claim in claims
+        if claim.of.precision != "program" or claim.protocol in measured or figure(claim) not in named
+    ]
+
+
+# Terms
+
+
+@dataclass(frozen=True, slots=True)
+class RowTerms:
+    """The terms of one publication of a subject, and its batches with the precision of each."""
+
+    subject: RowSubject
+    terms: PartialKey
+    batches: frozenset[tuple[str | None, int]]
+
+    def differences(self, source: Claim | Cell) -> tuple[str, ...]:
+        """The names of the terms in which a figure differs, as far as both say theirs."""
+        found = [NAMES.get(each.field, each.field) for each in self.terms.differences(_terms_of(source))]
+        side = source.key if isinstance(source, Cell) else source.of
+        return (
+            *found,
+            *([] if self._takes_batch(side.precision, side.batch_size) else [NAMES["batch_size"]]),
+        )
+
+    def _takes_batch(self, precision: str | None, batch_size: int | None) -> bool:
+        """Whether a batch is one that was published for its precision, or for any where none was for it."""
+        if batch_size is None or not self.batches:
+            return True
+        same = {batch for published, batch in self.batches if published == precision}
+        return batch_size in (same or {batch for _, batch in self.batches})
+
+
+def _row_terms(subject: RowSubject, claims: Sequence[Claim]) -> Iterable[RowTerms]:
+    """One for all where a published protocol fixes a batch for each precision, else one for each batch."""
+    for terms, members in grouped_by(claims, _terms_of).items():
+        batches = {(c.of.precision, c.of.batch_size) for c in members if c.of.batch_size is not None}
+        published = members[0].protocol.startswith("published")
+        if not batches or (published and len(batches) == len({precision for precision, _ in batches})):
+            yield RowTerms(subject, terms, frozenset(batches))
+            continue
+        for size in dict.fromkeys(claim.of.batch_size for claim in members if claim.of.batch_size):
+            yield RowTerms(subject, terms, frozenset(pair for pair in batches if pair[1] == size))
+
+
+def _terms_of(source: Claim | Cell) -> PartialKey:
+    """The terms of a figure, its batch and framework aside; without what a publication does not say."""
+    whole = PartialKey.of(source.key) if isinstance(source, Cell) else asked_by(source, source.of)
+    terms = tuple((name, value) for name, value in whole.fields if name in _TERMS and value is not None)
+    return PartialKey(terms, tuple(sorted(whole.less(FRAMEWORK).options)))
+
+
+# Rows
+
+
+def _figure(
+    study: str, metric: str, claims: Sequence[Claim], own: Sequence[Cell], beside: Sequence[Cell]
+) -> StudyFigure:
+    subjects = grouped_by(claims, _subject)
+    terms = [each for subject, members in subjects.items() for each in _row_terms(subject, members)]
+    mine = [alike[0] for alike in grouped_by(own, lambda cell: (cell.key, cell.card)).values()]
+    found: dict[RowTerms, list[Claim | Cell]] = {each: [] for each in terms}
+    apart: list[tuple[str, ...]] = []
+    for claim in claims:
+        fits = (each for each in terms if each.subject == _subject(claim) and not each.differences(claim))
+        found[next(fits)].append(claim)
+    for cell in (*mine, *beside):
+        differing = {
+            each: _other_terms(cell, each, metric) for each in terms if _is_of(cell, each.subject, metric)
+        }
+        nearest = min(differing, key=lambda each: len(differing[each]), default=None)
+        if nearest is not None and not differing[nearest]:
+            found[nearest].append(cell)
+        elif nearest is not None and any(cell is one for one in mine):
+            apart.append(differing[nearest])
+    rows = [_row(each.subject, sources, metric) for each, sources in found.items() if sources]
+    return StudyFigure(study, metric, tuple(rows), tuple(apart))
+
+
+def _subject(claim: Claim) -> RowSubject:
+    epochs = claim.epochs if claim.metric == "protocol_seconds" else None
+    return RowSubject(
+        claim.workload, claim.of.model.casefold(), claim.of.gpus, epochs, _data(claim.of.options)
+    )
+
+
+def _data(options: Mapping[str, Value]) -> str | None:
+    named = options.get(DATA)
+    return None if named is None else str(named)
+
+
+def _is_of(cell: Cell, subject: RowSubject, metric: str) -> bool:
+    figure, key = measured_of(cell, metric), cell.key
+    named = (subject.workload, subject.model, subject.gpus)
+    return (
+        (key.workload, key.model.casefold(), key.gpus) == named
+        and key.nodes == 1
+        and subject.epochs in (None, cell.length.epochs)
+        and subject.data in (None, _data(dict(key.options)))
+        and key.protocol != LOADER_ALONE
+        and not (metric in OF_A_PASS and FEWER_IMAGES in dict(key.options))
+        and figure is not None
+        and figure.mean is not None
+        and figure.mean > 0
+    )
+
+
+def _other_terms(cell: Cell, terms: RowTerms, metric: str) -> tuple[str, ...]:
+    scaled = ["size of the model"] if scaled_down(cell) else []
+    generated = cell.key.data_source == "generated" and not CLAIMED[metric].on_generated
+    return (*terms.differences(cell), *scaled, *([NAMES["data_source"]] if generated else []))
+
+
+def _row(subject: RowSubject, sources: Sequence[Claim | Cell], metric: str) -> StudyRow:
+    """The sources over the best of them, the best first."""
+    entries = [_entry(source, metric) for source in sources]
+    values = [entry.value for entry in entries]
+    if CLAIMED[metric].more_is_better:
+        scaled = [replace(entry, scaled=max(values) / entry.value) for entry in entries]
+    else:
+        scaled = [replace(entry, scaled=entry.value / min(values)) for entry in entries]
+    model = next((source.of.model for source in sources if isinstance(source, Claim)), subject.model)
+    return StudyRow(subject, model, tuple(sorted(scaled, key=lambda entry: entry.scaled)))
+
+
+def _entry(source: Claim | Cell, metric: str) -> StudyEntry:
+    if isinstance(source, Claim):
+        return StudyEntry(source, source.of.precision or "", source.value or 0.0)
+    figure = measured_of(source, metric)
+    assert figure is not None and figure.mean is not None
+    return StudyEntry(source, source.key.precision, figure.mean)
+
+
+# Pictures
+
+
+def picture(
+    figure: StudyFigure, name: str, analysis: Analysis, systems: Systems, most: int = MOST_BARS
+) -> DrawnStudy:
+    """The rows with something measured, else all that compare, as many as have room, in the study's order."""
+    rows = [row for row in figure.rows if row.measured or not figure.measured]
+    rows = [row for row in rows if len(row.entries) > 1] or rows
+    drawn = [
+        (row, _group(row, label, figure, systems, most))
+        for row, label in zip(rows, _labels(rows), strict=True)
+    ]
+    by_measured = sorted(drawn, key=lambda each: -each[0].measured)
+    kept = set(map(id, with_room([group for _, group in by_measured], most)))
+    shown = [(row, group) for row, group in drawn if id(group) in kept]
+    groups = tuple(group for _, group in shown)
+    absolute = figure.metric == "peak_bytes"
+    chart = Bars(
+        groups,
+        axis="GiB" if absolute else "fastest = 1.00",
+        key=_key(systems),
+        reference=None if absolute else 1.0,
+    )
+    left = sum(len(row.entries) for row in figure.rows) - sum(len(group.bars) for group in groups)
+    fitted = replace(figure, rows=tuple(row for row, _ in shown), left_out=left)
+    return DrawnStudy(
+        Picture(name, chart, described(groups)), fitted, analysis.evidence.claims.name_of(figure.study)
+    )
+
+
+def _group(row: StudyRow, label: str, figure: StudyFigure, systems: Systems, most: int) -> Group:
+    bars = nearest_bars(
+        [_bar(entry, figure, systems) for entry in row.entries], min(MOST_IN_ROW, max(most // LEAST_ROWS, 4))
+    )
+    subject = row.subject
+    notes = [text.count(subject.epochs, "epoch")] if subject.epochs else []
+    notes += [f"{text.clean(subject.data, 20)} data"] if subject.data else []
+    notes += [f"{subject.gpus} devices"] if subject.gpus > 1 else []
+    return Group(label, bars, tuple(notes))
+
+
+def _key(systems: Systems) -> tuple[KeyEntry, ...]:
+    """Return the words of every look; a chart keeps those that it uses."""
+    shown = systems.all[:4]
+    measured = [KeyEntry(one.title, one.look, one.slot) for one in shown]
+    unranked = [KeyEntry(f"{one.title}, not ranked", "unranked", one.slot) for one in shown]
+    return (*measured, *unranked, KeyEntry("published, one run, no range", "published"))
+
+
+def _labels(rows: Sequence[StudyRow]) -> list[str]:
+    """The model of each row; with its workload where two would be equal."""
+    counted = Counter(text.model_name(row.model) for row in rows)
+    several = len({row.subject.workload for row in rows}) > 1
+    return [
+        f"{name}, {text.clean(row.subject.workload, 40)}" if counted[name] > 1 and several else name
+        for row in rows
+        for name in [text.model_name(row.model)]
+    ]
+
+
+def _bar(entry: StudyEntry, figure: StudyFigure, systems: Systems) -> Bar:
+    absolute, source = figure.metric == "peak_bytes", entry.source
+    framework = _framework(source)
+    card = text.short_card((source.card if isinstance(source, Cell) else source.of.card) or "")
+    bar = Bar(
+        framework or card,
+        "published",
+        entry.value / GIB if absolute else entry.scaled,
+        text=value(Quantity(entry.value, CLAIMED[figure.metric].unit)),
+        small="" if absolute else text.times(entry.scaled),
+        note=f"{card} {entry.precision}".strip() if framework else entry.precision,
+    )
+    if isinstance(source, Claim):
+        return bar
+    system = systems.of(source)
+    low, high = _ends(entry, source, figure)
+    look = system.look if source.ranked else "unranked"
+    return replace(bar, label=framework or system.name, look=look, low=low, high=high, slot=system.slot)
+
+
+def _framework(source: Claim | Cell) -> str:
+    options = dict(source.key.options) if isinstance(source, Cell) else source.of.options
+    return text.clean(options[FRAMEWORK], 24) if FRAMEWORK in options else ""
+
+
+def _ends(entry: StudyEntry, cell: Cell, figure: StudyFigure) -> tuple[float | None, float | None]:
+    """The interval of the cell's own mean on the picture's scale: a published figure has none to lend."""
+    measured = measured_of(cell, figure.metric)
+    interval = measured.interval if measured else None
+    if interval is None or interval.low <= 0:
+        return None, None
+    if figure.metric == "peak_bytes":
+        return interval.low / GIB, interval.high / GIB
+    low, high = interval.low / entry.value, interval.high / entry.value
+    if CLAIMED[figure.metric].more_is_better:
+        low, high = 1 / high, 1 / low
+    return entry.scaled * low, entry.scaled * high

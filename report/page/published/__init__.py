@@ -1,1 +1,0 @@
-"""What others published, beside what this machine measured: pictures of studies, and claims as rows."""

@@ -1,1 +1,0 @@
-"""The pictures and rows of one workload, and of frameworks that train one network alike."""

@@ -88,8 +88,8 @@ def _described(nvml: Any, files: Files, unit: Unit) -> dict[str, Any]:
         "remapping": _remapping(ask),
         "ecc_uncorrected_ever": ask(
             "nvmlDeviceGetTotalEccErrors",
-            constant(nvml, "NVML_MEMORY_ERROR_TYPE_UNCORRECTED"),
-            constant(nvml, "NVML_AGGREGATE_ECC"),
+            getattr(nvml, "NVML_MEMORY_ERROR_TYPE_UNCORRECTED", None),
+            getattr(nvml, "NVML_AGGREGATE_ECC", None),
         ),
         "vgpu_license": _vgpu_license(nvml, ask),
     }
@@ -121,7 +121,7 @@ def _remapping(ask: Callable[..., Any]) -> str | None:
 
 def _vgpu_license(nvml: Any, ask: Callable[..., Any]) -> str | None:
     """Null of a card that is no virtual one."""
-    virtual = constant(nvml, "NVML_GPU_VIRTUALIZATION_MODE_VGPU")
+    virtual = getattr(nvml, "NVML_GPU_VIRTUALIZATION_MODE_VGPU", None)
     if virtual is None or ask("nvmlDeviceGetVirtualizationMode") != virtual:
         return None
     told = ask("nvmlDeviceGetGridLicensableFeatures")

@@ -96,8 +96,6 @@ def plan(
     help={
         "only": "fetch one data set or a program's source: cifar-100, weights-resnet18, nanogpt …",
         "from_": "with --only: ChestX-ray14's folder, unpacked, or a program's repository or git bundle",
-        "pack": "write one archive with all that the plan needs at a site without internet",
-        "pythons": "with --pack: the versions of Python that the site may have, as 3.11,3.12",
         "clean": "list the images, environments and caches that can go, then remove them",
         "data": "with --clean: also remove the data that was fetched",
         "yes": "with --clean: remove without asking",
@@ -107,8 +105,6 @@ def build(
     settings: Settings,
     only: str = "",
     from_: str = "",
-    pack: str = "",
-    pythons: str = "",
     clean: bool = False,
     data: bool = False,
     yes: bool = False,
@@ -118,10 +114,6 @@ def build(
         from commands.upkeep import clean as removing
 
         removing.clean(ROOT, yes=yes, data=data)
-    elif pack:
-        from commands.site import pack as packing
-
-        packing.pack(ROOT, settings, out=pack, pythons=pythons)
     else:
         from commands import measure
 

@@ -50,7 +50,6 @@ GARBAGE = (50_000, 50, 50)
 RETIRED = {
     "data": "build",
     "clean": "build --clean",
-    "pack": "build --pack FILE",
     "status": "jobs",
     "collect": "jobs --collect",
     "cancel": "jobs --cancel",

@@ -102,13 +102,8 @@ def _wheels_in_clone(root: Path, settings: Settings) -> None:
 
 def venv(root: Path, settings: Settings, passed: Mapping[str, str]) -> VenvEngine:
     """The virtual environment, with the wheels that are named or lie in the clone."""
-    return VenvEngine(root, settings.python, own_wheels(root, settings), passed)
-
-
-def own_wheels(root: Path, settings: Settings) -> Path | None:
-    """The user's own wheels, where there are any."""
     wheels = Path(settings.wheelhouse).absolute() if settings.wheelhouse else root / WHEELHOUSE
-    return wheels if wheels.is_dir() else None
+    return VenvEngine(root, settings.python, wheels if wheels.is_dir() else None, passed)
 
 
 def _no_container(lost: str) -> str:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shlex
 import stat
 import time
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import docker.errors
 
@@ -25,7 +24,6 @@ from harness.engine.local import LOG, log_tail
 from harness.engines import ENGINES, EngineName
 from harness.errors import MachineError, NoDevice, NoEngine, NotBuilt
 from harness.files import Files
-from harness.image import packed
 from harness.image.catalog import Image, version_numbers
 from harness.image.spec import BuildSettings, BuildSpec
 from harness.record import DeviceKind, Environment, store
@@ -99,23 +97,12 @@ class DockerEngine:
         build_spec = self._build.spec(image)
         if self._image_id(build_spec) is not None:
             return ()
-        archive = packed.archive_of(self._build.root, build_spec.tag)
-        line = f"{self.name} load --input {shlex.quote(str(archive))}"
-        if not archive.is_file():
-            line = building.shown(build_spec, building.needed_client(self.connection, os.environ))
+        line = building.shown(build_spec, building.needed_client(self.connection, os.environ))
         return (BuildStep(f"image {build_spec.tag}", line),)
 
     def build(self, image: Image, say: Say) -> Built:
-        """Builds the image, or finds it built, or loads it from the clone's folder of images.
-
-        Raises NoEngine, NoSpace, NoNetwork or MachineError.
-        """
+        """Build the image, or find it built; raises NoEngine, NoSpace, NoNetwork or MachineError."""
         build_spec = self._build.spec(image)
-        archive = packed.archive_of(self._build.root, build_spec.tag)
-        if self._image_id(build_spec) is None and archive.is_file():
-            say(f"loading {archive.name}")
-            with archive.open("rb") as file, answered(self._title, "load an image"), self._patient() as api:
-                list(api.load_image(file))
         if self._image_id(build_spec) is None:
             client = building.needed_client(self.connection, os.environ)
             log = store.state_folder(self._build.root) / "logs" / f"{build_spec.tag.replace(':', '-')}.log"
@@ -144,13 +131,6 @@ class DockerEngine:
     def _ping(self) -> None:
         with answered(self._title, "go on with a build"):
             self._api.ping()
-
-    def save(self, image: Image, out: IO[bytes]) -> None:
-        """Writes a built image as an archive that Docker, Podman and Apptainer read; raises NotBuilt."""
-        tag = self.built(image).environment.tag
-        with answered(self._title, "save an image"), self._patient() as api:
-            for piece in api.get_image(tag):
-                out.write(piece)
 
     def _patient(self) -> Any:
         """A connection for whole images: the engine says nothing while it reads or writes one."""

@@ -1,4 +1,4 @@
-"""Archives that others send: bundles of records, and packs across an air gap."""
+"""Archives that others send: bundles of records."""
 
 from __future__ import annotations
 
@@ -13,11 +13,8 @@ from random import Random
 
 from commands import offer
 from harness.bundle.bundle import SUMS, open_bundle
-from harness.errors import UserError
-from harness.pack import unpack
 from tests.campaign.attack import Attack, Broken
 from tests.campaign.mutation import STRINGS, changed_bytes, changed_json
-from tests.harness.pack.test_unpack import FILES, packed, tree
 from tests.helpers import bundled
 from tests.helpers.forged_bundles import forged
 
@@ -45,12 +42,6 @@ def accepted() -> Mapping[str, bytes]:
             packed = offer.pack(clone, offer.Packing(out=Path(name) / f"{session}.tar.gz", quiet=True))
             found[session] = packed.read_bytes()
         return found
-
-
-@cache
-def _pack() -> bytes:
-    with tempfile.TemporaryDirectory() as name:
-        return packed(Path(name)).read_bytes()
 
 
 def _changed(archive: bytes, rng: Random) -> bytes:
@@ -98,6 +89,11 @@ def _one_changed(rng: Random) -> Callable[[Path], None]:
     return change
 
 
+def _tree(folder: Path) -> dict[str, bytes]:
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
+
+
 @cache
 def _bundled_files() -> dict[str, bytes]:
     with tempfile.TemporaryDirectory() as name:
@@ -105,7 +101,7 @@ def _bundled_files() -> dict[str, bytes]:
         path.write_bytes(bundle())
         (Path(name) / "out").mkdir()
         open_bundle(path, Path(name) / "out")
-        return tree(Path(name) / "out")
+        return _tree(Path(name) / "out")
 
 
 def _bundle_attack(rng: Random, root: Path) -> None:
@@ -120,21 +116,8 @@ def _bundle_attack(rng: Random, root: Path) -> None:
     path.write_bytes(content if rng.random() < 0.9 else changed_bytes(content, rng))
     folder.mkdir()
     whole = not open_bundle(path, folder).problems
-    if whole and not resealed and tree(folder) != _bundled_files():
+    if whole and not resealed and _tree(folder) != _bundled_files():
         raise Broken("silent wrong figures", "a bundle with other files is said to be whole")
 
 
-def _pack_attack(rng: Random, root: Path) -> None:
-    """A pack that is unpacked holds what was packed, byte for byte."""
-    path, folder = root / "mine.tar", root / "out"
-    path.write_bytes(_changed(_pack(), rng))
-    try:
-        unpack.unpack(str(path), str(folder))
-    except unpack.Refused as error:
-        raise UserError(str(error)) from None
-    found = tree(folder)
-    if any(found.get(name) != content for name, content in FILES.items()):
-        raise Broken("silent wrong figures", "a pack with other files is unpacked")
-
-
-ATTACKS: Mapping[str, Attack] = {"bundle": _bundle_attack, "pack": _pack_attack}
+ATTACKS: Mapping[str, Attack] = {"bundle": _bundle_attack}

@@ -47,22 +47,12 @@ line = Line(ROOT, SETTINGS, RETIRED)
 
 @line.verb(
     CHOOSING,
-    help={
-        "deep": "also build, and take each path that a long plan will need once",
-        "site": "try a cluster by one short job: its profile (default: site.toml in the clone)",
-    },
-    optional=["site"],
+    help={"deep": "also build, and take each path that a long plan will need once"},
 )
-def doctor(settings: Settings, deep: bool = False, site: str = "") -> None:
-    """Say what this machine can do and what a plan needs; change nothing, but for --deep and --site."""
+def doctor(settings: Settings, deep: bool = False) -> None:
+    """Say what this machine can do and what a plan needs; change nothing, but for --deep."""
     from commands import doctor as diagnosing
 
-    if site:
-        from commands.site import doctor as cluster
-
-        # Without a value its answer is no text.
-        cluster.doctor(ROOT, settings, site if isinstance(site, str) else None)
-        return
     (diagnosing.deep if deep else diagnosing.doctor)(ROOT, settings)
 
 
@@ -279,10 +269,8 @@ def accept(settings: Settings, bundle: str, records: str = "") -> None:
     help={
         "site": "the cluster's profile, a TOML file (default: site.toml in the clone, where it is there)",
         "nodes": "how many nodes a trial may take at most (default: the profile's)",
-        "each_node": "the plan's trials on each card of each node of the partition",
         "new_session": "start over instead of going on with the open submission",
         "retry": RETRY,
-        "list": "send nothing, and print a command for each trial, for any other scheduler",
         "dry_run": "print each batch script, and send none",
     },
 )
@@ -290,16 +278,14 @@ def submit(
     settings: Settings,
     site: str = "",
     nodes: int = 0,
-    each_node: bool = False,
     new_session: bool = False,
     retry: bool = False,
-    list: bool = False,
     dry_run: bool = False,
 ) -> None:
     """Send what is missing of a plan to SLURM, each trial as a job."""
     from commands import cluster
 
-    how = cluster.How(site or None, nodes or None, each_node, new_session, retry, list, dry_run)
+    how = cluster.How(site or None, nodes or None, new_session, retry, dry_run)
     cluster.submit(ROOT, settings, how)
 
 

@@ -57,8 +57,6 @@ def test_two_values_of_one_setting_are_refused():
 def test_a_plan_a_card_and_a_value_may_be_called_like_a_verb():
     assert put("run --plan report") == "run --plan=report"
     assert put("compare report data --fail-below -1") == "compare --fail-below=-1 report data"
-    assert put("doctor --site plan") == "doctor --site plan"
-    assert put("doctor --site there.toml") == "doctor --site=there.toml"
 
 
 def test_an_option_of_several_values_keeps_them_all():

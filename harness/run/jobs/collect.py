@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from harness.engine.base import Exit
-from harness.engine.slurm.scheduler import JobId, SchedulerState, Slurm
+from harness.engine.slurm.scheduler import JobEnd, Slurm
 from harness.errors import RecordError
 from harness.machine import look
 from harness.record import Load, Record, Session, store
@@ -20,7 +20,7 @@ from harness.run.assemble import Started
 from harness.run.conclude import conclude
 from harness.run.in_flight import FILE as STARTED
 from harness.run.jobs import submission as kept
-from harness.run.jobs.follow import Answer, Attempt, Place, ended_at, ending, places
+from harness.run.jobs.follow import Attempt, Place, ended_at, ending
 from harness.run.jobs.node import keep, own_session, read_job_spec
 from harness.run.jobs.submission import COLLECTED, OwnSession, Submission
 from harness.run.ledger import Say
@@ -44,10 +44,11 @@ class Collected:
     """A later submission goes on in its place."""
 
 
-def collect(root: Path, submission: Submission, scheduler: Slurm, answer: Answer, say: Say) -> Collected:
-    """Writes the records of all attempts that are over. It may be called again at any time."""
+def collect(
+    root: Path, submission: Submission, scheduler: Slurm, found: tuple[Place, ...], say: Say
+) -> Collected:
+    """Write the records of all attempts that are over. It may be called again at any time."""
     jobs = kept.folder(root, submission.id)
-    found = places(root, submission, answer)
     over = [(place, each) for place in found for each in place.attempts if each.over and not each.collected]
     accounted = _accounted(scheduler, over, found)
     ends, unlooked = [], []
@@ -75,11 +76,11 @@ def collect(root: Path, submission: Submission, scheduler: Slurm, answer: Answer
 
 def _accounted(
     scheduler: Slurm, over: Sequence[tuple[Place, Attempt]], found: Sequence[Place]
-) -> Mapping[tuple[JobId, int], SchedulerState]:
+) -> Mapping[tuple[int, int], JobEnd]:
     """What accounting knows of the jobs that their scheduler forgot and that told nothing themselves."""
     silent = [place for place, attempt in over if attempt.code is None]
-    silent += [place for place in found if not (place.attempts or place.in_flight or place.batch.by_hand)]
-    forgotten = {place.batch.id for place in silent if place.state is None and place.batch.id is not None}
+    silent += [place for place in found if not (place.attempts or place.in_flight)]
+    forgotten = {place.batch.job for place in silent if place.state is None and place.batch.job is not None}
     return scheduler.accounted(forgotten) if forgotten else {}
 
 
@@ -184,7 +185,7 @@ def _stand(
 
 
 def _never_began(
-    jobs: Path, found: Iterable[Place], forgotten: Mapping[tuple[JobId, int], SchedulerState]
+    jobs: Path, found: Iterable[Place], forgotten: Mapping[tuple[int, int], JobEnd]
 ) -> Iterator[tuple[Attempt, Exit]]:
     """The attempt that never was of each place in which none began, and why; of each trial the newest alone.
 
@@ -202,17 +203,17 @@ def _never_began(
         yield attempt, Exit(code=None, log="", cause=told.cause, said=f"{told.words}; {WHERE}")
 
 
-def _why(place: Place, forgotten: Mapping[tuple[JobId, int], SchedulerState]) -> SchedulerState | None:
+def _why(place: Place, forgotten: Mapping[tuple[int, int], JobEnd]) -> JobEnd | None:
     batch = place.batch
     if place.state is not None and place.state.cause is not None:
-        return SchedulerState(place.state.cause, f"the scheduler says {place.state.word}")
+        return JobEnd(place.state.cause, f"the scheduler says {place.state.word}")
     # One whose number was lost may never have been sent.
-    if place.state is not None or batch.by_hand or batch.id is None:
+    if place.state is not None or batch.job is None:
         return None
     if batch.given_up:
-        return SchedulerState("cancelled", "it was cancelled by `invoke jobs --cancel`")
-    unknown = SchedulerState("engine-gone", "the scheduler knows nothing of it any more")
-    return forgotten.get((batch.id, batch.task_of(place.trial)), unknown)
+        return JobEnd("cancelled", "it was cancelled by `invoke jobs --cancel`")
+    unknown = JobEnd("engine-gone", "the scheduler knows nothing of it any more")
+    return forgotten.get((batch.job, batch.task_of(place.trial)), unknown)
 
 
 def _write_down(jobs: Path, gone: Iterable[tuple[Attempt, Exit]]) -> Iterator[tuple[Started, Attempt, Exit]]:

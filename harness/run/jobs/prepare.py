@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +19,7 @@ from harness.errors import NotBuilt, UserError
 from harness.image.catalog import choose, load_images
 from harness.machine import VISIBILITY, Selection, local_names, look, passed_variables, recorded_variables
 from harness.plan import plan, selection
-from harness.record import Gpu, TrialSpec
+from harness.record import Gpu
 from harness.record.machine import KINDS
 from harness.run import setup as run_setup
 from harness.run.choice import Chosen
@@ -82,10 +81,6 @@ def _engine(
     building = build_settings(settings, root=root, revision=commit, environ=environ)
     if site.image is not None:
         return SiteImage(root, "apptainer", building, recorded, "slurm", Path(site.image))
-    if site.runtime == "pyxis":
-        raise UserError(
-            "the site profile names no image for Pyxis", remedy="name a squashfs: see docs/running.md"
-        )
     # Where it is a module of the site's, only a job that has loaded it finds it.
     program = apptainer.client(environ) or apptainer.CLIENTS[0]
     return ApptainerEngine(root, program, building, recorded, "slurm")
@@ -106,23 +101,6 @@ def fitting(chosen: Chosen, site: Site) -> Chosen:
             remedy="see 'nodes' and 'gpus_per_node' of its profile",
         )
     return replace(chosen, planned=able, left_out=(*chosen.left_out, *others))
-
-
-def of_each_card(chosen: Chosen, cards: int) -> tuple[TrialSpec, ...]:
-    """The plan's trials on one device for each card of a node, one round of the cards after the other.
-
-    Trial n of a variant, counted from 1 over all rounds, is that of card (n - 1) modulo the number of cards.
-    """
-    on_one = [item.trial for item in chosen.planned if item.trial.asked.variant.gpus == 1]
-    by_repeat = sorted(on_one, key=lambda trial: trial.repeat)
-    first = {trial.asked.canonical(): trial for trial in reversed(by_repeat)}
-    rounds = Counter(item.trial.asked.canonical() for item in chosen.planned)
-    return tuple(
-        TrialSpec.of(trial.asked, number, seed=trial.seed + number - 1, timeout_seconds=trial.timeout_seconds)
-        for number in range(1, cards * max(rounds.values(), default=0) + 1)
-        for canonical, trial in first.items()
-        if number <= cards * rounds[canonical]
-    )
 
 
 def foreseen(setup: RunSetup) -> Built:

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from harness.engine.container import DeviceRequest
-from harness.engine.slurm.scheduler import JobId, Slurm, Unread
+from harness.engine.slurm.scheduler import Slurm, Unread
 from harness.engine.slurm.script import CACHE, ROOT, WORK, Batch, Spread, script, spread
 from harness.engine.slurm.site import Site
 from harness.errors import NoEngine
@@ -41,8 +41,6 @@ class SubmitContext:
 
 def batches(context: SubmitContext, submission: Submission, missing: Sequence[Missing]) -> tuple[Batch, ...]:
     """What is missing as batches, those first whose first trial comes first in the plan."""
-    if submission.node is not None:
-        return (_batch(context, submission, len(submission.batches) + 1, missing),)
     groups: dict[tuple[str, int], list[Missing]] = {}
     blocks = submission.whole.block_of
     for item in missing:
@@ -61,11 +59,9 @@ def _batch(context: SubmitContext, submission: Submission, number: int, items: S
     variant = items[0].trial.asked.variant
     what = f"{items[0].trial.asked.workload} {variant.model} {variant.precision}, batch {variant.batch_size}"
     gpus = f", {variant.gpus} devices" if variant.gpus > 1 else ""
-    node, cards = submission.node, context.site.gpus_per_node or 1
-    where = f" on node {node}" if node else ""
     return Batch(
         name=f"gpudyno-{submission.id}-{number}",
-        title=f"{what}{gpus}: {counted(len(items), 'trial')} of plan '{submission.whole.plan}'{where}",
+        title=f"{what}{gpus}: {counted(len(items), 'trial')} of plan '{submission.whole.plan}'",
         root=context.setting.root.resolve(),
         jobs=jobs,
         cache=jobs / "cache" / items[0].trial.asked.environment,
@@ -82,8 +78,6 @@ def _batch(context: SubmitContext, submission: Submission, number: int, items: S
             workloads=Path(ROOT) / "workloads",
         ),
         warm=warms_up(items[0].trial),
-        node=node,
-        cards=tuple((item.trial.repeat - 1) % cards for item in items) if node else (),
     )
 
 
@@ -154,53 +148,41 @@ def send(
 ) -> Submission:
     """Sends batches one after the other, each written down before; raises as Slurm.send does."""
     sent: list[tuple[Batch, str]] = []
-    clusters = scheduler.clusters(context.site.lines)
-    # The last that this user sent to these clusters and may still wait for.
+    # The last that this user sent and may still wait for.
     own = [batch for each in kept.all_open(context.setting.root) if each.mine for batch in each.batches]
-    live = [batch for batch in own if batch.job and batch.clusters == clusters and not batch.given_up]
+    live = [batch for batch in own if batch.job and not batch.given_up]
     last = str(max(live, key=lambda batch: batch.sent_at).job) if live else None
     for part in in_order(parts, submission):
-        before = last if _waits(part, context.site) else None
+        before = last if context.site.one_by_one else None
         batch = replace(part, dependency=dependency(part, submission, sent, before))
         path = write(context, submission, batch)
-        note = _note(batch).model_copy(update={"clusters": clusters})
+        known = {name: getattr(batch, name) for name in ("name", "trials", "attempts")}
+        note = Sent(**known, sent_at=datetime.now(UTC))
         submission = _with(context.setting.root, submission, note)
         job = _sent(scheduler, path, note, say)
-        known = {"job": job.number, "clusters": (job.cluster,) if job.cluster else note.clusters}
-        submission = _with(context.setting.root, submission, note.model_copy(update=known))
-        last = str(job.number)
+        submission = _with(context.setting.root, submission, note.model_copy(update={"job": job}))
+        last = str(job)
         sent.append((batch, last))
         say(f"job {job}: {batch.title}")
     return submission
-
-
-def _note(batch: Batch) -> Sent:
-    known = {name: getattr(batch, name) for name in ("name", "trials", "attempts", "node")}
-    return Sent(**known, sent_at=datetime.now(UTC))
 
 
 def shown(context: SubmitContext, submission: Submission, parts: Sequence[Batch]) -> Iterator[str]:
     """The scripts that `send` would send; the number of a job that another waits for is not known yet."""
     sent: list[tuple[Batch, str]] = []
     for number, part in enumerate(in_order(parts, submission), 1):
-        before = sent[-1][1] if sent and _waits(part, context.site) else None
+        before = sent[-1][1] if sent and context.site.one_by_one else None
         batch = replace(part, dependency=dependency(part, submission, sent, before))
         sent.append((batch, f"JOB{number}"))
         yield script(batch, context.site)
 
 
-def _waits(batch: Batch, site: Site) -> bool:
-    """Whether it waits for the job before it; what each node does by itself disturbs no other."""
-    return site.one_by_one and batch.node is None
-
-
-def _sent(scheduler: Slurm, path: Path, note: Sent, say: Say) -> JobId:
+def _sent(scheduler: Slurm, path: Path, note: Sent, say: Say) -> int:
     """The job that a script became; one whose number cannot be read is found by its name, now or later."""
     try:
-        return scheduler.send(path, note.clusters)
+        return scheduler.send(path)
     except Unread as unread:
-        states = scheduler.states(note.clusters or (None,))
-        job = next((state.id for state in states if state.name == note.name), None)
+        job = next((state.job for state in scheduler.states() if state.name == note.name), None)
         if job is None:
             raise NoEngine(
                 f"{unread.problem}; no job '{note.name}' is known yet",
@@ -230,19 +212,6 @@ def write(context: SubmitContext, submission: Submission, batch: Batch) -> Path:
     path = batch.jobs / f"batch-{batch.name.rpartition('-')[2]}.sh"
     store.write_whole(path, script(batch, context.site), replace=True)
     return path
-
-
-def by_hand(
-    context: SubmitContext, submission: Submission, parts: Sequence[Batch]
-) -> tuple[Submission, tuple[tuple[Path, int], ...]]:
-    """Writes batches that another scheduler will start: each trial's script, and its place in it."""
-    lines: list[tuple[Path, int]] = []
-    for batch in in_order(parts, submission):
-        path = write(context, submission, batch)
-        note = _note(batch).model_copy(update={"by_hand": True})
-        submission = _with(context.setting.root, submission, note)
-        lines += [(path, place) for place in range(len(batch.trials))]
-    return submission, tuple(lines)
 
 
 def _with(root: Path, submission: Submission, note: Sent) -> Submission:

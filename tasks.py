@@ -312,15 +312,16 @@ def jobs(collect: bool = False, wait: bool = False, cancel: bool = False, plan: 
 @line.verb(
     help={
         "image": "the image whose lock is written again, by its name in docker/images.toml",
-        "package": "move this package alone, as torch==2.14.1, with its channel's hashes; may be given again",
+        "package": "move this package alone, as its requirement says, as torch==2.14.1; may be given again",
     },
     iterable=["package"],
 )
 def lock(image: str, package: list[str] | None = None) -> None:
     """Resolve an image's versions and its base's digest again: the only way that either changes."""
-    from harness.image.repin import repin
+    from harness.image.catalog import load_images
+    from harness.image.lock import relock
 
-    report = repin(ROOT, image, package or ())
+    report = relock(load_images(ROOT).image(image), ROOT, only=package or ())
     print("\n".join(report.changed) or f"{image}: nothing changed")
     for clause in report.unreachable:
         print(f"not reached: {clause}", file=sys.stderr)
@@ -362,15 +363,14 @@ def check() -> None:
         "only": "a test's name or a part of it, a file, or words of pytest's own",
         "campaign": "attack what is read and run for so long, as 20m, or repeat one attack, as record:7",
         "whole": "run the long tests, too",
-        "all_images": "build the environment of every image that a CPU can run, and test its workloads too",
     }
 )
-def test(only: str = "", campaign: str = "", whole: bool = False, all_images: bool = False) -> None:
+def test(only: str = "", campaign: str = "", whole: bool = False) -> None:
     """Run the tests (they need the extra `test`)."""
     from commands.upkeep.testing import campaign as attack
     from commands.upkeep.testing import run
 
-    code = attack(ROOT, campaign) if campaign else run(ROOT, only, whole=whole, all_images=all_images)
+    code = attack(ROOT, campaign) if campaign else run(ROOT, only, whole=whole)
     if code:
         raise Exit(code=code)
 

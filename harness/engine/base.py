@@ -128,8 +128,6 @@ class EngineFacts:
     """Root inside is another user outside, for every container that does not ask for the host's users."""
     selinux: bool
     data_root_free_bytes: int | None
-    cdi_lacks: str | None = None
-    """The first file that NVIDIA's specification gives and that is not here."""
     runtime: str | None = None
     """What starts a container that names no runtime, such as crun."""
 

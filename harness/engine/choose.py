@@ -69,12 +69,7 @@ def choose(
             raise NoDevice(reason, remedy=f"see `invoke doctor`, or take {own}")
         _wheels_in_clone(root, settings)
         return engine, ()
-    lost = str(reason)
-    program = apptainer.client(environ)
-    by_file = ApptainerEngine(root, program, building, passed) if program else None
-    if by_file is not None and by_file.at_hand(image):
-        return by_file, (f"engine: Apptainer ({lost})",)
-    return venv(root, settings, passed), (_no_container(lost),)
+    return venv(root, settings, passed), (_no_container(str(reason)),)
 
 
 def _unfit(

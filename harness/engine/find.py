@@ -129,17 +129,9 @@ def find(
 
 def _absent(kind: ContainerEngine, answers: Search, environ: Mapping[str, str]) -> NoEngine:
     title = ENGINES[kind].title
-    closed = [clause for clause in answers.refused if "not open to this user" in clause]
     others = [ENGINES[connection.kind].title for connection in answers.connections]
-    if environ.get("DOCKER_HOST"):
-        remedy = "correct or unset DOCKER_HOST"
-    elif closed and kind == "docker":
-        remedy = "add yourself to the group 'docker' and log in again"
-    elif others:
-        remedy = f"use --engine {answers.connections[0].kind}, or start {title}"
-    elif kind == "docker":
-        remedy = "start it with `systemctl start docker`, or use --engine venv"
-    else:
-        remedy = "start its socket with `systemctl --user start podman.socket`, or use --engine venv"
     why = "; ".join([*answers.refused, *(f"{name} answers instead" for name in others)])
+    remedy = (
+        "correct or unset DOCKER_HOST" if environ.get("DOCKER_HOST") else "start it, or use --engine venv"
+    )
     return NoEngine(f"{title} is asked for and does not answer" + (f" ({why})" if why else ""), remedy=remedy)

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from harness.data.fetch import DataFolders, Resolved
-from harness.data.folder import locked, writable
+from harness.data.folder import locked
 from harness.errors import DataError, NoNetwork, UserError
 from harness.files import last_line
 from harness.record.published.program import Program
@@ -64,7 +64,7 @@ def bring(program: Program, given: Path | None, folder: Path) -> None:
 @contextmanager
 def _made(program: Program, folder: Path) -> Iterator[Path]:
     """A place in a data folder for what becomes the source there, if nothing goes wrong."""
-    with writable(folder), locked(folder):
+    with locked(folder):
         new = Path(tempfile.mkdtemp(prefix=".new-", dir=folder))
         try:
             yield new

@@ -197,16 +197,14 @@ def test_singularity_is_taken_where_apptainer_is_not_and_nothing_where_neither_i
     assert client({"PATH": str(tmp_path)}) == str(tmp_path / "singularity")
 
 
-def test_apptainer_is_taken_unasked_only_where_no_engine_answers_and_the_image_lies_in_the_clone(
-    engine, tmp_path
-):
+def test_apptainer_is_taken_by_its_name_alone(engine, tmp_path):
     environ = {"PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}", "DOCKER_HOST": f"unix://{tmp_path}/none"}
     settings = Settings(plan="mine", device="cpu", base="a-base:1")
     assert prepare(engine.root, settings, environ).engine.name == "venv"
     brought(engine)
-    assert prepare(engine.root, settings, environ).engine.name == "apptainer"
-    named = settings.model_copy(update={"engine": "venv"})
-    assert prepare(engine.root, named, environ).engine.name == "venv"
+    assert prepare(engine.root, settings, environ).engine.name == "venv"
+    named = settings.model_copy(update={"engine": "apptainer"})
+    assert prepare(engine.root, named, environ).engine.name == "apptainer"
 
 
 def test_the_command_is_shown_as_a_person_would_type_it(engine):

@@ -17,7 +17,7 @@ import docker.errors
 from harness.engine import access, container
 from harness.engine import build as building
 from harness.engine import connection as capabilities
-from harness.engine.base import BuildStep, Built, EngineFacts, Exit, Handle, Running, Say
+from harness.engine.base import GONE, BuildStep, Built, EngineFacts, Exit, Handle, Running, Say
 from harness.engine.connection import Connection, answered
 from harness.engine.container import LABEL, DeviceRequest, RunSpec, TrialFolders, User, run_line
 from harness.engine.local import LOG, log_tail
@@ -240,7 +240,7 @@ class DockerEngine:
             try:
                 state = self._api.inspect_container(handle.container)["State"]
             except docker.errors.NotFound:
-                return Exit(code=None, log=log_tail(work / LOG), missing=True)
+                return replace(GONE, log=log_tail(work / LOG))
             status, code = str(state["Status"]), state.get("ExitCode")
             code = None if code is None else int(code)
         if status in _GOING_ON:
@@ -250,11 +250,10 @@ class DockerEngine:
                 self._fetch_log(handle, work)
             return Running()
         self._fetch_log(handle, work)
-        return Exit(
-            code=code,
-            log=log_tail(work / LOG),
-            out_of_memory=bool(state.get("OOMKilled")),
-        )
+        ended = Exit(code=code, log=log_tail(work / LOG))
+        if not state.get("OOMKilled"):
+            return ended
+        return replace(ended, cause="out-of-memory", said="it was killed at its memory limit")
 
     def _fetch_log(self, handle: Handle, work: Path) -> None:
         """Brings the trial's log up to date. An engine that keeps no logs has none to give."""

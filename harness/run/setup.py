@@ -259,6 +259,8 @@ def setting(setup: RunSetup, built: Built, resolved: Mapping[str, fetch.Resolved
         program=setup.image.program,
         user=engine.user() if isinstance(engine, DockerEngine | ApptainerEngine) else User(),
         memory_bytes=setup.settings.memory_bytes,
+        label=setup.settings.label,
+        declared=setup.settings.declared,
     )
 
 

@@ -9,7 +9,8 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from harness.engine.slurm.scheduler import JobEnd, Slurm, TaskState, Unread
+from harness.engine.base import Exit
+from harness.engine.slurm.scheduler import Slurm, TaskState, Unread
 from harness.errors import NoEngine
 from harness.run.jobs import node
 from tests.helpers.fake_workload import measurement
@@ -71,7 +72,7 @@ class FakeScheduler:
         self.waiting.clear()
         return tuple(self.told_states)
 
-    def accounted(self, jobs: Collection[int]) -> dict[tuple[int, int], JobEnd]:
+    def accounted(self, jobs: Collection[int]) -> dict[tuple[int, int], Exit]:
         """No accounting runs."""
         return {}
 
@@ -79,7 +80,7 @@ class FakeScheduler:
         """Forgets what waits of these jobs."""
         self.waiting = [waits for waits in self.waiting if waits[0] not in jobs]
 
-    def told(self, log: str) -> JobEnd | None:
+    def told(self, log: str) -> Exit | None:
         """As SLURM's."""
         return Slurm({}).told(log)
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from harness.engine.base import Exit
 from harness.errors import NoEngine, UserError
 from harness.files import last_line
 from harness.record import Model
@@ -82,14 +83,6 @@ class TaskState(Model):
     nodes: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class JobEnd:
-    """Why a job ended, and in which words."""
-
-    cause: Reason
-    words: str
-
-
 class Unread(NoEngine):
     """A job was sent, and which one it is cannot be read of the answer."""
 
@@ -120,7 +113,7 @@ class Slurm:
         words = ("squeue", "--me", "--states=all", "--array", "--noheader", f"--Format={columns}")
         return tuple(_state(line) for line in self._asked(*words).split("\n") if line.strip())
 
-    def accounted(self, jobs: Collection[int]) -> dict[tuple[int, int], JobEnd]:
+    def accounted(self, jobs: Collection[int]) -> dict[tuple[int, int], Exit]:
         """Return what sacct knows of the ends of jobs and their tasks, where accounting runs."""
         words = ("sacct", "--allocations", "--noheader", "--parsable2", "--format=JobID,State")
         code, told, _ = self._run(*words, f"--jobs={','.join(map(str, sorted(jobs)))}")
@@ -131,16 +124,16 @@ class Slurm:
         if jobs:
             self._asked("scancel", "--quiet", *map(str, sorted(jobs)))
 
-    def told(self, log: str) -> JobEnd | None:
+    def told(self, log: str) -> Exit | None:
         """What slurmstepd writes into a job's output as it ends it."""
         if _OUT_OF_MEMORY.search(log):
-            return JobEnd("out-of-memory", "SLURM's limit of memory ended it")
+            return Exit(cause="out-of-memory", said="SLURM's limit of memory ended it")
         cuts = list(_CUT.finditer(log))
         if not cuts:
             return None
         why = cuts[-1]["why"]
         words = f"SLURM ended the job: {why.lower()}" if why else "SLURM was asked to cancel the job"
-        return JobEnd(_WHY.get(why or "", "cancelled"), words)
+        return Exit(cause=_WHY.get(why or "", "cancelled"), said=words)
 
     def _asked(self, *words: str) -> str:
         code, told, error = self._run(*words)
@@ -193,14 +186,14 @@ def _state(line: str) -> TaskState:
     )
 
 
-def _accounted(line: str) -> tuple[tuple[int, int], JobEnd] | None:
+def _accounted(line: str) -> tuple[tuple[int, int], Exit] | None:
     """Read one line of sacct, such as 12_3|CANCELLED by 1000; none for a job that ended by itself."""
     place, _, state = line.partition("|")
     job, _, task = place.partition("_")
     cause = _CAUSES.get(state.partition(" ")[0])
     if cause is None or not _NUMBER.fullmatch(job):
         return None
-    return (int(job), _number(task)), JobEnd(cause, f"SLURM's accounting says {state}")
+    return (int(job), _number(task)), Exit(cause=cause, said=f"SLURM's accounting says {state}")
 
 
 def _number(text: str) -> int:

@@ -6,15 +6,15 @@ import os
 import re
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from pydantic import AwareDatetime
 
-from harness.engine.base import Exit
+from harness.engine.base import GONE, Exit
 from harness.engine.local import LOG, log_tail
-from harness.engine.slurm.scheduler import JobEnd, Slurm, TaskState
+from harness.engine.slurm.scheduler import Slurm, TaskState
 from harness.errors import RecordError
 from harness.record import Model, store
 from harness.run.jobs import submission as kept
@@ -162,7 +162,7 @@ def ending(
     attempt: Attempt,
     place: Place,
     scheduler: Slurm,
-    accounted: Mapping[tuple[int, int], JobEnd],
+    accounted: Mapping[tuple[int, int], Exit],
 ) -> Exit:
     """How an attempt ended, by what its job wrote, what its scheduler wrote and tells, and its accounting."""
     code = code_of(attempt.work)
@@ -173,15 +173,15 @@ def ending(
     told = scheduler.told(f"{own_log}\n{log}")
     state = place.state if attempt.last_of_job else None
     if told is None and state is not None and state.cause is not None:
-        told = JobEnd(state.cause, f"the scheduler says {state.word}")
+        told = Exit(cause=state.cause, said=f"the scheduler says {state.word}")
     if told is None and code is None and attempt.batch.job is not None and attempt.last_of_job:
         told = accounted.get((attempt.batch.job, attempt.batch.task_of(attempt.trial)))
     if told is None and code is None and not attempt.last_of_job:
-        told = JobEnd("node-failed", "its node said no more, and the job was queued again")
+        told = Exit(cause="node-failed", said="its node said no more, and the job was queued again")
     if told is not None:
-        return Exit(code=code, log=log or own_log, cause=told.cause, said=told.words)
+        return replace(told, code=code, log=log or own_log)
     gone = code is None and place.state is None
-    return Exit(code=code, log=log or own_log, missing=gone)
+    return replace(GONE if gone else Exit(), code=code, log=log or own_log)
 
 
 def _part_of_log(jobs: Path, attempt: Attempt) -> str:

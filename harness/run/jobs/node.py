@@ -21,12 +21,12 @@ from harness.errors import NoDevice
 from harness.files import alone
 from harness.machine import Selection, load, look, own_folder, select, state_folder
 from harness.plan import own_file
-from harness.record import Machine, Reported, TrialSpec, session_id, store
+from harness.record import Machine, Reported, Session, TrialSpec, session_id, store
 from harness.record.result import Reason
 from harness.run import ledger
 from harness.run.assemble import FAILURE
 from harness.run.in_flight import FILE as STARTED
-from harness.run.jobs.submission import JobSpec, OwnSession, work_folder
+from harness.run.jobs.submission import JobSpec, read, work_folder
 
 
 def begin(jobs: Path, name: str, attempt: int) -> int:
@@ -93,22 +93,25 @@ def _devices(job: JobSpec, machine: Machine, uuids: Mapping[str, str]) -> tuple[
     return taken, ""
 
 
-def own_session(jobs: Path, machine: Machine) -> OwnSession:
-    """This machine's session of the submission; the first job that begins on it makes it."""
+def own_session(jobs: Path, machine: Machine) -> Session:
+    """Return this machine's session of the submission; the first job that begins on it makes it."""
     path = jobs / "machines" / f"{machine.id}.json"
     clone = jobs.parents[3]
     kept = own_folder(state_folder())
     with alone(kept / "jobs.lock", "set GPUDYNO_STATE to a folder on a disk of this node"):
         if not path.is_file():
             now = datetime.now(UTC)
-            own = OwnSession(
-                id=session_id(now, secrets.token_hex(3)),
-                number=ledger.next_number(kept, clone, machine.id),
-                machine=machine,
-                started_at=now,
-            )
-            keep(path, own.model_dump_json())
-        return OwnSession.parse(path.read_bytes(), path.name)
+            changes = {
+                "id": session_id(now, secrets.token_hex(3)),
+                "number": ledger.next_number(kept, clone, machine.id),
+                "machine": machine.id,
+                "label": machine.label,
+                "started_at": now,
+                "trials": (),
+                "blocks": (),
+            }
+            keep(path, read(clone, jobs.name).whole.model_copy(update=changes).model_dump_json())
+        return Session.parse(path.read_bytes(), path.name)
 
 
 def _meeting_point(interface: str | None) -> str:

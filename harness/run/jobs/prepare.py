@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from harness.data.fetch import Resolved
 from harness.engine import apptainer
 from harness.engine.apptainer import ApptainerEngine, SiteImage
 from harness.engine.base import Built, Engine
@@ -23,7 +22,6 @@ from harness.record import Gpu
 from harness.record.machine import KINDS
 from harness.run import setup as run_setup
 from harness.run.choice import Chosen
-from harness.run.jobs.send import SubmitContext
 from harness.run.setup import RunSetup
 from harness.settings import Settings
 
@@ -112,9 +110,3 @@ def foreseen(setup: RunSetup) -> Built:
             raise
     setup.engine.steps(setup.image)
     return setup.engine.expected(setup.image)
-
-
-def context(setup: RunSetup, site: Site, built: Built, resolved: Mapping[str, Resolved]) -> SubmitContext:
-    """What all batches of a line share."""
-    setting = run_setup.setting(setup, built, resolved)
-    return SubmitContext(setting, site, label=setup.settings.label, declared=setup.settings.declared)

@@ -3,7 +3,7 @@
 results/.state/jobs/<id>/submission.json    what was asked, and the batches as they were sent
                          orders/            of each trial what its job needs to know
                          batch-<n>.sh       each batch script as it was sent, with its logs beside it
-                         machines/          of each node that a job began on, its session's id and number
+                         machines/          of each node that a job began on, its own session, without trials
                          work/              a folder for each attempt
 """
 
@@ -92,15 +92,6 @@ class Sent(Model):
     def task_of(self, trial: str) -> int:
         """Return which of the job's tasks a trial is."""
         return self.trials.index(trial)
-
-
-class OwnSession(Model):
-    """machines/<id>.json: a node's own session of this submission."""
-
-    id: SessionId
-    number: int
-    machine: Machine
-    started_at: AwareDatetime
 
 
 class Submission(Model):

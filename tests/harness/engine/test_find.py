@@ -6,13 +6,14 @@ import hashlib
 import json
 import os
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from harness.engine import docker, find
-from harness.engine.base import Exit, Handle
+from harness.engine.base import GONE, Handle
 from harness.engine.connection import answered
 from harness.engine.container import UNPRIVILEGED, DeviceRequest, User
 from harness.engine.docker import DockerEngine, append_new
@@ -145,7 +146,7 @@ def test_a_container_that_the_engine_does_not_know_is_missing_with_the_log_that_
     (tmp_path / "log.txt").write_text("its last word\n")
     with answering(tmp_path / "s", DOCKER):
         ended = engine_at(tmp_path / "s").poll(HANDLE, tmp_path)
-    assert ended == Exit(code=None, log="its last word\n", missing=True)
+    assert ended == replace(GONE, log="its last word\n")
 
 
 def test_a_gpu_is_never_asked_of_a_podman_that_would_silently_give_none(tmp_path):

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.engine.slurm.scheduler import JobEnd, Slurm
+from harness.engine.base import Exit
+from harness.engine.slurm.scheduler import Slurm
 from harness.errors import NoEngine, UserError
 
 
@@ -53,29 +54,29 @@ CUT = "slurmstepd-n1: error: *** JOB 7 ON n1 CANCELLED AT 2026-11-22T12:16:08{wh
     [
         ("", None),
         ("error: nothing of the kind\n", None),
-        (CUT.format(why=""), JobEnd("cancelled", "SLURM was asked to cancel the job")),
-        (CUT.format(why=" DUE TO TIME LIMIT"), JobEnd("timeout", "SLURM ended the job: time limit")),
+        (CUT.format(why=""), Exit(cause="cancelled", said="SLURM was asked to cancel the job")),
+        (CUT.format(why=" DUE TO TIME LIMIT"), Exit(cause="timeout", said="SLURM ended the job: time limit")),
         (
             CUT.format(why=" DUE TO PREEMPTION"),
-            JobEnd("preempted", "SLURM ended the job: preemption"),
+            Exit(cause="preempted", said="SLURM ended the job: preemption"),
         ),
         (
             CUT.format(why=" DUE TO JOB REQUEUE"),
-            JobEnd("preempted", "SLURM ended the job: job requeue"),
+            Exit(cause="preempted", said="SLURM ended the job: job requeue"),
         ),
         (
             CUT.format(why=" DUE TO NODE FAILURE"),
-            JobEnd("node-failed", "SLURM ended the job: node failure"),
+            Exit(cause="node-failed", said="SLURM ended the job: node failure"),
         ),
         (
             "slurmstepd: error: Detected 1 oom-kill event(s) in StepId=7.0. Some of your processes may have "
             "been killed by the cgroup out-of-memory handler.\n" + CUT.format(why=""),
-            JobEnd("out-of-memory", "SLURM's limit of memory ended it"),
+            Exit(cause="out-of-memory", said="SLURM's limit of memory ended it"),
         ),
         (
             "slurmstepd: error: Detected 1 oom_kill event in StepId=7.batch. Some of the step tasks have "
             "been OOM Killed.\n",
-            JobEnd("out-of-memory", "SLURM's limit of memory ended it"),
+            Exit(cause="out-of-memory", said="SLURM's limit of memory ended it"),
         ),
     ],
 )

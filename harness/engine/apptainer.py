@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.data.check import sha256_of
+from harness.device_kinds import DEVICE_KINDS
 from harness.engine import build as building
 from harness.engine import container
 from harness.engine.base import BuildStep, Built, Handle, Say
@@ -36,7 +37,6 @@ ABSENT = NoEngine(
     "Apptainer is asked for, and neither 'apptainer' nor 'singularity' is on PATH",
     remedy="load the site's module for it, or take a virtual environment",
 )
-_DEVICES = {"cuda": ("--nv",), "rocm": ("--rocm",), "cpu": ()}
 
 
 def client(environ: Mapping[str, str] = os.environ) -> str | None:
@@ -59,7 +59,7 @@ def exec_line(spec: RunSpec, program: str, *, root: bool) -> tuple[tuple[str, ..
     words += ["--workdir", str(spec.folders.output.parent / "tmp")]
     user = spec.user
     words += ["--no-privs", "--security", f"uid:{user.uid}", "--security", f"gid:{user.gid}"] if root else []
-    words += _DEVICES[spec.device.kind]
+    words += DEVICE_KINDS[spec.device.kind].apptainer
     for mount in container.mounts(spec):
         words += ["--mount", _mount(mount.source, mount.target, read_only=mount.read_only)]
     words += ["--memory", str(spec.memory_bytes)] if spec.memory_bytes is not None else []

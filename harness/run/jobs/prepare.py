@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from harness.device_kinds import DEVICE_KINDS
 from harness.engine import apptainer
 from harness.engine.apptainer import ApptainerEngine, SiteImage
 from harness.engine.base import Built, Engine
@@ -19,7 +20,6 @@ from harness.image.catalog import choose, load_images
 from harness.machine import VISIBILITY, Selection, local_names, look, passed_variables, recorded_variables
 from harness.plan import plan, selection
 from harness.record import Gpu
-from harness.record.machine import KINDS
 from harness.run import setup as run_setup
 from harness.run.choice import Chosen
 from harness.run.setup import RunSetup
@@ -60,7 +60,7 @@ def _selection(site: Site) -> Selection:
         return Selection("cpu")
     count = site.nodes * (site.gpus_per_node or 1)
     card = {
-        "vendor": next(vendor for vendor, kind in KINDS.items() if kind == site.device),
+        "vendor": DEVICE_KINDS[site.device].vendor,
         "name": site.gpu_type or "unknown",
         "architecture": site.capability,
     }

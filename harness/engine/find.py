@@ -12,9 +12,6 @@ from urllib.parse import urlsplit
 
 import docker
 from docker.constants import DEFAULT_DOCKER_API_VERSION
-from docker.context import ContextAPI
-from docker.context.config import get_current_context_name
-from docker.errors import ContextException
 
 from harness.engine.connection import Connection, answered
 from harness.engine.docker import DockerEngine
@@ -48,20 +45,7 @@ def places(environ: Mapping[str, str]) -> tuple[str, ...]:
         f"{runtime}/podman/podman.sock",
         "/run/podman/podman.sock",
     )
-    named = (_context(environ), *(f"unix://{path}" for path in usual))
-    return tuple(dict.fromkeys(host for host in named if host))
-
-
-def _context(environ: Mapping[str, str]) -> str | None:
-    """The endpoint of the command line's context; null for its default, which is a usual place."""
-    name = environ.get("DOCKER_CONTEXT") or get_current_context_name()
-    if name == "default":
-        return None
-    try:
-        context = ContextAPI.get_context(name)
-    except ContextException:
-        return None
-    return str(context.Host) if context and context.Host else None
+    return tuple(dict.fromkeys(f"unix://{path}" for path in usual))
 
 
 def search(environ: Mapping[str, str]) -> Search:

@@ -7,6 +7,7 @@ import os
 import re
 import secrets
 import shlex
+import subprocess
 import sys
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -147,6 +148,27 @@ def test_two_shells_do_not_send_at_once(tmp_path):
     bench = cluster.bench(tmp_path / "clone", FakeScheduler())
     with kept.alone(bench.root), pytest.raises(Busy, match="another shell sends or collects"):
         bench.submit()
+
+
+SRUN = """#!/bin/sh
+while [ "$1" != bash ]; do shift; done
+exec "$@"
+"""
+
+
+def test_a_batch_script_measures_each_of_its_trials_and_their_records_are_collected(tmp_path, monkeypatch):
+    monkeypatch.undo()
+    monkeypatch.setenv("GPUDYNO_STATE", str(tmp_path / "state"))
+    bench = cluster.bench(tmp_path / "clone", FakeScheduler(waits=True), site=f"python = '{sys.executable}'")
+    bench.submit()
+    (tmp_path / "srun").write_text(SRUN)
+    (tmp_path / "srun").chmod(0o755)
+    job = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", "SLURM_JOB_ID": "1"}
+    (script,) = bench.root.glob("results/.state/jobs/*/batch-1.sh")
+    for task in ("0", "1"):
+        subprocess.run(["bash", str(script)], env={**job, "SLURM_ARRAY_TASK_ID": task}, check=True)
+    bench.collect()
+    assert bench.ends() == ["ok"] * 2
 
 
 @pytest.mark.parametrize(("nodes", "on_each"), [(1, 2), (2, 1)])

@@ -84,7 +84,6 @@ def lay_out(setting: Setting, submission: Submission, batch: Batch) -> None:
             trial=trial,
             place=place,
             plan=submission.whole.plan,
-            submission=submission.id,
             environment=setting.built.environment,
             harness=setting.harness,
             label=setting.label,

@@ -24,7 +24,6 @@ from harness.engine.slurm.site import Site
 from harness.errors import Busy, RecordError
 from harness.record import Environment, Harness, Load, Machine, Model, Session, TrialSpec, store
 from harness.record.machine import Declared
-from harness.record.result import SessionId
 from harness.record.trial import Name
 from harness.run.assemble import Started
 
@@ -42,7 +41,6 @@ class JobSpec(Model):
     trial: TrialSpec
     place: int
     plan: Name
-    submission: SessionId
     environment: Environment
     harness: Harness
     label: str | None = None

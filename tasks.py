@@ -47,22 +47,12 @@ line = Line(ROOT, SETTINGS, RETIRED)
 
 @line.verb(
     CHOOSING,
-    help={
-        "deep": "also build, and take each path that a long plan will need once",
-        "site": "try a cluster by one short job: its profile (default: site.toml in the clone)",
-    },
-    optional=["site"],
+    help={"deep": "also build, and take each path that a long plan will need once"},
 )
-def doctor(settings: Settings, deep: bool = False, site: str = "") -> None:
-    """Say what this machine can do and what a plan needs; change nothing, but for --deep and --site."""
+def doctor(settings: Settings, deep: bool = False) -> None:
+    """Say what this machine can do and what a plan needs; change nothing, but for --deep."""
     from commands import doctor as diagnosing
 
-    if site:
-        from commands.site import doctor as cluster
-
-        # Without a value its answer is no text.
-        cluster.doctor(ROOT, settings, site if isinstance(site, str) else None)
-        return
     (diagnosing.deep if deep else diagnosing.doctor)(ROOT, settings)
 
 
@@ -96,8 +86,6 @@ def plan(
     help={
         "only": "fetch one data set or a program's source: cifar-100, weights-resnet18, nanogpt …",
         "from_": "with --only: ChestX-ray14's folder, unpacked, or a program's repository or git bundle",
-        "pack": "write one archive with all that the plan needs at a site without internet",
-        "pythons": "with --pack: the versions of Python that the site may have, as 3.11,3.12",
         "clean": "list the images, environments and caches that can go, then remove them",
         "data": "with --clean: also remove the data that was fetched",
         "yes": "with --clean: remove without asking",
@@ -107,8 +95,6 @@ def build(
     settings: Settings,
     only: str = "",
     from_: str = "",
-    pack: str = "",
-    pythons: str = "",
     clean: bool = False,
     data: bool = False,
     yes: bool = False,
@@ -118,10 +104,6 @@ def build(
         from commands.upkeep import clean as removing
 
         removing.clean(ROOT, yes=yes, data=data)
-    elif pack:
-        from commands.site import pack as packing
-
-        packing.pack(ROOT, settings, out=pack, pythons=pythons)
     else:
         from commands import measure
 
@@ -287,10 +269,8 @@ def accept(settings: Settings, bundle: str, records: str = "") -> None:
     help={
         "site": "the cluster's profile, a TOML file (default: site.toml in the clone, where it is there)",
         "nodes": "how many nodes a trial may take at most (default: the profile's)",
-        "each_node": "the plan's trials on each card of each node of the partition",
         "new_session": "start over instead of going on with the open submission",
         "retry": RETRY,
-        "list": "send nothing, and print a command for each trial, for any other scheduler",
         "dry_run": "print each batch script, and send none",
     },
 )
@@ -298,16 +278,14 @@ def submit(
     settings: Settings,
     site: str = "",
     nodes: int = 0,
-    each_node: bool = False,
     new_session: bool = False,
     retry: bool = False,
-    list: bool = False,
     dry_run: bool = False,
 ) -> None:
     """Send what is missing of a plan to SLURM, each trial as a job."""
     from commands import cluster
 
-    how = cluster.How(site or None, nodes or None, each_node, new_session, retry, list, dry_run)
+    how = cluster.How(site or None, nodes or None, new_session, retry, dry_run)
     cluster.submit(ROOT, settings, how)
 
 
@@ -334,15 +312,16 @@ def jobs(collect: bool = False, wait: bool = False, cancel: bool = False, plan: 
 @line.verb(
     help={
         "image": "the image whose lock is written again, by its name in docker/images.toml",
-        "package": "move this package alone, as torch==2.14.1, with its channel's hashes; may be given again",
+        "package": "move this package alone, as its requirement says, as torch==2.14.1; may be given again",
     },
     iterable=["package"],
 )
 def lock(image: str, package: list[str] | None = None) -> None:
     """Resolve an image's versions and its base's digest again: the only way that either changes."""
-    from harness.image.repin import repin
+    from harness.image.catalog import load_images
+    from harness.image.lock import relock
 
-    report = repin(ROOT, image, package or ())
+    report = relock(load_images(ROOT).image(image), ROOT, only=package or ())
     print("\n".join(report.changed) or f"{image}: nothing changed")
     for clause in report.unreachable:
         print(f"not reached: {clause}", file=sys.stderr)
@@ -383,14 +362,13 @@ def check() -> None:
     help={
         "only": "a test's name or a part of it, a file, or words of pytest's own",
         "whole": "run the long tests, too",
-        "all_images": "build the environment of every image that a CPU can run, and test its workloads too",
     }
 )
-def test(only: str = "", whole: bool = False, all_images: bool = False) -> None:
+def test(only: str = "", whole: bool = False) -> None:
     """Run the tests (they need the extra `test`)."""
     from commands.upkeep.testing import run
 
-    code = run(ROOT, only, whole=whole, all_images=all_images)
+    code = run(ROOT, only, whole=whole)
     if code:
         raise Exit(code=code)
 

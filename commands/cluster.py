@@ -17,12 +17,14 @@ from harness.engine.slurm.site import Site, load_site
 from harness.errors import UserError
 from harness.record import Record, Session
 from harness.run import batch_search, session
+from harness.run import setup as run_setup
 from harness.run.choice import Chosen, choose, session_of
 from harness.run.jobs import prepare, send
 from harness.run.jobs import submission as kept
 from harness.run.jobs.collect import Collected, collect, records_of
 from harness.run.jobs.follow import Place, ask, places
 from harness.run.jobs.submission import Submission
+from harness.run.setting import Setting
 from harness.run.setup import RunSetup, resolve_data
 from harness.settings import Settings
 from report.text import count
@@ -34,10 +36,8 @@ class How:
 
     site: str | None = None
     nodes: int | None = None
-    each_node: bool = False
     new_session: bool = False
     retry: bool = False
-    listed: bool = False
     dry_run: bool = False
 
 
@@ -56,42 +56,31 @@ def submit(root: Path, settings: Settings, how: How, scheduler: Slurm | None = N
             setup = replace(setup, engine=engine, notes=(*setup.notes, *noted))
         resolved = resolve_data(setup, data_progress(screen), fetching=not how.dry_run)
         chosen = prepare.fitting(choose(setup, resolved), site)
-        context = prepare.context(setup, site, built, resolved)
+        setting = run_setup.setting(setup, built, resolved)
         if how.dry_run:
-            for node in _nodes(scheduler, site, how):
-                _show(context, _opened(setup, chosen, site, node, how, screen), scheduler, how, screen)
+            _show(setting, _opened(setup, chosen, site, how, screen), scheduler, how, screen)
             return
         say_data(resolved, screen)
         with kept.alone(root):
-            for node in _nodes(scheduler, site, how):
-                submission = _opened(setup, chosen, site, node, how, screen)
-                kept.begin(root, submission)
-                _send(root, context, submission, scheduler, how, screen)
+            submission = _opened(setup, chosen, site, how, screen)
+            kept.begin(root, submission)
+            _send(root, setting, submission, scheduler, how, screen)
 
 
-def _show(
-    context: send.SubmitContext, submission: Submission, scheduler: Slurm, how: How, screen: Screen
-) -> None:
+def _show(setting: Setting, submission: Submission, scheduler: Slurm, how: How, screen: Screen) -> None:
     """Prints each batch script as it would be sent."""
-    root, every = context.setting.root, submission.site.ask_every_seconds
-    answer = ask(root, scheduler, every, submission.clusters, silent=not submission.batches)
-    in_flight = frozenset(place.trial for place in places(root, submission, answer) if place.in_flight)
-    for text in send.shown(context, submission, _unsent(context, submission, in_flight, how)):
+    found = _places(setting.root, submission, scheduler)
+    in_flight = frozenset(place.trial for place in found if place.in_flight)
+    for text in send.shown(setting, submission, _unsent(setting, submission, in_flight, how)):
         screen.say(f"\n{text}")
 
 
-def _unsent(
-    context: send.SubmitContext, submission: Submission, in_flight: frozenset[str], how: How
-) -> Sequence[Batch]:
+def _unsent(setting: Setting, submission: Submission, in_flight: frozenset[str], how: How) -> Sequence[Batch]:
     """What is missing and in no job, as batches."""
-    records = records_of(context.setting.root, submission)
+    records = records_of(setting.root, submission)
     missing = session.missing(submission.whole, records, retry=how.retry)
     unsent = [item for item in missing if item.trial.id not in in_flight]
-    return send.batches(context, submission, unsent) if unsent else ()
-
-
-def _nodes(scheduler: Slurm, site: Site, how: How) -> Sequence[str | None]:
-    return scheduler.nodes(site.partition, scheduler.clusters(site.lines)) if how.each_node else (None,)
+    return send.batches(setting, submission, unsent) if unsent else ()
 
 
 def _not_another_s(root: Path, setup: RunSetup, how: How) -> None:
@@ -110,15 +99,12 @@ def _line(setup: RunSetup, how: How) -> str:
     given = [(name, getattr(setup.settings, name)) for name in own]
     given += [("site", how.site), ("nodes", how.nodes)]
     options = [word for name, value in given if value for word in (f"--{name}", str(value))]
-    return shlex.join(["invoke", "submit", *options, *(["--each-node"] if how.each_node else [])])
+    return shlex.join(["invoke", "submit", *options])
 
 
-def _opened(
-    setup: RunSetup, chosen: Chosen, site: Site, node: str | None, how: How, screen: Screen
-) -> Submission:
+def _opened(setup: RunSetup, chosen: Chosen, site: Site, how: How, screen: Screen) -> Submission:
     """The plan's open submission, if what it asks for is still asked for, else a new one."""
-    key = (setup.plan.name, node)
-    alike = [each for each in kept.all_open(setup.root) if (each.whole.plan, each.node) == key and each.mine]
+    alike = [each for each in kept.all_open(setup.root) if each.whole.plan == setup.plan.name and each.mine]
     opened = alike[-1] if alike and not how.new_session else None
     if opened is not None and _still_asked(opened.whole, setup, chosen):
         screen.say(f"going on with submission {opened.id}")
@@ -126,9 +112,8 @@ def _opened(
     if opened is not None:
         screen.say(f"submission {opened.id} asked for another plan, lock or data: a new one begins")
     say_matrix(setup, chosen, screen)
-    trials = prepare.of_each_card(chosen, site.gpus_per_node or 1) if node else None
-    whole = session_of(setup, chosen, trials=trials)
-    return Submission(whole=whole, site=site, node=node, owner=kept.user(), line=_line(setup, how))
+    whole = session_of(setup, chosen)
+    return Submission(whole=whole, site=site, owner=kept.user(), line=_line(setup, how))
 
 
 def _still_asked(whole: Session, setup: RunSetup, chosen: Chosen) -> bool:
@@ -142,32 +127,30 @@ def _still_asked(whole: Session, setup: RunSetup, chosen: Chosen) -> bool:
 
 def _send(
     root: Path,
-    context: send.SubmitContext,
+    setting: Setting,
     submission: Submission,
     scheduler: Slurm,
     how: How,
     screen: Screen,
 ) -> None:
-    came = _collected(root, submission, scheduler, screen, hand_only=how.listed)
-    parts = _unsent(context, came.submission, came.in_flight, how)
-    if how.listed:
-        _, lines = send.by_hand(context, came.submission, parts)
-        for path, place in lines:
-            screen.say(f"bash {shlex.quote(str(path))} {place}")
-        return
-    after = send.send(context, came.submission, parts, scheduler, screen.say)
+    came = _collected(root, submission, scheduler, screen)
+    parts = _unsent(setting, came.submission, came.in_flight, how)
+    after = send.send(setting, came.submission, parts, scheduler, screen.say)
     under_way, unsent = len(came.in_flight), sum(len(part.trials) for part in parts)
     also = f", and {under_way} more wait or run" if under_way else ""
     screen.say(f"submission {after.id}: {count(unsent, 'trial')} sent{also} (`invoke jobs` follows them)")
 
 
-def _collected(
-    root: Path, submission: Submission, scheduler: Slurm, screen: Screen, *, hand_only: bool = False
-) -> Collected:
-    every = submission.site.ask_every_seconds
-    silent = hand_only or not submission.batches
-    answer = ask(root, scheduler, every, submission.clusters, silent=silent)
-    return collect(root, submission, scheduler, answer, screen.say)
+def _collected(root: Path, submission: Submission, scheduler: Slurm, screen: Screen) -> Collected:
+    found = _places(root, submission, scheduler)
+    return collect(root, submission, scheduler, found, screen.say)
+
+
+def _places(root: Path, submission: Submission, scheduler: Slurm) -> tuple[Place, ...]:
+    """Return what its scheduler tells of each trial; nobody is asked where nothing was sent."""
+    if not submission.batches:
+        return ()
+    return places(root, submission, ask(root, scheduler, submission.site.ask_every_seconds))
 
 
 def status(root: Path, scheduler: Slurm | None = None) -> None:
@@ -175,16 +158,10 @@ def status(root: Path, scheduler: Slurm | None = None) -> None:
     scheduler = scheduler or Slurm()
     with Screen() as screen:
         for submission in _own_open(root, screen):
-            every, silent = submission.site.ask_every_seconds, _only_by_hand(submission)
-            answer = ask(root, scheduler, every, submission.clusters, silent=silent)
-            found = places(root, submission, answer)
+            found = _places(root, submission, scheduler)
             screen.say(_standing(submission, records_of(root, submission), found))
             for line in _lines(submission, found):
                 screen.say(line)
-
-
-def _only_by_hand(submission: Submission) -> bool:
-    return all(batch.by_hand for batch in submission.batches)
 
 
 def _own_open(root: Path, screen: Screen) -> tuple[Submission, ...]:
@@ -210,8 +187,7 @@ def _standing(submission: Submission, records: Sequence[Record], found: Sequence
     parts += [f"{len(running)} running"] if running else []
     parts += [f"{len(waiting)} waiting"] if waiting else []
     parts += [f"{over} ended and not collected"] if over else []
-    where = f" on {submission.node}" if submission.node else ""
-    head = f"submission {submission.id}, plan {whole.plan}{where}: {count(len(whole.trials), 'trial')}"
+    head = f"submission {submission.id}, plan {whole.plan}: {count(len(whole.trials), 'trial')}"
     return f"{head}: {', '.join(parts)}"
 
 
@@ -224,7 +200,7 @@ def _lines(submission: Submission, found: Sequence[Place]) -> Iterator[str]:
         words = Counter(place.state.word if place.state else "not known yet" for place in own)
         nodes = sorted({place.state.nodes for place in own if place.state and place.state.nodes})
         told = "; ".join(f"{count} {word}" for word, count in words.items())
-        job = f"job {batch.id}" if batch.id else batch.name
+        job = f"job {batch.job}" if batch.job else batch.name
         yield f"  {job}: {told}{' on ' + ', '.join(nodes) if nodes else ''}"
 
 
@@ -235,7 +211,7 @@ def collect_all(root: Path, *, wait: bool = False, scheduler: Slurm | None = Non
         while True:
             under_way = 0
             for submission in _own_open(root, screen):
-                came = _collected(root, submission, scheduler, screen, hand_only=_only_by_hand(submission))
+                came = _collected(root, submission, scheduler, screen)
                 under_way += len(came.in_flight)
                 if came.records or not came.in_flight or not wait:
                     _say_collected(came, screen)
@@ -266,10 +242,14 @@ def cancel(root: Path, plan: str | None, scheduler: Slurm | None = None) -> None
         if plan is not None and not chosen:
             raise UserError(f"no submission of plan '{plan}' is under way", remedy="see `invoke jobs`")
         for submission in chosen:
-            answer = ask(root, scheduler, 0.0, submission.clusters, silent=_only_by_hand(submission))
+            answer = ask(root, scheduler, 0.0)
             names = {batch.name for batch in submission.batches}
-            known = {state.id for state in answer.states if state.name in names and state.standing != "ended"}
-            sent = {batch.id for batch in submission.batches if batch.id and batch.sent_at >= answer.asked_at}
+            known = {
+                state.job for state in answer.states if state.name in names and state.standing != "ended"
+            }
+            sent = {
+                batch.job for batch in submission.batches if batch.job and batch.sent_at >= answer.asked_at
+            }
             scheduler.cancel(known | sent)
             given_up = tuple(batch.model_copy(update={"given_up": True}) for batch in submission.batches)
             kept.write(root, submission.model_copy(update={"batches": given_up}))

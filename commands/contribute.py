@@ -1,11 +1,10 @@
-"""A session as it would be published: judged by the gate's own rules, with the text of its pull request."""
+"""A session as it would be published, judged by the gate's own rules."""
 
 from __future__ import annotations
 
 import json
 import os
 import sys
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -13,21 +12,17 @@ from tempfile import TemporaryDirectory
 
 from commands import gate
 from commands.terminal import circumstances
-from harness.bundle import archive
 from harness.errors import GateError, UserError
 from harness.machine import machine_id, state_folder
 from harness.record import DEEP, Record, Session, store
-from harness.record.store import Stored
-from report.page import render
-from report.text import clean, count
+from report.text import count
 
-TEXT = "PULL_REQUEST.md"
 BASES = ("origin/main", "main", "HEAD")
 """What a contribution is judged against: the first of these that the clone knows."""
 
 
 def publish(root: Path, session: str | None) -> None:
-    """Shows and judges a session, and writes what its pull request needs; pushes nothing.
+    """Show and judge a session, and print the lines that send it; pushes nothing.
 
     Raises GateError where the gate would refuse it.
     """
@@ -46,13 +41,9 @@ def publish(root: Path, session: str | None) -> None:
         print(problem, file=sys.stderr)
     if refused:
         raise GateError(count(len(refused), "problem"), remedy="correct what is listed above")
-    out, files = root / "report" / "out" / f"contribution-{chosen.id}", _paths(root, chosen)
-    for name in files:
-        archive.copy_into(out, name, root / name)
-    store.write_whole(out / TEXT, pull_request(chosen, records), replace=True)
+    files = _paths(root, chosen)
     size = sum((root / name).stat().st_size for name in files)
     print(f"\nThe gate lets it pass. {count(len(files), 'file')}, {size / 1e6:.2f} MB, under CC0 1.0.")
-    print(f"The text of the pull request: {out / TEXT}")
     print("Nothing was sent. These lines send it:")
     place, ledger = (
         path.as_posix() for path in (store.session_folder(Path(), chosen), store.ledger_path(Path(), chosen))
@@ -119,62 +110,6 @@ def _short(value: object) -> object:
     if isinstance(value, list) and len(value) > 8:
         return f"{len(value)} entries"
     return f"{value[:200]}…" if isinstance(value, str) and len(value) > 300 else value
-
-
-def pull_request(session: Session, records: Sequence[Stored]) -> str:
-    """The text of the pull request, in Markdown: what was measured on what, and what it is licensed as."""
-    first = records[0].record
-    cards = Counter(card.name for card in first.machine.gpus)
-    devices = ", ".join(f"{n} × {name}" for name, n in cards.items()) or first.machine.cpu.model or "a CPU"
-    environment = first.environment
-    pinned = "pinned" if environment.pinned else f"unpinned: {'; '.join(environment.unpinned_because)}"
-    rows = Counter(_work(stored.record) for stored in records)
-    ends = Counter(_end(stored.record) for stored in records)
-    lines = [
-        f"# Add a record of {session.label}",
-        "",
-        f"Session `{session.id}`, plan `{session.plan}`, {count(len(records), 'record')}.",
-        "",
-        f"- Devices: {_cell(devices)}",
-        f"- Environment: {environment.image} by {environment.engine}, {_cell(pinned)}",
-        f"- Ended as: {', '.join(f'{n} {word}' for word, n in sorted(ends.items()))}",
-        "",
-        "| work | records |",
-        "| --- | --- |",
-        *(f"| {_cell(work)} | {n} |" for work, n in sorted(rows.items())),
-        "",
-        *(f"- {_cell(line)}" for line in circumstances(stored.record for stored in records)),
-        "",
-        f"The records are published under CC0 1.0 (`results/LICENSE`). {_how_many(session, records)}",
-    ]
-    return "\n".join(lines) + "\n"
-
-
-def _how_many(session: Session, records: Sequence[Stored]) -> str:
-    recorded = {stored.record.trial.id for stored in records}
-    lacking = sum(trial.id not in recorded for trial in session.trials)
-    if lacking:
-        return f"{count(lacking, 'trial')} of the session's plan left no record here; failures are included."
-    return "Each trial of the session's plan has its record here, failures included."
-
-
-def _work(record: Record) -> str:
-    asked = record.trial.asked
-    variant = asked.variant
-    return (
-        f"{asked.workload} {asked.protocol} {variant.model}, {variant.precision}, "
-        f"batch {variant.batch_size}, {variant.data_mode}, {asked.data} data"
-    )
-
-
-def _end(record: Record) -> str:
-    if record.failure is not None:
-        return f"failed ({record.failure.reason})"
-    return record.summary.verdict if record.summary else "measured"
-
-
-def _cell(text: str) -> str:
-    return render.inert_markdown(clean(text, 200))
 
 
 def _is_commit(root: Path, name: str) -> bool:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import errno
 import gc
 import inspect
 import io
 import os
 import sys
-import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -21,28 +19,7 @@ from invoke.exceptions import Exit
 from invoke.main import program
 from invoke.tasks import task
 
-from harness.errors import GpudynoError, MachineError, UserError, harmless
-
-REMEDIES = {
-    errno.ENOSPC: "free some space",
-    errno.EDQUOT: "free some space",
-    errno.EMFILE: "allow more open files (`ulimit -n`)",
-    errno.ENFILE: "end what else holds files open",
-    errno.EIO: "look whether its disk or file server is well (`dmesg`)",
-    errno.ESTALE: "mount its file server anew",
-    errno.ENOENT: "name one that is there",
-    errno.EXDEV: "place it and its folder on one disk",
-    **dict.fromkeys(
-        (errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOLCK),
-        "its file system cannot do that: choose a place on a disk of this machine",
-    ),
-}
-"""What to do about what a system answers of a file; of all else its permissions are in question."""
-
-NO_NAME = (errno.ENAMETOOLONG, errno.ELOOP)
-"""What it answers about a name that no file can have."""
-
-OUT_OF_MEMORY = "this machine refuses more memory; raise its limit (`ulimit -v`), or end what else runs"
+from harness.errors import GpudynoError, UserError, harmless
 
 GARBAGE = (50_000, 50, 50)
 """How seldom cycles are looked for: a report has few among many objects, and looking took a tenth of it."""
@@ -50,7 +27,6 @@ GARBAGE = (50_000, 50, 50)
 RETIRED = {
     "data": "build",
     "clean": "build --clean",
-    "pack": "build --pack FILE",
     "status": "jobs",
     "collect": "jobs --collect",
     "cancel": "jobs --cancel",
@@ -236,37 +212,20 @@ def _ending() -> Iterator[None]:
     except GpudynoError as error:
         raise Exit(f"gpudyno: {error}", code=error.exit_code) from None
     except MemoryError:
-        raise Exit(f"gpudyno: {OUT_OF_MEMORY}", code=4) from None
+        raise Exit("gpudyno: this machine refuses more memory; end what else runs", code=4) from None
     except BrokenPipeError:
         raise Exit(code=0) from None
     except OSError as error:
         # Those of libraries, such as of a server's answer, have no number.
         if error.errno is None:
             raise
-        wrong = refused(error)
-        raise Exit(f"gpudyno: {wrong}", code=wrong.exit_code) from None
+        where = f"'{str(error.filename)[:200]}'" if error.filename else "a file"
+        wrong = (
+            f"{where} cannot be read or written ({error.strerror}); look at its name, permissions and disk"
+        )
+        raise Exit(f"gpudyno: {harmless(wrong)}", code=4) from None
     except KeyboardInterrupt:
         raise Exit("gpudyno: stopped; the same line goes on where it was", code=130) from None
-
-
-def refused(error: OSError) -> GpudynoError:
-    """What the system refused, as a sentence."""
-    if error.errno in NO_NAME:
-        return UserError(
-            f"'{str(error.filename)[:80]}' is no name of a file ({error.strerror})", remedy="name another one"
-        )
-    if error.errno == errno.ENOMEM:
-        return MachineError(OUT_OF_MEMORY)
-    where = f"'{error.filename}'" if error.filename else f"a file of {_ours(error)}"
-    remedy = REMEDIES.get(error.errno or 0, "look at its permissions, or choose another place")
-    return MachineError(f"{where} cannot be read or written ({error.strerror})", remedy=remedy)
-
-
-def _ours(error: OSError) -> str:
-    """The innermost function of this clone that met it, for an answer that names no file."""
-    root = str(Path(__file__).parents[1])
-    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename.startswith(root)]
-    return f"{Path(frames[-1].filename).relative_to(root)} ({frames[-1].name})" if frames else "gpudyno"
 
 
 class _Harmless:

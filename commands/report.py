@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -22,7 +23,7 @@ from harness.bundle.validate import session_problems
 from harness.engine.local import LOG, log_tail
 from harness.errors import GateError, MachineError, UserError
 from harness.machine import machine_id, state_folder
-from harness.record import Record, differences, store
+from harness.record import differences, store
 from harness.run.jobs import submission
 from harness.settings import Settings
 from report import text
@@ -32,6 +33,7 @@ from report.compare.cells import Cell
 from report.expected.figures import read_tables
 from report.expected.sizes import read_pairs, sizes
 from report.expected.specs import FOLDER
+from report.page import render
 from report.page.build import WrittenPage, write
 from report.page.pdf import write as write_pdf
 
@@ -50,22 +52,16 @@ def compare_two(root: Path, first: str, second: str, gate: str | None) -> None:
     fail_below = None if gate is None else _ratio(gate)
     analysis = analyse(evidence_in(root, purchase=False), Question(datetime.now(UTC)))
     comparison = side_by_side.compare(analysis.on_record, first, second)
-    print("\n".join(side_by_side.lines(comparison)))
     records = {stored.path: stored.record for stored in analysis.evidence.results.records}
-    for line in _machines_differ(comparison, records):
-        print(line)
-    if fail_below is None:
-        return
-    refused = side_by_side.below(comparison, fail_below)
-    print(
-        f"\nGate: a work fails where the upper end of its interval lies below {fail_below:g}, so that noise "
-        "alone rarely closes it."
-    )
-    for line in refused:
-        print(f"  FAILS: {line}")
+    machines = [
+        [records[cell.trials[0].path].machine for cell in (pair.second, pair.first)]
+        for pair in comparison.pairs
+    ]
+    differ = dict.fromkeys(chain.from_iterable(differences(before, after) for before, after in machines))
+    refused = () if fail_below is None else side_by_side.below(comparison, fail_below)
+    print(render.comparison(comparison, differ, fail_below, refused))
     if refused:
-        raise GateError(f"'{first}' is below {fail_below:g} of '{second}' in {len(refused)} ways")
-    print("  passed")
+        raise GateError(f"'{first}' is below {gate} of '{second}' in {len(refused)} ways")
 
 
 def _ratio(given: str) -> float:
@@ -74,16 +70,6 @@ def _ratio(given: str) -> float:
         if 0 < float(given) < 10:
             return float(given)
     raise UserError(f"--fail-below '{given[:40]}' is no ratio", remedy="give one such as 0.95")
-
-
-def _machines_differ(comparison: side_by_side.Comparison, records: dict[str, Record]) -> list[str]:
-    """What differs between the machines of the pairs, each once."""
-    sentences: dict[str, None] = {}
-    for pair in comparison.pairs:
-        before, after = (records[cell.trials[0].path].machine for cell in (pair.second, pair.first))
-        sentences |= dict.fromkeys(differences(before, after))
-    heading = ["", f"The machines differ ('{comparison.second}' → '{comparison.first}'):"]
-    return [*heading, *(f"  {text.clean(difference, 200)}" for difference in sentences)] if sentences else []
 
 
 def _longer(analysis: Analysis) -> str:

@@ -1,9 +1,8 @@
-"""`invoke test`: pytest, with --whole the long ones, with --all-images each image that a CPU can run."""
+"""`invoke test`: pytest, with --whole the long ones, too."""
 
 from __future__ import annotations
 
 import os
-import re
 import shlex
 import subprocess
 import sys
@@ -12,13 +11,9 @@ from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryFile
 
-from commands import measure
 from harness.engine.venv import VenvEngine
 from harness.errors import GpudynoError, UserError
 from harness.image.catalog import load_images
-from harness.image.spec import venv_name
-from harness.record.published.claims import nearest
-from harness.settings import Settings
 
 PYTEST = (sys.executable, "-m", "pytest", "-rs")
 BESIDE = (str(Path("tests", "workloads")), str(Path("tests", "report")))
@@ -28,13 +23,12 @@ OWN_NAMES = {"cpu": ("torch", PREFIX), "era-2019": ("torch_era", f"{PREFIX}_ERA"
 """Where the mark of an image's tests and the variable of its interpreter are not as usual."""
 
 
-def run(root: Path, only: str, *, whole: bool = False, all_images: bool = False) -> int:
+def run(root: Path, only: str, *, whole: bool = False) -> int:
     """Runs the tests, or those that `only` names, and gives pytest's exit code; each skip says why.
 
-    `all_images` are all that a CPU can run, `whole` are the long tests too. Raises UserError where no test
-    has the name.
+    `whole` are the long tests too. Raises UserError where no test has the name.
     """
-    environ = built(root) | os.environ | (interpreters(root) if all_images else {})
+    environ = built(root) | os.environ
     if whole:
         environ["GPUDYNO_REQUIRE"] = ",".join(filter(None, [environ.get("GPUDYNO_REQUIRE"), "whole"]))
     if words := selected(root, only):
@@ -92,32 +86,5 @@ def selected(root: Path, only: str) -> list[str]:
     name = "_".join(words)
     files = [path for path in sorted((root / "tests").rglob("test_*.py")) if name in path.read_text("utf-8")]
     if not files:
-        tests = {
-            test
-            for path in (root / "tests").rglob("test_*.py")
-            for test in re.findall(r"^def (test_\w+)", path.read_text("utf-8"), re.MULTILINE)
-        }
-        raise UserError(
-            f"no test has '{name}' in its name{nearest(name, tests)}", remedy="name a part of one"
-        )
+        raise UserError(f"no test has '{name}' in its name", remedy="name a part of one")
     return [*(str(path.relative_to(root)) for path in files), "-k", name]
-
-
-def interpreters(root: Path) -> dict[str, str]:
-    """Builds the virtual environments, and gives the variables by which tests find and require them.
-
-    What cannot be built here, as for want of its Python, is said and left out.
-    """
-    found, needs = {}, [word for word in os.environ.get("GPUDYNO_REQUIRE", "").split(",") if word]
-    for name, image in load_images(root).images.items():
-        if "cpu" not in image.devices:
-            continue
-        need, variable = _names(name)
-        try:
-            measure.build(root, Settings(image=name, device="cpu", engine="venv"), with_data=False)
-        except GpudynoError as error:
-            print(f"image '{name}' is left out: {error}")
-            continue
-        found[variable] = str(root / ".venvs" / venv_name(image, root=root) / "bin" / "python")
-        needs.append(need)
-    return {**found, "GPUDYNO_REQUIRE": ",".join(dict.fromkeys(needs))}

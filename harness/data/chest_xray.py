@@ -135,11 +135,6 @@ def present(folder: Path) -> Presence:
     return Presence("complete")
 
 
-def files(folder: Path) -> tuple[str, ...]:
-    """All files of it, by their paths below the data folder."""
-    return (*(f"{NAME}/{path}" for path, _ in _sums(folder / NAME)), f"{NAME}/{SUMS}")
-
-
 def _sums(ours: Path) -> Iterator[tuple[str, str]]:
     for line in (ours / SUMS).read_text(encoding="utf-8").splitlines():
         digest, _, path = line.partition("  ")

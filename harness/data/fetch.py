@@ -21,7 +21,7 @@ from harness.data import chest_xray
 from harness.data.catalog import Dataset, Download
 from harness.data.check import Presence, cache_folder, check, dataset_named, first_fault, sha256_of
 from harness.data.download import Deadline, FetchProgress, Offline, download, silent
-from harness.data.folder import check_free_space, locked, writable
+from harness.data.folder import check_free_space, locked
 from harness.errors import DataError, NoNetwork
 
 _SPARE_BYTES = 64 << 20
@@ -63,7 +63,7 @@ def fetch(
     presence = check(dataset, folder)
     if presence.state == "complete":
         return presence
-    with writable(folder), locked(folder):
+    with locked(folder):
         unpacked = sum(member.size or 0 for member in dataset.members)
         check_free_space(dataset.name, dataset.download_bytes + unpacked + _SPARE_BYTES, folder)
         _install(dataset, folder, progress=progress, deadline=deadline or Deadline(None))

@@ -1,31 +1,16 @@
-"""A data folder while it is written to: by one process alone, and what a disk or a right that lacks means."""
+"""A data folder while it is written to: by one process alone."""
 
 from __future__ import annotations
 
-import errno
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from harness.errors import Busy, NoSpace, UserError
+from harness.errors import Busy, NoSpace
 from harness.files import alone
 
 ELSEWHERE = "free some space there, or set GPUDYNO_CACHE to a folder on another disk"
-
-
-@contextmanager
-def writable(folder: Path) -> Iterator[None]:
-    """Says in one sentence what a full disk or a folder that may not be written means."""
-    try:
-        yield
-    except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise NoSpace("the disk is full while fetching data", remedy=ELSEWHERE) from None
-        if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST):
-            problem = f"the data folder '{folder}' cannot be written ({error.strerror})"
-            raise UserError(problem, remedy=ELSEWHERE) from None
-        raise
 
 
 @contextmanager

@@ -23,7 +23,7 @@ from PIL import Image
 from harness.data import chest_xray
 from harness.data.check import sha256_of
 from harness.data.chest_xray import IMAGES, LABELS, NAME, SUMS, TABLE, TABLE_FILE, WHOLE, Entry, Part, Size
-from harness.data.folder import check_free_space, locked, writable
+from harness.data.folder import check_free_space, locked
 from harness.errors import DataError, UserError
 from harness.files import whole
 
@@ -59,7 +59,7 @@ def prepare(
     """
     split, images = _source(source, expected)
     paths = [images[entry.image] for entries in split.values() for entry in entries]
-    with writable(folder), locked(folder):
+    with locked(folder):
         ours = folder / NAME
         ours.mkdir(parents=True, exist_ok=True)
         check_free_space(NAME, len(paths) * PIXELS**2, folder)

@@ -24,24 +24,12 @@ KEEPS_GROUPS = "crun"
 
 _KIND = re.compile(r"^kind:\s*[\"']?([^\s\"']+)", re.MULTILINE)
 _NAME = re.compile(r"^\s*(?:-\s+)?name:\s*[\"']?([^\s\"']+)", re.MULTILINE)
-_GIVEN = re.compile(r"\bhostPath[\"']?:\s*[\"']?([^\"'\s,]+)")
 _READ_AND_WRITE = 0o006
 
 
 def cdi_devices(files: Files, folders: Iterable[str] = CDI_FOLDERS) -> tuple[str, ...]:
     """The devices that the CDI specifications in these folders name, such as nvidia.com/gpu=0."""
     return tuple(sorted({device for text in _specifications(files, folders) for device in _named(text)}))
-
-
-def cdi_lacks(files: Files, folders: Iterable[str] = CDI_FOLDERS) -> str | None:
-    """The first file that NVIDIA's specification gives to containers and that is not here: it is stale."""
-    named = (
-        path
-        for text in _specifications(files, folders)
-        if "nvidia.com/" in text
-        for path in _GIVEN.findall(text)
-    )
-    return next((path for path in named if not files.exists(path)), None)
 
 
 def _specifications(files: Files, folders: Iterable[str]) -> Iterator[str]:
@@ -98,8 +86,6 @@ def _cuda_refusal(facts: EngineFacts, device: DeviceRequest) -> str | None:
     if facts.wants_cdi and not cdi_names(device, facts.cdi_devices):
         marks = ", ".join(map(str, device.indices)) or "asked for"
         return f"no CDI specification that {title} reads names the NVIDIA card {marks}"
-    if facts.wants_cdi and facts.cdi_lacks:
-        return f"the CDI specification is older than the driver: '{facts.cdi_lacks}' of it is not here"
     return None
 
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.data.check import sha256_of
+from harness.device_kinds import DEVICE_KINDS
 from harness.engine import build as building
 from harness.engine import container
 from harness.engine.base import BuildStep, Built, Handle, Say
@@ -24,9 +25,9 @@ from harness.engine.local import Processes
 from harness.engines import EngineName
 from harness.errors import DataError, MachineError, NoDevice, NoEngine, NoSpace, NotBuilt
 from harness.files import last_line, printed, whole
-from harness.image import packed
+from harness.image import sif as sif_files
 from harness.image.catalog import Image
-from harness.image.packed import SifNote
+from harness.image.sif import SifNote
 from harness.image.spec import BuildSettings, BuildSpec
 from harness.record import Environment, store
 
@@ -36,7 +37,6 @@ ABSENT = NoEngine(
     "Apptainer is asked for, and neither 'apptainer' nor 'singularity' is on PATH",
     remedy="load the site's module for it, or take a virtual environment",
 )
-_DEVICES = {"cuda": ("--nv",), "rocm": ("--rocm",), "cpu": ()}
 
 
 def client(environ: Mapping[str, str] = os.environ) -> str | None:
@@ -59,7 +59,7 @@ def exec_line(spec: RunSpec, program: str, *, root: bool) -> tuple[tuple[str, ..
     words += ["--workdir", str(spec.folders.output.parent / "tmp")]
     user = spec.user
     words += ["--no-privs", "--security", f"uid:{user.uid}", "--security", f"gid:{user.gid}"] if root else []
-    words += _DEVICES[spec.device.kind]
+    words += DEVICE_KINDS[spec.device.kind].apptainer
     for mount in container.mounts(spec):
         words += ["--mount", _mount(mount.source, mount.target, read_only=mount.read_only)]
     words += ["--memory", str(spec.memory_bytes)] if spec.memory_bytes is not None else []
@@ -96,21 +96,21 @@ class ApptainerEngine(Processes):
     def at_hand(self, image: Image) -> bool:
         """Whether the image lies in the clone, as a SIF or as an archive to make one of."""
         tag = self.settings.spec(image).tag
-        return packed.sif_of(self.root, tag).is_file() or packed.archive_of(self.root, tag).is_file()
+        return sif_files.sif_of(self.root, tag).is_file() or sif_files.archive_of(self.root, tag).is_file()
 
     def steps(self, image: Image) -> tuple[BuildStep, ...]:
         """What `build` would run: nothing where the SIF is made."""
         tag = self.settings.spec(image).tag
-        sif = packed.sif_of(self.root, tag)
+        sif = sif_files.sif_of(self.root, tag)
         return () if sif.is_file() else (BuildStep(f"SIF of {tag}", shlex.join(self._build_line(tag, sif))),)
 
     def _build_line(self, tag: str, sif: Path) -> tuple[str, ...]:
-        return (self.program, "build", str(sif), f"docker-archive:{packed.archive_of(self.root, tag)}")
+        return (self.program, "build", str(sif), f"docker-archive:{sif_files.archive_of(self.root, tag)}")
 
     def build(self, image: Image, say: Say) -> Built:
         """Makes the SIF of an archive, or finds it made; raises NotBuilt, NoSpace or MachineError."""
         tag = self.settings.spec(image).tag
-        sif, archive = packed.sif_of(self.root, tag), packed.archive_of(self.root, tag)
+        sif, archive = sif_files.sif_of(self.root, tag), sif_files.archive_of(self.root, tag)
         if not sif.is_file() and archive.is_file():
             say(f"making {sif.name} of {archive.name}")
             self._make(tag, sif, archive)
@@ -119,7 +119,7 @@ class ApptainerEngine(Processes):
     def _make(self, tag: str, sif: Path, archive: Path) -> None:
         if shutil.which(self.program) is None:
             raise ABSENT
-        image_id = packed.image_id(archive)
+        image_id = sif_files.image_id(archive)
         with whole(sif) as unfinished:
             unfinished.unlink(missing_ok=True)
             line = self._build_line(tag, unfinished)
@@ -137,8 +137,8 @@ class ApptainerEngine(Processes):
     def expected(self, image: Image) -> Built:
         """The environment as `build` would make it."""
         spec = self.settings.spec(image)
-        sif = packed.sif_of(self.root, spec.tag)
-        return Built(self._environment(spec, packed.note_of(sif)), sif=sif)
+        sif = sif_files.sif_of(self.root, spec.tag)
+        return Built(self._environment(spec, sif_files.note_of(sif)), sif=sif)
 
     def built(self, image: Image) -> Built:
         """The environment of a SIF that is there, whose hash is read anew.
@@ -146,27 +146,27 @@ class ApptainerEngine(Processes):
         Raises NotBuilt where there is none, DataError where it is not the file that was made.
         """
         spec = self.settings.spec(image)
-        sif = packed.sif_of(self.root, spec.tag)
-        note = packed.note_of(sif)
+        sif = sif_files.sif_of(self.root, spec.tag)
+        note = sif_files.note_of(sif)
         if not sif.is_file() or note is None:
             raise self._absent(image, spec.tag)
         if note.tag != spec.tag or sha256_of(sif) != note.sif_sha256:
             raise DataError(
-                f"'{packed.IMAGES}/{sif.name}' is not the file that was made of image {spec.tag}",
+                f"'{sif_files.IMAGES}/{sif.name}' is not the file that was made of image {spec.tag}",
                 remedy=f"remove it, and run `invoke build --image {image.name} --engine apptainer`",
             )
         return Built(self._environment(spec, note), sif=sif)
 
     def _absent(self, image: Image, tag: str) -> NotBuilt:
-        archive = f"{packed.IMAGES}/{packed.archive_of(self.root, tag).name}"
-        if packed.archive_of(self.root, tag).is_file():
+        archive = f"{sif_files.IMAGES}/{sif_files.archive_of(self.root, tag).name}"
+        if sif_files.archive_of(self.root, tag).is_file():
             return NotBuilt(
                 f"the SIF of image '{image.name}' is not made",
                 remedy=f"run `invoke build --image {image.name} --engine apptainer`",
             )
         return NotBuilt(
             f"image '{image.name}' ({tag}) is not here, and Apptainer makes a SIF only of an archive of it",
-            remedy=f"take it by `invoke build --pack FILE` from where Docker is, or save it as '{archive}'",
+            remedy=f"`docker save` it where Docker is, as '{archive}'",
         )
 
     def _environment(self, spec: BuildSpec, note: SifNote | None) -> Environment:
@@ -241,7 +241,7 @@ class SiteImage(ApptainerEngine):
 
     def _of(self, image: Image, sha256: str | None) -> Built:
         spec = self.settings.spec(image)
-        note = packed.note_of(self.file)
+        note = sif_files.note_of(self.file)
         known = note is not None and note.tag == spec.tag and sha256 in (None, note.sif_sha256)
         image_id = note.image_id if note is not None and known else None
         made = building.environment(spec, self.name, None, image_id, self.passed)

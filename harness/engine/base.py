@@ -33,16 +33,15 @@ class Running:
 class Exit:
     """The trial has ended. `code` is null where no process of ours saw the end."""
 
-    code: int | None
-    log: str
-    out_of_memory: bool = False
-    """The kernel or the engine killed it for memory."""
-    missing: bool = False
-    """The engine knows nothing of it any more."""
+    code: int | None = None
+    log: str = ""
     cause: Reason | None = None
-    """What a scheduler says that it ended the trial for; null where the trial ended by itself."""
+    """What an engine or a scheduler says that it ended the trial for; null where it ended by itself."""
     said: str = ""
-    """The scheduler's own words for it."""
+    """Their words for it."""
+
+
+GONE = Exit(cause="engine-gone", said="the engine knows nothing of it any more")
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,8 +127,6 @@ class EngineFacts:
     """Root inside is another user outside, for every container that does not ask for the host's users."""
     selinux: bool
     data_root_free_bytes: int | None
-    cdi_lacks: str | None = None
-    """The first file that NVIDIA's specification gives and that is not here."""
     runtime: str | None = None
     """What starts a container that names no runtime, such as crun."""
 

@@ -16,7 +16,7 @@ from queue import Empty, Queue
 from threading import Thread
 
 from harness.engine.base import Say
-from harness.engine.causes import image_cause
+from harness.engine.causes import cause
 from harness.engine.connection import Client, Connection
 from harness.engines import EngineName
 from harness.errors import MachineError, NoEngine, NoSpace
@@ -201,14 +201,14 @@ def _next(printed: Queue[str | None], alive: Callable[[], object]) -> str | None
 
 def _failed(build_spec: BuildSpec, log: Path) -> MachineError:
     lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
-    cause = image_cause(lines, telling_line(lines))
+    words, kind = cause(lines[-200:], telling_line(lines), "the registry")
     in_step = any(_COMMAND_FAILED.search(line) for line in lines[-3:])
     where = "a step of it failed, " if in_step else ""
     remedy = "use --engine venv" if in_step else "name a base that is here with --base, or use --engine venv"
-    if cause.kind is NoSpace:
+    if kind is NoSpace:
         remedy = "free space with `invoke build --clean`, or use --engine venv"
-    return cause.kind(
-        f"image '{build_spec.image}' cannot be built: {where}{cause.words}",
+    return kind(
+        f"image '{build_spec.image}' cannot be built: {where}{words}",
         remedy=f"{remedy}; the whole log is {log}",
     )
 

@@ -69,12 +69,7 @@ def choose(
             raise NoDevice(reason, remedy=f"see `invoke doctor`, or take {own}")
         _wheels_in_clone(root, settings)
         return engine, ()
-    lost = str(reason)
-    program = apptainer.client(environ)
-    by_file = ApptainerEngine(root, program, building, passed) if program else None
-    if by_file is not None and by_file.at_hand(image):
-        return by_file, (f"engine: Apptainer ({lost})",)
-    return venv(root, settings, passed), (_no_container(lost),)
+    return venv(root, settings, passed), (_no_container(str(reason)),)
 
 
 def _unfit(
@@ -102,13 +97,8 @@ def _wheels_in_clone(root: Path, settings: Settings) -> None:
 
 def venv(root: Path, settings: Settings, passed: Mapping[str, str]) -> VenvEngine:
     """The virtual environment, with the wheels that are named or lie in the clone."""
-    return VenvEngine(root, settings.python, own_wheels(root, settings), passed)
-
-
-def own_wheels(root: Path, settings: Settings) -> Path | None:
-    """The user's own wheels, where there are any."""
     wheels = Path(settings.wheelhouse).absolute() if settings.wheelhouse else root / WHEELHOUSE
-    return wheels if wheels.is_dir() else None
+    return VenvEngine(root, settings.python, wheels if wheels.is_dir() else None, passed)
 
 
 def _no_container(lost: str) -> str:

@@ -18,7 +18,6 @@ from harness.engine.access import (
     CDI_REMEDY,
     PODMAN_GIVES_GPUS,
     cdi_devices,
-    cdi_lacks,
 )
 from harness.engine.base import EngineFacts
 from harness.engines import ContainerEngine
@@ -110,7 +109,6 @@ def facts(
         if connection.kind == "podman"
         else bool(info.get("CDISpecDirs")),
         cdi_devices=tuple(dict.fromkeys((*discovered, *cdi_devices(files, folders)))),
-        cdi_lacks=cdi_lacks(files, folders),
         rootless=bool(info.get("Rootless") or security.get("rootless") or "name=rootless" in options),
         userns_remap="name=userns" in options,
         selinux=bool(security.get("selinuxEnabled") or "name=selinux" in options),

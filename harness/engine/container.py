@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from harness.device_kinds import DEVICE_KINDS
 from harness.record import DeviceKind, TrialSpec
 from harness.units import GIB
 
@@ -161,12 +162,12 @@ def _visible(device: DeviceRequest, *, inside: bool = False) -> dict[str, str]:
     """
     if device.kind == "cpu":
         return {"CUDA_VISIBLE_DEVICES": ""}
-    name = "ROCR_VISIBLE_DEVICES" if device.kind == "rocm" else "CUDA_VISIBLE_DEVICES"
-    prefix = "GPU-" if device.kind == "rocm" and device.ids else ""
+    row = DEVICE_KINDS[device.kind]
+    prefix = row.id_prefix if device.ids else ""
     by_place = inside and device.kind == "cuda" and not device.ids
     names = map(str, range(len(device.indices))) if by_place else device.marks
     marks = ",".join(prefix + name for name in names)
-    visible = {name: marks} if marks else {}
+    visible = {row.visible: marks} if marks else {}
     if device.kind == "cuda" and not device.ids:
         # Our indices are the driver's, by bus; CUDA's own order begins with the fastest card.
         visible["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID"

@@ -4,28 +4,26 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shlex
 import stat
 import time
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import docker.errors
 
 from harness.engine import access, container
 from harness.engine import build as building
 from harness.engine import connection as capabilities
-from harness.engine.base import BuildStep, Built, EngineFacts, Exit, Handle, Running, Say
+from harness.engine.base import GONE, BuildStep, Built, EngineFacts, Exit, Handle, Running, Say
 from harness.engine.connection import Connection, answered
 from harness.engine.container import LABEL, DeviceRequest, RunSpec, TrialFolders, User, run_line
 from harness.engine.local import LOG, log_tail
 from harness.engines import ENGINES, EngineName
 from harness.errors import MachineError, NoDevice, NoEngine, NotBuilt
 from harness.files import Files
-from harness.image import packed
 from harness.image.catalog import Image, version_numbers
 from harness.image.spec import BuildSettings, BuildSpec
 from harness.record import DeviceKind, Environment, store
@@ -99,23 +97,12 @@ class DockerEngine:
         build_spec = self._build.spec(image)
         if self._image_id(build_spec) is not None:
             return ()
-        archive = packed.archive_of(self._build.root, build_spec.tag)
-        line = f"{self.name} load --input {shlex.quote(str(archive))}"
-        if not archive.is_file():
-            line = building.shown(build_spec, building.needed_client(self.connection, os.environ))
+        line = building.shown(build_spec, building.needed_client(self.connection, os.environ))
         return (BuildStep(f"image {build_spec.tag}", line),)
 
     def build(self, image: Image, say: Say) -> Built:
-        """Builds the image, or finds it built, or loads it from the clone's folder of images.
-
-        Raises NoEngine, NoSpace, NoNetwork or MachineError.
-        """
+        """Build the image, or find it built; raises NoEngine, NoSpace, NoNetwork or MachineError."""
         build_spec = self._build.spec(image)
-        archive = packed.archive_of(self._build.root, build_spec.tag)
-        if self._image_id(build_spec) is None and archive.is_file():
-            say(f"loading {archive.name}")
-            with archive.open("rb") as file, answered(self._title, "load an image"), self._patient() as api:
-                list(api.load_image(file))
         if self._image_id(build_spec) is None:
             client = building.needed_client(self.connection, os.environ)
             log = store.state_folder(self._build.root) / "logs" / f"{build_spec.tag.replace(':', '-')}.log"
@@ -144,13 +131,6 @@ class DockerEngine:
     def _ping(self) -> None:
         with answered(self._title, "go on with a build"):
             self._api.ping()
-
-    def save(self, image: Image, out: IO[bytes]) -> None:
-        """Writes a built image as an archive that Docker, Podman and Apptainer read; raises NotBuilt."""
-        tag = self.built(image).environment.tag
-        with answered(self._title, "save an image"), self._patient() as api:
-            for piece in api.get_image(tag):
-                out.write(piece)
 
     def _patient(self) -> Any:
         """A connection for whole images: the engine says nothing while it reads or writes one."""
@@ -260,7 +240,7 @@ class DockerEngine:
             try:
                 state = self._api.inspect_container(handle.container)["State"]
             except docker.errors.NotFound:
-                return Exit(code=None, log=log_tail(work / LOG), missing=True)
+                return replace(GONE, log=log_tail(work / LOG))
             status, code = str(state["Status"]), state.get("ExitCode")
             code = None if code is None else int(code)
         if status in _GOING_ON:
@@ -270,11 +250,10 @@ class DockerEngine:
                 self._fetch_log(handle, work)
             return Running()
         self._fetch_log(handle, work)
-        return Exit(
-            code=code,
-            log=log_tail(work / LOG),
-            out_of_memory=bool(state.get("OOMKilled")),
-        )
+        ended = Exit(code=code, log=log_tail(work / LOG))
+        if not state.get("OOMKilled"):
+            return ended
+        return replace(ended, cause="out-of-memory", said="it was killed at its memory limit")
 
     def _fetch_log(self, handle: Handle, work: Path) -> None:
         """Brings the trial's log up to date. An engine that keeps no logs has none to give."""

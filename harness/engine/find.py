@@ -12,9 +12,6 @@ from urllib.parse import urlsplit
 
 import docker
 from docker.constants import DEFAULT_DOCKER_API_VERSION
-from docker.context import ContextAPI
-from docker.context.config import get_current_context_name
-from docker.errors import ContextException
 
 from harness.engine.connection import Connection, answered
 from harness.engine.docker import DockerEngine
@@ -48,20 +45,7 @@ def places(environ: Mapping[str, str]) -> tuple[str, ...]:
         f"{runtime}/podman/podman.sock",
         "/run/podman/podman.sock",
     )
-    named = (_context(environ), *(f"unix://{path}" for path in usual))
-    return tuple(dict.fromkeys(host for host in named if host))
-
-
-def _context(environ: Mapping[str, str]) -> str | None:
-    """The endpoint of the command line's context; null for its default, which is a usual place."""
-    name = environ.get("DOCKER_CONTEXT") or get_current_context_name()
-    if name == "default":
-        return None
-    try:
-        context = ContextAPI.get_context(name)
-    except ContextException:
-        return None
-    return str(context.Host) if context and context.Host else None
+    return tuple(dict.fromkeys(f"unix://{path}" for path in usual))
 
 
 def search(environ: Mapping[str, str]) -> Search:
@@ -129,17 +113,9 @@ def find(
 
 def _absent(kind: ContainerEngine, answers: Search, environ: Mapping[str, str]) -> NoEngine:
     title = ENGINES[kind].title
-    closed = [clause for clause in answers.refused if "not open to this user" in clause]
     others = [ENGINES[connection.kind].title for connection in answers.connections]
-    if environ.get("DOCKER_HOST"):
-        remedy = "correct or unset DOCKER_HOST"
-    elif closed and kind == "docker":
-        remedy = "add yourself to the group 'docker' and log in again"
-    elif others:
-        remedy = f"use --engine {answers.connections[0].kind}, or start {title}"
-    elif kind == "docker":
-        remedy = "start it with `systemctl start docker`, or use --engine venv"
-    else:
-        remedy = "start its socket with `systemctl --user start podman.socket`, or use --engine venv"
     why = "; ".join([*answers.refused, *(f"{name} answers instead" for name in others)])
+    remedy = (
+        "correct or unset DOCKER_HOST" if environ.get("DOCKER_HOST") else "start it, or use --engine venv"
+    )
     return NoEngine(f"{title} is asked for and does not answer" + (f" ({why})" if why else ""), remedy=remedy)

@@ -16,11 +16,11 @@ from functools import partial
 from pathlib import Path
 
 from harness.engine.base import BuildStep, Built, Say
-from harness.engine.causes import install_cause
+from harness.engine.causes import cause
 from harness.engine.local import Processes
 from harness.engines import EngineName
 from harness.errors import NoEngine, NoSpace, NotBuilt
-from harness.files import printed
+from harness.files import last_line, printed
 from harness.image.catalog import Image, version_numbers
 from harness.image.lock import lock_packages, lock_sha256
 from harness.image.spec import venv_name, venv_steps
@@ -193,12 +193,14 @@ def first_that_works(
             return
         if number < len(alternatives):
             say(f"{label}: source {number} of {len(alternatives)} did not have it; trying the next")
-    cause = install_cause(log.read_text(errors="replace"), len(alternatives))
+    said = re.split(r"^\$ ", log.read_text(errors="replace"), flags=re.MULTILINE)[-len(alternatives) :]
+    lines = "\n".join(said).splitlines()
+    words, kind = cause(lines, last_line("\n".join(lines)), "the package index")
     remedy = "put the wheels into a folder and name it with --wheelhouse"
-    if cause.kind is NoSpace:
+    if kind is NoSpace:
         remedy = "free some space"
-    raise cause.kind(
-        f"{label} could not be installed: {cause.words}",
+    raise kind(
+        f"{label} could not be installed: {words}",
         remedy=f"{remedy}; the whole log is {log.parent.name}/{log.name}",
     )
 

@@ -180,18 +180,8 @@ def venv_steps(
     python = str(venv / "bin" / "python")
     options = ("--no-deps", "--require-hashes", "--no-build-isolation", "--no-input")
     steps = [VenvStep("virtual environment", ((interpreter, "-m", "venv", "--clear", str(venv)),))]
-    steps += locked_steps(image, root, (python, "-m", "pip", "install", *options), wheelhouse)
-    if image.channel and image.device == "cpu":
-        steps.append(VenvStep("torchvision", (("sh", str(root / "docker" / STEPS), "torchvision", python),)))
-    return tuple(steps)
-
-
-def locked_steps(
-    image: Image, root: Path, command: tuple[str, ...], wheelhouse: Path | None
-) -> list[VenvStep]:
-    """What pip's `command` takes of an image's lock, one step after the other."""
+    command: tuple[str, ...] = (python, "-m", "pip", "install", *options)
     docker = root / "docker"
-    steps = []
     if image.channel:
         channel = ("--index-url", image.channel.address, *CHANNEL_PATIENCE)
         names = " and ".join(package.name for package in image.channel.packages)
@@ -203,16 +193,10 @@ def locked_steps(
         steps.append(VenvStep(names, _sources(command, docker / image.sources.lock, wheelhouse)))
         if image.sources.variables:
             command = ("env", *image.sources.settings(), *command)
-    return [*steps, VenvStep("packages", _sources(command, docker / image.lock, wheelhouse))]
-
-
-def wheel_options(platform: str, python: str) -> tuple[str, ...]:
-    """pip's options for wheels of another Python: those that glibc 2.28 and newer can load."""
-    machine = {"amd64": "x86_64", "arm64": "aarch64"}[platform.rpartition("/")[2]]
-    names = [f"manylinux_2_{minor}" for minor in range(28, 4, -1)]
-    names += ["manylinux2014", "manylinux2010", "manylinux1", "linux"]
-    options = [word for name in names for word in ("--platform", f"{name}_{machine}")]
-    return ("--only-binary", ":all:", "--implementation", "cp", "--python-version", python, *options)
+    steps.append(VenvStep("packages", _sources(command, docker / image.lock, wheelhouse)))
+    if image.channel and image.device == "cpu":
+        steps.append(VenvStep("torchvision", (("sh", str(docker / STEPS), "torchvision", python),)))
+    return tuple(steps)
 
 
 def _sources(

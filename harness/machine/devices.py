@@ -6,10 +6,10 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from harness.device_kinds import BY_VENDOR
 from harness.errors import NoDevice
 from harness.files import unit_of
 from harness.record import DeviceKind, Gpu, Machine
-from harness.record.machine import KINDS
 from harness.redact import Names, kept
 
 SMALLEST_DEFAULT_BYTES = 3 * 2**30
@@ -75,7 +75,7 @@ def _default(machine: Machine, uuids: Mapping[str, str]) -> Selection:
     able = [
         card
         for card in machine.gpus
-        if card.vendor in KINDS and _memory(card) >= SMALLEST_DEFAULT_BYTES and card.mig != "on"
+        if card.vendor in BY_VENDOR and _memory(card) >= SMALLEST_DEFAULT_BYTES and card.mig != "on"
     ]
     if not able:
         small = "no card here has 3 GiB of memory" if machine.gpus else ""
@@ -96,7 +96,7 @@ def _selection(machine: Machine, cards: tuple[Gpu, ...], uuids: Mapping[str, str
     if len(cards) > 1 and any(card.slice and card.vendor == "NVIDIA" for card in cards):
         cards, note = cards[:1], "CUDA shows a process one slice alone"
     return Selection(
-        kind=KINDS[cards[0].vendor] if cards else "cpu",
+        kind=BY_VENDOR[cards[0].vendor] if cards else "cpu",
         gpus=cards,
         others=tuple(_shown(card) for card in machine.gpus if card not in cards),
         uuids=tuple(uuids[card.unit] for card in cards if card.unit is not None and card.unit in uuids),
@@ -111,7 +111,7 @@ def _named(machine: Machine, devices: str, uuids: Mapping[str, str]) -> tuple[Gp
         raise NoDevice(f"the device '{devices}' names no card", remedy=_listed(machine))
     if len({card.vendor for card in cards}) > 1:
         raise NoDevice(f"the devices '{devices}' are of two makers", remedy="ask for cards of one of them")
-    if cards[0].vendor not in KINDS:
+    if cards[0].vendor not in BY_VENDOR:
         raise NoDevice(f"the device '{devices}' is neither NVIDIA's nor AMD's", remedy=_listed(machine))
     return cards
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
+from harness.device_kinds import DEVICE_KINDS
 from harness.plan.plan import Planned
 from harness.record import DEEP, Limit, Record, TrialRequest, TrialSpec
 from harness.record.vocabulary.workload import declared
 
-SETUP_SECONDS = {"cpu": 10.0, "cuda": 20.0, "rocm": 40.0}
 CARD_SECONDS = {"cpu": 8.0, "cuda": 25.0, "rocm": 25.0}
 """Of the workload `card` before its window."""
 UNKNOWN_FULL_SECONDS = 3600.0
@@ -112,7 +112,7 @@ def is_time_out(item: Planned, speeds: Speeds) -> bool:
 def _without_time_out(item: Planned, speeds: Speeds) -> float:
     asked = item.trial.asked
     before = CARD_SECONDS[asked.device] if asked.workload == "card" else 0.0
-    setup = speeds.setup_seconds.get(asked.workload, SETUP_SECONDS[asked.device] + before)
+    setup = speeds.setup_seconds.get(asked.workload, DEVICE_KINDS[asked.device].setup_seconds + before)
     train, limit = _whole_seconds(item, speeds), asked.variant.limit
     if limit.epochs is not None:
         train *= min(1.0, limit.epochs / _epochs(asked))
@@ -212,5 +212,6 @@ def warm_up_seconds(planned: Iterable[Planned], speeds: Speeds) -> float:
         item.trial.id.rpartition("-")[2]: item.trial.asked for item in planned if warms_up(item.trial)
     }
     return sum(
-        speeds.setup_seconds.get(asked.workload, SETUP_SECONDS[asked.device]) for asked in variants.values()
+        speeds.setup_seconds.get(asked.workload, DEVICE_KINDS[asked.device].setup_seconds)
+        for asked in variants.values()
     )

@@ -17,6 +17,7 @@ from typing import Annotated, Any, TypeVar, get_args
 
 from pydantic import Field, ValidationError
 
+from harness.device_kinds import DEVICE_KINDS
 from harness.errors import PlanError, UserError
 from harness.plan import own_file
 from harness.record import (
@@ -48,7 +49,7 @@ class Measure(Model):
 
     workload: Name
     protocol: ProtocolName
-    devices: tuple[DeviceKind, ...] = ("cpu", "cuda", "rocm")
+    devices: tuple[DeviceKind, ...] = tuple(DEVICE_KINDS)
     images: tuple[Name, ...] = ()
     """The images that have what it needs; empty where that is all of them."""
     data: str | None = None

@@ -1,5 +1,6 @@
 """The models of everything that meets a file."""
 
+from harness.device_kinds import DeviceKind
 from harness.record.base import Model, Number, canonical_json, first_problem, parse_toml, short_hash
 from harness.record.finding import Finding, finding
 from harness.record.machine import Cpu, Environment, Gpu, Link, Load, Machine, differences, differing_fields
@@ -59,15 +60,5 @@ from harness.record.telemetry import (
     Trace,
     TraceStats,
 )
-from harness.record.trial import (
-    DataMode,
-    DataSource,
-    DeviceKind,
-    Limit,
-    Role,
-    TrialRequest,
-    TrialSpec,
-    Variant,
-    trial_id,
-)
+from harness.record.trial import DataMode, DataSource, Limit, Role, TrialRequest, TrialSpec, Variant, trial_id
 from harness.record.vocabulary.precision import FULL_PRECISION, PRECISION_ORDER, PRECISIONS, PURE, Precision

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from harness.device_kinds import DeviceKind
 from harness.engines import EngineName
 from harness.record.base import Model
-from harness.record.trial import DeviceKind, Name
+from harness.record.trial import Name
 
 _NOT_THE_MACHINE = ("id", "label")
 
@@ -104,10 +104,6 @@ class Gpu(Model):
     def slice(self) -> str | None:
         """What part of a divided card this is (a MIG profile, AMD's partitions); null of a whole one."""
         return None if self.mig in (None, "off", "on") else str(self.mig).partition(" of ")[0]
-
-
-KINDS: Mapping[str, DeviceKind] = {"NVIDIA": "cuda", "AMD": "rocm"}
-"""By a card's maker, the kind of device that frameworks take it for."""
 
 
 class Link(Model):

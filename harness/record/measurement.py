@@ -8,9 +8,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, ValidationInfo
 
+from harness.device_kinds import DeviceKind
 from harness.record.base import Model, Number
 from harness.record.series import Series
-from harness.record.trial import DataSource, DeviceKind, Name, Option, Sha1
+from harness.record.trial import DataSource, Name, Option, Sha1
 from harness.record.vocabulary.precision import Precision
 
 

@@ -8,6 +8,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
+from harness.device_kinds import DeviceKind
 from harness.record.base import Model, short_hash
 from harness.record.vocabulary.precision import Precision
 
@@ -16,8 +17,6 @@ DataSource = Literal["real", "synthetic", "generated"]
 
 DataMode = Literal["host", "device", "cached"]
 """Where a step's input comes from: the loader as published, the same work on the device, or fixed tensors."""
-
-DeviceKind = Literal["cpu", "cuda", "rocm"]
 
 
 def _renamed(role: object) -> object:

@@ -163,12 +163,8 @@ def _why(started: Started, exit: Exit, output: Path, problem: str, timed_out: bo
     if timed_out:
         limit = f"{started.trial.timeout_seconds:.0f} s"
         return "train", "timeout", f"the trial ran past its limit of {limit} and was stopped"
-    if exit.out_of_memory:
-        return "train", "out-of-memory", "it was killed at its memory limit"
-    if exit.missing:
-        return "collect", "engine-gone", "the engine knows nothing of it any more"
     if exit.cause is not None:
-        return "train", exit.cause, exit.said
+        return "collect" if exit.cause == "engine-gone" else "train", exit.cause, exit.said
     reported = _reported(output)
     if reported is not None:
         return reported.stage, reported.reason, reported.message

@@ -125,9 +125,8 @@ def session_of(
     chosen: Chosen,
     *,
     number: int | None = None,
-    trials: Iterable[TrialSpec] | None = None,
 ) -> Session:
-    """The chosen trials as a session that begins now, its machine's `number`th; or `trials` in place."""
+    """Return the chosen trials as a session that begins now, its machine's `number`th."""
     now = datetime.now(UTC)
     return Session(
         session=1,
@@ -139,10 +138,10 @@ def session_of(
         started_at=now,
         order_seed=chosen.order_seed,
         budget_seconds=chosen.budget_seconds,
-        trials=tuple(item.trial for item in chosen.planned) if trials is None else tuple(trials),
+        trials=tuple(item.trial for item in chosen.planned),
         left_out=chosen.left_out,
         notes=setup.notes,
-        blocks=tuple(item.block for item in chosen.planned) if trials is None else (),
+        blocks=tuple(item.block for item in chosen.planned),
         number=number,
     )
 

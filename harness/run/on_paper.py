@@ -8,12 +8,12 @@ from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 
+from harness.device_kinds import BY_VENDOR
 from harness.errors import NoDevice, UserError
 from harness.image.catalog import choose, load_images
 from harness.machine import Selection
 from harness.plan import plan
 from harness.record import Cpu, Gpu, Machine
-from harness.record.machine import KINDS
 from harness.record.published.cards import Card, find, load_cards
 from harness.run import setup as run_setup
 from harness.run.setup import RunSetup, to_build
@@ -34,7 +34,7 @@ def prepare(root: Path, settings: Settings, named: str, environ: Mapping[str, st
         return run_setup.prepare(root, settings, environ)
     count, card = cards_named(named, load_cards(root))
     gpus = _devices(count, card)
-    kind = KINDS[card.vendor]
+    kind = BY_VENDOR[card.vendor]
     images = load_images(root)
     unserved: tuple[str, ...] = ()
     try:

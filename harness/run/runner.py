@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Protocol
 
-from harness.engine.base import Engine, Exit, Running
+from harness.engine.base import GONE, Engine, Exit, Running
 from harness.engine.container import DeviceRequest, RunSpec
 from harness.errors import NoEngine
 from harness.plan import own_file
@@ -248,7 +248,7 @@ def _see_through(
         exit, timed_out = _wait(job, started, work, watcher)
     except NoEngine as error:
         watcher.say(str(error))
-        gone, exit, timed_out = error, Exit(code=None, log="", missing=True), False
+        gone, exit, timed_out = error, GONE, False
     record = conclude(
         job.setting.root,
         opened,
@@ -260,7 +260,7 @@ def _see_through(
         wall_seconds=time.monotonic() - began,
         timed_out=timed_out,
     )
-    if started.handle is not None and not exit.missing:
+    if started.handle is not None and exit.cause != GONE.cause:
         job.engine.forget(started.handle, work)
     (work / in_flight.FILE).unlink(missing_ok=True)
     watcher.trial_ends(record)
@@ -290,7 +290,7 @@ def _stopped_by_ctrl_c(
 def _wait(job: Job, started: Started, work: Path, watcher: Watcher) -> tuple[Exit, bool]:
     handle = started.handle
     if handle is None:
-        return Exit(code=None, log=""), False
+        return Exit(), False
     follower = Follower(work / "out" / EVENTS)
     until = time.monotonic() + started.trial.timeout_seconds + GRACE_SECONDS
     while True:
@@ -300,7 +300,7 @@ def _wait(job: Job, started: Started, work: Path, watcher: Watcher) -> tuple[Exi
         if time.monotonic() > until:
             job.engine.stop(handle, work)
             ended = job.engine.poll(handle, work)
-            return (Exit(code=None, log="") if isinstance(ended, Running) else ended), True
+            return (Exit() if isinstance(ended, Running) else ended), True
         watcher.trial_goes_on(follower.look())
         time.sleep(POLL_SECONDS)
 

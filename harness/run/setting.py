@@ -10,6 +10,7 @@ from harness.engine.base import Built
 from harness.engine.container import DeviceRequest, RunSpec, TrialFolders, User
 from harness.plan.estimate import WARM_UP_STEPS
 from harness.record import Harness, Limit, TrialSpec
+from harness.record.machine import Declared
 
 WARM_UP_SECONDS = 600.0
 
@@ -28,6 +29,10 @@ class Setting:
     """The folder in workloads/ with the image's own versions of workloads."""
     program: str = "python"
     """What starts a trial in the image."""
+    label: str | None = None
+    """The machine's name in results, where a person chose one."""
+    declared: tuple[Declared, ...] = ()
+    """What a person says that they set on the cards."""
     user: User = field(default_factory=User)
     memory_bytes: int | None = None
     challenge: str = ""

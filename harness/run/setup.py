@@ -20,7 +20,6 @@ from harness.engine.docker import DockerEngine
 from harness.engine.local import identity
 from harness.errors import DataError, NoDevice
 from harness.files import printed
-from harness.image import packed
 from harness.image.catalog import Image, ImageFile, choose, load_images
 from harness.machine import (
     VISIBILITY,
@@ -165,13 +164,7 @@ def _image(images: ImageFile, selection: Selection, settings: Settings) -> tuple
 
 
 def revision(root: Path) -> tuple[str | None, bool | None]:
-    """This clone's commit, and whether anything in it was changed; nulls outside of git.
-
-    What came in an archive for a site without internet is not in git, and says itself what it was made of.
-    """
-    unpacked = packed.read(root)
-    if unpacked is not None:
-        return unpacked.revision, unpacked.modified
+    """Return this clone's commit, and whether anything in it was changed; nulls outside of git."""
     git = partial(printed, "git", "-C", str(root))
     head, changed = git("rev-parse", "HEAD"), git("status", "--porcelain", "--untracked-files=no")
     return head and head.strip(), None if changed is None else bool(changed.strip())
@@ -224,24 +217,6 @@ def data_names(run_plan: Plan, kind: DeviceKind) -> tuple[tuple[str, ...], tuple
     return tuple(plan.datasets(run_plan, kind)), weights
 
 
-def sets_and_weights(
-    run_plan: Plan,
-    kind: DeviceKind,
-    folders: fetch.DataFolders,
-    progress: FetchProgress,
-    *,
-    seconds: float | None,
-    fetching: bool = True,
-) -> dict[str, fetch.Resolved]:
-    """As resolve_data, of data sets and weights alone; weights are not waited for where data was not had."""
-    names, weights = data_names(run_plan, kind)
-    resolve = partial(fetch.resolve, folders=folders, progress=progress, fetching=fetching)
-    resolved = resolve(names, allow_generated=run_plan.generated_data, deadline_seconds=seconds)
-    lacking = seconds is not None and any(answer.source == "generated" for answer in resolved.values())
-    wait_seconds = 0.0 if lacking else seconds
-    return resolved | resolve(weights, allow_generated=True, deadline_seconds=wait_seconds)
-
-
 def resolve_data(
     setup: RunSetup,
     progress: FetchProgress,
@@ -254,8 +229,12 @@ def resolve_data(
     generated where the plan allows it, else the error is raised. Without `fetching`, where it would be.
     """
     kind, folders = setup.selection.kind, data_folders(setup.settings, setup.root)
-    seconds = setup.settings.data_seconds
-    resolved = sets_and_weights(setup.plan, kind, folders, progress, seconds=seconds, fetching=fetching)
+    seconds, (names, weights) = setup.settings.data_seconds, data_names(setup.plan, kind)
+    resolve = partial(fetch.resolve, folders=folders, progress=progress, fetching=fetching)
+    resolved = resolve(names, allow_generated=setup.plan.generated_data, deadline_seconds=seconds)
+    # Weights are not waited for where data was not had.
+    lacking = any(answer.source == "generated" for answer in resolved.values())
+    resolved |= resolve(weights, allow_generated=True, deadline_seconds=0.0 if lacking else seconds)
     needed = {measure.file for measure in setup.plan.measure if measure.is_for(kind, setup.image.name)}
     for file, program in setup.plan.programs.items():
         if file in needed:
@@ -280,6 +259,8 @@ def setting(setup: RunSetup, built: Built, resolved: Mapping[str, fetch.Resolved
         program=setup.image.program,
         user=engine.user() if isinstance(engine, DockerEngine | ApptainerEngine) else User(),
         memory_bytes=setup.settings.memory_bytes,
+        label=setup.settings.label,
+        declared=setup.settings.declared,
     )
 
 

@@ -9,14 +9,13 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import tarfile
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from harness.data.fetch import DataFolders, Resolved
-from harness.data.folder import locked, writable
+from harness.data.folder import locked
 from harness.errors import DataError, NoNetwork, UserError
 from harness.files import last_line
 from harness.record.published.program import Program
@@ -45,10 +44,6 @@ def resolve(program: Program, folders: DataFolders) -> Resolved:
     for folder in (folders.own, folders.cache):
         if folder is not None and (folder / program.folder).is_dir():
             return _found(program, folder, "fetched before; each trial checks its tree")
-    for folder in (folders.own, folders.cache):
-        if folder is not None and (folder / f"{program.folder}.tar").is_file():
-            _unpack(program, folder / f"{program.folder}.tar", folders.cache)
-            return _found(program, folders.cache, "unpacked; each trial checks its tree")
     bring(program, None, folders.cache)
     return _found(program, folders.cache, "fetched, its tree checked")
 
@@ -66,36 +61,10 @@ def bring(program: Program, given: Path | None, folder: Path) -> None:
         _export(program, new / "repository", new / program.folder)
 
 
-def packed(program: Program, folder: Path, into: Path) -> Path:
-    """The source that lies in a data folder as one tar file, which `resolve` finds in another."""
-
-    def of_nobody(member: tarfile.TarInfo) -> tarfile.TarInfo:
-        member.uid = member.gid = member.mtime = 0
-        member.uname = member.gname = ""
-        return member
-
-    out = into / f"{program.folder}.tar"
-    with tarfile.open(out, "w", format=tarfile.PAX_FORMAT) as tar:
-        tar.add(folder / program.folder, program.folder, filter=of_nobody)
-    return out
-
-
-def _unpack(program: Program, archive: Path, folder: Path) -> None:
-    with _made(program, folder) as new:
-        try:
-            with tarfile.open(archive) as tar:
-                tar.extractall(new, filter="data")
-        except (tarfile.TarError, EOFError, ValueError) as error:
-            problem = f"'{archive.name}' cannot be unpacked ({type(error).__name__})"
-            raise DataError(problem, remedy="copy it again") from None
-        if not (new / program.folder).is_dir():
-            raise DataError(f"'{archive.name}' does not hold '{program.folder}'", remedy="copy it again")
-
-
 @contextmanager
 def _made(program: Program, folder: Path) -> Iterator[Path]:
     """A place in a data folder for what becomes the source there, if nothing goes wrong."""
-    with writable(folder), locked(folder):
+    with locked(folder):
         new = Path(tempfile.mkdtemp(prefix=".new-", dir=folder))
         try:
             yield new

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from itertools import pairwise
 
+from harness.device_kinds import DEVICE_KINDS
 from harness.record import DEEP, DeviceUsed, Machine, Measurement, Record, Session, TrialRequest
 from harness.record.ledger import Ledger
 from harness.record.store import Results, Stored, in_order
@@ -109,7 +110,7 @@ def _has(machine: Machine, device: DeviceUsed) -> bool:
     """
     if device.kind == "cpu":
         return machine.cpu.model is None or device.name in (machine.cpu.model, "CPU")
-    vendor = "NVIDIA" if device.kind == "cuda" else "AMD"
+    vendor = DEVICE_KINDS[device.kind].vendor
     cards = [gpu for gpu in machine.gpus if gpu.vendor == vendor]
     if vendor == "NVIDIA" and not any(device.name in gpu.name for gpu in cards):
         return False

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from statistics import fmean, median
 
+from harness.device_kinds import BY_VENDOR
 from harness.engines import ENGINES
 from harness.record import (
     CardTelemetry,
@@ -21,7 +22,6 @@ from harness.record import (
 )
 from harness.record.finding import Value
 from harness.record.finding_kinds import Severity
-from harness.record.machine import KINDS
 from harness.record.published.cards import is_shared
 from harness.summary.checks import Findings
 from harness.summary.throttle import LIMITED_SHARE, throttled
@@ -102,7 +102,7 @@ def used_cards(record: Record) -> tuple[Gpu, ...]:
 
 def cards_of_kind(record: Record) -> tuple[Gpu, ...]:
     """The machine's cards of the kind that the trial asks for."""
-    return tuple(gpu for gpu in record.machine.gpus if KINDS.get(gpu.vendor) == record.trial.asked.device)
+    return tuple(gpu for gpu in record.machine.gpus if BY_VENDOR.get(gpu.vendor) == record.trial.asked.device)
 
 
 def device_name(record: Record) -> str:

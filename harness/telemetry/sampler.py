@@ -23,6 +23,7 @@ from typing import IO, Any
 
 import psutil
 
+from harness.device_kinds import DEVICE_KINDS
 from harness.files import Files
 from harness.gpu import amd, nvidia, nvml
 from harness.probe.system import load_average
@@ -281,7 +282,7 @@ def options(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Sample devices and processor into a file of JSON lines.")
     parser.add_argument("out")
     parser.add_argument("--interval", type=float, default=1.0)
-    parser.add_argument("--kind", choices=("cpu", "cuda", "rocm"), default="cpu")
+    parser.add_argument("--kind", choices=tuple(DEVICE_KINDS), default="cpu")
     parser.add_argument(
         "--cards", type=_words, help="UUIDs, hashed UUIDs or indices, by commas; all if it is left out"
     )

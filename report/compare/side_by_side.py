@@ -9,33 +9,10 @@ from dataclasses import dataclass
 from harness.errors import UserError
 from report.compare.cells import Cell, Ratio, cell_ratio, cells_of, states_of
 from report.compare.key import matched, same_but
-from report.stats.intervals import FLOOR_RUNS, Doubt, rare_runs_missed
-from report.text import clean, count, failure_words, on_nodes, short_card, times
+from report.stats.intervals import FLOOR_RUNS
+from report.text import clean, failure_words, on_nodes, short_card, times
 from report.trials.key import Key, differing, grouped_by, stack_differences
 from report.trials.trial import TrialResult
-
-MOST_APART = 30
-
-DOUBTS = {
-    "odd-run": "one run lies {change:+.0%} from the other {others}",
-    "unequal-spread": "the runs of one side scatter {times:.0f} times as much as the other's",
-    "rare-runs": "a slow run that is 1 in 10 is missed by {runs} runs with a chance of {missed:.0%}",
-    "no-spread": "identical values: no spread was seen",
-    "block-spread-assumed": "{in_blocks}: ±{spread:.0%} between blocks assumed",
-    "few-blocks": "{in_blocks}: too few to tell their spread",
-    "invalid-left-out": "{counted_runs} left out",
-    "unproven-taken-in": "{counted_runs} taken in: without {them} the mean is {change:+.1%}",
-    "unproven-left-out": "{counted_runs} left out: with {them} the mean is {change:+.1%}",
-    "unproven-on-both": "unproven runs count on both sides, as they must on one",
-}
-"""The words for what makes a ratio doubtful, by its name."""
-
-STATES = {
-    "generated": "generated data",
-    "random-weights": "random weights",
-    "base-substituted": "base substituted",
-}
-"""The words for what a reader has to know of a line, where its name is not one."""
 
 _place = same_but()
 
@@ -53,6 +30,36 @@ class Pair:
     metric: str
     """What the ratio is of: `seconds` of the whole protocol, or `throughput` where the lengths differ."""
     ratio: Ratio
+
+    @property
+    def what(self) -> str:
+        """The work of both in a few words."""
+        return what(self.first.key)
+
+    @property
+    def runs(self) -> tuple[int, int]:
+        """How many runs of the first, then of the second."""
+        first, second = self.ratio.n[::-1] if self.metric == "seconds" else self.ratio.n
+        return first, second
+
+    @property
+    def standing(self) -> str:
+        """What an interval shows: unranked, tied, faster or slower."""
+        if self.ratio.interval is None or not (self.first.ranked and self.second.ranked):
+            return "unranked"
+        if self.ratio.tied:
+            return "tied"
+        return "faster" if self.ratio.interval.low > 1 else "slower"
+
+    @property
+    def first_look(self) -> bool:
+        """Whether it ranks by fewer runs than a claim needs."""
+        return self.standing in ("faster", "slower") and min(self.ratio.n) < FLOOR_RUNS
+
+    @property
+    def states(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """What a reader has to know of each side before its figures."""
+        return _states(self.first), _states(self.second)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +123,13 @@ def _named(trials: Sequence[TrialResult], name: str) -> list[TrialResult]:
         listed = clean(", ".join(names), 200) or "none: nothing was measured yet"
         raise UserError(f"no record is of '{name}'", remedy=f"cards and machines on record are {listed}")
     return [trial for trial, asked in zip(trials, named, strict=True) if asked]
+
+
+def _states(cell: Cell) -> tuple[str, ...]:
+    names = list(states_of(cell))
+    if not cell.length.projected:
+        names.insert(cell.verdict != "valid", "whole run")
+    return tuple(names)
 
 
 def _machines(trials: Sequence[TrialResult]) -> tuple[str, ...]:
@@ -191,88 +205,6 @@ def what(key: Key) -> str:
         f"{key.data_source} data, {key.data_mode}{gpus}{options}",
         140,
     )
-
-
-def lines(comparison: Comparison) -> tuple[str, ...]:
-    """The answer as a terminal shows it."""
-    page = [f"How many times as fast '{comparison.first}' is as '{comparison.second}' (above 1: faster)", ""]
-    several = [
-        f"'{name}' names {len(machines)} machines: {clean(', '.join(machines), 160)}. "
-        "Of each work its newest session counts."
-        for name, machines in zip((comparison.first, comparison.second), comparison.machines, strict=True)
-        if len(machines) > 1
-    ]
-    page += [*several, ""] if several else []
-    for pair in comparison.pairs:
-        work, answer = _pair_lines(pair)
-        sides = clean(f"{pair.first.machine_label} over {pair.second.machine_label}", 100)
-        page += [f"{work}: {sides}" if several else work, answer]
-    if not comparison.pairs:
-        page.append("nothing may be compared")
-    if len(comparison.pairs) > 1:
-        page += ["", f"The 95 % intervals hold together, over {len(comparison.pairs)} comparisons."]
-    fewest = min((min(pair.ratio.n) for pair in comparison.pairs), default=0)
-    missed = rare_runs_missed(fewest)
-    page += ["", f"{worded(missed)}."] if missed else []
-    if comparison.one_unit:
-        page.append("One unit a side: cards of one model differ by 8 % and more.")
-    if comparison.failed:
-        page += ["", f"'{comparison.first}' failed where '{comparison.second}' was measured:"]
-        page += [f"  {failure}" for failure in comparison.failed]
-    if comparison.stacks:
-        page += ["", f"The stacks differ ('{comparison.first}' | '{comparison.second}'):"]
-        page += [
-            f"  {workload}, {name}: {clean(' | '.join(values), 160)}"
-            for workload, differences in comparison.stacks
-            for name, values in differences
-        ]
-    if comparison.apart:
-        page += ["", "Not compared:"]
-        page += [f"  {key}: {why}" for key, why in comparison.apart[:MOST_APART]]
-        more = len(comparison.apart) - MOST_APART
-        page += [f"  and {more} more"] if more > 0 else []
-    return tuple(page)
-
-
-def _pair_lines(pair: Pair) -> list[str]:
-    counts = pair.ratio.n[::-1] if pair.metric == "seconds" else pair.ratio.n
-    n = f"n = {counts[0]} and {counts[1]}"
-    of = "whole protocol" if pair.metric == "seconds" else "throughput alone: the lengths differ"
-    states = [_standing(cell) for cell in (pair.first, pair.second)]
-    state = states[0] if states[0] == states[1] else " against ".join(states)
-    return [what(pair.first.key), f"  {verdict(pair)}; {n}; {of}; {state}"]
-
-
-def _standing(cell: Cell) -> str:
-    words = [STATES.get(state, state) for state in states_of(cell)]
-    if not cell.length.projected:
-        words.insert(cell.verdict != "valid", "whole run")
-    return ", ".join(words)
-
-
-def verdict(pair: Pair) -> str:
-    """The ratio with its interval and what it shows; nothing is ranked that may not be."""
-    interval = pair.ratio.interval
-    estimate = times(pair.ratio.estimate)
-    if interval is None:
-        return f"{estimate} (single runs, no interval)"
-    spread = f"{estimate} (95 % interval {times(interval.low)} to {times(interval.high)})"
-    notes = "".join(f"; {worded(note)}" for note in interval.notes)
-    if not (pair.first.ranked and pair.second.ranked):
-        return f"{spread}{notes}; not ranked"
-    if pair.ratio.tied:
-        return f"{spread}{notes}; tied: no difference shown"
-    runs = min(pair.ratio.n)
-    few = f", quick look (n={runs})" if runs < FLOOR_RUNS else ""
-    return f"{spread}{notes}; {'faster' if interval.low > 1 else 'slower'}{few}"
-
-
-def worded(doubt: Doubt) -> str:
-    """A doubt as a terminal says it."""
-    runs, blocks = int(doubt.data.get("runs", 0)), int(doubt.data.get("blocks", 0))
-    named = {"counted_runs": count(runs, f"{doubt.name.partition('-')[0]} run")}
-    named |= {"them": "it" if runs == 1 else "them", "in_blocks": count(blocks, "block")}
-    return DOUBTS[doubt.name].format(**doubt.data, **named)
 
 
 def below(comparison: Comparison, limit: float) -> tuple[str, ...]:

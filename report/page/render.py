@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from html import escape as escape_tags
@@ -20,10 +20,12 @@ from report.buying.life import Life
 from report.charts.drawing import as_png, draw, undrawn
 from report.charts.style import DARK
 from report.compare.cells import states_of
+from report.compare.side_by_side import Comparison
 from report.expected.sizes import Size
 from report.page.filters import FILTERS
 from report.page.parts import acceptance, ran, workloads
 from report.page.values import Page, Picture
+from report.stats.intervals import rare_runs_missed
 
 SCRIPTS = ("page.js",)
 """Written into the page, each allowed by its hash; without them everything is still there."""
@@ -148,6 +150,14 @@ def life(view: Life, released: Size | None) -> tuple[str, bytes]:
     drawings, shown = _Drawings(drawn=True, png=False), acceptance.life_picture(view)
     written = _markdown("life.md", drawings.on_page, str, view=view, released=released, picture=shown)
     return written.strip(), drawings.files[f"{shown.name}.svg"]
+
+
+def comparison(found: Comparison, differ: Iterable[str], limit: float | None, refused: Sequence[str]) -> str:
+    """Return two sides as the terminal shows them, with what a gate at `limit` refuses."""
+    fewest = min((min(pair.ratio.n) for pair in found.pairs), default=0)
+    given = {"it": found, "differ": tuple(differ), "limit": limit, "refused": refused}
+    given["missed"] = rare_runs_missed(fewest)
+    return _markdown("compare.md", lambda *_: Markup(""), str, **given).strip()
 
 
 def _html(given: Mapping[str, Any], drawings: _Drawings) -> str:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.errors import Busy, NoEngine, UserError
+from harness.errors import Busy, NoEngine, RecordError, UserError
 from harness.record import Load, store
 from harness.run.jobs import collect, follow, node
 from harness.run.jobs import submission as kept
@@ -150,23 +150,25 @@ def test_two_shells_do_not_send_at_once(tmp_path):
         bench.submit()
 
 
-def test_printed_commands_run_without_a_scheduler_and_their_records_are_collected(
-    tmp_path, capfd, monkeypatch
-):
+SRUN = """#!/bin/sh
+while [ "$1" != bash ]; do shift; done
+exec "$@"
+"""
+
+
+def test_a_batch_script_measures_each_of_its_trials_and_their_records_are_collected(tmp_path, monkeypatch):
     monkeypatch.undo()
     monkeypatch.setenv("GPUDYNO_STATE", str(tmp_path / "state"))
-    bench = cluster.bench(tmp_path / "clone", FakeScheduler(), site=f"python = '{sys.executable}'")
-    bench.submit(listed=True)
-    commands = [line for line in capfd.readouterr().out.splitlines() if line.startswith("bash ")]
-    assert len(commands) == 4
-    for command in commands[:3]:
-        subprocess.run(command, shell=True, check=True)
-    bench.collect()
-    assert bench.ends() == ["ok"] * 3
-    bench.cancel()
+    bench = cluster.bench(tmp_path / "clone", FakeScheduler(waits=True), site=f"python = '{sys.executable}'")
     bench.submit()
+    (tmp_path / "srun").write_text(SRUN)
+    (tmp_path / "srun").chmod(0o755)
+    job = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", "SLURM_JOB_ID": "1"}
+    (script,) = bench.root.glob("results/.state/jobs/*/batch-1.sh")
+    for task in ("0", "1"):
+        subprocess.run(["bash", str(script)], env={**job, "SLURM_ARRAY_TASK_ID": task}, check=True)
     bench.collect()
-    assert bench.ends() == ["ok"] * 4
+    assert bench.ends() == ["ok"] * 2
 
 
 @pytest.mark.parametrize(("nodes", "on_each"), [(1, 2), (2, 1)])
@@ -178,18 +180,6 @@ def test_a_record_says_over_how_many_nodes_its_trial_s_devices_were(nodes, on_ea
     bench.submit()
     bench.collect()
     assert [record.nodes for record in bench.records()] == [nodes] * 2
-
-
-def test_each_node_of_the_partition_measures_each_of_its_cards_as_often_as_the_plan_says(tmp_path):
-    scheduler = FakeScheduler()
-    bench = cluster.bench(tmp_path / "clone", scheduler, site="gpus_per_node = 3", repeats=2)
-    bench.submit(each_node=True)
-    opened = kept.all_open(bench.root)
-    assert [each.node for each in opened] == ["n1", "n2"]
-    numbers = [sorted(trial.repeat for trial in each.whole.trials) for each in opened]
-    assert numbers == [sorted([1, 2, 3, 4, 5, 6] * 2)] * 2
-    script = next(kept.folder(bench.root, opened[0].id).glob("batch-1.sh")).read_text()
-    assert "#SBATCH --nodelist=n1\n" in script and "cards=(0 0 1 1 2 2 0 0 1 1 2 2)" in script
 
 
 def test_a_job_that_is_cancelled_while_it_waits_leaves_a_record_that_says_so(tmp_path):
@@ -322,6 +312,18 @@ def test_the_script_that_is_shown_is_the_script_that_is_sent(tmp_path, capsys, m
     assert ("#!/bin/bash -l" in text) == ("module load" in text)
     assert ("afterany:" in text) == (not at_once)
     assert ("%1\n" in text) == (not at_once and "arrays" not in site)
+
+
+def test_an_open_submission_of_an_older_form_is_refused_with_what_to_do(tmp_path):
+    bench = cluster.bench(tmp_path / "clone", FakeScheduler(waits=True), repeats=1)
+    bench.submit()
+    (path,) = bench.root.glob("results/.state/jobs/*/submission.json")
+    path.write_text(path.read_text().replace('"submission": 2', '"submission": 1'))
+    for line in (bench.submit, bench.status, bench.collect, bench.cancel):
+        with pytest.raises(
+            RecordError, match="an older gpudyno sent it; collect it with that one, or remove"
+        ):
+            line()
 
 
 def test_a_dry_run_of_an_open_plan_shows_only_what_is_not_under_way(tmp_path, capsys):

@@ -189,19 +189,6 @@ def test_a_job_past_its_time_limit_ends_as_a_time_out(real, timing_out):
     assert timing_out.records()[0].failure.message == "SLURM ended the job: time limit"
 
 
-def test_one_short_job_says_of_each_of_the_four_whether_the_site_has_it(real, tmp_path, capsys):
-    bench = begin(tmp_path / "clone", site="[[mounts]]\nsource = '/tmp'\ntarget = '/scratch'")
-    (tmp_path / "sets").mkdir()
-    bench.try_site(data=str(tmp_path / "sets"))
-    said = capsys.readouterr().out.splitlines()
-    job = said[0].partition(":")[0]
-    assert job.startswith("job ") and said[1] == f"ok      write-back: what {job} wrote is here"
-    assert said[2] == f"ok      mounts: the node has '{tmp_path / 'sets'}'"
-    assert [line.partition(":")[0] for line in said[3:]] == ["ok      device", "ok      offline start"]
-    assert [(record.plan, record.environment.engine) for record in bench.records()] == [("deep", "slurm")]
-    assert bench.jobs() == []
-
-
 def of_workloads(folder: Path, plan: str, site: str = "") -> cluster.Bench:
     """A clone with the workloads and the examples as they are."""
     bench = cluster.bench(folder, Slurm(), site=site)
@@ -292,7 +279,7 @@ def test_a_second_user_of_a_clone_neither_ends_nor_sends_again_what_the_first_ha
     bench.submit()
     running(bench)
     other = dataclasses.replace(bench, scheduler=bob)
-    assert bob.states({None}) == ()
+    assert bob.states() == ()
     with monkeypatch.context() as patch:
         patch.setattr(kept, "user", lambda: "bob")
         other.status()

@@ -27,7 +27,11 @@ def state(tmp_path: Path) -> dict[str, str]:
     ("words", "says", "code"),
     [
         (("run", "--plan", "mision"), "there is no plan 'mision'; the plans are", 2),
-        (("submit", "--site", "9" * 300), "is no name of a file (File name too long); name another one", 2),
+        (
+            ("submit", "--site", "9" * 300),
+            "cannot be read or written (File name too long); look at its name",
+            4,
+        ),
         (("run", "--device", "7"), "the device '7' is not on this machine", 4),
         (("run", "--engine", "kubernetes"), "'engine'", 2),
         (("run", "--engine", "here"), "inside one of gpudyno's own images, and this is none", 4),

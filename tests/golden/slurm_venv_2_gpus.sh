@@ -65,34 +65,32 @@ run() (
     export TORCH_HOME="$cache"/torch
     export TRITON_CACHE_DIR="$cache"/triton
     export XDG_CACHE_HOME="$cache"/xdg
-    export TMPDIR=/tmp/gpudyno-${SLURM_JOB_ID:-$$}
-    launch=(srun \
+    export TMPDIR=/tmp/gpudyno-$SLURM_JOB_ID
+    exec srun \
         --nodes=1 \
         --ntasks=1 \
         --ntasks-per-node=1 \
         --kill-on-bad-exit=1 \
         --export=ALL \
-        ${SLURM_CPUS_PER_TASK:+--cpus-per-task="$SLURM_CPUS_PER_TASK"})
-    # Another scheduler than SLURM starts this script as it is.
-    [ -n "${SLURM_JOB_ID:-}" ] || launch=()
-    exec "${launch[@]}" bash -c "$task" trial \
+        ${SLURM_CPUS_PER_TASK:+--cpus-per-task="$SLURM_CPUS_PER_TASK"} \
+        bash -c "$task" trial \
         /home/me/gpudyno/.venvs/cuda/bin/python \
         "$root"/workloads/convnet.py
 )
 
 # This node as it is before the trial, and what of it the trial takes.
 look() {
-    "$python" -m harness.run.jobs.node "$jobs" "$name" "$attempt" $place || return
-    card=$(<"$work/card") meet=$(<"$work/meet")
+    "$python" -m harness.run.jobs.node "$jobs" "$name" "$attempt" || return
+    meet=$(<"$work/meet")
 }
 
 # One trial from its first look at this node to its end. What is told of the end lies beside what was measured.
 measure() {
-    name=$1 attempt=$(($2 + ${SLURM_RESTART_COUNT:-0})) place=$3
+    name=$1 attempt=$(($2 + ${SLURM_RESTART_COUNT:-0}))
     work=$jobs/work/$name.a$attempt
     mkdir -p "$work/in" "$work/out" "$work/home" "$work/tmp"
     echo "gpudyno: $name.a$attempt begins"
-    echo "${SLURM_ARRAY_JOB_ID:-${SLURM_JOB_ID:-}}" >"$work/job"
+    echo "${SLURM_ARRAY_JOB_ID:-$SLURM_JOB_ID}" >"$work/job"
     if look; then
         # Compilers fill their caches first, by a short trial that no record has.
         warm=$jobs/work/$name.warm
@@ -123,6 +121,6 @@ measure() {
 
 trap '[ -z "${work:-}" ] || echo "signal TERM $(date +%s.%N)" >>"$work/ended"' TERM
 cd -- "$root" || exit 1
-at=${1:-${SLURM_ARRAY_TASK_ID:-0}}
-measure "${trials[$at]}" "${attempts[$at]}" ""
+at=${SLURM_ARRAY_TASK_ID:-0}
+measure "${trials[$at]}" "${attempts[$at]}"
 exit $?

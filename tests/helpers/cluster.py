@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from commands import cluster
-from commands.site import doctor
 from harness.engine.slurm.scheduler import Slurm
 from harness.record import Record, store
 from harness.run.jobs import submission as kept
@@ -15,21 +14,6 @@ from harness.settings import Settings
 from tests.helpers import ROOT, clone
 
 SITE = "ask_every_seconds = 0\n{most}\n{more}\n"
-DEEP = """
-name = "deep"
-title = "paths"
-repeats = 1
-timeout_seconds = 60
-
-[[measure]]
-workload = "fake"
-protocol = "published/1"
-model = ["folders", "clock"]
-precision = "fp32-ieee"
-batch_size = 1
-data_mode = "cached"
-options = {{ {options} }}
-"""
 
 
 @dataclass(frozen=True)
@@ -55,11 +39,6 @@ class Bench:
     def cancel(self) -> None:
         """`invoke jobs --cancel`"""
         cluster.cancel(self.root, None, self.scheduler)
-
-    def try_site(self, options: str = "", **settings: str) -> None:
-        """`invoke doctor --site`, with a stand-in for the path that it takes."""
-        (self.root / "plans" / "deep.toml").write_text(DEEP.format(options=options))
-        doctor.doctor(self.root, Settings(python=sys.executable, **settings), None, self.scheduler)
 
     def records(self) -> list[Record]:
         """In the order in which they began."""

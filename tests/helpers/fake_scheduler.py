@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import random
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from harness.engine.slurm.scheduler import JobId, SchedulerState, Slurm, TaskState, Unread
+from harness.engine.base import Exit
+from harness.engine.slurm.scheduler import Slurm, TaskState, Unread
 from harness.errors import NoEngine
 from harness.run.jobs import node
 from tests.helpers.fake_workload import measurement
@@ -44,15 +45,7 @@ class FakeScheduler:
     asked: int = 0
     wrong: dict[str, int] = field(default_factory=dict)
 
-    def version(self) -> str | None:
-        """It has none."""
-        return None
-
-    def clusters(self, lines: Sequence[str]) -> tuple[str, ...]:
-        """As SLURM's, without a user's variables."""
-        return Slurm({}).clusters(lines)
-
-    def send(self, script: Path, clusters: Sequence[str]) -> JobId:
+    def send(self, script: Path) -> int:
         """Reads the script as far as a scheduler and bash would."""
         text = script.read_text()
         name = re.search(r"--job-name=(\S+)", text)
@@ -67,9 +60,9 @@ class FakeScheduler:
             raise Unread("an answer that names no one job")
         if self.sent == self.cut_short_at:
             raise NoEngine("the line was cut short")
-        return JobId(self.sent)
+        return self.sent
 
-    def states(self, clusters: Collection[str | None]) -> tuple[TaskState, ...]:
+    def states(self) -> tuple[TaskState, ...]:
         """What it tells, once all that waits has run."""
         self.asked += 1
         if self.waits:
@@ -79,19 +72,15 @@ class FakeScheduler:
         self.waiting.clear()
         return tuple(self.told_states)
 
-    def accounted(self, jobs: Collection[JobId]) -> dict[tuple[JobId, int], SchedulerState]:
+    def accounted(self, jobs: Collection[int]) -> dict[tuple[int, int], Exit]:
         """No accounting runs."""
         return {}
 
-    def cancel(self, jobs: Collection[JobId]) -> None:
+    def cancel(self, jobs: Collection[int]) -> None:
         """Forgets what waits of these jobs."""
-        self.waiting = [waits for waits in self.waiting if JobId(waits[0]) not in jobs]
+        self.waiting = [waits for waits in self.waiting if waits[0] not in jobs]
 
-    def nodes(self, partition: str | None, clusters: Sequence[str]) -> tuple[str, ...]:
-        """Two."""
-        return ("n1", "n2")
-
-    def told(self, log: str) -> SchedulerState | None:
+    def told(self, log: str) -> Exit | None:
         """As SLURM's."""
         return Slurm({}).told(log)
 

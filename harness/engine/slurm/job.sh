@@ -28,12 +28,10 @@ module load {{ line | quoted }}
 # One task on each node. On the first it says which process is the trial's, so that the telemetry knows its own.
 {% endif -%}
 task='
-{%- if runtime != "pyxis" %}
 {%- if rank_by_rank %}
 export TMPDIR=$TMPDIR.$SLURM_LOCALID
 {%- endif %}
 mkdir -p "$TMPDIR"
-{%- endif %}
 [ "${SLURM_NODEID:-0}" != 0 ] || echo $$ >>"$GPUDYNO_PIDS"
 {%- if runtime == "apptainer" %}
 export APPTAINER_WORKDIR=$TMPDIR
@@ -54,11 +52,9 @@ export GPUDYNO_LOCAL=$SLURM_LOCALID
 {%- endif %}
 {%- endif %}
 "$@"
-{%- if runtime != "pyxis" %}
 code=$?
 rm -rf "$TMPDIR"
 exit "$code"
-{%- endif %}
 '
 
 # The trial itself, in the work folder that is given.
@@ -70,32 +66,25 @@ run() (
 {%- for name, value in variables | dictsort(case_sensitive=true) %}
     export {{ name }}={{ value | quoted }}
 {%- endfor %}
-{%- if runtime != "pyxis" %}
-    export TMPDIR={{ site.scratch | quoted }}/gpudyno-${SLURM_JOB_ID:-$$}
-{%- endif %}
-{%- if batch.node and site.device != "cpu" %}
-    [ -z "$card" ] || export {{ "ROCR" if site.device == "rocm" else "CUDA" }}_VISIBLE_DEVICES="$card"
-{%- endif %}
-    launch=({{ srun | join(" \\\n        ") }})
-    # Another scheduler than SLURM starts this script as it is.
-    [ -n "${SLURM_JOB_ID:-}" ] || launch=()
-    exec "${launch[@]}" {{ "sh" if runtime == "pyxis" else "bash" }} -c "$task" trial \
+    export TMPDIR={{ site.scratch | quoted }}/gpudyno-$SLURM_JOB_ID
+    exec {{ srun | join(" \\\n        ") }} \
+        bash -c "$task" trial \
         {{ command | map("quoted") | join(" \\\n        ") }}
 )
 
 # This node as it is before the trial, and what of it the trial takes.
 look() {
-    "$python" -m harness.run.jobs.node "$jobs" "$name" "$attempt" $place || return
-    card=$(<"$work/card") meet=$(<"$work/meet")
+    "$python" -m harness.run.jobs.node "$jobs" "$name" "$attempt" || return
+    meet=$(<"$work/meet")
 }
 
 # One trial from its first look at this node to its end. What is told of the end lies beside what was measured.
 measure() {
-    name=$1 attempt=$(($2 + ${SLURM_RESTART_COUNT:-0})) place=$3
+    name=$1 attempt=$(($2 + ${SLURM_RESTART_COUNT:-0}))
     work=$jobs/work/$name.a$attempt
     mkdir -p "$work/in" "$work/out" "$work/home" "$work/tmp"
     echo "gpudyno: $name.a$attempt begins"
-    echo "${SLURM_ARRAY_JOB_ID:-${SLURM_JOB_ID:-}}" >"$work/job"
+    echo "${SLURM_ARRAY_JOB_ID:-$SLURM_JOB_ID}" >"$work/job"
     if look; then
 {%- if batch.warm %}
         # Compilers fill their caches first, by a short trial that no record has.
@@ -128,15 +117,6 @@ measure() {
 
 trap '[ -z "${work:-}" ] || echo "signal TERM $(date +%s.%N)" >>"$work/ended"' TERM
 cd -- "$root" || exit 1
-{%- if batch.cards %}
-cards=({{ batch.cards | join(" ") }})
-worst=0
-for at in "${!trials[@]}"; do
-    measure "${trials[$at]}" "${attempts[$at]}" "${cards[$at]}" || worst=$?
-done
-exit "$worst"
-{%- else %}
-at=${1:-${SLURM_ARRAY_TASK_ID:-0}}
-measure "${trials[$at]}" "${attempts[$at]}" ""
+at=${SLURM_ARRAY_TASK_ID:-0}
+measure "${trials[$at]}" "${attempts[$at]}"
 exit $?
-{%- endif %}

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal
 
+from harness.engine.base import Exit
 from harness.errors import NoEngine, UserError
 from harness.files import last_line
 from harness.record import Model
@@ -38,14 +39,8 @@ _CUT = re.compile(
     re.M,
 )
 _NUMBER = re.compile(r"[0-9]{1,18}")
-_SENT = re.compile(
-    r"(?:Submitted batch job )?(?P<number>[0-9]{1,18})"
-    r"(?:;(?P<cluster>[A-Za-z0-9_.-]+)| on cluster (?P<named>[A-Za-z0-9_.-]+))?"
-)
+_SENT = re.compile(r"(?:Submitted batch job )?(?P<number>[0-9]{1,18})(?:;\S+| on cluster \S+)?")
 """One line of sbatch's answer, with --parsable and without: a site's wrapper may drop that and say more."""
-_CLUSTERS = re.compile(r"(?:--clusters?[= ]|-M[= ]?) *(\S+)")
-_HEAD = "CLUSTER:"
-"""What stands above the answer of each cluster that is named."""
 _OUT_OF_MEMORY = re.compile(r"\bdetected \d+ oom[-_]kill event", re.IGNORECASE)
 _WHY: Mapping[str, Reason] = {
     "TIME LIMIT": "timeout",
@@ -72,22 +67,10 @@ _KEPT_VARIABLES = (
 Standing = Literal["waiting", "running", "ended"]
 
 
-class JobId(NamedTuple):
-    """A job's number, which counts on its own cluster alone."""
-
-    number: int
-    cluster: str | None = None
-    """Null: that of the machine that sends."""
-
-    def __str__(self) -> str:
-        return f"{self.number} on cluster {self.cluster}" if self.cluster else str(self.number)
-
-
 class TaskState(Model):
     """One job of a batch as its scheduler tells of it. A batch of one job has task 0."""
 
     job: int
-    cluster: str | None = None
     task: int
     name: str
     """The batch's."""
@@ -98,19 +81,6 @@ class TaskState(Model):
     """Why it ended; null where it ended by itself."""
     restarts: int = 0
     nodes: str = ""
-
-    @property
-    def id(self) -> JobId:
-        """The job's."""
-        return JobId(self.job, self.cluster)
-
-
-@dataclass(frozen=True, slots=True)
-class SchedulerState:
-    """Why a job ended, and in which words."""
-
-    cause: Reason
-    words: str
 
 
 class Unread(NoEngine):
@@ -123,79 +93,47 @@ class Slurm:
 
     environ: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
 
-    def version(self) -> str | None:
-        """Such as "slurm-wlm 22.05.8"."""
-        return self._asked("squeue", "--version").strip() or None
-
-    def clusters(self, lines: Sequence[str]) -> tuple[str, ...]:
-        """Those that the options name, else the user's variables; a directive would not go before these."""
-        named = [match[1] for line in lines if (match := _CLUSTERS.fullmatch(line))]
-        variables = (self.environ.get(name) for name in ("SBATCH_CLUSTERS", "SLURM_CLUSTERS"))
-        asked = next(filter(None, (*named[-1:], *variables)), "")
-        return tuple(filter(None, asked.split(",")))
-
-    def send(self, script: Path, clusters: Sequence[str]) -> JobId:
-        """The job's number and cluster; what sbatch refuses is the user's to mend."""
-        code, told, error = self._run("sbatch", "--parsable", *_on(",".join(clusters)), str(script))
+    def send(self, script: Path) -> int:
+        """Return the job's number; what sbatch refuses is the user's to mend."""
+        code, told, error = self._run("sbatch", "--parsable", str(script))
         if code != 0:
             why = last_line(error)
             raise UserError(
                 f"sbatch refused '{script.name}': {why}", remedy="change the site profile, or the script"
             )
         lines = (_SENT.fullmatch(line.strip()) for line in told.splitlines())
-        found = {JobId(int(match["number"]), match["cluster"] or match["named"]) for match in lines if match}
+        found = {int(match["number"]) for match in lines if match}
         if len(found) != 1:
             raise Unread(f"sbatch took '{script.name}' and answered {told[:80]!r}, which names no one job")
         return found.pop()
 
-    def states(self, clusters: Collection[str | None]) -> tuple[TaskState, ...]:
-        """One squeue for all jobs of a cluster, those included that ended a short while ago."""
+    def states(self) -> tuple[TaskState, ...]:
+        """Ask squeue once for all jobs, those included that ended a short while ago."""
         columns = ",".join([*(f"{name}:{width}" for name, width in _WIDTHS.items()), "Reason:80"])
         words = ("squeue", "--me", "--states=all", "--array", "--noheader", f"--Format={columns}")
-        return tuple(
-            _state(line, cluster)
-            for cluster in sorted(clusters, key=str)
-            for line in self._asked(*words, *_on(cluster)).split("\n")
-            if line.strip() and not line.startswith(_HEAD)
-        )
+        return tuple(_state(line) for line in self._asked(*words).split("\n") if line.strip())
 
-    def accounted(self, jobs: Collection[JobId]) -> dict[tuple[JobId, int], SchedulerState]:
-        """By sacct, where accounting runs."""
+    def accounted(self, jobs: Collection[int]) -> dict[tuple[int, int], Exit]:
+        """Return what sacct knows of the ends of jobs and their tasks, where accounting runs."""
         words = ("sacct", "--allocations", "--noheader", "--parsable2", "--format=JobID,State")
-        found: dict[tuple[JobId, int], SchedulerState] = {}
-        for cluster, numbers in _by_cluster(jobs):
-            code, told, _ = self._run(*words, *_on(cluster), f"--jobs={','.join(numbers)}")
-            lines = told.splitlines() if code == 0 else ()
-            found |= dict(filter(None, (_accounted(line, cluster) for line in lines)))
-        return found
+        code, told, _ = self._run(*words, f"--jobs={','.join(map(str, sorted(jobs)))}")
+        return dict(filter(None, map(_accounted, told.splitlines() if code == 0 else ())))
 
-    def cancel(self, jobs: Collection[JobId]) -> None:
-        """By scancel."""
-        for cluster, numbers in _by_cluster(jobs):
-            self._asked("scancel", "--quiet", *_on(cluster), *numbers)
+    def cancel(self, jobs: Collection[int]) -> None:
+        """End jobs by scancel."""
+        if jobs:
+            self._asked("scancel", "--quiet", *map(str, sorted(jobs)))
 
-    def nodes(self, partition: str | None, clusters: Sequence[str]) -> tuple[str, ...]:
-        """Those that are neither down nor drained."""
-        words = ["sinfo", "--Node", "--noheader", "--responding", "--format=%N %T", *_on(",".join(clusters))]
-        words += [f"--partition={partition}"] if partition else []
-        pairs = (line.split() for line in self._asked(*words).splitlines())
-        able = [
-            pair[0]
-            for pair in pairs
-            if len(pair) == 2 and pair[0] != _HEAD and not pair[1].startswith(("down", "drain", "fail"))
-        ]
-        return tuple(dict.fromkeys(able))
-
-    def told(self, log: str) -> SchedulerState | None:
+    def told(self, log: str) -> Exit | None:
         """What slurmstepd writes into a job's output as it ends it."""
         if _OUT_OF_MEMORY.search(log):
-            return SchedulerState("out-of-memory", "SLURM's limit of memory ended it")
+            return Exit(cause="out-of-memory", said="SLURM's limit of memory ended it")
         cuts = list(_CUT.finditer(log))
         if not cuts:
             return None
         why = cuts[-1]["why"]
         words = f"SLURM ended the job: {why.lower()}" if why else "SLURM was asked to cancel the job"
-        return SchedulerState(_WHY.get(why or "", "cancelled"), words)
+        return Exit(cause=_WHY.get(why or "", "cancelled"), said=words)
 
     def _asked(self, *words: str) -> str:
         code, told, error = self._run(*words)
@@ -225,16 +163,7 @@ class Slurm:
         return done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
 
 
-def _on(clusters: str | None) -> tuple[str, ...]:
-    return (f"--clusters={clusters}",) if clusters else ()
-
-
-def _by_cluster(jobs: Collection[JobId]) -> Iterator[tuple[str | None, tuple[str, ...]]]:
-    for cluster in sorted({job.cluster for job in jobs}, key=str):
-        yield cluster, tuple(str(job.number) for job in sorted(jobs, key=str) if job.cluster == cluster)
-
-
-def _state(line: str, cluster: str | None) -> TaskState:
+def _state(line: str) -> TaskState:
     values: dict[str, str] = {}
     at = 0
     for name, width in _WIDTHS.items():
@@ -247,7 +176,6 @@ def _state(line: str, cluster: str | None) -> TaskState:
     shown = state if reason in ("", "None") else f"{state} ({reason})"
     return TaskState(
         job=int(values["ArrayJobID"]),
-        cluster=cluster,
         task=_number(values["ArrayTaskID"]),
         name=values["Name"],
         standing=standing,
@@ -258,16 +186,14 @@ def _state(line: str, cluster: str | None) -> TaskState:
     )
 
 
-def _accounted(line: str, cluster: str | None) -> tuple[tuple[JobId, int], SchedulerState] | None:
-    """One line of sacct, such as 12_3|CANCELLED by 1000; none for a job that ended by itself."""
+def _accounted(line: str) -> tuple[tuple[int, int], Exit] | None:
+    """Read one line of sacct, such as 12_3|CANCELLED by 1000; none for a job that ended by itself."""
     place, _, state = line.partition("|")
     job, _, task = place.partition("_")
     cause = _CAUSES.get(state.partition(" ")[0])
     if cause is None or not _NUMBER.fullmatch(job):
         return None
-    return (JobId(int(job), cluster), _number(task)), SchedulerState(
-        cause, f"SLURM's accounting says {state}"
-    )
+    return (int(job), _number(task)), Exit(cause=cause, said=f"SLURM's accounting says {state}")
 
 
 def _number(text: str) -> int:

@@ -15,7 +15,7 @@ from jinja2 import Environment, StrictUndefined, Template
 from harness.engine import container
 from harness.engine.apptainer import exec_line
 from harness.engine.container import RunSpec
-from harness.engine.slurm.site import SCRATCH, Site, one_line
+from harness.engine.slurm.site import Site, one_line
 from harness.errors import UserError
 from harness.units import seconds_of
 
@@ -46,10 +46,6 @@ class Batch:
     spec: RunSpec
     warm: bool = False
     dependency: str | None = None
-    node: str | None = None
-    """The node that the trials run on, one after the other."""
-    cards: tuple[int, ...] = ()
-    """Of each trial there its card, as the node counts them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +90,7 @@ def script(batch: Batch, site: Site) -> str:
         placed=placed,
         options=_options(batch, site, placed),
         variables=variables,
-        srun=_srun(batch, site, placed, variables),
+        srun=_srun(site, placed),
         command=words,
     )
 
@@ -121,8 +117,8 @@ def _refuse(text: str, site: Site) -> None:
 
 def _options(batch: Batch, site: Site, placed: Spread) -> list[str]:
     """The lines after #SBATCH."""
-    devices = site.gpus_per_node or 1 if batch.node else placed.on_each
-    many = batch.node is None and len(batch.trials) > 1
+    devices = placed.on_each
+    many = len(batch.trials) > 1
     most = 1 if site.one_by_one else site.array_at_once
     at_once = f"%{most}" if most else ""
     given = {
@@ -133,7 +129,6 @@ def _options(batch: Batch, site: Site, placed: Spread) -> list[str]:
         "account": site.account,
         "qos": site.qos,
         "nodes": placed.nodes,
-        "nodelist": batch.node,
         "ntasks-per-node": placed.tasks,
         "cpus-per-task": site.cpus_per_gpu and site.cpus_per_gpu * devices // placed.tasks,
         "mem": site.memory_per_node,
@@ -156,8 +151,7 @@ def _devices(site: Site, count: int) -> dict[str, str]:
 
 def _minutes(batch: Batch, site: Site) -> int:
     one = batch.spec.trial.timeout_seconds * (2 if batch.warm else 1)
-    trials = len(batch.trials) if batch.node else 1
-    seconds = seconds_of(site.time_limit) if site.time_limit else one * trials + START_SECONDS
+    seconds = seconds_of(site.time_limit) if site.time_limit else one + START_SECONDS
     return max(1, math.ceil(seconds / 60))
 
 
@@ -169,22 +163,11 @@ def _for_sbatch(value: str) -> str:
     return f'"{escaped}"'
 
 
-def _srun(batch: Batch, site: Site, placed: Spread, variables: Mapping[str, str]) -> list[str]:
+def _srun(site: Site, placed: Spread) -> list[str]:
     words = ["srun", f"--nodes={placed.nodes}", f"--ntasks={placed.nodes * placed.tasks}"]
     words += [f"--ntasks-per-node={placed.tasks}"]
     words += ["--kill-on-bad-exit=1", "--export=ALL"]
     words += ['${SLURM_CPUS_PER_TASK:+--cpus-per-task="$SLURM_CPUS_PER_TASK"}'] if site.cpus_per_gpu else []
-    if site.runtime == "pyxis":
-        mounts = [
-            f"{m.source}:{m.target}{':ro' if m.read_only else ''}" for m in container.mounts(batch.spec)
-        ]
-        mounts += [mount.word for mount in site.mounts]
-        mounts += [f"{site.scratch}:/tmp"] if site.scratch != SCRATCH else []
-        words += [f"--container-image={_quoted(str(batch.spec.sif))}", "--container-readonly"]
-        words += [f"--container-mounts={_quoted(','.join(mounts))}"]
-        words += ["--container-workdir=/tmp", "--no-container-mount-home"]
-        # The image's own value of a variable would go before the job's.
-        words += [f"--container-env={','.join(sorted(variables))}"]
     return words
 
 
@@ -209,9 +192,6 @@ def _command(spec: RunSpec, site: Site, placed: Spread) -> tuple[Sequence[str], 
 
 
 def _contained(spec: RunSpec, site: Site, placed: Spread) -> tuple[Sequence[str], dict[str, str]]:
-    if site.runtime == "pyxis":
-        start = (spec.program, f"/workloads/{container.workload_file(spec)}")
-        return start, {**container.inside(spec, own_devices=False), "GPUDYNO_PIDS": "/out/pids"}
     words, variables = exec_line(spec, "apptainer", root=False)
     # The folder on a shared disk that it names would be one for all nodes: each task names its own.
     words = _without(words, "--workdir", 2)

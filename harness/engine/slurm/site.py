@@ -16,8 +16,9 @@ from harness.units import seconds_of
 FILE = "site.toml"
 """In the clone, git-ignored: the profile that is taken where none is named."""
 
-Runtime = Literal["none", "apptainer", "pyxis"]
+Runtime = Literal["none", "apptainer"]
 
+_CLUSTERS = re.compile(r"--clusters?\b|-M")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 
@@ -33,6 +34,8 @@ def one_line(value: str) -> str:
 def _option(value: str) -> str:
     if not value.startswith("-"):
         raise ValueError(f"{value!r} is no option of sbatch: it begins with '--'")
+    if _CLUSTERS.match(value):
+        raise ValueError(f"{value!r} names a cluster, and jobs are sent to this machine's own alone")
     return value
 
 
@@ -67,12 +70,12 @@ class Mount(Model):
 
     @property
     def word(self) -> str:
-        """SOURCE:TARGET[:ro], as Apptainer and Pyxis write it."""
+        """SOURCE:TARGET[:ro], as Apptainer writes it."""
         return f"{self.source}:{self.target}{':ro' if self.read_only else ''}"
 
     @model_validator(mode="after")
     def _can_be_written(self) -> Mount:
-        # Both runtimes part a mount at these, and neither can quote them.
+        # Apptainer parts a mount at these, and cannot quote them.
         wrong = [path for path in (self.source, self.target) if ":" in path or "," in path]
         if wrong:
             raise ValueError(f"{wrong[0]!r} holds ':' or ',', which part a mount")
@@ -116,7 +119,7 @@ class Site(Model):
     runtime: Runtime = "none"
     """What starts containers; `none` takes the virtual environment from the same lock."""
     image: SharedPath | None = None
-    """Of a container: a SIF for Apptainer, a squashfs for Pyxis. Null: made from the image by its digest."""
+    """A SIF for Apptainer. Null: the one in images/, made from the image by its digest."""
     mounts: tuple[Mount, ...] = ()
     scratch: SharedPath = SCRATCH
     """A folder of each node's own disk, in which a trial has its temporary files."""

@@ -7,8 +7,9 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
+from harness.device_kinds import DeviceKind
 from harness.record.base import Model
-from harness.record.trial import DeviceKind, Name, Option, Sha1
+from harness.record.trial import Name, Option, Sha1
 from harness.record.vocabulary.precision import Precision
 
 Figure = Literal[

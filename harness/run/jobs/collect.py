@@ -9,8 +9,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from harness.engine.base import Exit
-from harness.engine.slurm.scheduler import JobId, SchedulerState, Slurm
+from harness.engine.base import GONE, Exit
+from harness.engine.slurm.scheduler import Slurm
 from harness.errors import RecordError
 from harness.machine import look
 from harness.record import Load, Record, Session, store
@@ -20,9 +20,9 @@ from harness.run.assemble import Started
 from harness.run.conclude import conclude
 from harness.run.in_flight import FILE as STARTED
 from harness.run.jobs import submission as kept
-from harness.run.jobs.follow import Answer, Attempt, Place, ended_at, ending, places
+from harness.run.jobs.follow import Attempt, Place, ended_at, ending
 from harness.run.jobs.node import keep, own_session, read_job_spec
-from harness.run.jobs.submission import COLLECTED, OwnSession, Submission
+from harness.run.jobs.submission import COLLECTED, Submission
 from harness.run.ledger import Say
 
 WHERE = "it ran on no node, and the machine told here is the one that sent it"
@@ -44,10 +44,11 @@ class Collected:
     """A later submission goes on in its place."""
 
 
-def collect(root: Path, submission: Submission, scheduler: Slurm, answer: Answer, say: Say) -> Collected:
-    """Writes the records of all attempts that are over. It may be called again at any time."""
+def collect(
+    root: Path, submission: Submission, scheduler: Slurm, found: tuple[Place, ...], say: Say
+) -> Collected:
+    """Write the records of all attempts that are over. It may be called again at any time."""
     jobs = kept.folder(root, submission.id)
-    found = places(root, submission, answer)
     over = [(place, each) for place in found for each in place.attempts if each.over and not each.collected]
     accounted = _accounted(scheduler, over, found)
     ends, unlooked = [], []
@@ -57,9 +58,11 @@ def collect(root: Path, submission: Submission, scheduler: Slurm, answer: Answer
             ends.append((started, each, exit))
         else:
             # It stood on a node and did not come to look at it: no fault of its trial.
-            said = exit.said or (f"its job ended with {exit.code}" if exit.code else "its job said nothing")
-            cause = exit.cause or "node-failed"
-            unlooked.append((each, replace(exit, cause=cause, said=f"{said}; {UNSEEN}", missing=False)))
+            said = (exit.said if exit.cause != GONE.cause else "") or (
+                f"its job ended with {exit.code}" if exit.code else "its job said nothing"
+            )
+            cause = "node-failed" if exit.cause in (None, GONE.cause) else exit.cause
+            unlooked.append((each, replace(exit, cause=cause, said=f"{said}; {UNSEEN}")))
     ends += _write_down(jobs, (*unlooked, *_never_began(jobs, found, accounted)))
     begun: dict[str, set[str]] = {}
     for started, each, _ in ends:
@@ -75,11 +78,11 @@ def collect(root: Path, submission: Submission, scheduler: Slurm, answer: Answer
 
 def _accounted(
     scheduler: Slurm, over: Sequence[tuple[Place, Attempt]], found: Sequence[Place]
-) -> Mapping[tuple[JobId, int], SchedulerState]:
+) -> Mapping[tuple[int, int], Exit]:
     """What accounting knows of the jobs that their scheduler forgot and that told nothing themselves."""
     silent = [place for place, attempt in over if attempt.code is None]
-    silent += [place for place in found if not (place.attempts or place.in_flight or place.batch.by_hand)]
-    forgotten = {place.batch.id for place in silent if place.state is None and place.batch.id is not None}
+    silent += [place for place in found if not (place.attempts or place.in_flight)]
+    forgotten = {place.batch.job for place in silent if place.state is None and place.batch.job is not None}
     return scheduler.accounted(forgotten) if forgotten else {}
 
 
@@ -98,7 +101,7 @@ class _Home:
 
     def __init__(self, root: Path, submission: Submission, machine: str, begun: Collection[str]) -> None:
         path = kept.folder(root, submission.id) / "machines" / f"{machine}.json"
-        own = _session(root, submission.whole, OwnSession.parse(path.read_bytes(), path.name))
+        own = _session(root, path)
         there = {trial.id for trial in own.trials}
         new = [trial for trial in submission.whole.trials if trial.id in begun and trial.id not in there]
         block_of = submission.whole.block_of
@@ -139,19 +142,9 @@ class _Home:
         return record
 
 
-def _session(root: Path, whole: Session, own: OwnSession) -> Session:
-    """The machine's session as it is written, or as it begins."""
-    fresh = whole.model_copy(
-        update={
-            "id": own.id,
-            "number": own.number,
-            "machine": own.machine.id,
-            "label": own.machine.label,
-            "started_at": own.started_at,
-            "trials": (),
-            "blocks": (),
-        }
-    )
+def _session(root: Path, path: Path) -> Session:
+    """Return a machine's session as it is written, or as it begins."""
+    fresh = Session.parse(path.read_bytes(), path.name)
     path = store.session_folder(root, fresh) / "session.json"
     return Session.parse(path.read_bytes(), path.name) if path.is_file() else fresh
 
@@ -161,8 +154,7 @@ def records_of(root: Path, submission: Submission) -> tuple[Record, ...]:
     folder = kept.folder(root, submission.id) / "machines"
     found: list[Record] = []
     for path in sorted(folder.glob("*.json")):
-        own = OwnSession.parse(path.read_bytes(), path.name)
-        found += [each.record for each in store.session_records(root, _session(root, submission.whole, own))]
+        found += [each.record for each in store.session_records(root, _session(root, path))]
     return tuple(found)
 
 
@@ -184,7 +176,7 @@ def _stand(
 
 
 def _never_began(
-    jobs: Path, found: Iterable[Place], forgotten: Mapping[tuple[JobId, int], SchedulerState]
+    jobs: Path, found: Iterable[Place], forgotten: Mapping[tuple[int, int], Exit]
 ) -> Iterator[tuple[Attempt, Exit]]:
     """The attempt that never was of each place in which none began, and why; of each trial the newest alone.
 
@@ -199,20 +191,20 @@ def _never_began(
         number = batch.attempts[batch.trials.index(trial)]
         work = kept.work_folder(jobs, trial, number)
         attempt = Attempt(trial, number, batch, work, over=True, last_of_job=True)
-        yield attempt, Exit(code=None, log="", cause=told.cause, said=f"{told.words}; {WHERE}")
+        yield attempt, replace(told, said=f"{told.said}; {WHERE}")
 
 
-def _why(place: Place, forgotten: Mapping[tuple[JobId, int], SchedulerState]) -> SchedulerState | None:
+def _why(place: Place, forgotten: Mapping[tuple[int, int], Exit]) -> Exit | None:
     batch = place.batch
     if place.state is not None and place.state.cause is not None:
-        return SchedulerState(place.state.cause, f"the scheduler says {place.state.word}")
+        return Exit(cause=place.state.cause, said=f"the scheduler says {place.state.word}")
     # One whose number was lost may never have been sent.
-    if place.state is not None or batch.by_hand or batch.id is None:
+    if place.state is not None or batch.job is None:
         return None
     if batch.given_up:
-        return SchedulerState("cancelled", "it was cancelled by `invoke jobs --cancel`")
-    unknown = SchedulerState("engine-gone", "the scheduler knows nothing of it any more")
-    return forgotten.get((batch.id, batch.task_of(place.trial)), unknown)
+        return Exit(cause="cancelled", said="it was cancelled by `invoke jobs --cancel`")
+    unknown = Exit(cause="engine-gone", said="the scheduler knows nothing of it any more")
+    return forgotten.get((batch.job, batch.task_of(place.trial)), unknown)
 
 
 def _write_down(jobs: Path, gone: Iterable[tuple[Attempt, Exit]]) -> Iterator[tuple[Started, Attempt, Exit]]:

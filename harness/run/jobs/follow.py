@@ -5,16 +5,16 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from pydantic import AwareDatetime
 
-from harness.engine.base import Exit
+from harness.engine.base import GONE, Exit
 from harness.engine.local import LOG, log_tail
-from harness.engine.slurm.scheduler import JobId, SchedulerState, Slurm, TaskState
+from harness.engine.slurm.scheduler import Slurm, TaskState
 from harness.errors import RecordError
 from harness.record import Model, store
 from harness.run.jobs import submission as kept
@@ -30,37 +30,20 @@ class Answer(Model):
     """asked.json: what the scheduler told of all jobs, and when."""
 
     asked_at: AwareDatetime
-    clusters: tuple[str | None, ...] = ()
-    """Those that were asked."""
     states: tuple[TaskState, ...]
 
 
-def ask(
-    root: Path,
-    scheduler: Slurm,
-    every_seconds: float,
-    clusters: Collection[str | None] = (None,),
-    *,
-    silent: bool = False,
-) -> Answer:
-    """One question for all of this user's jobs, or the last answer where that is younger.
-
-    Where it is `silent`, since no scheduler has any of the jobs, nobody is asked.
-    """
+def ask(root: Path, scheduler: Slurm, every_seconds: float) -> Answer:
+    """Ask once for all of this user's jobs, or return the last answer where that is younger."""
     path = kept.jobs_folder(root) / f"asked-{os.getuid()}.json"
-    wanted = frozenset(clusters)
     now = datetime.now(UTC)
-    if silent:
-        return Answer(asked_at=now, states=())
     try:
         last = Answer.parse(path.read_bytes(), path.name)
         if 0 <= (now - last.asked_at).total_seconds() < every_seconds:
-            if wanted <= frozenset(last.clusters):
-                return last
-            wanted |= frozenset(last.clusters)
+            return last
     except (FileNotFoundError, RecordError):
         pass
-    answer = Answer(asked_at=now, clusters=tuple(wanted), states=scheduler.states(wanted))
+    answer = Answer(asked_at=now, states=scheduler.states())
     store.write_whole(path, answer.model_dump_json() + "\n", replace=True)
     return answer
 
@@ -136,9 +119,7 @@ def _place(
         attempts.append(Attempt(trial, number, batch, work, over, last))
     unheard = state is None and batch.sent_at >= answer.asked_at
     in_flight = unheard or (state is not None and state.standing != "ended")
-    if batch.by_hand:
-        in_flight = not batch.given_up and not (attempts and attempts[-1].over)
-    elif state is not None and state.standing == "running" and attempts and attempts[-1].over:
+    if state is not None and state.standing == "running" and attempts and attempts[-1].over:
         # Its job does the rest of its work, or has its end not told yet: this trial's is done.
         in_flight = attempts[-1].number - first < state.restarts
     return Place(trial, batch, state, in_flight, tuple(attempts))
@@ -148,8 +129,6 @@ def _is_over(work: Path, batch: Sent, state: TaskState | None, answer: Answer, r
     """Whether a job's newest attempt at a trial has ended, as far as anyone can tell."""
     if code_of(work) is not None:
         return True
-    if batch.by_hand:
-        return batch.given_up
     if state is None:
         job = work / "job"
         # By this machine's clock or its file server's; now, where it begins in this moment.
@@ -183,7 +162,7 @@ def ending(
     attempt: Attempt,
     place: Place,
     scheduler: Slurm,
-    accounted: Mapping[tuple[JobId, int], SchedulerState],
+    accounted: Mapping[tuple[int, int], Exit],
 ) -> Exit:
     """How an attempt ended, by what its job wrote, what its scheduler wrote and tells, and its accounting."""
     code = code_of(attempt.work)
@@ -194,17 +173,15 @@ def ending(
     told = scheduler.told(f"{own_log}\n{log}")
     state = place.state if attempt.last_of_job else None
     if told is None and state is not None and state.cause is not None:
-        told = SchedulerState(state.cause, f"the scheduler says {state.word}")
-    if told is None and code is None and attempt.batch.id is not None and attempt.last_of_job:
-        told = accounted.get((attempt.batch.id, attempt.batch.task_of(attempt.trial)))
+        told = Exit(cause=state.cause, said=f"the scheduler says {state.word}")
+    if told is None and code is None and attempt.batch.job is not None and attempt.last_of_job:
+        told = accounted.get((attempt.batch.job, attempt.batch.task_of(attempt.trial)))
     if told is None and code is None and not attempt.last_of_job:
-        told = SchedulerState("node-failed", "its node said no more, and the job was queued again")
-    if told is None and code is None and attempt.batch.given_up:
-        told = SchedulerState("cancelled", "it was given up")
+        told = Exit(cause="node-failed", said="its node said no more, and the job was queued again")
     if told is not None:
-        return Exit(code=code, log=log or own_log, cause=told.cause, said=told.words)
+        return replace(told, code=code, log=log or own_log)
     gone = code is None and place.state is None
-    return Exit(code=code, log=log or own_log, missing=gone)
+    return replace(GONE if gone else Exit(), code=code, log=log or own_log)
 
 
 def _part_of_log(jobs: Path, attempt: Attempt) -> str:

@@ -1,13 +1,12 @@
 """What a job does on its node before the trial begins: it looks at the machine, as a run on a laptop does.
 
-    python -m harness.run.jobs.node JOBS TRIAL ATTEMPT [CARD]
+    python -m harness.run.jobs.node JOBS TRIAL ATTEMPT
 
 It leaves with 1 where the node lacks the trial's devices or a folder, which is then written beside the trial.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import secrets
 import socket
@@ -22,19 +21,16 @@ from harness.errors import NoDevice
 from harness.files import alone
 from harness.machine import Selection, load, look, own_folder, select, state_folder
 from harness.plan import own_file
-from harness.record import Machine, Reported, TrialSpec, session_id, store
+from harness.record import Machine, Reported, Session, TrialSpec, session_id, store
 from harness.record.result import Reason
 from harness.run import ledger
 from harness.run.assemble import FAILURE
 from harness.run.in_flight import FILE as STARTED
-from harness.run.jobs.submission import JobSpec, OwnSession, work_folder
-
-ABSENT = "absent.json"
-"""Beside an attempt: the folders that its node lacks."""
+from harness.run.jobs.submission import JobSpec, read, work_folder
 
 
-def begin(jobs: Path, name: str, attempt: int, card: int | None = None) -> int:
-    """Writes what an attempt's record needs of its beginning; `card` is the only one that it takes."""
+def begin(jobs: Path, name: str, attempt: int) -> int:
+    """Write what an attempt's record needs of its beginning."""
     job = read_job_spec(jobs, name)
     work = work_folder(jobs, name, attempt)
     machine, uuids = look(job.label)
@@ -42,21 +38,18 @@ def begin(jobs: Path, name: str, attempt: int, card: int | None = None) -> int:
     _lay_out(jobs, name, job.trial, work)
     if job.warm is not None:
         _lay_out(jobs, name, job.warm, jobs / "work" / f"{name}.warm")
-    selection, lacking = _devices(job, machine, uuids, card)
-    absent = [folder for folder in job.folders if not Path(folder).exists()]
+    selection, lacking = _devices(job, machine, uuids)
+    absent = next((folder for folder in job.folders if not Path(folder).exists()), None)
     own = own_session(jobs, machine)
     indices = tuple(gpu.index for gpu in selection.gpus)
     started = job.started(attempt, own.id, machine, load(), indices)
     keep(work / STARTED, started.model_dump_json())
-    marks = selection.uuids or tuple(map(str, indices))
-    keep(work / "cards", ",".join(marks))
-    keep(work / "card", "" if card is None else ",".join(marks))
+    keep(work / "cards", ",".join(selection.uuids or tuple(map(str, indices))))
     keep(work / "meet", _meeting_point(job.network_interface))
-    keep(work / ABSENT, json.dumps(absent))
     if lacking:
         _refuse(work, "no-device", lacking)
     elif absent:
-        _refuse(work, "error", f"'{absent[0]}' is not on this node")
+        _refuse(work, "error", f"'{absent}' is not on this node")
     return 1 if lacking or absent else 0
 
 
@@ -84,9 +77,7 @@ def keep(path: Path, text: str) -> None:
     store.write_whole(path, text + "\n" if text else text, replace=True)
 
 
-def _devices(
-    job: JobSpec, machine: Machine, uuids: Mapping[str, str], card: int | None
-) -> tuple[Selection, str]:
+def _devices(job: JobSpec, machine: Machine, uuids: Mapping[str, str]) -> tuple[Selection, str]:
     """The trial's devices among those that the scheduler gave this job, and what is wrong with them."""
     kind = job.trial.asked.device
     if kind == "cpu":
@@ -95,30 +86,32 @@ def _devices(
         found = select(machine, None, uuids=uuids, environ=os.environ)
     except NoDevice as error:
         return Selection(kind), str(error)
-    wanted = slice(0, job.devices) if card is None else slice(card, card + 1)
-    taken = Selection(kind, gpus=found.gpus[wanted], uuids=found.uuids[wanted])
-    if found.kind != kind or len(taken.gpus) < (1 if card is not None else job.devices):
+    taken = Selection(kind, gpus=found.gpus[: job.devices], uuids=found.uuids[: job.devices])
+    if found.kind != kind or len(taken.gpus) < job.devices:
         seen = f"{len(found.gpus)} '{found.kind}' devices" if found.gpus else "no card"
         return taken, f"{job.devices} '{kind}' devices are asked on this node; the job sees {seen}"
     return taken, ""
 
 
-def own_session(jobs: Path, machine: Machine) -> OwnSession:
-    """This machine's session of the submission; the first job that begins on it makes it."""
+def own_session(jobs: Path, machine: Machine) -> Session:
+    """Return this machine's session of the submission; the first job that begins on it makes it."""
     path = jobs / "machines" / f"{machine.id}.json"
     clone = jobs.parents[3]
     kept = own_folder(state_folder())
     with alone(kept / "jobs.lock", "set GPUDYNO_STATE to a folder on a disk of this node"):
         if not path.is_file():
             now = datetime.now(UTC)
-            own = OwnSession(
-                id=session_id(now, secrets.token_hex(3)),
-                number=ledger.next_number(kept, clone, machine.id),
-                machine=machine,
-                started_at=now,
-            )
-            keep(path, own.model_dump_json())
-        return OwnSession.parse(path.read_bytes(), path.name)
+            changes = {
+                "id": session_id(now, secrets.token_hex(3)),
+                "number": ledger.next_number(kept, clone, machine.id),
+                "machine": machine.id,
+                "label": machine.label,
+                "started_at": now,
+                "trials": (),
+                "blocks": (),
+            }
+            keep(path, read(clone, jobs.name).whole.model_copy(update=changes).model_dump_json())
+        return Session.parse(path.read_bytes(), path.name)
 
 
 def _meeting_point(interface: str | None) -> str:
@@ -134,8 +127,8 @@ def _meeting_point(interface: str | None) -> str:
 
 def main(words: list[str]) -> int:
     """The command line."""
-    jobs, name, attempt, *card = words
-    return begin(Path(jobs), name, int(attempt), int(card[0]) if card else None)
+    jobs, name, attempt = words
+    return begin(Path(jobs), name, int(attempt))
 
 
 if __name__ == "__main__":

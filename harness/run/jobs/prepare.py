@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from harness.data.fetch import Resolved
+from harness.device_kinds import DEVICE_KINDS
 from harness.engine import apptainer
 from harness.engine.apptainer import ApptainerEngine, SiteImage
 from harness.engine.base import Built, Engine
@@ -20,11 +19,9 @@ from harness.errors import NotBuilt, UserError
 from harness.image.catalog import choose, load_images
 from harness.machine import VISIBILITY, Selection, local_names, look, passed_variables, recorded_variables
 from harness.plan import plan, selection
-from harness.record import Gpu, TrialSpec
-from harness.record.machine import KINDS
+from harness.record import Gpu
 from harness.run import setup as run_setup
 from harness.run.choice import Chosen
-from harness.run.jobs.send import SubmitContext
 from harness.run.setup import RunSetup
 from harness.settings import Settings
 
@@ -63,7 +60,7 @@ def _selection(site: Site) -> Selection:
         return Selection("cpu")
     count = site.nodes * (site.gpus_per_node or 1)
     card = {
-        "vendor": next(vendor for vendor, kind in KINDS.items() if kind == site.device),
+        "vendor": DEVICE_KINDS[site.device].vendor,
         "name": site.gpu_type or "unknown",
         "architecture": site.capability,
     }
@@ -82,10 +79,6 @@ def _engine(
     building = build_settings(settings, root=root, revision=commit, environ=environ)
     if site.image is not None:
         return SiteImage(root, "apptainer", building, recorded, "slurm", Path(site.image))
-    if site.runtime == "pyxis":
-        raise UserError(
-            "the site profile names no image for Pyxis", remedy="name a squashfs: see docs/running.md"
-        )
     # Where it is a module of the site's, only a job that has loaded it finds it.
     program = apptainer.client(environ) or apptainer.CLIENTS[0]
     return ApptainerEngine(root, program, building, recorded, "slurm")
@@ -108,23 +101,6 @@ def fitting(chosen: Chosen, site: Site) -> Chosen:
     return replace(chosen, planned=able, left_out=(*chosen.left_out, *others))
 
 
-def of_each_card(chosen: Chosen, cards: int) -> tuple[TrialSpec, ...]:
-    """The plan's trials on one device for each card of a node, one round of the cards after the other.
-
-    Trial n of a variant, counted from 1 over all rounds, is that of card (n - 1) modulo the number of cards.
-    """
-    on_one = [item.trial for item in chosen.planned if item.trial.asked.variant.gpus == 1]
-    by_repeat = sorted(on_one, key=lambda trial: trial.repeat)
-    first = {trial.asked.canonical(): trial for trial in reversed(by_repeat)}
-    rounds = Counter(item.trial.asked.canonical() for item in chosen.planned)
-    return tuple(
-        TrialSpec.of(trial.asked, number, seed=trial.seed + number - 1, timeout_seconds=trial.timeout_seconds)
-        for number in range(1, cards * max(rounds.values(), default=0) + 1)
-        for canonical, trial in first.items()
-        if number <= cards * rounds[canonical]
-    )
-
-
 def foreseen(setup: RunSetup) -> Built:
     """The environment as it is, or as `submit` would make it; raises what that would raise beforehand."""
     try:
@@ -134,9 +110,3 @@ def foreseen(setup: RunSetup) -> Built:
             raise
     setup.engine.steps(setup.image)
     return setup.engine.expected(setup.image)
-
-
-def context(setup: RunSetup, site: Site, built: Built, resolved: Mapping[str, Resolved]) -> SubmitContext:
-    """What all batches of a line share."""
-    setting = run_setup.setting(setup, built, resolved)
-    return SubmitContext(setting, site, label=setup.settings.label, declared=setup.settings.declared)

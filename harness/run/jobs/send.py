@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from harness.engine.container import DeviceRequest
-from harness.engine.slurm.scheduler import JobId, Slurm, Unread
+from harness.engine.slurm.scheduler import Slurm, Unread
 from harness.engine.slurm.script import CACHE, ROOT, WORK, Batch, Spread, script, spread
-from harness.engine.slurm.site import Site
 from harness.errors import NoEngine
 from harness.plan import own_file
 from harness.plan.estimate import warms_up
 from harness.record import store
-from harness.record.machine import Declared
 from harness.run.batch_search import FEWEST_BATCH_SIZES
 from harness.run.jobs import submission as kept
 from harness.run.jobs.submission import JobSpec, Sent, Submission
@@ -29,50 +27,36 @@ MOST_IN_ARRAY = 1000
 """SLURM's own limit, where a site has not set another, is 1001."""
 
 
-@dataclass(frozen=True, slots=True)
-class SubmitContext:
-    """What all batches of a line share: the setting of their trials, and the site."""
-
-    setting: Setting
-    site: Site
-    label: str | None = None
-    declared: tuple[Declared, ...] = ()
-
-
-def batches(context: SubmitContext, submission: Submission, missing: Sequence[Missing]) -> tuple[Batch, ...]:
+def batches(setting: Setting, submission: Submission, missing: Sequence[Missing]) -> tuple[Batch, ...]:
     """What is missing as batches, those first whose first trial comes first in the plan."""
-    if submission.node is not None:
-        return (_batch(context, submission, len(submission.batches) + 1, missing),)
     groups: dict[tuple[str, int], list[Missing]] = {}
     blocks = submission.whole.block_of
     for item in missing:
         groups.setdefault((item.trial.asked.canonical(), blocks.get(item.trial.id, 1)), []).append(item)
-    most = MOST_IN_ARRAY if context.site.arrays else 1
+    most = MOST_IN_ARRAY if submission.site.arrays else 1
     parts = [group[at : at + most] for group in groups.values() for at in range(0, len(group), most)]
     first = len(submission.batches) + 1
-    return tuple(_batch(context, submission, number, part) for number, part in enumerate(parts, first))
+    return tuple(_batch(setting, submission, number, part) for number, part in enumerate(parts, first))
 
 
-def _batch(context: SubmitContext, submission: Submission, number: int, items: Sequence[Missing]) -> Batch:
-    jobs = kept.folder(context.setting.root, submission.id).resolve()
+def _batch(setting: Setting, submission: Submission, number: int, items: Sequence[Missing]) -> Batch:
+    jobs = kept.folder(setting.root, submission.id).resolve()
     begun = kept.begun(jobs)
     # Beyond its records, an attempt may have begun that has none.
     attempts = tuple(max(item.attempt, begun.get(item.trial.id, [0])[-1] + 1) for item in items)
     variant = items[0].trial.asked.variant
     what = f"{items[0].trial.asked.workload} {variant.model} {variant.precision}, batch {variant.batch_size}"
     gpus = f", {variant.gpus} devices" if variant.gpus > 1 else ""
-    node, cards = submission.node, context.site.gpus_per_node or 1
-    where = f" on node {node}" if node else ""
     return Batch(
         name=f"gpudyno-{submission.id}-{number}",
-        title=f"{what}{gpus}: {counted(len(items), 'trial')} of plan '{submission.whole.plan}'{where}",
-        root=context.setting.root.resolve(),
+        title=f"{what}{gpus}: {counted(len(items), 'trial')} of plan '{submission.whole.plan}'",
+        root=setting.root.resolve(),
         jobs=jobs,
         cache=jobs / "cache" / items[0].trial.asked.environment,
         python=sys.executable,
         trials=tuple(item.trial.id for item in items),
         attempts=attempts,
-        spec=context.setting.spec(
+        spec=setting.spec(
             items[0].trial,
             submission.id,
             1,
@@ -82,42 +66,39 @@ def _batch(context: SubmitContext, submission: Submission, number: int, items: S
             workloads=Path(ROOT) / "workloads",
         ),
         warm=warms_up(items[0].trial),
-        node=node,
-        cards=tuple((item.trial.repeat - 1) % cards for item in items) if node else (),
     )
 
 
-def lay_out(context: SubmitContext, submission: Submission, batch: Batch) -> None:
+def lay_out(setting: Setting, submission: Submission, batch: Batch) -> None:
     """Writes what the batch's jobs will read on their nodes."""
     places = {trial.id: (place, trial) for place, trial in enumerate(submission.whole.trials)}
     # The site's mounts, where a container has them, and the trial's data.
-    mounts = () if context.site.runtime == "none" else context.site.mounts
+    mounts = () if submission.site.runtime == "none" else submission.site.mounts
     (batch.jobs / "work").mkdir(parents=True, exist_ok=True)
     batch.cache.mkdir(parents=True, exist_ok=True)
     for name in batch.trials:
         place, trial = places[name]
-        data = (str(folder) for _, folder in context.setting.data(trial))
-        placed = spread(trial.asked.variant.gpus, context.site) or Spread(nodes=1, on_each=1)
+        data = (str(folder) for _, folder in setting.data(trial))
+        placed = spread(trial.asked.variant.gpus, submission.site) or Spread(nodes=1, on_each=1)
         spec = JobSpec(
             trial=trial,
             place=place,
             plan=submission.whole.plan,
-            submission=submission.id,
-            environment=context.setting.built.environment,
-            harness=context.setting.harness,
-            label=context.label,
-            declared=context.declared,
+            environment=setting.built.environment,
+            harness=setting.harness,
+            label=setting.label,
+            declared=setting.declared,
             devices=placed.on_each,
             nodes=placed.nodes,
             folders=(*(mount.source for mount in mounts), *data),
-            network_interface=context.site.network_interface,
+            network_interface=submission.site.network_interface,
             warm=warm_up(trial) if batch.warm else None,
         )
         path = batch.jobs / "orders" / f"{name}.json"
         if trial.asked.file is not None:
             store.write_whole(
                 path.with_suffix(".py"),
-                own_file.content(context.setting.root, trial.asked.file),
+                own_file.content(setting.root, trial.asked.file),
                 replace=True,
             )
         store.write_whole(path, spec.model_dump_json() + "\n", replace=True)
@@ -150,57 +131,45 @@ def dependency(
 
 
 def send(
-    context: SubmitContext, submission: Submission, parts: Sequence[Batch], scheduler: Slurm, say: Say
+    setting: Setting, submission: Submission, parts: Sequence[Batch], scheduler: Slurm, say: Say
 ) -> Submission:
     """Sends batches one after the other, each written down before; raises as Slurm.send does."""
     sent: list[tuple[Batch, str]] = []
-    clusters = scheduler.clusters(context.site.lines)
-    # The last that this user sent to these clusters and may still wait for.
-    own = [batch for each in kept.all_open(context.setting.root) if each.mine for batch in each.batches]
-    live = [batch for batch in own if batch.job and batch.clusters == clusters and not batch.given_up]
+    # The last that this user sent and may still wait for.
+    own = [batch for each in kept.all_open(setting.root) if each.mine for batch in each.batches]
+    live = [batch for batch in own if batch.job and not batch.given_up]
     last = str(max(live, key=lambda batch: batch.sent_at).job) if live else None
     for part in in_order(parts, submission):
-        before = last if _waits(part, context.site) else None
+        before = last if submission.site.one_by_one else None
         batch = replace(part, dependency=dependency(part, submission, sent, before))
-        path = write(context, submission, batch)
-        note = _note(batch).model_copy(update={"clusters": clusters})
-        submission = _with(context.setting.root, submission, note)
+        path = write(setting, submission, batch)
+        known = {name: getattr(batch, name) for name in ("name", "trials", "attempts")}
+        note = Sent(**known, sent_at=datetime.now(UTC))
+        submission = _with(setting.root, submission, note)
         job = _sent(scheduler, path, note, say)
-        known = {"job": job.number, "clusters": (job.cluster,) if job.cluster else note.clusters}
-        submission = _with(context.setting.root, submission, note.model_copy(update=known))
-        last = str(job.number)
+        submission = _with(setting.root, submission, note.model_copy(update={"job": job}))
+        last = str(job)
         sent.append((batch, last))
         say(f"job {job}: {batch.title}")
     return submission
 
 
-def _note(batch: Batch) -> Sent:
-    known = {name: getattr(batch, name) for name in ("name", "trials", "attempts", "node")}
-    return Sent(**known, sent_at=datetime.now(UTC))
-
-
-def shown(context: SubmitContext, submission: Submission, parts: Sequence[Batch]) -> Iterator[str]:
+def shown(setting: Setting, submission: Submission, parts: Sequence[Batch]) -> Iterator[str]:
     """The scripts that `send` would send; the number of a job that another waits for is not known yet."""
     sent: list[tuple[Batch, str]] = []
     for number, part in enumerate(in_order(parts, submission), 1):
-        before = sent[-1][1] if sent and _waits(part, context.site) else None
+        before = sent[-1][1] if sent and submission.site.one_by_one else None
         batch = replace(part, dependency=dependency(part, submission, sent, before))
         sent.append((batch, f"JOB{number}"))
-        yield script(batch, context.site)
+        yield script(batch, submission.site)
 
 
-def _waits(batch: Batch, site: Site) -> bool:
-    """Whether it waits for the job before it; what each node does by itself disturbs no other."""
-    return site.one_by_one and batch.node is None
-
-
-def _sent(scheduler: Slurm, path: Path, note: Sent, say: Say) -> JobId:
+def _sent(scheduler: Slurm, path: Path, note: Sent, say: Say) -> int:
     """The job that a script became; one whose number cannot be read is found by its name, now or later."""
     try:
-        return scheduler.send(path, note.clusters)
+        return scheduler.send(path)
     except Unread as unread:
-        states = scheduler.states(note.clusters or (None,))
-        job = next((state.id for state in states if state.name == note.name), None)
+        job = next((state.job for state in scheduler.states() if state.name == note.name), None)
         if job is None:
             raise NoEngine(
                 f"{unread.problem}; no job '{note.name}' is known yet",
@@ -224,25 +193,12 @@ def in_order(parts: Sequence[Batch], submission: Submission) -> list[Batch]:
     return sorted(parts, key=key)
 
 
-def write(context: SubmitContext, submission: Submission, batch: Batch) -> Path:
+def write(setting: Setting, submission: Submission, batch: Batch) -> Path:
     """The batch's script, and what its jobs read."""
-    lay_out(context, submission, batch)
+    lay_out(setting, submission, batch)
     path = batch.jobs / f"batch-{batch.name.rpartition('-')[2]}.sh"
-    store.write_whole(path, script(batch, context.site), replace=True)
+    store.write_whole(path, script(batch, submission.site), replace=True)
     return path
-
-
-def by_hand(
-    context: SubmitContext, submission: Submission, parts: Sequence[Batch]
-) -> tuple[Submission, tuple[tuple[Path, int], ...]]:
-    """Writes batches that another scheduler will start: each trial's script, and its place in it."""
-    lines: list[tuple[Path, int]] = []
-    for batch in in_order(parts, submission):
-        path = write(context, submission, batch)
-        note = _note(batch).model_copy(update={"by_hand": True})
-        submission = _with(context.setting.root, submission, note)
-        lines += [(path, place) for place in range(len(batch.trials))]
-    return submission, tuple(lines)
 
 
 def _with(root: Path, submission: Submission, note: Sent) -> Submission:

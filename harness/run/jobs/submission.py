@@ -3,7 +3,7 @@
 results/.state/jobs/<id>/submission.json    what was asked, and the batches as they were sent
                          orders/            of each trial what its job needs to know
                          batch-<n>.sh       each batch script as it was sent, with its logs beside it
-                         machines/          of each node that a job began on, its session's id and number
+                         machines/          of each node that a job began on, its own session, without trials
                          work/              a folder for each attempt
 """
 
@@ -11,23 +11,24 @@ from __future__ import annotations
 
 import os
 import pwd
+import re
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Literal
 
 from pydantic import AwareDatetime
 
 from harness import files
-from harness.engine.slurm.scheduler import JobId
 from harness.engine.slurm.site import Site
 from harness.errors import Busy, RecordError
 from harness.record import Environment, Harness, Load, Machine, Model, Session, TrialSpec, store
 from harness.record.machine import Declared
-from harness.record.result import SessionId
 from harness.record.trial import Name
 from harness.run.assemble import Started
 
 FILE = "submission.json"
+FORM: Literal[2] = 2
 ENDED = "ended"
 """Beside what an attempt measured: what its job knows of its own end."""
 COLLECTED = "collected"
@@ -40,7 +41,6 @@ class JobSpec(Model):
     trial: TrialSpec
     place: int
     plan: Name
-    submission: SessionId
     environment: Environment
     harness: Harness
     label: str | None = None
@@ -81,59 +81,34 @@ class Sent(Model):
     name: str
     trials: tuple[str, ...]
     attempts: tuple[int, ...]
-    node: str | None = None
     sent_at: AwareDatetime
-    clusters: tuple[str, ...] = ()
-    """The one that its job is on, or until that is known those that it may be; empty for the own one."""
     job: int | None = None
-    by_hand: bool = False
-    """Printed for another scheduler: nobody here can be asked what became of it."""
+    """Null where the number was lost."""
     given_up: bool = False
-    """It was cancelled from here. Of one sent by hand, what has not ended is taken for ended."""
-
-    @property
-    def id(self) -> JobId | None:
-        """Its job's; null where the number was lost."""
-        return None if self.job is None else JobId(self.job, next(iter(self.clusters), None))
+    """It was cancelled from here."""
 
     def task_of(self, trial: str) -> int:
-        """Which of the job's tasks a trial is. On a node of its own one task takes them all."""
-        return 0 if self.node else self.trials.index(trial)
-
-
-class OwnSession(Model):
-    """machines/<id>.json: a node's own session of this submission."""
-
-    id: SessionId
-    number: int
-    machine: Machine
-    started_at: AwareDatetime
+        """Return which of the job's tasks a trial is."""
+        return self.trials.index(trial)
 
 
 class Submission(Model):
     """submission.json"""
 
-    submission: int = 1
+    submission: Literal[2] = FORM
     whole: Session
     """The plan over all machines: its trials in their order. The sessions of the nodes are parts of it."""
     site: Site
-    node: str | None = None
-    """The only node that it runs on, with a trial on each of its cards."""
     batches: tuple[Sent, ...] = ()
-    owner: str | None = None
+    owner: str
     """Whose jobs they are: a scheduler tells each user of their own alone."""
-    line: str = ""
+    line: str
     """What sends the trials that it lacks."""
 
     @property
     def mine(self) -> bool:
         """Whether this user sent it."""
-        return self.owner in (None, user())
-
-    @property
-    def clusters(self) -> frozenset[str | None]:
-        """Those that know of its jobs; null is this machine's own."""
-        return frozenset(cluster for batch in self.batches for cluster in batch.clusters or (None,))
+        return self.owner == user()
 
     @property
     def id(self) -> str:
@@ -182,12 +157,18 @@ def write(root: Path, submission: Submission) -> None:
 
 
 def read(root: Path, submission_id: str) -> Submission:
-    """One submission; raises RecordError where it cannot be read."""
+    """Return one submission; raises RecordError where it cannot be read, or is of an older form."""
     path = folder(root, submission_id) / FILE
+    where = path.relative_to(root).as_posix()
     try:
-        return Submission.parse(path.read_bytes(), path.relative_to(root).as_posix())
+        text = path.read_bytes()
     except (FileNotFoundError, NotADirectoryError):
         raise RecordError(f"there is no submission '{submission_id}'", remedy="see `invoke jobs`") from None
+    if re.match(rb'\s*{\s*"submission":\s*1\b', text):
+        pointer = (jobs_folder(root) / "open" / f"{submission_id}.txt").relative_to(root)
+        remedy = f"collect it with that one, or remove {pointer}"
+        raise RecordError(f"{where}: an older gpudyno sent it", remedy=remedy)
+    return Submission.parse(text, where)
 
 
 def _pointers(root: Path) -> dict[Path, str]:
@@ -209,9 +190,9 @@ def begin(root: Path, submission: Submission) -> None:
 
 
 def replaced(root: Path, submission: Submission) -> bool:
-    """Whether a later one of the same user, plan and node goes on in its place."""
-    key = (submission.owner, submission.whole.plan, submission.node)
-    alike = [each for each in all_open(root) if (each.owner, each.whole.plan, each.node) == key]
+    """Whether a later one of the same user and plan goes on in its place."""
+    key = (submission.owner, submission.whole.plan)
+    alike = [each for each in all_open(root) if (each.owner, each.whole.plan) == key]
     return any(each.whole.started_at > submission.whole.started_at for each in alike)
 
 

@@ -13,37 +13,11 @@ import pytest
 
 from commands.upkeep import testing
 from harness.engine.venv import STAMP
-from harness.errors import NoEngine, UserError
+from harness.errors import UserError
 from harness.image.catalog import load_images
 from harness.image.spec import venv_name
 from tests import conftest
 from tests.helpers import ROOT
-
-
-def test_every_image_that_a_cpu_runs_is_built_and_required_and_one_that_cannot_be_is_said(
-    monkeypatch, capsys
-):
-    asked: list[Any] = []
-
-    def build(root: Any, settings: Any, *, with_data: bool) -> None:
-        asked.append(settings)
-        if settings.image == "era-2019":
-            raise NoEngine("there is no Python 3.7", remedy="install it")
-
-    monkeypatch.setattr(testing.measure, "build", build)
-    monkeypatch.setenv("GPUDYNO_REQUIRE", "docker")
-    found = testing.interpreters(ROOT)
-    images = ["cpu", "era-2019", "nnunet", "tensorflow", "mxnet", "chainer", "horovod"]
-    assert sorted(settings.image for settings in asked) == sorted(images)
-    assert {(settings.device, settings.engine) for settings in asked} == {("cpu", "venv")}
-    required = found.pop("GPUDYNO_REQUIRE").split(",")
-    assert set(required) == {"docker", "torch", "nnunet", "tensorflow", "mxnet", "chainer", "horovod"}
-    variables = {
-        f"GPUDYNO_TEST_PYTHON_{name}" for name in ("NNUNET", "TENSORFLOW", "MXNET", "CHAINER", "HOROVOD")
-    }
-    assert found.keys() == {"GPUDYNO_TEST_PYTHON", *variables}
-    assert found["GPUDYNO_TEST_PYTHON_MXNET"].startswith(f"{ROOT}/.venvs/mxnet-")
-    assert "image 'era-2019' is left out: there is no Python 3.7" in capsys.readouterr().out
 
 
 def test_the_environments_that_lie_in_the_clone_are_found_unasked_and_half_made_ones_are_not(tmp_path):
@@ -115,5 +89,5 @@ def test_a_test_is_found_by_its_name_in_the_files_that_have_it_alone():
     assert testing.selected(ROOT, "-k 'a or b'") == ["-k", "a or b"]
     assert testing.selected(ROOT, "") == []
     missing = "two_" + "imagess_never_write_one_lock"
-    with pytest.raises(UserError, match=r"is 'test_two_images_never_write_one.lock' meant"):
+    with pytest.raises(UserError, match="no test has"):
         testing.selected(ROOT, missing)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import gzip
 import socket
 import time
@@ -14,7 +13,7 @@ from harness.data import download as data_download
 from harness.data.catalog import Download, Member
 from harness.data.fetch import fetch
 from harness.data.folder import locked
-from harness.errors import Busy, DataError, NoNetwork, NoSpace, UserError
+from harness.errors import Busy, DataError, NoNetwork, NoSpace
 from tests.helpers.mirror import CONTENT, MEMBERS, TARBALL, files_in, put, sha256, tarball, toy
 
 PAGE = b'<?xml version="1.0" encoding="UTF-8"?>\n<Error><Code>AccessDenied</Code></Error>'.ljust(243, b" ")
@@ -81,30 +80,11 @@ def test_without_a_network_it_says_so_at_once(tmp_path, monkeypatch):
     assert caught.value.exit_code == 4
 
 
-def test_a_full_disk_is_said_and_leaves_no_part(mirror, tmp_path, monkeypatch):
-    def full(reply, item, part, *_):
-        part.write_bytes(b"half")
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    mirror.files["/toy.tar.gz"] = TARBALL
-    monkeypatch.setattr(data_download, "_write", full)
-    with pytest.raises(NoSpace, match="the disk is full while fetching data") as caught:
-        fetch(toy(f"{mirror.url}/toy.tar.gz"), tmp_path / "d")
-    assert caught.value.exit_code == 4
-    assert files_in(tmp_path / "d") == set()
-
-
 def test_a_disk_that_is_too_small_is_told_before_anything_is_fetched(mirror, tmp_path):
     huge = replace(MEMBERS[0], size=1 << 60)
     with pytest.raises(NoSpace, match=r"'toy' needs .* MiB of disk and .* MiB are free"):
         fetch(toy(f"{mirror.url}/toy.tar.gz", members=(huge, MEMBERS[1])), tmp_path / "d")
     assert mirror.asked == []
-
-
-def test_a_folder_that_may_not_be_written_is_told_in_one_sentence(mirror, tmp_path):
-    (tmp_path / "d").write_text("a file where a folder belongs")
-    with pytest.raises(UserError, match="cannot be written"):
-        fetch(toy(f"{mirror.url}/toy.tar.gz"), tmp_path / "d")
 
 
 def test_a_member_that_is_not_what_its_hash_says_is_not_put_in_place(mirror, tmp_path):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 
 import pytest
@@ -14,31 +13,6 @@ from harness.data.check import dataset_named
 from harness.data.fetch import DataFolders
 from harness.errors import DataError, NoNetwork
 from tests.helpers.mirror import CONTENT, TARBALL, files_in, put, toy
-
-
-def test_a_file_is_hashed_once_and_again_as_soon_as_it_changes(tmp_path, monkeypatch):
-    put(tmp_path)
-    hashed = []
-    real = check.sha256_of
-    monkeypatch.setattr(check, "sha256_of", lambda path: hashed.append(path.name) or real(path))
-    assert check.check(toy(), tmp_path).state == "complete"
-    assert check.check(toy(), tmp_path).state == "complete"
-    assert hashed == ["train", "test"]
-    stat = (tmp_path / "toy/test").stat()
-    (tmp_path / "toy/test").write_bytes(b"tset" * 1000)
-    os.utime(tmp_path / "toy/test", ns=(stat.st_atime_ns, stat.st_mtime_ns))
-    found = check.check(toy(), tmp_path)
-    assert (found.state, found.file) == ("corrupt", "toy/test")
-    assert hashed == ["train", "test", "test"]
-
-
-@pytest.mark.parametrize("broken", ["{", "[]", '{"x": 3}'])
-def test_a_broken_cache_of_hashes_is_only_a_loss_of_time(tmp_path, broken):
-    put(tmp_path)
-    cache = check.cache_folder() / "data-stamps.json"
-    cache.parent.mkdir(parents=True)
-    cache.write_text(broken)
-    assert check.check(toy(), tmp_path).state == "complete"
 
 
 def test_a_folder_that_has_nothing_is_missing_and_one_that_has_a_part_is_corrupt(tmp_path):

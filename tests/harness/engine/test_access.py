@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from harness.engine.access import CDI_REMEDY, cdi_devices, cdi_lacks, cdi_names, refusal
+from harness.engine.access import CDI_REMEDY, cdi_devices, cdi_names, refusal
 from harness.engine.connection import refused
 from harness.engine.container import DeviceRequest
 from harness.files import Files
@@ -108,26 +108,6 @@ def test_a_rootless_engine_reaches_amd_s_cards_only_where_their_group_comes_in(t
         (tmp_path / "dev/kfd").chmod(mode)
     reason = refusal(facts, DeviceRequest("rocm", indices=(0,)), Files(tmp_path))
     assert reason is None if clause is None else clause in reason
-
-
-MOUNTS = """containerEdits:
-  mounts:
-  - hostPath: {path}
-    containerPath: /usr/lib/libcuda.so
-    options: [ro, bind]
-"""
-
-
-def test_a_specification_that_gives_what_an_update_of_the_driver_took_away_is_stale(tmp_path):
-    library = tmp_path / "usr/lib/libcuda.so.550.54.14"
-    library.parent.mkdir(parents=True)
-    library.touch()
-    read = files(tmp_path, etc__cdi__nvidia_YAML=YAML + MOUNTS.format(path="/usr/lib/libcuda.so.550.54.14"))
-    assert cdi_lacks(read) is None
-    library.unlink()
-    assert cdi_lacks(read) == "/usr/lib/libcuda.so.550.54.14"
-    stale = replace(DOCKER, cdi_devices=("nvidia.com/gpu=0", "nvidia.com/gpu=1"), cdi_lacks=cdi_lacks(read))
-    assert "is older than the driver" in (refusal(stale, CARDS, read) or "")
 
 
 @pytest.mark.parametrize(

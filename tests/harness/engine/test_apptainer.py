@@ -19,7 +19,7 @@ from harness.engine.apptainer import ApptainerEngine, client, exec_line, needed
 from harness.engine.base import Running
 from harness.engine.container import DeviceRequest, RunSpec, User
 from harness.errors import DataError, MachineError, NoEngine, NotBuilt
-from harness.image import packed
+from harness.image import sif as sif_files
 from harness.image.catalog import load_images
 from harness.image.spec import BuildSettings
 from harness.run.setup import prepare
@@ -127,7 +127,7 @@ def quiet(line: str, done: int = 0, total: int | None = None) -> None:
 
 def brought(engine: ApptainerEngine) -> str:
     tag = engine.settings.spec(load_images(ROOT).image("cpu")).tag
-    return archive_of(packed.archive_of(engine.root, tag))
+    return archive_of(sif_files.archive_of(engine.root, tag))
 
 
 def test_a_trial_runs_in_a_sif_of_the_image_with_its_own_variables_alone(engine, tmp_path, monkeypatch):
@@ -169,7 +169,7 @@ def test_a_sif_that_is_not_the_file_that_was_made_is_refused(engine):
 
 def test_without_a_sif_or_an_archive_the_line_that_brings_one_is_named(engine):
     image = load_images(ROOT).image("cpu")
-    with pytest.raises(NotBuilt, match="invoke build --pack FILE"):
+    with pytest.raises(NotBuilt, match="docker save"):
         engine.build(image, quiet)
     brought(engine)
     with pytest.raises(NotBuilt, match="invoke build"):
@@ -179,7 +179,7 @@ def test_without_a_sif_or_an_archive_the_line_that_brings_one_is_named(engine):
 def test_a_sif_that_cannot_be_made_leaves_nothing_and_says_why(engine):
     image = load_images(ROOT).image("cpu")
     tag = engine.settings.spec(image).tag
-    path = packed.archive_of(engine.root, tag)
+    path = sif_files.archive_of(engine.root, tag)
     archive_of(path, b"broken")
     with pytest.raises(MachineError, match="could not make a SIF of"):
         engine.build(image, quiet)
@@ -197,16 +197,14 @@ def test_singularity_is_taken_where_apptainer_is_not_and_nothing_where_neither_i
     assert client({"PATH": str(tmp_path)}) == str(tmp_path / "singularity")
 
 
-def test_apptainer_is_taken_unasked_only_where_no_engine_answers_and_the_image_lies_in_the_clone(
-    engine, tmp_path
-):
+def test_apptainer_is_taken_by_its_name_alone(engine, tmp_path):
     environ = {"PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}", "DOCKER_HOST": f"unix://{tmp_path}/none"}
     settings = Settings(plan="mine", device="cpu", base="a-base:1")
     assert prepare(engine.root, settings, environ).engine.name == "venv"
     brought(engine)
-    assert prepare(engine.root, settings, environ).engine.name == "apptainer"
-    named = settings.model_copy(update={"engine": "venv"})
-    assert prepare(engine.root, named, environ).engine.name == "venv"
+    assert prepare(engine.root, settings, environ).engine.name == "venv"
+    named = settings.model_copy(update={"engine": "apptainer"})
+    assert prepare(engine.root, named, environ).engine.name == "apptainer"
 
 
 def test_the_command_is_shown_as_a_person_would_type_it(engine):

@@ -8,12 +8,13 @@ import os
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from harness.engine import container
-from harness.engine.base import Exit, Running
+from harness.engine.base import GONE, Exit, Running
 from harness.engine.container import DeviceRequest, config
 from harness.errors import NotBuilt
 from tests.helpers.checks import require
@@ -183,7 +184,7 @@ def test_starting_removes_what_an_earlier_process_left_of_the_session(bench):
     first = bench.engine.start(bench.spec(WAIT))
     second = bench.engine.start(bench.spec(WAIT))
     assert bench.engine.leftovers(SESSION) == (second,)
-    assert bench.engine.poll(first, bench.folder) == Exit(code=None, log="", missing=True)
+    assert bench.engine.poll(first, bench.folder) == replace(GONE, log="")
 
 
 def test_a_trial_of_an_image_that_is_gone_is_not_built(bench):

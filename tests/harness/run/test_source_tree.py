@@ -103,37 +103,3 @@ def test_a_tree_that_does_not_hold_its_files_is_refused(tmp_path, kind):
     with pytest.raises(DataError) as refused:
         source_tree.resolve(source_in(there), DataFolders(None, tmp_path / "cache"))
     assert words in str(refused.value)
-
-
-def test_a_packed_source_is_found_in_another_data_folder_with_its_links_and_modes(tmp_path):
-    there = repository(tmp_path / "r", **{"b/run": "#!\n", "a name": "one\n"})
-    (there / "code" / "b" / "run").chmod(0o755)
-    (there / "code" / "link").symlink_to("b/run")
-    git(there, "add", "--all")
-    git(there, "commit", "--quiet", "--message", "two")
-    source = source_in(there)
-    source_tree.bring(source, None, tmp_path / "cache")
-    (tmp_path / "data").mkdir()
-    first = source_tree.packed(source, tmp_path / "cache", tmp_path / "data")
-    same = first.read_bytes()
-    assert source_tree.packed(source, tmp_path / "cache", tmp_path / "data").read_bytes() == same
-    offline = source_in(there, "file:///nowhere")
-    found = source_tree.resolve(offline, DataFolders(tmp_path / "data", tmp_path / "other"))
-    files = tree.blobs(str(tmp_path / "other" / source.folder))
-    assert (found.folder, tree.tree_id(files)) == (tmp_path / "other", source.tree)
-
-
-@pytest.mark.parametrize("spoiled", [b"", b"no archive", "another"])
-def test_a_packed_source_that_is_damaged_leaves_nothing(tmp_path, spoiled):
-    source = source_in(repository(tmp_path / "r"))
-    source_tree.bring(source, None, tmp_path / "cache")
-    (tmp_path / "data").mkdir()
-    packed = source_tree.packed(source, tmp_path / "cache", tmp_path / "data")
-    if spoiled == "another":
-        source = source.model_copy(update={"name": "other"})
-        packed = packed.rename(packed.with_name(f"{source.folder}.tar"))
-    else:
-        packed.write_bytes(spoiled)
-    with pytest.raises(DataError, match=packed.name):
-        source_tree.resolve(source, DataFolders(tmp_path / "data", tmp_path / "other"))
-    assert [path for path in (tmp_path / "other").iterdir() if path.is_dir()] == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from commands import report
 from harness.errors import GateError, UserError
 from harness.record import Machine, Record
 from report.compare import side_by_side
+from report.page import render
 from report.stats.intervals import Doubt
 from report.trials.reading import load
 from tests.helpers import bundled
@@ -44,6 +46,10 @@ def compared(folder: Path, first: str, second: str) -> side_by_side.Comparison:
     return side_by_side.compare(load(folder)["trial"], first, second)
 
 
+def shown(found: side_by_side.Comparison) -> str:
+    return render.comparison(found, (), None, ())
+
+
 @pytest.fixture
 def updated(tmp_path) -> Path:
     """One card before and after a driver update that cost 10 %."""
@@ -54,7 +60,7 @@ def test_the_ratio_is_how_many_times_as_fast_the_first_is_with_its_interval_and_
     (pair,) = compared(updated, NEW, OLD).pairs
     assert pair.ratio.estimate == pytest.approx(0.0100 / 0.0111, rel=0.01)
     assert pair.ratio.n == (5, 5)
-    said = "\n".join(side_by_side.lines(compared(updated, NEW, OLD)))
+    said = shown(compared(updated, NEW, OLD))
     assert re.search(
         r"0\.90 \(95 % interval 0\.\d\d to 0\.\d\d\).*; slower; n = 5 and 5; whole protocol", said
     )
@@ -68,7 +74,7 @@ def test_the_other_way_round_gives_the_reciprocal(updated):
 
 
 def test_a_side_is_named_by_its_driver_and_the_difference_is_shown(updated):
-    said = "\n".join(side_by_side.lines(compared(updated, "driver 590", "driver=580")))
+    said = shown(compared(updated, "driver 590", "driver=580"))
     assert "  word_lm, driver: 590.10 | 580.65" in said
 
 
@@ -106,7 +112,7 @@ def test_a_name_of_several_machines_says_which_and_each_work_whose_it_is(tmp_pat
         for record in runs("20260130-cccccc", 0.01, digits="b")
     ]
     records = [*runs(OLD, 0.011), *alike, *runs(NEW, 0.012, digits="d", card="Constructed Card D")]
-    said = "\n".join(side_by_side.lines(compared(clone(tmp_path, *records), "constructed-card-a", "Card D")))
+    said = shown(compared(clone(tmp_path, *records), "constructed-card-a", "Card D"))
     assert (
         "'constructed-card-a' names 2 machines: constructed-card- (aaaa), constructed-card- (bbbb)." in said
     )
@@ -115,12 +121,12 @@ def test_a_name_of_several_machines_says_which_and_each_work_whose_it_is(tmp_pat
 
 def test_equal_sides_are_tied_and_not_ranked(tmp_path):
     folder = clone(tmp_path, *runs(OLD, 0.01), *runs(NEW, 0.01))
-    assert "tied: no difference shown" in "\n".join(side_by_side.lines(compared(folder, NEW, OLD)))
+    assert "tied: no difference shown" in shown(compared(folder, NEW, OLD))
 
 
 def test_generated_data_is_shown_and_never_ranked(tmp_path):
     folder = clone(tmp_path, *(record for id_ in (OLD, NEW) for record in runs(id_, 0.01, data="generated")))
-    said = "\n".join(side_by_side.lines(compared(folder, NEW, OLD)))
+    said = shown(compared(folder, NEW, OLD))
     assert "; not ranked;" in said and "generated data" in said
 
 
@@ -206,8 +212,22 @@ def test_bundles_of_the_builder_are_compared_as_the_page_does(tmp_path):
     assert pair.ratio.estimate == pytest.approx(0.012 / 0.009, rel=0.01)
 
 
-@pytest.mark.parametrize("name", side_by_side.DOUBTS)
-def test_each_doubt_is_said_with_its_values(name):
+DOUBTS = {
+    "odd-run": "one run lies +25 % from the other 3",
+    "unequal-spread": "scatter 5 times as much",
+    "rare-runs": "2 runs miss a slow run that is 1 in 10 with a chance of 81 %",
+    "no-spread": "identical values",
+    "block-spread-assumed": "1 block: ±1 % between blocks assumed",
+    "few-blocks": "1 block: too few",
+    "invalid-left-out": "2 invalid runs left out",
+    "unproven-taken-in": "2 unproven runs taken in: without them the mean is +25.0 %",
+    "unproven-left-out": "2 unproven runs left out",
+    "unproven-on-both": "unproven runs count on both sides",
+}
+
+
+@pytest.mark.parametrize(("name", "words"), DOUBTS.items())
+def test_each_doubt_is_said_with_its_values(updated, name, words):
     values = {
         "change": 0.25,
         "others": 3,
@@ -217,5 +237,10 @@ def test_each_doubt_is_said_with_its_values(name):
         "blocks": 1,
         "spread": 0.01,
     }
-    said = side_by_side.worded(Doubt(name, values))
-    assert said and "{" not in said
+    found = compared(updated, NEW, OLD)
+    (pair,) = found.pairs
+    interval = replace(pair.ratio.interval, notes=(Doubt(name, values),))
+    doubtful = replace(pair, ratio=replace(pair.ratio, interval=interval))
+    assert f"; {words}" in shown(replace(found, pairs=(doubtful,))).replace(
+        "the runs of one side scatter", "scatter"
+    )

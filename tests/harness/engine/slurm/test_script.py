@@ -82,9 +82,7 @@ SCRIPTS = {
         batch(16, dependency="afterok:17"),
         site(runtime="apptainer", ranks="srun"),
     ),
-    "pyxis_16_gpus": (batch(16), site(runtime="pyxis")),
     "apptainer_rocm": (batch(2, "rocm"), site(runtime="apptainer", device="rocm", gpu_type="mi300x")),
-    "each_card": (batch(1, node="gpu-07", cards=(0, 1, 3)), GPU_SITE),
 }
 
 """The script that is written down whole; the others as what differs from it, or from the one named here."""
@@ -115,7 +113,7 @@ def test_a_path_with_a_line_break_is_refused_in_one_sentence():
 @pytest.mark.parametrize("path", ["/home/me/a:b", "/home/me/a,b", '/home/me/a"b'])
 def test_a_path_that_a_container_s_mounts_cannot_hold_is_refused(path):
     with pytest.raises(UserError, match="at which a container's mounts are parted"):
-        script(batch(2, "cuda", path), site(runtime="pyxis"))
+        script(batch(2, "cuda", path), site(runtime="apptainer"))
 
 
 @pytest.mark.parametrize(

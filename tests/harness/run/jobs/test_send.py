@@ -23,16 +23,15 @@ def submission(root: Path) -> Submission:
             "blocks": tuple(item.block for item in planned),
         }
     )
-    return Submission(whole=whole, site=Site())
+    return Submission(whole=whole, site=Site(), owner="me", line="")
 
 
 def dependencies(root: Path) -> dict[str, str | None]:
     """By title what each batch waits for, each job numbered as it is sent."""
     asked, job = submission(root), clone.job(root)
-    context = send.SubmitContext(job.setting, Site())
     found: dict[str, str | None] = {}
     sent: list[tuple[send.Batch, str]] = []
-    parts = send.batches(context, asked, session.missing(asked.whole, ()))
+    parts = send.batches(job.setting, asked, session.missing(asked.whole, ()))
     for number, batch in enumerate(send.in_order(parts, asked), 1):
         found[f"{number}: {batch.title}"] = send.dependency(batch, asked, sent)
         sent.append((batch, str(number)))

@@ -1,4 +1,4 @@
-"""What a site without internet has in place of a registry: images as files, and what came with them."""
+"""Images as files, for Apptainer: an archive as `docker save` writes it, and the SIF that is made of it."""
 
 from __future__ import annotations
 
@@ -8,39 +8,17 @@ import json
 import re
 import tarfile
 from pathlib import Path
-from typing import Literal
 
 from pydantic import ValidationError
 
 from harness.errors import DataError
 from harness.image.catalog import Sha256
-from harness.record import DeviceKind, Model, first_problem
+from harness.record import Model, first_problem
 
 IMAGES = "images"
 """The folder of a clone that holds them, each named by its tag."""
-FILE = "pack.json"
 
 _CONFIGURATION = re.compile(r"(?:^|/)([0-9a-f]{64})(?:\.json)?$")
-
-
-class Packed(Model):
-    """pack.json at the top of what `unpack.py` made: this gpudyno, and what came with it."""
-
-    pack: Literal[1] = 1
-    plan: str
-    image: str
-    device: DeviceKind
-    tag: str | None = None
-    image_archive: str | None = None
-    sif: str | None = None
-    pythons: tuple[str, ...]
-    """Those that the wheels are for."""
-    revision: str | None = None
-    """The clone's commit."""
-    modified: bool | None = None
-    """Whether anything in the clone was changed since."""
-    lacking: tuple[str, ...] = ()
-    """Data and weights of the plan that could not be had."""
 
 
 class SifNote(Model):
@@ -49,12 +27,6 @@ class SifNote(Model):
     tag: str
     image_id: str
     sif_sha256: Sha256
-
-
-def read(root: Path) -> Packed | None:
-    """What this folder was unpacked from; null for a clone."""
-    path = root / FILE
-    return Packed.parse(path.read_bytes(), FILE) if path.is_file() else None
 
 
 def archive_of(root: Path, tag: str) -> Path:

@@ -1,1 +1,0 @@
-"""What happens at, or for, a site that is not this machine."""

@@ -1,0 +1,35 @@
+"""The kinds of device that trials run on: the one list that plans, records, engines and estimates follow."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+DeviceKind = Literal["cpu", "cuda", "rocm"]
+
+
+@dataclass(frozen=True)
+class DeviceTraits:
+    """What holds of every use of a kind of device."""
+
+    vendor: str
+    """Who makes it, as records name them; empty for a processor."""
+    setup_seconds: float
+    """About how long a trial takes beside its steps."""
+    visible: str
+    """The variable by which a process sees some of its devices alone."""
+    id_prefix: str = ""
+    """What the variable has before a device's own id."""
+    apptainer: tuple[str, ...] = ()
+    """The options that give its devices to Apptainer's containers."""
+
+
+DEVICE_KINDS: Mapping[DeviceKind, DeviceTraits] = {
+    "cpu": DeviceTraits("", 10.0, "CUDA_VISIBLE_DEVICES"),
+    "cuda": DeviceTraits("NVIDIA", 20.0, "CUDA_VISIBLE_DEVICES", apptainer=("--nv",)),
+    "rocm": DeviceTraits("AMD", 40.0, "ROCR_VISIBLE_DEVICES", "GPU-", ("--rocm",)),
+}
+
+BY_VENDOR: Mapping[str, DeviceKind] = {row.vendor: kind for kind, row in DEVICE_KINDS.items() if row.vendor}
+"""By a card's maker, the kind of device that frameworks take it for."""

@@ -18,10 +18,10 @@ from harness.engine.docker import DockerEngine
 from harness.engine.slurm.scheduler import JobId, Slurm
 from harness.image.spec import BuildSettings
 from tests.helpers.fake_engine import DOCKER
-from tests.hostile.judging import attacked, drawn
+from tests.hostile.judging import LONG, attacked, drawn
 from tests.hostile.strategies import damaged, json_files, texts
 
-pytestmark = pytest.mark.whole
+pytestmark = LONG
 
 ANSWERS = {
     "squeue": b"".join(
@@ -40,7 +40,7 @@ ENDS = ("exit 0", "exit 0", "exit 0", "exit 1", "kill -KILL $$", "kill -SEGV $$"
 STDERR = ("", "error: invalid partition", "slurm_load_jobs error: Unable to contact slurm controller")
 
 
-@drawn(150)
+@drawn(300)
 @given(st.data())
 def test_a_scheduler_that_answers_anything_or_dies_is_said_in_one_sentence(data):
     with attacked() as root:

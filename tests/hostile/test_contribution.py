@@ -6,18 +6,17 @@ import os
 import subprocess
 from contextlib import suppress
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from commands import gate
 from harness.errors import GateError
 from harness.record import Record
-from tests.hostile.judging import attacked, drawn
+from tests.hostile.judging import LONG, attacked, drawn
 from tests.hostile.strategies import MARK, MARKUP, TEXTS, damaged, json_files
-from tests.hostile.test_records import RECORDS, laid_out, lay_out
+from tests.hostile.test_records import laid_out, lay_out, paths
 
-pytestmark = pytest.mark.whole
+pytestmark = LONG
 
 MODES = ("100644", "100755", "120000", "160000")
 WHO = {f"GIT_{who}_{what}": "a@b.example" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
@@ -53,7 +52,7 @@ def hostile_tree(root, data):
 
 def changed_records(root, data):
     lay_out(root)
-    name = data.draw(st.sampled_from(RECORDS))
+    name = data.draw(st.sampled_from(paths(Record)))
     (root / name).write_bytes(data.draw(json_files(laid_out()[name], Record)))
     other = data.draw(st.sampled_from((None, None, "a.rejected.json", "x.html", "\u202e.json")))
     if other:

@@ -35,10 +35,10 @@ from harness.record import store
 from harness.run import runner, session
 from harness.telemetry import recorder
 from tests.helpers import clone
-from tests.hostile.judging import DOCUMENTED, attacked, drawn
+from tests.hostile.judging import DOCUMENTED, LONG, attacked, drawn
 from tests.hostile.strategies import damaged
 
-pytestmark = pytest.mark.whole
+pytestmark = LONG
 
 MEASURED_SECONDS, LIMIT_SECONDS = 30.0, 61.0
 """No stand-in takes so long; its limit, and a little, where rubbish says when it began."""

@@ -37,10 +37,10 @@ from tests.helpers.fake_clock import replay
 from tests.helpers.fake_workload import measurement
 from tests.helpers.purchase_builder import FILE
 from tests.helpers.records_builder import two_cards
-from tests.hostile.judging import attacked, drawn, is_sentence
+from tests.hostile.judging import LONG, attacked, drawn, is_sentence
 from tests.hostile.strategies import damaged, json_files, json_lines, texts, toml_files
 
-pytestmark = pytest.mark.whole
+pytestmark = LONG
 
 SETTINGS = b"""plan = "quick"
 device = "cpu"
@@ -149,7 +149,7 @@ def files() -> dict[str, HostileFile]:
         ("docker/images.toml", images, toml_files, (ImageFile,), with_images),
         ("site.toml", SITE, toml_files, (Site,), lambda root: load_site(root, None)),
         ("lock.txt", lock, damaged, (), lambda root: lock_packages(root / "lock.txt")),
-        ("state/open/mine.txt", pointer, damaged, (), lambda root: session.find_open(root, "mine")),
+        ("results/.state/open/mine.txt", pointer, damaged, (), lambda root: session.find_open(root, "mine")),
         (assemble.MEASUREMENT, measured(), json_files, (Measurement,), assembled),
         (assemble.FAILURE, FAILURE, json_files, (Reported,), assembled),
         ("events.jsonl", EVENTS, json_lines, (), follow),
@@ -195,7 +195,7 @@ NAMES: dict[str, Callable[[Path, str], object]] = {
 }
 
 
-@drawn(400)
+@drawn(800)
 @given(kind=st.sampled_from(sorted(NAMES)), text=texts)
 def test_a_name_is_taken_or_refused_in_one_sentence(kind, text):
     with attacked() as root:

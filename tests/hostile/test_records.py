@@ -28,10 +28,10 @@ from report.page.render import render
 from report.trials.table import table_of
 from tests.helpers import ROOT, bundled
 from tests.helpers.forged_bundles import forged
-from tests.hostile.judging import attacked, drawn
+from tests.hostile.judging import LONG, attacked, drawn
 from tests.hostile.strategies import MARK, TEXTS, damaged, json_files
 
-pytestmark = pytest.mark.whole
+pytestmark = LONG
 
 NOW = datetime(2026, 12, 1, tzinfo=UTC)
 SESSIONS = ("*-20261121-cb7a72", "*-20261121-e09923")
@@ -99,16 +99,18 @@ def untouched() -> Reading:
         return reading(Path(name))[0]
 
 
-RECORDS = sorted(name for name in laid_out() if name.endswith(".json") and not name.endswith("session.json"))
-SESSION_FILES = sorted(name for name in laid_out() if name.endswith("session.json"))
+def paths(model: type) -> list[str]:
+    """The files that hold a record, or a session."""
+    found = (name for name in laid_out() if name.endswith(".json"))
+    return sorted(name for name in found if name.endswith("session.json") == (model is Session))
 
 
-@pytest.mark.parametrize(("paths", "model"), [(RECORDS, Record), (SESSION_FILES, Session)])
-def test_a_figure_that_changes_is_named_or_has_its_cause_and_no_markup_reaches_the_page(paths, model):
+@pytest.mark.parametrize("model", [Record, Session])
+def test_a_figure_that_changes_is_named_or_has_its_cause_and_no_markup_reaches_the_page(model):
     @drawn(60)
     @given(st.data())
     def attack(data):
-        touched = data.draw(st.sampled_from(paths))
+        touched = data.draw(st.sampled_from(paths(model)))
         content = data.draw(json_files(laid_out()[touched], model))
         with attacked() as root:
             lay_out(root)

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from tests.helpers import copied, without_settings
 from tests.helpers.purchase_builder import FILE
-from tests.hostile.judging import DOCUMENTED, MOST_SECONDS, attacked, drawn
+from tests.hostile.judging import DOCUMENTED, LONG, MOST_SECONDS, attacked, drawn
 from tests.hostile.strategies import MARK, damaged, json_files, texts, toml_files
 from tests.hostile.test_files import SETTINGS
 from tests.hostile.test_records import bundle, lay_out
 
-pytestmark = pytest.mark.whole
+pytestmark = LONG
 
 PARTS = ("commands", "harness", "report", "tasks.py", "docker", "plans", "workloads", "results/claims")
 CPU = ("--device", "cpu", "--engine", "venv")

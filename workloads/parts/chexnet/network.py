@@ -84,10 +84,7 @@ def parameters() -> int:
 
 
 def operations_per_image(size: int) -> int:
-    """Return the operations of a training step on an image.
-
-    No input of the first convolution has a gradient.
-    """
+    """Return the operations of a training step on an image; the first input has no gradient."""
     total = 0
     for layer in layers():
         if isinstance(layer, Convolution):

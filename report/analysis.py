@@ -105,6 +105,8 @@ class Question:
     """By the path of a cell's first trial, what its card should do; where enough other cards did the same."""
     sizes: Mapping[Difference, Size] = field(default_factory=dict)
     """What differences between two systems are worth, by published pairs."""
+    bundles: tuple[tuple[str, str], ...] = ()
+    """The name and the SHA-256 of each bundle's file that the records are from; page one prints them."""
     logs: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """By a failed trial's path, the end of its log: for this machine's own HTML, and for nothing that leaves
     it."""

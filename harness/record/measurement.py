@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from datetime import date
 from typing import Annotated, Any, Literal
 
@@ -251,20 +250,6 @@ class ProgramRun(Model):
     """Processes that lived on when it had ended, and were ended."""
 
 
-NONCE = re.compile(r"^[A-Za-z0-9_.:/-]{4,64}$")
-"""A challenge's text."""
-
-
-class Proof(Model):
-    """A trial's answer to a challenge: three steps in float64, of weights and batches that it decides."""
-
-    nonce: Annotated[str, Field(pattern=NONCE)]
-    unit: Annotated[str, Field(pattern=r"^[0-9a-f]{12,64}$")]
-    """The hash of the card's UUID; where there is none, the machine's id."""
-    losses: tuple[float, ...]
-    gradient_norms: tuple[float, ...]
-
-
 class Measurement(Model):
     """out/measurement.json. All step series are aligned: value i of each belongs to the same steps."""
 
@@ -325,13 +310,9 @@ class Measurement(Model):
     flops: Flops = Flops()
     ceilings: dict[str, Annotated[float, Field(gt=0)]] = {}
     """The most that the device was seen to do, from the workload that looks for it; units in the names."""
-    anchors: Annotated[dict[str, Annotated[float, Field(gt=0)]], Field(exclude_if=lambda each: not each)] = {}
-    """What one GPU did right after the trial, in a product of its precision's arithmetic and a copy."""
     all_reduce: AllReduce | None = None
     """Of the trial that looks for what several devices reach together."""
     structure: dict[str, int] = {}
     """Counts that need no clock: parameters, trainable parameters, vocabulary, classes."""
     warm_caches: bool | None = None
-    proof: Annotated[Proof | None, Field(exclude_if=lambda proof: proof is None)] = None
-    """That this code ran once a nonce was known: not how fast, and not on which device."""
     notes: tuple[str, ...] = ()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -199,9 +198,6 @@ def _laid_out(job: Job, session_id: str, trial: TrialSpec, attempt: int) -> RunS
         (work / name).mkdir(parents=True)
     _cache_folder(job, session_id).mkdir(parents=True, exist_ok=True)
     store.write_whole(work / "in" / "trial.json", trial.model_dump_json(indent=1), replace=False)
-    if job.setting.challenge:
-        challenge = {"nonce": job.setting.challenge, "unit": job.machine.id}
-        store.write_whole(work / "in" / "challenge.json", json.dumps(challenge), replace=False)
     if trial.asked.file is not None:
         own = own_file.content(job.setting.root, trial.asked.file)
         store.write_whole(work / "in" / own_file.name_beside_trial(trial.asked.file), own, replace=False)

@@ -30,8 +30,6 @@ class Setting:
     """What starts a trial in the image."""
     user: User = field(default_factory=User)
     memory_bytes: int | None = None
-    challenge: str = ""
-    """A nonce that each trial answers; empty for none."""
 
     def spec(
         self,

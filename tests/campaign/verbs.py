@@ -44,7 +44,6 @@ LINES: tuple[tuple[str, ...], ...] = (
     ("compare", X, "e09923"),
     ("compare", "cb7a72", "e09923", "--fail-below", X),
     ("bundle", "--verify", "offer.tar.gz"),
-    ("bundle", "--verify", "offer.tar.gz", "--challenge", X),
     ("accept", "offer.tar.gz", "--records", X, *CPU),
     ("accept", "offer.tar.gz", "--records", "20280312-eeeeee", *CPU),
     ("report",),

@@ -27,17 +27,6 @@ class Acceptance:
     shortfalls: tuple[Shortfall, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Order:
-    """What an order quotes: a bundle by its file's hash, a challenge, the plan to run, and the clause."""
-
-    acceptance: Acceptance
-    bundle: str
-    sha256: str
-    challenge: str
-    plan: str
-
-
 def view(analysis: Analysis) -> Acceptance | None:
     """Null where the leading session supports no clause."""
     rule = analysis.clause

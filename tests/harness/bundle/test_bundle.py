@@ -13,6 +13,7 @@ import pytest
 from commands import offer, report
 from harness.bundle import bundle
 from harness.bundle.validate import folder_problems
+from harness.data.check import sha256_of
 from harness.errors import GateError, UserError
 from harness.record import store
 from tests.helpers import bundled
@@ -105,7 +106,9 @@ def test_a_buyer_s_prices_are_packed_and_shown_only_where_that_is_asked_for(own_
     offer.verify(path, None)
 
 
-def test_bundles_of_two_sites_make_one_report_with_equal_work_side_by_side(clone, tmp_path):
+def test_bundles_of_two_sites_make_one_report_with_equal_work_side_by_side_and_their_hashes(
+    clone, tmp_path, capsys
+):
     paths = [
         offer.pack(clone, offer.Packing(out=tmp_path / f"{name}.tar.gz", session=name))
         for name in (bundled.LEAD, bundled.OTHER)
@@ -115,6 +118,10 @@ def test_bundles_of_two_sites_make_one_report_with_equal_work_side_by_side(clone
     report.report_on(empty, tmp_path / "out", report.How(bundles=tuple(paths), session="", csv=True))
     text = (tmp_path / "out" / "report.md").read_text()
     assert "Constructed Card A" in text and "Constructed Card B" in text
+    page_one, said = text.partition("\n## ")[0], capsys.readouterr().out
+    for path in paths:
+        assert f"From {path.name}, SHA-256 `{sha256_of(path)}`" in page_one.replace("\\", "")
+        assert f"SHA-256: {sha256_of(path)}" in said
     with report.merged(empty, paths) as (merged, lead):
         assert lead == bundled.LEAD
         assert len(store.read_all(merged).sessions) == 2

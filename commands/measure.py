@@ -24,7 +24,7 @@ from harness.plan import own_file
 from harness.record import Session, store
 from harness.record.published.program import Program
 from harness.record.store import read_all, session_records
-from harness.run import batch_search, ledger, on_paper, session, source_tree
+from harness.run import batch_search, on_paper, session, source_tree
 from harness.run import setup as run_setup
 from harness.run.choice import Chosen, Keep, choose, narrowed, session_of, trial_seconds
 from harness.run.runner import Outcome
@@ -249,7 +249,7 @@ def _run(setup: RunSetup, built: Built, resolved: dict[str, Resolved], how: How,
     opened = None if how.new_session else _going_on(setup, chosen, screen, exactly=exactly)
     if opened is None:
         say_matrix(setup, chosen, screen)
-        number = ledger.next_number(own_folder(state_folder()), setup.root, setup.machine.id)
+        number = session.next_number(own_folder(state_folder()), setup.root, setup.machine.id)
         opened = session.begin(setup.root, session_of(setup, chosen, number=number))
     else:
         screen.say(f"going on with session {opened.id}")

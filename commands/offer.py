@@ -25,7 +25,7 @@ from report.analysis import METHODS, Analysis, Question, analyse, evidence_in
 from report.buying.clause import MARGIN
 from report.page import remake, render
 from report.page.build import write
-from report.trials.account import Account
+from report.trials.account import MachineAccount
 
 PURCHASE = "purchase.toml"
 MOST_LISTED = 40
@@ -129,22 +129,13 @@ def _say_packed(out: Path, analysis: Analysis, manifest: Manifest, how: Packing,
         print(render.clause(analysis, f"invoke accept {out.name}"))
 
 
-def account_lines(accounts: Iterable[Account]) -> Iterator[str]:
-    """How many trials each machine started, what became of each, and what of it is missing here."""
+def account_lines(accounts: Iterable[MachineAccount]) -> Iterator[str]:
+    """How many trials each machine's sessions planned, and what became of them."""
     for account in accounts:
         fates = ", ".join(f"{number:,} {fate}" for fate, number in account.fates)
-        yield f"{text.clean(account.label)}: {text.count(account.started, 'trial')} started: {fates}"
-        missing = {
-            "session that is not here": account.absent_sessions,
-            "session whose ledger is not here": account.lost_ledgers,
-            "record that stands in no ledger": account.unentered,
-            "planned trial that left no trace": account.without_trace,
-        }
-        yield from (f"  {number:,} × {what}" for what, number in missing.items() if number)
-        yield from (
-            f"  the plan '{text.clean(plan, 64)}' changed {text.count(times, 'time')} between its sessions"
-            for plan, times in account.plan_changes
-        )
+        yield f"{text.clean(account.label)}: {text.count(account.planned, 'trial')} planned: {fates}"
+        if account.absent_sessions:
+            yield f"  {text.count(account.absent_sessions, 'session')} of its numbers not here"
 
 
 @contextmanager

@@ -35,7 +35,7 @@ from report.compare.ranking import Work, standings, works
 from report.compare.spread import Fleet, UnitSpreads, fleets, unit_spreads
 from report.expected.expected import Asked, Expected
 from report.expected.sizes import Difference, Size
-from report.trials.account import Account, accounts
+from report.trials.account import MachineAccount, accounts
 from report.trials.key import LOADER_ALONE, grouped_by
 from report.trials.reading import cards_of, read, results_of
 from report.trials.trial import TrialResult
@@ -201,8 +201,8 @@ class Analysis:
         return [*self.own, *(trial for trial in ceilings if trial.machine in machines)]
 
     @cached_property
-    def accounts(self) -> tuple[Account, ...]:
-        """What each machine on the page started, and what of it is shown; the leading session's first."""
+    def accounts(self) -> tuple[MachineAccount, ...]:
+        """What each machine on the page planned, and what of it is shown; the leading session's first."""
         shown = {trial.path for trial in (*self.shown, *self.with_ceilings)}
         return accounts(self.evidence.results, self.on_record, shown, self.lead)
 

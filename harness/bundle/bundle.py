@@ -60,8 +60,7 @@ class Manifest(Model):
 
 _OURS = re.compile(
     rf"{SUMS}(\.sig)?|{re.escape(CRATE)}|bundle\.json|analysis\.json|purchase\.toml|page/.+|docker/.+"
-    r"|plans/[^/]+\.toml|results/(cards\.toml|LICENSE|claims/[^/]+\.toml|ledger/[^/]+/[^/]+\.jsonl"
-    r"|[^/]+/[^/]+/[^/]+\.json)"
+    r"|plans/[^/]+\.toml|results/(cards\.toml|LICENSE|claims/[^/]+\.toml|[^/]+/[^/]+/[^/]+\.json)"
 )
 """What a bundle may hold; `page/` is held against the page that is made anew."""
 
@@ -80,7 +79,6 @@ class Opened:
 def gather(root: Path, folder: Path, sessions: Iterable[str]) -> tuple[dict[str, str], tuple[str, ...]]:
     """Copies what belongs to the sessions from a clone into `folder`, under the clone's own names.
 
-    Of their machines the whole ledger belongs to them, so that a session that is left out shows.
     Gives each lock's SHA-256 with its file, and what is missing. Raises UserError for an unknown session.
     """
     session_of = {session.id: session for session in store.read_sessions(root)}
@@ -101,10 +99,6 @@ def gather(root: Path, folder: Path, sessions: Iterable[str]) -> tuple[dict[str,
         notes += _plan(root, folder, session_of[name])
     for stored in store.read_all(folder).records:
         notes += _lock(root, folder, stored.record, locks)
-    machines = {session_of[name].machine for name in chosen}
-    for ledger in store.read_ledgers(root)[0]:
-        if ledger.begin.machine in machines:
-            archive.copy_into(folder, ledger.path, root / ledger.path)
     for path in (*sorted((root / CLAIMS).glob("*.toml")), *(root / name for name in CLONE)):
         if path.is_file():
             archive.copy_into(folder, path.relative_to(root).as_posix(), path)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 
@@ -49,7 +48,6 @@ def folder_problems(root: Path, clone: Path | None = None) -> Iterator[str]:
     yield from locks.problems
     yield from record_problems(root, results)
     yield from _other_files(root, results)
-    yield from _ledger_problems(root, results)
     yield from session_problems(root)
     yield from simulated(results)
     sessions = {session.id: session for session in results.sessions}
@@ -112,24 +110,6 @@ def _other_files(root: Path, results: Results) -> Iterator[str]:
             yield f"{where}: no record beside it says that its measurement was refused"
         else:
             yield from _file_problems(path, where)
-
-
-def _ledger_problems(root: Path, results: Results) -> Iterator[str]:
-    """Ledgers that name somebody, and those that differ from their session."""
-    sessions = {session.id: session for session in results.sessions}
-    for ledger in results.ledgers:
-        lines = (root / ledger.path).read_text(encoding="utf-8", errors="replace").splitlines()
-        for leak in leaks(json.dumps(lines), Names()):
-            yield f"{ledger.path}: {leak}"
-        session, begin = sessions.pop(ledger.begin.session, None), ledger.begin
-        if session is not None:
-            of_session = (session.machine, session.number, session.plan, session.plan_sha256)
-            if of_session != (begin.machine, begin.number, begin.plan, begin.plan_sha256):
-                yield f"{ledger.path}: its machine, number or plan is not its session's"
-    for session in sessions.values():
-        if session.number is not None:
-            where = (store.session_folder(Path(), session) / "session.json").as_posix()
-            yield f"{where}: it has number {session.number} of its machine, and its ledger is not here"
 
 
 def session_problems(root: Path) -> Iterator[str]:

@@ -32,7 +32,7 @@ Files = tuple[tuple[str, Path], ...]
 SUMS = "SHA256SUMS"
 UNPACK = Path(__file__).with_name("unpack.py")
 SETTINGS = "gpudyno.toml"
-_LEFT_OUT = ("tests/", "benchmarks/", "results/2", "results/ledger/")
+_LEFT_OUT = ("tests/", "benchmarks/", "results/2")
 """What a site needs none of: the tests, and what other machines have measured."""
 
 

@@ -202,7 +202,7 @@ class Session(Model):
     blocks: tuple[int, ...] = ()
     """Of each trial, in their order, the block of time that the plan has it in; 0 of a full-length one."""
     number: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
-    """Of this machine's sessions, from 1; null where it was made before a ledger was kept."""
+    """Its place among this machine's sessions over all clones, from 1: a gap is a session that is not here."""
 
     @property
     def block_of(self) -> dict[str, int]:

@@ -19,7 +19,7 @@ from harness.plan.estimate import warms_up
 from harness.record import LeftOut, Load, Machine, Record, Session, TrialSpec, store
 from harness.record.events import FILE as EVENTS
 from harness.record.events import Follower, Progress
-from harness.run import batch_search, in_flight, ledger, session
+from harness.run import batch_search, in_flight, session
 from harness.run.assemble import Started
 from harness.run.conclude import conclude
 from harness.run.setting import Setting, warm_up
@@ -74,7 +74,7 @@ class Outcome:
 
 
 def run(job: Job, opened: Session, watcher: Watcher, *, retry: bool = False) -> Outcome:
-    """Runs what a session lacks. Ctrl-C stops the running trial: the ledger keeps it, no record does.
+    """Runs what a session lacks. Ctrl-C stops the running trial, which no record keeps.
 
     Raises NoEngine when the engine is gone, after writing what it did to the running trial.
     """
@@ -225,7 +225,6 @@ def _attempt(
         load=job.load(),
         harness=job.setting.harness,
     )
-    ledger.trial_started(job.setting.root, opened, started, watcher.say)
     with _stopped_by_ctrl_c(job, opened, started, work, watcher):
         store.write_whole(work / in_flight.FILE, started.model_dump_json(), replace=True)
         handle = job.engine.start(spec)
@@ -269,7 +268,7 @@ def _see_through(
 def _stopped_by_ctrl_c(
     job: Job, opened: Session, started: Started, work: Path, watcher: Watcher
 ) -> Iterator[None]:
-    """Whenever the interrupt comes, the trial is looked up by name and stopped; the ledger alone keeps it."""
+    """Whenever the interrupt comes, the trial is looked up by name and stopped; no record keeps it."""
     try:
         yield
     except KeyboardInterrupt:
@@ -279,7 +278,6 @@ def _stopped_by_ctrl_c(
             job.engine.forget(handle, work)
         recorder.stop(work)
         shutil.rmtree(work, ignore_errors=True)
-        ledger.trial_stopped(job.setting.root, opened, started, watcher.say)
         raise
 
 

@@ -10,7 +10,6 @@ from datetime import timedelta
 from itertools import pairwise
 
 from harness.record import DEEP, DeviceUsed, Machine, Measurement, Record, Session, TrialRequest
-from harness.record.ledger import Ledger
 from harness.record.store import Results, Stored, in_order
 
 CLOCKS_APART = 0.02
@@ -27,9 +26,6 @@ SAMPLED_SECONDS = 1.0
 
 SET_BACK = timedelta(seconds=2)
 """By so much a clock may be set while a session runs."""
-
-A_DAY = timedelta(days=1)
-"""The clocks of a node and of the machine that keeps the ledger may be hours apart."""
 
 PAUSE = timedelta(minutes=59)
 """An hour lies between two blocks, but for a clock that is set."""
@@ -150,25 +146,6 @@ def among(results: Results) -> Iterator[str]:
     for session in results.sessions:
         yield from across(session, of_session.get(session.id, []))
     yield from _out_of_order(results.sessions)
-    for ledger in results.ledgers:
-        yield from _unlike_its_ledger(ledger, of_session.get(ledger.begin.session, []))
-
-
-def _unlike_its_ledger(ledger: Ledger, records: Sequence[Stored]) -> Iterator[str]:
-    """Attempts that ended otherwise by the ledger than by their record, or began on another day."""
-    for stored in records:
-        record = stored.record
-        began, ended = ledger.last.get((record.trial.id, record.attempt), (record.started_at, None))
-        if abs(record.started_at - began) > A_DAY:
-            here, there = (moment.date() for moment in (record.started_at, began))
-            yield f"{stored.path}: it began on {here}, in its ledger on {there}"
-        reason = record.failure.reason if record.failure else None
-        if ended is not None and ended.reason != reason:
-            yield f"{stored.path}: it {_ended(reason)}, and by its ledger it {_ended(ended.reason)}"
-
-
-def _ended(reason: str | None) -> str:
-    return f"failed ({reason})" if reason else "was measured"
 
 
 def _out_of_order(sessions: Sequence[Session]) -> Iterator[str]:

@@ -24,9 +24,9 @@ from typing import Any
 import psutil
 
 from harness.record import store
-from harness.run import conclude, ledger, runner, session
+from harness.run import conclude, runner, session
 from tests.campaign.attack import DOCUMENTED, Attack, Broken
-from tests.campaign.forked import MOMENT_SECONDS, begin
+from tests.campaign.forked import MOMENT_SECONDS, WRITTEN, begin
 from tests.campaign.mutation import changed_bytes
 from tests.helpers import clone
 
@@ -49,6 +49,8 @@ def _whole(root: Path, most_seconds: float = MEASURED_SECONDS) -> None:
     for path, content in before.items():
         if not path.exists() or path.read_bytes() != content:
             raise Broken("lost records", f"{path.name} was there before, and is gone or another one")
+    if gone := [path.name for path in WRITTEN.get(root, ()) if not path.exists()]:
+        raise Broken("lost records", f"{gone[0]} was written, and is gone")
     halves = [str(path.relative_to(root)) for path in root.rglob("*.part") if path.name[0] != "."]
     results = store.read_all(root)
     for problem in (*results.problems, *halves):
@@ -57,17 +59,13 @@ def _whole(root: Path, most_seconds: float = MEASURED_SECONDS) -> None:
 
 
 def _counted(results: store.Results, most_seconds: float) -> None:
-    """Of the session that goes on each trial once, all that a ledger knows, and no time that cannot be."""
+    """Of the session that goes on each trial once, and no time that cannot be."""
     records = [one.record for one in results.records]
     measured = Counter((record.session, record.trial.id) for record in records if record.measurement)
     newest = max(results.sessions, key=lambda session: session.number or 0)
     planned = {(newest.id, trial.id) for trial in newest.trials}
     if not planned <= measured.keys() or set(measured.values()) != {1}:
         raise Broken("lost records", f"{len(planned)} trials were planned, and measured {measured}")
-    for kept in results.ledgers:
-        known = {(kept.begin.session, trial) for trial, _ in kept.measured}
-        if not known <= measured.keys():
-            raise Broken("lost records", "a ledger knows of a record that is not there")
     for record in records:
         if not 0 <= record.wall_seconds < most_seconds:
             raise Broken("silent wrong figures", f"a stand-in took {record.wall_seconds} s")
@@ -196,7 +194,7 @@ def _set_clock(asked: int, by: timedelta) -> None:
             looks -= 1
             return datetime.now(tz) + (by if looks < 0 else timedelta())
 
-    for module in (runner, ledger, session, conclude):
+    for module in (runner, session, conclude):
         if hasattr(module, "datetime"):
             module.datetime = Clock  # type: ignore[attr-defined]
     real = time.time
@@ -244,13 +242,8 @@ def _half_written(rng: Random, folder: Path) -> None:
             if str(root) in child.environ().get("GPUDYNO_OUT", ""):
                 child.kill()
     kept = sorted(path for path in root.rglob("*") if path.name in STATE and path.is_file())
-    ledgers = sorted(root.glob("results/ledger/*/*.jsonl"))
     for path in rng.sample(kept, min(len(kept), 2)):
         path.write_bytes(changed_bytes(path.read_bytes(), rng))
-    for path in ledgers if rng.random() < 0.5 else ():
-        content = path.read_bytes()
-        first = content.find(b"\n") + 1
-        path.write_bytes(content[: rng.randrange(first, len(content) + 1)])
     _whole(root, LIMIT_SECONDS)
 
 

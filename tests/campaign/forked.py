@@ -1,6 +1,6 @@
 """A run of stand-in trials as a process of its own, forked from one that has loaded everything already.
 
-Harness, ledger, records and the trials' processes are the real ones. What makes no difference to a fault is
+Harness, records and the trials' processes are the real ones. What makes no difference to a fault is
 cheaper: polls follow sooner, and only who asks for `watched` has the recorder beside each trial.
 """
 
@@ -16,12 +16,14 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import psutil
 from invoke.context import Context
 from invoke.exceptions import Exit
 
 from commands.line import Line
+from harness.record import store
 from harness.run import runner, session
 from harness.telemetry import recorder
 from tests.campaign.attack import MOST_SECONDS, Broken
@@ -33,6 +35,9 @@ MOMENT_SECONDS = 0.8
 
 Prepare = Callable[[], object]
 
+WRITTEN: dict[Path, set[Path]] = {}
+"""By clone, the records that its runs wrote, whatever became of the runs then."""
+
 
 @dataclass(frozen=True, slots=True)
 class Run:
@@ -40,6 +45,9 @@ class Run:
 
     pid: int
     said: Path
+    root: Path
+    written: int
+    """The end of a pipe that names each record once it is written."""
 
     def kill(self, sign: int) -> None:
         with suppress(ProcessLookupError):
@@ -59,6 +67,10 @@ class Run:
             if pid:
                 said = self.said.read_text(errors="replace")
                 self.said.unlink()
+                with suppress(BlockingIOError):
+                    names = os.read(self.written, 2**16).decode().splitlines()
+                    WRITTEN.setdefault(self.root, set()).update(map(Path, names))
+                os.close(self.written)
                 return os.waitstatus_to_exitcode(status), said
             time.sleep(0.005)
         self.kill(signal.SIGKILL)
@@ -77,14 +89,30 @@ def begin(root: Path, prepare: Prepare = lambda: None, *, watched: bool = False)
     handle, name = tempfile.mkstemp(prefix="gpudyno-said-")
     os.close(handle)
     said = Path(name)
+    written, witness = os.pipe()
+    os.set_blocking(written, False)
     pid = os.fork()
     if pid == 0:
         code = 1
         try:
+            _witnessed(witness)
             code = _child(root, said, prepare, watched)
         finally:
             os._exit(code)
-    return Run(pid, said)
+    os.close(witness)
+    return Run(pid, said, root, written)
+
+
+def _witnessed(witness: int) -> None:
+    """Names each record in the pipe once it is written, in this process."""
+    write = store.write_record
+
+    def told(*given: Any) -> Path:
+        path = write(*given)
+        os.write(witness, f"{path}\n".encode())
+        return path
+
+    store.write_record = told
 
 
 def _child(root: Path, said: Path, prepare: Prepare, watched: bool) -> int:

@@ -1,4 +1,4 @@
-"""Records, sessions and ledgers, and what the page and the gate make of one that was changed."""
+"""Records and sessions, and what the page and the gate make of one that was changed."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from report.page.build import page_of
 from report.page.render import render
 from report.trials.table import table_of
 from tests.campaign.attack import Attack, Broken
-from tests.campaign.mutation import MARK, Change, changed, changed_json, changed_lines
-from tests.helpers import ROOT, bundled
+from tests.campaign.mutation import MARK, Change, changed, changed_json
+from tests.helpers import ROOT
 
 NOW = datetime(2026, 12, 1, tzinfo=UTC)
 SESSIONS = ("*-20261121-cb7a72", "*-20261121-e09923")
@@ -49,17 +49,13 @@ class Stand:
 
 @cache
 def _laid_out() -> Mapping[str, bytes]:
-    """The sessions as a run of this version would have left them: judged by its method, with ledgers."""
+    """The sessions as a run of this version would have left them: judged by its method."""
     with tempfile.TemporaryDirectory() as name:
         root = Path(name)
         for pattern in SESSIONS:
             for folder in (ROOT / "results").glob(f"*/{pattern}"):
                 there = root / folder.relative_to(ROOT)
                 shutil.copytree(folder, there)
-        for session in store.read_sessions(root):
-            numbered = session.model_copy(update={"number": session.number or 1})
-            ran = [stored.record for stored in store.session_records(root, session)]
-            bundled.entered(root, numbered, ran)
         for stored in store.read_all(root).records:
             (root / stored.path).write_text(store.dump(judged(stored.record)), encoding="utf-8")
         shutil.copy(ROOT / "results" / "cards.toml", root / "results")
@@ -69,7 +65,7 @@ def _laid_out() -> Mapping[str, bytes]:
 
 
 def lay_out(root: Path) -> list[Path]:
-    """The two sessions, their cards and ledgers below a folder; the records' and sessions' paths."""
+    """The two sessions, and their cards below a folder; the records' and sessions' paths."""
     for name, content in _laid_out().items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_bytes(content)
@@ -142,5 +138,4 @@ RECORDS = "*/*/*.json"
 ATTACKS: Mapping[str, Attack] = {
     "record": _attack(RECORDS, changed_json),
     "session": _attack("*/*/session.json", changed_json),
-    "ledger": _attack("ledger/*/*.jsonl", changed_lines),
 }

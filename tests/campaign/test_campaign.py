@@ -20,7 +20,7 @@ from tests.helpers import ROOT
 ROUNDS = 15
 """About 30 s of processor time."""
 
-FROM_FILES = sorted([*tables.FILES, *(trials.ATTACKS.keys() - {"log"}), "record", "session", "ledger"])
+FROM_FILES = sorted([*tables.FILES, *(trials.ATTACKS.keys() - {"log"}), "record", "session"])
 
 
 @pytest.mark.whole

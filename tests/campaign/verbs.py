@@ -61,7 +61,6 @@ CHANGES: Mapping[str, Change] = {
     "results/cards.toml": changed_toml,
     "results/claims/*.toml": changed_toml,
     "results/2*/*/*.json": changed_json,
-    "results/ledger/*/*.jsonl": changed_bytes,
     "docker/images.toml": changed_toml,
     "plans/quick.toml": changed_toml,
     "gpudyno.toml": changed_toml,

@@ -17,7 +17,6 @@ from harness.summary.statistics import judge_trial
 from report.buying.purchase import parse_purchase
 from tests.commands.test_quote import WHOLE
 from tests.helpers import copied, invoked
-from tests.helpers.bundled import entered
 from tests.helpers.workload_runner import PYTHON
 
 PARTS = (
@@ -92,7 +91,6 @@ def a_year_later(root: Path, *, slower: float) -> str:
         for stored in results.records
         if stored.record.session == last.id
     ]
-    entered(root, later, slowed)
     for record in slowed:
         write_record(root, later, record)
     return name

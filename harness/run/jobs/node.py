@@ -24,10 +24,10 @@ from harness.machine import Selection, load, look, own_folder, select, state_fol
 from harness.plan import own_file
 from harness.record import Machine, Reported, TrialSpec, session_id, store
 from harness.record.result import Reason
-from harness.run import ledger
 from harness.run.assemble import FAILURE
 from harness.run.in_flight import FILE as STARTED
 from harness.run.jobs.submission import JobSpec, OwnSession, work_folder
+from harness.run.session import next_number
 
 ABSENT = "absent.json"
 """Beside an attempt: the folders that its node lacks."""
@@ -113,7 +113,7 @@ def own_session(jobs: Path, machine: Machine) -> OwnSession:
             now = datetime.now(UTC)
             own = OwnSession(
                 id=session_id(now, secrets.token_hex(3)),
-                number=ledger.next_number(kept, clone, machine.id),
+                number=next_number(kept, clone, machine.id),
                 machine=machine,
                 started_at=now,
             )

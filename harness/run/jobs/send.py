@@ -18,9 +18,9 @@ from harness.plan.estimate import warms_up
 from harness.record import store
 from harness.record.machine import Declared
 from harness.run.batch_search import FEWEST_BATCH_SIZES
+from harness.run.conclude import Say
 from harness.run.jobs import submission as kept
 from harness.run.jobs.submission import JobSpec, Sent, Submission
-from harness.run.ledger import Say
 from harness.run.session import PAUSE, Missing, sweep_key
 from harness.run.setting import Setting, warm_up
 from harness.units import counted

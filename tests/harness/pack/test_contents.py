@@ -36,7 +36,6 @@ def test_the_user_s_own_files_the_plan_and_the_site_s_profile_go_in_and_records_
         "ignored.txt",
         "tests/test_a.py",
         "results/2026-01-01/a.json",
-        "results/ledger/a.jsonl",
         "results/cards.toml",
         ".github/check.yml",
         "docs/.hidden",

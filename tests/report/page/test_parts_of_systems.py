@@ -142,12 +142,12 @@ def test_files_that_cannot_be_read_and_what_a_budget_left_out_are_there():
     assert [other_work for _, other_work, _, _ in shown.left_over] == [True]
 
 
-def test_every_trial_attempt_and_stack_is_shown_once():
+def test_every_trial_and_stack_is_shown_once():
     found = analysed("two-cards-proven")
     shown = ran.view(found, systems_of(found))
     assert shown is not None
     assert (len(shown.trials), sum(count for _, count in shown.folders)) == (18, 18)
-    assert [(one.started, one.shown, dict(one.fates).get("invalid")) for one in found.accounts] == [
+    assert [(one.planned, one.shown, dict(one.fates).get("invalid")) for one in found.accounts] == [
         (9, 6, 3)
     ] * 2
     systems = systems_of(found)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from invoke.exceptions import Exit
 
-from commands.line import RETIRED, Line
+from commands.line import Line
 from harness.engines import CHOICES
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ MACHINE = "device engine python"
 CHOOSING = f"plan image {MACHINE}"
 BUILDING = f"{CHOOSING} base wheelhouse"
 
-line = Line(ROOT, SETTINGS, RETIRED)
+line = Line(ROOT, SETTINGS)
 
 
 @line.verb(

@@ -74,7 +74,7 @@ def laid_out(root: Path, base: str, head: str, folder: Path) -> tuple[str, ...]:
 
 def _is_record(path: str) -> bool:
     name = PurePosixPath(path).name
-    return name.endswith(".json") and name != "session.json" and not name.endswith(store.REJECTED)
+    return name.endswith(".json") and name != "session.json"
 
 
 def changes(root: Path, base: str, head: str) -> tuple[Change, ...]:

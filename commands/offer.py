@@ -19,9 +19,10 @@ from harness.bundle.validate import simulated
 from harness.data.check import sha256_of
 from harness.errors import GateError, GpudynoError, UserError
 from harness.machine import machine_id, state_folder
+from harness.record import Harness
 from harness.run.setup import harness
 from report import text
-from report.analysis import METHODS, Analysis, Question, analyse, evidence_in
+from report.analysis import Analysis, Question, analyse, evidence_in
 from report.buying.clause import MARGIN
 from report.page import remake, render
 from report.page.build import write
@@ -66,7 +67,7 @@ def pack(root: Path, how: Packing) -> Path:
             raise UserError(f"a record cannot be packed: {problem}", remedy="fetch it again or remove it")
         offered = [offer.date for offer in packed.purchase.offer] if packed.purchase else []
         manifest = Manifest(
-            bundle=3,
+            bundle=bundle.LAYOUT,
             gpudyno=harness(root),
             as_of=bundle.as_of(packed.results.records, now, offered),
             session=here.lead,
@@ -155,7 +156,8 @@ def verify(path: Path, signers: Path | None) -> None:
     """Checks a bundle's bytes, records and figures; raises GateError where anything differs, naming it."""
     with TemporaryDirectory() as folder:
         opened = bundle.open_bundle(path, Path(folder), signers=signers)
-        problems, by_method = list(opened.problems), ""
+        problems, manifest = list(opened.problems), opened.manifest
+        packer = "" if manifest is None else _other_packer(manifest.gpudyno)
         print(f"{path.name}: {text.count(len(opened.names), 'file')}")
         if opened.signed is not None:
             unknown = "whose it is, is not known (--signers FILE names allowed ones)"
@@ -165,53 +167,52 @@ def verify(path: Path, signers: Path | None) -> None:
             print(
                 "  signature: none, so nobody answers for its samples; a run by someone else would show more"
             )
-        if opened.manifest is not None:
-            more, by_method = _figure_problems(opened, opened.manifest)
-            problems += more
+        if manifest is not None and manifest.gpudyno.version != version("gpudyno"):
+            if not problems:
+                raise GateError(
+                    f"{path.name}: every byte and record is whole; its figures are those of another gpudyno",
+                    remedy=f"verify it there: {packer}",
+                )
+        elif manifest is not None:
+            problems += _figure_problems(opened, manifest)
         for problem in problems:
             print(f"  DIFFERS: {text.clean(problem, 500)}", file=sys.stderr)
         if problems:
-            raise GateError(f"{path.name}: not as they were packed: {text.count(len(problems), 'thing')}")
-        print(
-            f"  whole; figures by {by_method}"
-            if by_method
-            else "  every byte, record and figure is as it was packed"
-        )
+            raise GateError(
+                f"{path.name}: not as they were packed: {text.count(len(problems), 'thing')}",
+                remedy=packer and f"where figures alone differ, verify it there: {packer}",
+            )
+        print("  every byte, record and figure is as it was packed")
 
 
-def _figure_problems(opened: Opened, manifest: Manifest) -> tuple[list[str], str]:
-    """What differs from the figures that the raw samples give; and the method, where it is not ours."""
+def _other_packer(packed: Harness) -> str:
+    """The gpudyno that can verify what it packed, where that is not this one; empty where it is."""
+    here = harness(Path(__file__).parents[1])
+    if packed.version == here.version and packed.revision in (None, here.revision):
+        return ""
+    return f"gpudyno {packed.version}" + (f", commit {packed.revision}" if packed.revision else "")
+
+
+def _figure_problems(opened: Opened, manifest: Manifest) -> list[str]:
+    """What differs from the figures that the raw samples give."""
     try:
         analysis = analysis_of(opened, manifest)
     except GpudynoError as error:
-        return [f"{bundle.PAGE}: cannot be made again ({error.problem})"], ""
+        return [f"{bundle.PAGE}: cannot be made again ({error.problem})"]
     count = len(analysis.evidence.results.records)
     print(f"  records: {count}, each summary computed from raw samples")
     for line in account_lines(analysis.accounts):
         print(f"  {line}")
-    for line in remake.older_summaries(analysis):
-        print(f"  {line}")
     packed = _packed_figures(opened.folder)
     if packed is None:
-        if manifest.bundle == 1:
-            return [], "method 1: this bundle was packed before its figures lay beside the page"
-        return [f"{bundle.FIGURES}: is missing or no JSON"], ""
+        return [f"{bundle.FIGURES}: is missing or no JSON"]
     made = remake.figures(analysis)
     print(f"  figures: {remake.count(made):,} figures made again from raw samples")
-    differing = list(remake.differences(packed, made))
-    methods = packed.get("methods")
-    if methods != METHODS:
-        for line in differing[:MOST_LISTED]:
-            print(f"  by the present methods: {line}")
-        return [], f"methods {methods}, those of here are {METHODS}"
-    problems = [f"{bundle.FIGURES}: {line}" for line in differing]
-    if manifest.gpudyno.version == version("gpudyno"):
-        problems = _page_problems(opened.folder, analysis) + problems
-    else:
-        print(f"  page: its words are those of gpudyno {manifest.gpudyno.version}, and were not compared")
+    problems = _page_problems(opened.folder, analysis)
+    problems += [f"{bundle.FIGURES}: {line}" for line in remake.differences(packed, made)]
     if len(problems) > MOST_LISTED:
         problems = [*problems[:MOST_LISTED], f"{len(problems) - MOST_LISTED} more places differ"]
-    return problems, ""
+    return problems
 
 
 def _packed_figures(folder: Path) -> dict[str, Any] | None:

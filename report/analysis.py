@@ -15,7 +15,6 @@ from harness.record.published.cards import Card
 from harness.record.published.claims import ClaimSet, load_claims
 from harness.record.store import Results
 from harness.summary import contradictions
-from harness.summary.statistics import METHOD
 from report import text
 from report.buying.clause import MARGIN, Clause, clause
 from report.buying.costs import Costs, OfferExpected, costs
@@ -39,20 +38,6 @@ from report.trials.account import MachineAccount, accounts
 from report.trials.key import LOADER_ALONE, grouped_by
 from report.trials.reading import cards_of, read, results_of
 from report.trials.trial import TrialResult
-
-METHODS = {
-    "trial": METHOD,
-    "account": "3",
-    "sanity": "3",
-    "intervals": "2",
-    "expectation": "5",
-    "fleet": "2",
-    "parity": "3",
-    "claims": "6",
-    "cost": "8",
-    "acceptance": "4",
-}
-"""The version of each method: raised when the same records can give another figure or word by it."""
 
 NO_WORK = (DEEP, selfcheck.PLAN)
 """Plans that measure no work of a user's: they lead no page where there are others, and join none."""

@@ -17,10 +17,6 @@ from pydantic import ValidationError
 
 from harness.errors import NoSpace, RecordError, UserError
 from harness.record import SCHEMA, Record, Session
-from harness.record.result import from_schema_1
-
-REJECTED = ".rejected.json"
-"""A measurement that did not validate, as older releases kept it beside its failure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,16 +188,16 @@ def _content(path: Path, where: str) -> bytes:
 
 
 def read_record(path: Path, where: str) -> Record:
-    """Reads one record of this or an older schema; raises RecordError with its path and the reason."""
+    """Reads one record; raises RecordError with its path and the reason."""
     text = _content(path, where)
     if not _LONG_NUMBER.search(text):
         with suppress(ValidationError):
             return Record.model_validate_json(text)
-    return _lifted(text, where)
+    return _checked(text, where)
 
 
-def _lifted(text: bytes, where: str) -> Record:
-    """A record that is none of today's as it stands: of an older schema, or refused with the reason."""
+def _checked(text: bytes, where: str) -> Record:
+    """A record whose every number is looked at; raises RecordError with the reason."""
     try:
         raw = json.loads(text.decode(), parse_int=_whole_number)
     except ValueError as error:
@@ -211,19 +207,17 @@ def _lifted(text: bytes, where: str) -> Record:
     except RecursionError:
         raise RecordError(f"{where}: nested too deep for a record", remedy="remove it") from None
     version = raw.get("record") if isinstance(raw, dict) else None
-    if not isinstance(version, int) or isinstance(version, bool) or not 1 <= version <= SCHEMA:
+    if type(version) is not int or version != SCHEMA:
         raise RecordError(
-            f"{where}: schema {version!r} is not one of 1 to {SCHEMA}",
-            remedy="a newer record needs a newer gpudyno",
+            f"{where}: schema {version!r} is not {SCHEMA}", remedy="take the gpudyno that wrote the record"
         )
-    lifted = from_schema_1(raw) if version == 1 else raw
-    return Record.parse(json.dumps(lifted), where)
+    return Record.parse(json.dumps(raw), where)
 
 
 def _files(root: Path, folder: Path, pattern: str) -> Iterator[tuple[Path, str]]:
     """What runs wrote under a folder of results/, each file with its path from the clone."""
     for path in sorted(folder.glob(pattern)):
-        if not (path.name.startswith(".") or path.name.endswith(REJECTED) or ".state" in path.parts):
+        if not (path.name.startswith(".") or ".state" in path.parts):
             yield path, path.relative_to(root).as_posix()
 
 

@@ -78,7 +78,7 @@ class Run:
         raise Broken("hangs", "a run of stand-ins had not ended after a minute")
 
 
-@Line(Path(), {}, {}).verb()
+@Line(Path(), {}).verb()
 def _go(root: str) -> None:
     with session.run_lock(Path(root) / "state"):
         runner.run(clone.job(Path(root)), clone.open_session(Path(root)), clone.Quiet())

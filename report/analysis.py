@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
@@ -14,7 +14,6 @@ from harness.record import DEEP, Session
 from harness.record.published.cards import Card
 from harness.record.published.claims import ClaimSet, load_claims
 from harness.record.store import Results
-from harness.summary import contradictions
 from report import text
 from report.buying.clause import MARGIN, Clause, clause
 from report.buying.costs import Costs, OfferExpected, costs
@@ -195,13 +194,10 @@ class Analysis:
 def evidence_in(root: Path, *, purchase: bool = True) -> Evidence:
     """The records, claims, cards and, with `purchase`, the buyer's file of a clone or an unpacked bundle.
 
-    Raises RecordError where the claims cannot be read; records that cannot be read, or that contradict
-    their session, are problems of the results.
+    Raises RecordError where the claims cannot be read; other files are problems of the results.
     """
     bought = load_purchase(root) if purchase else None
-    results = results_of(root)
-    results = replace(results, problems=(*results.problems, *contradictions.among(results)))
-    return Evidence(results, load_claims(root), cards_of(root), bought)
+    return Evidence(results_of(root), load_claims(root), cards_of(root), bought)
 
 
 def analyse(evidence: Evidence, question: Question) -> Analysis:

@@ -64,7 +64,6 @@ def folder_problems(root: Path, clone: Path | None = None) -> Iterator[str]:
             *locks.unlike(stored.record),
         )
         yield from (f"{stored.path}: {sentence}" for sentence in found)
-    yield from contradictions.among(results)
 
 
 class _Locks:
@@ -127,7 +126,7 @@ def _record_problem(path: str, record: Record, session: Session) -> str:
         return f"its content belongs into '{PurePosixPath(right_path)}'"
     if record.machine.id != session.machine:
         return "its machine is not its session's"
-    if record.trial.id not in {trial.id for trial in session.trials}:
+    if record.trial not in session.trials or record.plan != session.plan:
         return "its session did not plan this trial"
     wrong = other_summary(record, judge_trial(record)) if of_this_version(record) else ""
     return f"its raw samples do not give its summary's '{wrong}'" if wrong else ""

@@ -116,7 +116,7 @@ NAMES: tuple[Callable[[Path, str], Any], ...] = (
     lambda root, text: settings.own_path(text),
     lambda root, text: seconds_of(text),
     lambda root, text: load_images(ROOT).image(text),
-    lambda root, text: kept("message", text, Names()),
+    lambda root, text: kept(text, Names()),
     _asked,
 )
 

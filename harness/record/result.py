@@ -49,15 +49,11 @@ class Reported(Model):
     message: Annotated[str, Field(max_length=2000)]
 
 
-class Failure(Model):
+class Failure(Reported):
     """Why there is no measurement. `machinery` failures are tried again, a trial's own are results."""
 
     kind: Literal["trial", "machinery"]
-    stage: Stage
-    reason: Reason
-    message: Annotated[str, Field(max_length=2000)]
     exit_code: int | None = None
-    log_tail: Annotated[str, Field(max_length=8000)] = ""
 
 
 class Steady(Model):

@@ -293,7 +293,6 @@ def out_of_memory() -> Failure:
         reason="out-of-memory",
         message="CUDA out of memory: tried to allocate 2.00 GiB",
         exit_code=1,
-        log_tail="step 1\ntorch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB\n",
     )
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from invoke.exceptions import Exit
 
-from commands.line import RETIRED, Line
+from commands.line import Line
 from harness.engines import CHOICES
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ MACHINE = "device engine python"
 CHOOSING = f"plan image {MACHINE}"
 BUILDING = f"{CHOOSING} base wheelhouse"
 
-line = Line(ROOT, SETTINGS, RETIRED)
+line = Line(ROOT, SETTINGS)
 
 
 @line.verb(
@@ -123,7 +123,6 @@ def build(
         "retry": RETRY,
         "strict": "exit with 3 if a trial failed",
         "no_build": "refuse instead of building what is missing",
-        "challenge": "a buyer's text that each trial answers, which shows that it ran after that was known",
     },
     iterable=["claim"],
 )
@@ -135,13 +134,12 @@ def run(
     retry: bool = False,
     strict: bool = False,
     no_build: bool = False,
-    challenge: str = "",
 ) -> None:
     """Run what is missing of a plan, one fresh process a trial, and write a record for each."""
     from commands import claims as published
     from commands.measure import How
 
-    how = How(new_session, retry, strict, not no_build, challenge=challenge)
+    how = How(new_session, retry, strict, not no_build)
     published.run_asked(ROOT, settings, claim or [], claims, how)
 
 
@@ -224,10 +222,7 @@ def quote(to: str = "purchase.toml", yes: bool = False) -> None:
         "with_prices": "also pack purchase.toml, with your prices and limits, and show them on its page",
         "verify": "check this bundle instead: every byte, record and figure of its page, from raw samples",
         "signers": "with --verify: OpenSSH's file of allowed signers",
-        "challenge": "with --verify: make the answers to this text again; by itself: print a new one",
-        "order": "a PDF to print, by Chromium: page one; then clause, hash, and --challenge or a new text",
     },
-    optional=["challenge"],
 )
 def bundle(
     settings: Settings,
@@ -238,16 +233,13 @@ def bundle(
     with_prices: bool = False,
     verify: str = "",
     signers: str = "",
-    challenge: str = "",
-    order: str = "",
 ) -> None:
     """Pack records, locks, claims, plans and page into one archive with a clause, or check one."""
     from commands import offer
 
-    path, key, known, sheets = (Path(given) if given else None for given in (out, sign, signers, order))
-    how = offer.Packing(path, session or None, settings.baseline, margin, key, with_prices, sheets, challenge)
-    checks = verify or (challenge and not sheets)
-    offer.check(ROOT, verify, known, challenge, sheets) if checks else offer.pack(ROOT, how)
+    path, key, known = (Path(given) if given else None for given in (out, sign, signers))
+    how = offer.Packing(path, session or None, settings.baseline, margin, key, with_prices)
+    offer.verify(Path(verify), known) if verify else offer.pack(ROOT, how)
 
 
 @line.verb(

@@ -45,12 +45,9 @@ def publish(root: Path, session: str | None) -> None:
     size = sum((root / name).stat().st_size for name in files)
     print(f"\nThe gate lets it pass. {count(len(files), 'file')}, {size / 1e6:.2f} MB, under CC0 1.0.")
     print("Nothing was sent. These lines send it:")
-    place, ledger = (
-        path.as_posix() for path in (store.session_folder(Path(), chosen), store.ledger_path(Path(), chosen))
-    )
-    places = f"{place} {ledger}" if ledger in files else place
+    place = store.session_folder(Path(), chosen).as_posix()
     branch = f"record-{chosen.label}-{chosen.id}"
-    print(f"  git switch -c {branch} && git add {places} && git commit -m 'Add a record of {chosen.label}'")
+    print(f"  git switch -c {branch} && git add {place} && git commit -m 'Add a record of {chosen.label}'")
     print(f"  git push -u origin {branch}")
 
 
@@ -93,8 +90,8 @@ def _committed(root: Path, base: str, paths: Sequence[str]) -> str:
 
 
 def _paths(root: Path, session: Session) -> tuple[str, ...]:
-    paths = [*store.session_folder(root, session).glob("*.json"), store.ledger_path(root, session)]
-    return tuple(sorted(path.relative_to(root).as_posix() for path in paths if path.is_file()))
+    paths = store.session_folder(root, session).glob("*.json")
+    return tuple(sorted(path.relative_to(root).as_posix() for path in paths))
 
 
 def shown(record: Record) -> str:

@@ -19,7 +19,6 @@ from harness.bundle.validate import folder_problems
 from harness.errors import GateError, MachineError, UserError
 from harness.files import last_line
 from harness.record import store
-from harness.record.ledger import LEDGER_BYTES
 from report import text
 from report.analysis import Analysis, Question, analyse, evidence_in
 from report.page import render
@@ -28,7 +27,6 @@ from report.page.build import page_of
 MOST_FILES = 2000
 _PLACE = re.compile(
     r"results/\d{4}-\d{2}-\d{2}/[a-z0-9][a-z0-9.-]{0,63}-\d{8}-[0-9a-f]{6}/[A-Za-z0-9_][A-Za-z0-9_.-]{0,120}\.json"
-    r"|results/ledger/[0-9a-f]{12}/\d{8}-[0-9a-f]{6}\.jsonl"
 )
 _PLAIN_FILE = "100644"
 
@@ -76,7 +74,7 @@ def laid_out(root: Path, base: str, head: str, folder: Path) -> tuple[str, ...]:
 
 def _is_record(path: str) -> bool:
     name = PurePosixPath(path).name
-    return name.endswith(".json") and name != "session.json" and not name.endswith(store.REJECTED)
+    return name.endswith(".json") and name != "session.json"
 
 
 def changes(root: Path, base: str, head: str) -> tuple[Change, ...]:
@@ -98,7 +96,7 @@ def _refusal(change: Change, size: int) -> str:
         return "is there already; a record is never changed or removed"
     if change.mode != _PLAIN_FILE:
         return "is not a plain file"
-    most_bytes = LEDGER_BYTES if change.path.endswith(".jsonl") else validate.RECORD_BYTES
+    most_bytes = validate.RECORD_BYTES
     return f"{size} bytes, where a file has at most {most_bytes}" if size > most_bytes else ""
 
 

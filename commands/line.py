@@ -24,17 +24,6 @@ from harness.errors import GpudynoError, UserError, harmless
 GARBAGE = (50_000, 50, 50)
 """How seldom cycles are looked for: a report has few among many objects, and looking took a tenth of it."""
 
-RETIRED = {
-    "data": "build",
-    "clean": "build --clean",
-    "status": "jobs",
-    "collect": "jobs --collect",
-    "cancel": "jobs --cancel",
-    "verify": "bundle --verify FILE",
-    "contribute": "gate --mine",
-}
-"""Former verbs, and what stands in their place."""
-
 
 @dataclass(frozen=True, slots=True)
 class Verb:
@@ -71,8 +60,6 @@ class Line:
     root: Path
     settings: Mapping[str, str]
     """What each setting that is an option means, by its name."""
-    retired: Mapping[str, str]
-    """What stands in a former verb's place."""
     verbs: dict[str, Verb] = field(default_factory=dict)
 
     def verb(self, takes: str = "", **options: Any) -> Callable[[Callable[..., None]], Any]:
@@ -111,7 +98,7 @@ class Line:
         if core is None:
             return
         with _ending():
-            core.unparsed[:] = placed(core.unparsed, self.verbs, self.retired)
+            core.unparsed[:] = placed(core.unparsed, self.verbs)
 
 
 def _known(parameters: Sequence[inspect.Parameter], settings: Sequence[str], optional: Sequence[str]) -> Verb:
@@ -135,13 +122,8 @@ def _loaded(root: Path, chosen: Mapping[str, Any]) -> Any:
     return settings.load(root, os.environ, chosen)
 
 
-def parsed(
-    words: Sequence[str], verbs: Mapping[str, Verb], retired: Mapping[str, str]
-) -> tuple[list[str], list[Given]]:
-    """A line by its verbs, and the words before the first of them.
-
-    Raises UserError for a verb that there is no longer.
-    """
+def parsed(words: Sequence[str], verbs: Mapping[str, Verb]) -> tuple[list[str], list[Given]]:
+    """A line by its verbs, and the words before the first of them."""
     before: list[str] = []
     line: list[Given] = []
     rest = list(words)
@@ -157,8 +139,6 @@ def parsed(
             line[-1].words.append(word)
         elif word in verbs:
             line.append(Given(word))
-        elif word in retired:
-            raise UserError(f"`invoke {word}` is now `invoke {retired[word]}`", remedy="write that instead")
         else:
             (line[-1].words if line else before).append(word)
     return before, line
@@ -173,13 +153,13 @@ def _value(name: str, verb: Verb, rest: list[str], verbs: Mapping[str, Verb]) ->
     return rest.pop(0)
 
 
-def placed(words: Sequence[str], verbs: Mapping[str, Verb], retired: Mapping[str, str]) -> list[str]:
+def placed(words: Sequence[str], verbs: Mapping[str, Verb]) -> list[str]:
     """The same line with each option behind the verbs that take it: settings behind all that do.
 
     An option that no verb of the line takes stays where it is, and Invoke refuses it. Raises UserError where
     one setting has two values.
     """
-    before, line = parsed(words, verbs, retired)
+    before, line = parsed(words, verbs)
     stays: list[list[Option]] = [[] for _ in line]
     moved: list[dict[Option, None]] = [{} for _ in line]
     shared: dict[str, dict[str | None, None]] = {}

@@ -11,7 +11,6 @@ from pathlib import Path
 
 from commands.plans import matrix
 from commands.terminal import PlanWatcher, Screen, circumstances
-from harness.bundle import challenge
 from harness.data import chest_xray
 from harness.data.check import dataset_named
 from harness.data.download import FetchProgress
@@ -25,7 +24,7 @@ from harness.plan import own_file
 from harness.record import Session, store
 from harness.record.published.program import Program
 from harness.record.store import read_all, session_records
-from harness.run import batch_search, ledger, on_paper, session, source_tree
+from harness.run import batch_search, on_paper, session, source_tree
 from harness.run import setup as run_setup
 from harness.run.choice import Chosen, Keep, choose, narrowed, session_of, trial_seconds
 from harness.run.runner import Outcome
@@ -55,8 +54,6 @@ class How:
     """Of a dry run: a card by its name, which need not be here."""
     keep: Keep | None = None
     """Which of the plan's trials are wanted; all where it is null."""
-    challenge: str = ""
-    """A nonce that each trial answers after its measurement; empty for none."""
     at_most_seconds: float | None = None
     """After these no further trial starts; the settings' budget goes before."""
 
@@ -205,8 +202,6 @@ def run(root: Path, settings: Settings, how: How) -> Outcome | None:
 
     Raises GateError where --strict meets a failed trial, or where the plan is a selfcheck that does not pass.
     """
-    if how.challenge:
-        challenge.refuse_malformed(how.challenge)
     setup = on_paper.prepare(root, settings, how.card)
     if how.keep is not None:
         setup = narrowed(setup, how.keep)
@@ -254,14 +249,13 @@ def _run(setup: RunSetup, built: Built, resolved: dict[str, Resolved], how: How,
     opened = None if how.new_session else _going_on(setup, chosen, screen, exactly=exactly)
     if opened is None:
         say_matrix(setup, chosen, screen)
-        number = ledger.next_number(own_folder(state_folder()), setup.root, setup.machine.id)
+        number = session.next_number(own_folder(state_folder()), setup.root, setup.machine.id)
         opened = session.begin(setup.root, session_of(setup, chosen, number=number))
     else:
         screen.say(f"going on with session {opened.id}")
     job = run_setup.job(setup, built, resolved)
     job = replace(
         job,
-        setting=replace(job.setting, challenge=how.challenge),
         deadline=deadline,
         estimate=partial(trial_seconds, chosen.speeds, setup.machine.id),
     )

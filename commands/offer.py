@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -14,23 +13,20 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from harness.bundle import archive, bundle, challenge
+from harness.bundle import archive, bundle
 from harness.bundle.bundle import Manifest, Opened
 from harness.bundle.validate import simulated
 from harness.data.check import sha256_of
-from harness.engine.venv import VenvEngine
 from harness.errors import GateError, GpudynoError, UserError
-from harness.image.catalog import load_images
 from harness.machine import machine_id, state_folder
+from harness.record import Harness
 from harness.run.setup import harness
 from report import text
-from report.analysis import METHODS, Analysis, Question, analyse, evidence_in
+from report.analysis import Analysis, Question, analyse, evidence_in
 from report.buying.clause import MARGIN
 from report.page import remake, render
-from report.page.build import order_of, write
-from report.page.parts import acceptance
-from report.page.pdf import write as write_pdf
-from report.trials.account import Account
+from report.page.build import write
+from report.trials.account import MachineAccount
 
 PURCHASE = "purchase.toml"
 MOST_LISTED = 40
@@ -47,10 +43,6 @@ class Packing:
     key: Path | None = None
     with_prices: bool = False
     """Whether purchase.toml is packed, with the buyer's prices and limits, which the page then shows."""
-    sheets: Path | None = None
-    """Where to print the order as a PDF."""
-    challenge: str | bool = ""
-    """The text that is put into the order; a new one where none is given."""
     quiet: bool = False
     """Whether nothing is printed."""
 
@@ -75,7 +67,7 @@ def pack(root: Path, how: Packing) -> Path:
             raise UserError(f"a record cannot be packed: {problem}", remedy="fetch it again or remove it")
         offered = [offer.date for offer in packed.purchase.offer] if packed.purchase else []
         manifest = Manifest(
-            bundle=3,
+            bundle=bundle.LAYOUT,
             gpudyno=harness(root),
             as_of=bundle.as_of(packed.results.records, now, offered),
             session=here.lead,
@@ -97,35 +89,7 @@ def pack(root: Path, how: Packing) -> Path:
         bundle.write(folder, manifest, out, key=how.key)
         if not how.quiet:
             _say_packed(out, analysis, manifest, how, prices=here.evidence.purchase is not None)
-    if how.sheets is not None:
-        print_order(out, how.sheets, how.challenge)
     return out
-
-
-def print_order(path: Path, target: Path, nonce: str | bool) -> None:
-    """Prints what an order quotes of a bundle: page one; below it clause, hash of the file and challenge.
-
-    Raises GateError for a bundle that is not as it was packed, UserError where it has no clause.
-    """
-    asked = nonce if isinstance(nonce, str) and nonce else challenge.new()
-    challenge.refuse_malformed(asked)
-    if target.suffix != ".pdf":
-        raise UserError(f"'{target}' is no name of a PDF", remedy="let it end in .pdf")
-    with intact(path) as opened, TemporaryDirectory() as folder:
-        assert opened.manifest is not None
-        analysis = analysis_of(opened, opened.manifest)
-        clause, session = acceptance.view(analysis), analysis.leading_session
-        if clause is None or session is None:
-            raise UserError(
-                f"'{path.name}' holds no work with two valid runs, so no clause for an order",
-                remedy="ask for a longer session",
-            )
-        order = acceptance.AcceptanceOrder(clause, path.name, sha256_of(path), asked, session.plan)
-        page = Path(folder) / "order.html"
-        page.write_text(render.render(order_of(analysis, order)).html, encoding="utf-8")
-        target.parent.mkdir(parents=True, exist_ok=True)
-        write_pdf(page, target, root=os.geteuid() == 0)
-    print(f"order: {target}, with the challenge '{asked}'")
 
 
 def _question(manifest: Manifest) -> Question:
@@ -146,6 +110,7 @@ def analysis_of(opened: Opened, manifest: Manifest) -> Analysis:
 def _say_packed(out: Path, analysis: Analysis, manifest: Manifest, how: Packing, *, prices: bool) -> None:
     results = analysis.evidence.results
     print(f"bundle: {out} ({out.stat().st_size / 1e6:.2f} MB)")
+    print(f"  SHA-256: {sha256_of(out)}")
     print(
         f"  {text.count(len(results.records), 'record')} of {text.count(len(results.sessions), 'session')}, "
         f"{text.count(len(manifest.locks), 'lock')}"
@@ -165,22 +130,13 @@ def _say_packed(out: Path, analysis: Analysis, manifest: Manifest, how: Packing,
         print(render.clause(analysis, f"invoke accept {out.name}"))
 
 
-def account_lines(accounts: Iterable[Account]) -> Iterator[str]:
-    """How many trials each machine started, what became of each, and what of it is missing here."""
+def account_lines(accounts: Iterable[MachineAccount]) -> Iterator[str]:
+    """How many trials each machine's sessions planned, and what became of them."""
     for account in accounts:
         fates = ", ".join(f"{number:,} {fate}" for fate, number in account.fates)
-        yield f"{text.clean(account.label)}: {text.count(account.started, 'trial')} started: {fates}"
-        missing = {
-            "session that is not here": account.absent_sessions,
-            "session whose ledger is not here": account.lost_ledgers,
-            "record that stands in no ledger": account.unentered,
-            "planned trial that left no trace": account.without_trace,
-        }
-        yield from (f"  {number:,} × {what}" for what, number in missing.items() if number)
-        yield from (
-            f"  the plan '{text.clean(plan, 64)}' changed {text.count(times, 'time')} between its sessions"
-            for plan, times in account.plan_changes
-        )
+        yield f"{text.clean(account.label)}: {text.count(account.planned, 'trial')} planned: {fates}"
+        if account.absent_sessions:
+            yield f"  {text.count(account.absent_sessions, 'session')} of its numbers not here"
 
 
 @contextmanager
@@ -196,52 +152,12 @@ def intact(path: Path) -> Iterator[Opened]:
         yield opened
 
 
-def check(root: Path, path: str, signers: Path | None, nonce: str | bool, sheets: Path | None = None) -> None:
-    """Verifies a bundle, with the answers to a challenge; by itself a challenge without a text is made.
-
-    With `sheets` the challenge is that of the order, which is printed there.
-    """
-    if path and sheets is not None:
-        verify(Path(path), signers, root)
-        print_order(Path(path), sheets, nonce)
-    elif path and not isinstance(nonce, bool):
-        verify(Path(path), signers, root, nonce)
-    elif nonce is True and not path:
-        print(challenge.new())
-    else:
-        raise UserError(
-            "--challenge by itself makes a text, and with --verify FILE holds answers against one",
-            remedy="write `invoke bundle --verify FILE --challenge TEXT`",
-        )
-
-
-def _challenge_problems(root: Path, opened: Opened, nonce: str) -> list[str]:
-    """What of the answers came out otherwise here; prints how many are alike and what is not proven."""
-    challenge.refuse_malformed(nonce)
-    venv = VenvEngine(root)
-    interpreter = venv.built(load_images(root).image("cpu")).interpreter
-    assert interpreter is not None
-    records = [stored.record for stored in evidence_in(opened.folder).results.records]
-    found = challenge.answered(records, nonce, interpreter, root)
-    print(
-        f"  challenge '{nonce}': {text.count(found.alike, 'answer')} made again, alike; this code ran after"
-    )
-    print("    the text was known: how fast, and on which device, an answer does not show")
-    for workload, count in found.unproven.items():
-        print(f"    not proven: {text.count(count, 'trial')} of {text.clean(workload, 64)}")
-    if found.left:
-        print(f"    not made again, for want of time: {text.count(found.left, 'answer')}")
-    return [f"challenge: {problem}" for problem in found.differing]
-
-
-def verify(path: Path, signers: Path | None, root: Path = Path(), nonce: str = "") -> None:
-    """Checks a bundle's bytes, records and figures, and with a nonce its answers, in the clone's environment.
-
-    Raises GateError where anything differs, naming it.
-    """
+def verify(path: Path, signers: Path | None) -> None:
+    """Checks a bundle's bytes, records and figures; raises GateError where anything differs, naming it."""
     with TemporaryDirectory() as folder:
         opened = bundle.open_bundle(path, Path(folder), signers=signers)
-        problems, by_method = list(opened.problems), ""
+        problems, manifest = list(opened.problems), opened.manifest
+        packer = "" if manifest is None else _other_packer(manifest.gpudyno)
         print(f"{path.name}: {text.count(len(opened.names), 'file')}")
         if opened.signed is not None:
             unknown = "whose it is, is not known (--signers FILE names allowed ones)"
@@ -251,55 +167,52 @@ def verify(path: Path, signers: Path | None, root: Path = Path(), nonce: str = "
             print(
                 "  signature: none, so nobody answers for its samples; a run by someone else would show more"
             )
-        if opened.manifest is not None:
-            more, by_method = _figure_problems(opened, opened.manifest)
-            problems += more
-        if nonce and not problems:
-            problems += _challenge_problems(root, opened, nonce)
+        if manifest is not None and manifest.gpudyno.version != version("gpudyno"):
+            if not problems:
+                raise GateError(
+                    f"{path.name}: every byte and record is whole; its figures are those of another gpudyno",
+                    remedy=f"verify it there: {packer}",
+                )
+        elif manifest is not None:
+            problems += _figure_problems(opened, manifest)
         for problem in problems:
             print(f"  DIFFERS: {text.clean(problem, 500)}", file=sys.stderr)
         if problems:
-            raise GateError(f"{path.name}: not as they were packed: {text.count(len(problems), 'thing')}")
-        print(
-            f"  whole; figures by {by_method}"
-            if by_method
-            else "  every byte, record and figure is as it was packed"
-        )
+            raise GateError(
+                f"{path.name}: not as they were packed: {text.count(len(problems), 'thing')}",
+                remedy=packer and f"where figures alone differ, verify it there: {packer}",
+            )
+        print("  every byte, record and figure is as it was packed")
 
 
-def _figure_problems(opened: Opened, manifest: Manifest) -> tuple[list[str], str]:
-    """What differs from the figures that the raw samples give; and the method, where it is not ours."""
+def _other_packer(packed: Harness) -> str:
+    """The gpudyno that can verify what it packed, where that is not this one; empty where it is."""
+    here = harness(Path(__file__).parents[1])
+    if packed.version == here.version and packed.revision in (None, here.revision):
+        return ""
+    return f"gpudyno {packed.version}" + (f", commit {packed.revision}" if packed.revision else "")
+
+
+def _figure_problems(opened: Opened, manifest: Manifest) -> list[str]:
+    """What differs from the figures that the raw samples give."""
     try:
         analysis = analysis_of(opened, manifest)
     except GpudynoError as error:
-        return [f"{bundle.PAGE}: cannot be made again ({error.problem})"], ""
+        return [f"{bundle.PAGE}: cannot be made again ({error.problem})"]
     count = len(analysis.evidence.results.records)
     print(f"  records: {count}, each summary computed from raw samples")
     for line in account_lines(analysis.accounts):
         print(f"  {line}")
-    for line in remake.older_summaries(analysis):
-        print(f"  {line}")
     packed = _packed_figures(opened.folder)
     if packed is None:
-        if manifest.bundle == 1:
-            return [], "method 1: this bundle was packed before its figures lay beside the page"
-        return [f"{bundle.FIGURES}: is missing or no JSON"], ""
+        return [f"{bundle.FIGURES}: is missing or no JSON"]
     made = remake.figures(analysis)
     print(f"  figures: {remake.count(made):,} figures made again from raw samples")
-    differing = list(remake.differences(packed, made))
-    methods = packed.get("methods")
-    if methods != METHODS:
-        for line in differing[:MOST_LISTED]:
-            print(f"  by the present methods: {line}")
-        return [], f"methods {methods}, those of here are {METHODS}"
-    problems = [f"{bundle.FIGURES}: {line}" for line in differing]
-    if manifest.gpudyno.version == version("gpudyno"):
-        problems = _page_problems(opened.folder, analysis) + problems
-    else:
-        print(f"  page: its words are those of gpudyno {manifest.gpudyno.version}, and were not compared")
+    problems = _page_problems(opened.folder, analysis)
+    problems += [f"{bundle.FIGURES}: {line}" for line in remake.differences(packed, made)]
     if len(problems) > MOST_LISTED:
         problems = [*problems[:MOST_LISTED], f"{len(problems) - MOST_LISTED} more places differ"]
-    return problems, ""
+    return problems
 
 
 def _packed_figures(folder: Path) -> dict[str, Any] | None:

@@ -20,6 +20,7 @@ from commands.terminal import Screen
 from harness.bundle import archive, bundle
 from harness.bundle.bundle import Opened
 from harness.bundle.validate import session_problems
+from harness.data.check import sha256_of
 from harness.engine.local import LOG, log_tail
 from harness.errors import GateError, MachineError, UserError
 from harness.machine import machine_id, state_folder
@@ -179,7 +180,8 @@ def report_on(root: Path, out: Path, how: How) -> tuple[Analysis, WrittenPage]:
         written = write(analysis, out, csv=how.csv, png=how.png)
     else:
         with merged(root, how.bundles) as (clone, lead):
-            question = replace(question, session=how.session or lead, machine=None)
+            files = tuple((path.name, sha256_of(path)) for path in how.bundles)
+            question = replace(question, session=how.session or lead, machine=None, bundles=files)
             analysis = analyse(evidence_in(clone), question)
             analysis = replace(analysis, question=replace(question, **_expected(root, analysis, how.expect)))
             written = write(analysis, out, csv=how.csv, png=how.png)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
@@ -14,8 +14,6 @@ from harness.record import DEEP, Session
 from harness.record.published.cards import Card
 from harness.record.published.claims import ClaimSet, load_claims
 from harness.record.store import Results
-from harness.summary import contradictions
-from harness.summary.statistics import METHOD
 from report import text
 from report.buying.clause import MARGIN, Clause, clause
 from report.buying.costs import Costs, OfferExpected, costs
@@ -35,24 +33,10 @@ from report.compare.ranking import Work, standings, works
 from report.compare.spread import Fleet, UnitSpreads, fleets, unit_spreads
 from report.expected.expected import Asked, Expected
 from report.expected.sizes import Difference, Size
-from report.trials.account import Account, accounts
+from report.trials.account import MachineAccount, accounts
 from report.trials.key import LOADER_ALONE, grouped_by
 from report.trials.reading import cards_of, read, results_of
 from report.trials.trial import TrialResult
-
-METHODS = {
-    "trial": METHOD,
-    "account": "3",
-    "sanity": "3",
-    "intervals": "2",
-    "expectation": "5",
-    "fleet": "2",
-    "parity": "3",
-    "claims": "6",
-    "cost": "8",
-    "acceptance": "4",
-}
-"""The version of each method: raised when the same records can give another figure or word by it."""
 
 NO_WORK = (DEEP, selfcheck.PLAN)
 """Plans that measure no work of a user's: they lead no page where there are others, and join none."""
@@ -105,6 +89,8 @@ class Question:
     """By the path of a cell's first trial, what its card should do; where enough other cards did the same."""
     sizes: Mapping[Difference, Size] = field(default_factory=dict)
     """What differences between two systems are worth, by published pairs."""
+    bundles: tuple[tuple[str, str], ...] = ()
+    """The name and the SHA-256 of each bundle's file that the records are from; page one prints them."""
     logs: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """By a failed trial's path, the end of its log: for this machine's own HTML, and for nothing that leaves
     it."""
@@ -199,8 +185,8 @@ class Analysis:
         return [*self.own, *(trial for trial in ceilings if trial.machine in machines)]
 
     @cached_property
-    def accounts(self) -> tuple[Account, ...]:
-        """What each machine on the page started, and what of it is shown; the leading session's first."""
+    def accounts(self) -> tuple[MachineAccount, ...]:
+        """What each machine on the page planned, and what of it is shown; the leading session's first."""
         shown = {trial.path for trial in (*self.shown, *self.with_ceilings)}
         return accounts(self.evidence.results, self.on_record, shown, self.lead)
 
@@ -208,13 +194,10 @@ class Analysis:
 def evidence_in(root: Path, *, purchase: bool = True) -> Evidence:
     """The records, claims, cards and, with `purchase`, the buyer's file of a clone or an unpacked bundle.
 
-    Raises RecordError where the claims cannot be read; records that cannot be read, or that contradict
-    their session, are problems of the results.
+    Raises RecordError where the claims cannot be read; other files are problems of the results.
     """
     bought = load_purchase(root) if purchase else None
-    results = results_of(root)
-    results = replace(results, problems=(*results.problems, *contradictions.among(results)))
-    return Evidence(results, load_claims(root), cards_of(root), bought)
+    return Evidence(results_of(root), load_claims(root), cards_of(root), bought)
 
 
 def analyse(evidence: Evidence, question: Question) -> Analysis:

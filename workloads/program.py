@@ -40,8 +40,7 @@ FACTS = (
     "import json, sys, torch; sys.path.insert(0, sys.argv[1]); from parts import device; "
     "torch.version.hip = getattr(torch.version, 'hip', None); "  # torch 1.0 has none
     "chosen = device.choose(sys.argv[2], 1); "
-    "from parts import anchors; "
-    "print(json.dumps([device.facts(sys.argv[2], chosen), device.software(), anchors.of_program(chosen)]))"
+    "print(json.dumps([device.facts(sys.argv[2], chosen), device.software()]))"
 )
 
 
@@ -273,10 +272,10 @@ def _facts(trial: TrialProcess) -> tuple:
     argv = [sys.executable, "-c", FACTS, os.path.dirname(os.path.abspath(__file__)), kind]
     done = subprocess.run(argv, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False)
     try:
-        facts, software, anchors = json.loads(done.stdout.decode())
-        return dict(facts, count=trial.variant["gpus"]), software, anchors
+        facts, software = json.loads(done.stdout.decode())
+        return dict(facts, count=trial.variant["gpus"]), software
     except ValueError:
-        return {"kind": kind, "name": processor_name() if kind == "cpu" else "unknown"}, versions(), {}
+        return {"kind": kind, "name": processor_name() if kind == "cpu" else "unknown"}, versions()
 
 
 def _measured(
@@ -289,7 +288,7 @@ def _measured(
     changed: bool,
 ) -> dict[str, Any]:
     peak_bytes = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
-    device, software, anchors = _facts(trial)
+    device, software = _facts(trial)
     steps = len(found.step_us)
     given = program.get("input") or {}
     epochs, done = len(found.epochs), hearing.reader.done or {}
@@ -333,7 +332,6 @@ def _measured(
         "quality_name": program["read"].get("quality"),
         "test_quality": done.get("quality"),
         "memory": {"process_peak_bytes": peak_bytes},
-        "anchors": anchors,
         "program": {
             "name": program["name"],
             "commit": program["commit"],

@@ -34,7 +34,7 @@ def product(root: Path) -> tuple[str, ...]:
     return tuple(found) or tuple(name for name in PRODUCT if (root / name).exists())
 
 
-RECORDS = ("results/*/*/*.json", "results/ledger/*/*.jsonl")
+RECORDS = ("results/*/*/*.json",)
 CHECKED = ("plans/*.toml", "workloads/*.py", own_file.PROGRAMS, "results/claims/*.toml", *RECORDS)
 """What is read below, each by a pattern of its own."""
 

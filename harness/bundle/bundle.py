@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -30,10 +31,10 @@ SUMS = "SHA256SUMS"
 SIGNATURE = f"{SUMS}.sig"
 MANIFEST = "bundle.json"
 PAGE = "page"
-CRATE = "ro-crate-metadata.json"
-"""A description that older releases wrote; it may be there, and nothing reads it."""
 FIGURES = "analysis.json"
-"""The figures that the page was made from, as plain data; absent from bundles of form 1."""
+"""The figures that the page was made from, as plain data."""
+LAYOUT = 4
+"""Which files a bundle has, and what stands in them; no other is read."""
 CLONE = ("results/cards.toml", "results/LICENSE", "purchase.toml", "docker/images.toml")
 """Files of a clone that the page reads or that say what was run, where they exist."""
 
@@ -41,8 +42,8 @@ CLONE = ("results/cards.toml", "results/LICENSE", "purchase.toml", "docker/image
 class Manifest(Model):
     """bundle.json: what the page in it was made with, so that it can be made again."""
 
-    bundle: Literal[1, 2, 3]
-    """The form: 2 has analysis.json, 3 has findings in place of sentences in it."""
+    bundle: Literal[4]
+    """The layout."""
     gpudyno: Harness
     as_of: Moment
     """The end of the newest trial, or the day of the newest offer: the page is dated by it."""
@@ -59,9 +60,8 @@ class Manifest(Model):
 
 
 _OURS = re.compile(
-    rf"{SUMS}(\.sig)?|{re.escape(CRATE)}|bundle\.json|analysis\.json|purchase\.toml|page/.+|docker/.+"
-    r"|plans/[^/]+\.toml|results/(cards\.toml|LICENSE|claims/[^/]+\.toml|ledger/[^/]+/[^/]+\.jsonl"
-    r"|[^/]+/[^/]+/[^/]+\.json)"
+    rf"{SUMS}(\.sig)?|bundle\.json|analysis\.json|purchase\.toml|page/.+|docker/.+"
+    r"|plans/[^/]+\.toml|results/(cards\.toml|LICENSE|claims/[^/]+\.toml|[^/]+/[^/]+/[^/]+\.json)"
 )
 """What a bundle may hold; `page/` is held against the page that is made anew."""
 
@@ -80,7 +80,6 @@ class Opened:
 def gather(root: Path, folder: Path, sessions: Iterable[str]) -> tuple[dict[str, str], tuple[str, ...]]:
     """Copies what belongs to the sessions from a clone into `folder`, under the clone's own names.
 
-    Of their machines the whole ledger belongs to them, so that a session that is left out shows.
     Gives each lock's SHA-256 with its file, and what is missing. Raises UserError for an unknown session.
     """
     session_of = {session.id: session for session in store.read_sessions(root)}
@@ -101,10 +100,6 @@ def gather(root: Path, folder: Path, sessions: Iterable[str]) -> tuple[dict[str,
         notes += _plan(root, folder, session_of[name])
     for stored in store.read_all(folder).records:
         notes += _lock(root, folder, stored.record, locks)
-    machines = {session_of[name].machine for name in chosen}
-    for ledger in store.read_ledgers(root)[0]:
-        if ledger.begin.machine in machines:
-            archive.copy_into(folder, ledger.path, root / ledger.path)
     for path in (*sorted((root / CLAIMS).glob("*.toml")), *(root / name for name in CLONE)):
         if path.is_file():
             archive.copy_into(folder, path.relative_to(root).as_posix(), path)
@@ -182,10 +177,11 @@ def names_in(folder: Path) -> list[str]:
 def open_bundle(path: Path, folder: Path, *, signers: Path | None = None) -> Opened:
     """Unpacks a bundle into an empty folder and checks sums, signature, records and locks.
 
-    Raises UserError for an archive that is hostile (see `archive.unpack`); what was damaged or changed is a
-    problem, by its name.
+    Raises UserError for an archive that is hostile (see `archive.unpack`) or of another layout; what was
+    damaged or changed is a problem, by its name.
     """
     unpacked = archive.unpack(path, folder)
+    _refuse_other_layout(path, _read(folder / MANIFEST))
     problems = _sum_problems(folder, unpacked.names)
     problems += unpacked.problems
     problems += [f"{name}: is no file of a bundle" for name in unpacked.names if not _OURS.fullmatch(name)]
@@ -210,6 +206,21 @@ def open_bundle(path: Path, folder: Path, *, signers: Path | None = None) -> Ope
         problems.append(error.problem)
     problems += folder_problems(folder)
     return Opened(folder, manifest, tuple(unpacked.names), tuple(dict.fromkeys(problems)), signed)
+
+
+def _refuse_other_layout(path: Path, manifest: bytes) -> None:
+    raw: Any = None
+    with suppress(ValueError, RecursionError):
+        raw = json.loads(manifest)
+    layout = raw.get("bundle") if isinstance(raw, dict) else LAYOUT
+    if type(layout) is int and layout != LAYOUT:
+        packed = raw.get("gpudyno")
+        revision = str(packed.get("revision")) if isinstance(packed, dict) else ""
+        commit = f", commit {revision}" if re.fullmatch("[0-9a-f]{7,40}", revision) else ""
+        raise UserError(
+            f"'{path.name}' has layout {layout}, and this gpudyno reads layout {LAYOUT} alone",
+            remedy=f"open it with the gpudyno that packed it{commit}",
+        )
 
 
 def _read(path: Path) -> bytes:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 
@@ -14,7 +13,7 @@ from harness.record import Record, Session, store
 from harness.record.store import Results
 from harness.redact import Names, leaks
 from harness.summary import contradictions
-from harness.summary.statistics import judge_trial, other_summary
+from harness.summary.statistics import judge_trial, of_this_version, other_summary
 
 RECORD_BYTES = 300_000
 
@@ -48,8 +47,6 @@ def folder_problems(root: Path, clone: Path | None = None) -> Iterator[str]:
     results, locks = store.read_all(root), _Locks(clone or root)
     yield from locks.problems
     yield from record_problems(root, results)
-    yield from _other_files(root, results)
-    yield from _ledger_problems(root, results)
     yield from session_problems(root)
     yield from simulated(results)
     sessions = {session.id: session for session in results.sessions}
@@ -67,7 +64,6 @@ def folder_problems(root: Path, clone: Path | None = None) -> Iterator[str]:
             *locks.unlike(stored.record),
         )
         yield from (f"{stored.path}: {sentence}" for sentence in found)
-    yield from contradictions.among(results)
 
 
 class _Locks:
@@ -97,46 +93,12 @@ class _Locks:
             yield f"it says 'pinned', and {wrong[0]}" + (f" (and {len(wrong) - 1} more)" if wrong[1:] else "")
 
 
-def _other_files(root: Path, results: Results) -> Iterator[str]:
-    """Sessions, and measurements that were rejected: they name nobody, and stand beside their failure."""
-    failed = {
-        stored.path.removesuffix(".json")
-        for stored in results.records
-        if stored.record.failure is not None and stored.record.failure.reason == "bad-measurement"
-    }
-    for path in sorted(store.results_folder(root).glob("*/*/*.json")):
-        if path.name != "session.json" and not path.name.endswith(store.REJECTED):
-            continue
-        where = path.relative_to(root).as_posix()
-        if path.name != "session.json" and where.removesuffix(store.REJECTED) not in failed:
-            yield f"{where}: no record beside it says that its measurement was refused"
-        else:
-            yield from _file_problems(path, where)
-
-
-def _ledger_problems(root: Path, results: Results) -> Iterator[str]:
-    """Ledgers that name somebody, and those that differ from their session."""
-    sessions = {session.id: session for session in results.sessions}
-    for ledger in results.ledgers:
-        lines = (root / ledger.path).read_text(encoding="utf-8", errors="replace").splitlines()
-        for leak in leaks(json.dumps(lines), Names()):
-            yield f"{ledger.path}: {leak}"
-        session, begin = sessions.pop(ledger.begin.session, None), ledger.begin
-        if session is not None:
-            of_session = (session.machine, session.number, session.plan, session.plan_sha256)
-            if of_session != (begin.machine, begin.number, begin.plan, begin.plan_sha256):
-                yield f"{ledger.path}: its machine, number or plan is not its session's"
-    for session in sessions.values():
-        if session.number is not None:
-            where = (store.session_folder(Path(), session) / "session.json").as_posix()
-            yield f"{where}: it has number {session.number} of its machine, and its ledger is not here"
-
-
 def session_problems(root: Path) -> Iterator[str]:
     """Sessions that lie where their content does not belong, and those that stand twice."""
     seen: dict[str, str] = {}
     for path in sorted(store.results_folder(root).glob("*/*/session.json")):
         where = path.relative_to(root).as_posix()
+        yield from _file_problems(path, where)
         try:
             session = Session.parse(path.read_bytes(), where)
         except RecordError:
@@ -164,7 +126,7 @@ def _record_problem(path: str, record: Record, session: Session) -> str:
         return f"its content belongs into '{PurePosixPath(right_path)}'"
     if record.machine.id != session.machine:
         return "its machine is not its session's"
-    if record.trial.id not in {trial.id for trial in session.trials}:
+    if record.trial not in session.trials or record.plan != session.plan:
         return "its session did not plan this trial"
-    wrong = other_summary(record, judge_trial(record))
+    wrong = other_summary(record, judge_trial(record)) if of_this_version(record) else ""
     return f"its raw samples do not give its summary's '{wrong}'" if wrong else ""

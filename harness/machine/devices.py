@@ -188,7 +188,7 @@ def passed_variables(environ: Mapping[str, str]) -> dict[str, str]:
 def recorded_variables(passed: Mapping[str, str], names: Names) -> dict[str, str]:
     """The same for a record: a card's UUID as its hash, and no value that names somebody."""
     return {
-        name: kept(name, _UUID.sub(lambda match: f"unit:{unit_of(match.group())}", value), names)
+        name: kept(_UUID.sub(lambda match: f"unit:{unit_of(match.group())}", value), names)
         for name, value in passed.items()
     }
 

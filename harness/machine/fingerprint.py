@@ -78,7 +78,7 @@ def _without_names(value: Any, field: str, names: Names) -> Any:
         }
     if isinstance(value, list | tuple):
         return [_without_names(inner, field, names) for inner in value]
-    return kept(field, value, names, closed=field in _CLOSED) if isinstance(value, str) else value
+    return kept(value, names, closed=field in _CLOSED) if isinstance(value, str) else value
 
 
 def default_label(fields: Mapping[str, Any]) -> str:

@@ -19,9 +19,6 @@ Key = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,39}$")]
 VERDICTS: tuple[Literal["invalid", "unproven", "warn"], ...] = ("invalid", "unproven", "warn")
 """The gravest first; a note makes nothing of a trial."""
 
-UNWORDED = "text"
-"""The key of a sentence that came as one: from a record of schema 1, a driver or a library."""
-
 
 class Finding(Model):
     """One thing that a check found. `data` are its figures, units in their keys, and closed vocabularies."""
@@ -70,8 +67,6 @@ def sentence(found: Finding) -> str:
 
     Data that fit none of them, as a record of another release may have them, give the label.
     """
-    if UNWORDED in found.data:
-        return str(found.data[UNWORDED])
     kind = KINDS.get(found.name)
     values = {
         key: ", ".join(map(str, value)) if isinstance(value, tuple) else value

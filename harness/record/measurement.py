@@ -2,35 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from datetime import date
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Field, ValidationInfo
+from pydantic import Field
 
 from harness.device_kinds import DeviceKind
 from harness.record.base import Model, Number
-from harness.record.series import Series
+from harness.record.card_check import CardCheck
+from harness.record.series import Packed, Seconds
 from harness.record.trial import DataSource, Name, Option, Sha1
 from harness.record.vocabulary.precision import Precision
-
-
-def _pack(value: Any, info: ValidationInfo) -> Any:
-    if not isinstance(value, list):
-        return value
-    for place, microseconds in enumerate(value):
-        if type(microseconds) is not int or not 0 <= microseconds < 2**40:
-            raise ValueError(f"value {place} is no whole number of microseconds")
-    return Series.of(value, info.data.get("steps_together", 1))
-
-
-Packed = Annotated[Series, BeforeValidator(_pack, json_schema_input_type=Series | list[int])]
-"""A workload writes plain lists of integer microseconds; a record holds them packed."""
-
-Seconds = Annotated[float, Field(ge=0)]
-
-Arithmetic = Literal["fp32-ieee", "tf32", "fp16", "bf16", "fp8"]
-"""Of a product."""
 
 
 class DeviceUsed(Model):
@@ -255,78 +237,6 @@ class ProgramRun(Model):
     """Processes that lived on when it had ended, and were ended."""
 
 
-class TimedPart(Model):
-    """One operation timed again and again for seconds, with the samples in which a clock still settles.
-
-    A sample's rate is `call_amount` (operations of a product, bytes of a copy) times calls over its time. Its
-    phase in the telemetry has the operation's name, with the arithmetic behind it.
-    """
-
-    operation: Literal["product", "copy", "host-to-device", "device-to-host"]
-    arithmetic: Annotated[Arithmetic | None, Field(exclude_if=lambda value: value is None)] = None
-    """Of a product."""
-    call_amount: Annotated[float, Field(gt=0)]
-    calls_per_sample: Annotated[int, Field(ge=1)]
-    structure: dict[str, int]
-    """m, n and k of a product, bytes of a copy."""
-    sample_us: Packed
-
-
-class Replay(Model):
-    """One computation again and again on the same inputs, which depend on no seed, machine or process."""
-
-    computation: Literal["product", "training-step"]
-    arithmetic: Arithmetic
-    replays: Annotated[int, Field(ge=1)]
-    """After the first."""
-    differing: Annotated[int, Field(ge=0)]
-    """Those with other bits than the first."""
-    largest_relative_difference: Number
-    """Of any value in any replay, over the largest value of the first."""
-    bound: Annotated[float, Field(gt=0)]
-    """What another order of summing may make of it."""
-    bits_promised: bool
-    """Whether the library promises equal bits, on one card and on another of its model."""
-    sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
-    """Of the first's bits, to hold another process against."""
-
-
-class MemoryPattern(Model):
-    """A pattern, other at every address, all written before any is read; the second pass turns its bits."""
-
-    free_bytes: Annotated[int, Field(ge=0)]
-    tested_bytes: Annotated[int, Field(ge=1)]
-    passes: Annotated[int, Field(ge=1)]
-    wrong_words: Annotated[int, Field(ge=0)]
-    """Of 8 bytes each, in all passes."""
-    write_seconds: Seconds
-    read_seconds: Seconds
-
-
-class CardCheck(Model):
-    """What was measured before the window, which holds one product without a pause."""
-
-    parts: tuple[TimedPart, ...]
-    lacking: dict[Arithmetic, Annotated[str, Field(max_length=200)]] = {}
-    """Arithmetic that was not measured, and why."""
-    replays: tuple[Replay, ...]
-    memory_pattern: MemoryPattern
-
-
-NONCE = re.compile(r"^[A-Za-z0-9_.:/-]{4,64}$")
-"""A challenge's text."""
-
-
-class Proof(Model):
-    """A trial's answer to a challenge: three steps in float64, of weights and batches that it decides."""
-
-    nonce: Annotated[str, Field(pattern=NONCE)]
-    unit: Annotated[str, Field(pattern=r"^[0-9a-f]{12,64}$")]
-    """The hash of the card's UUID; where there is none, the machine's id."""
-    losses: tuple[float, ...]
-    gradient_norms: tuple[float, ...]
-
-
 class Measurement(Model):
     """out/measurement.json. All step series are aligned: value i of each belongs to the same steps."""
 
@@ -387,8 +297,6 @@ class Measurement(Model):
     flops: Flops = Flops()
     ceilings: dict[str, Annotated[float, Field(gt=0)]] = {}
     """The most that the device was seen to do, from the workload that looks for it; units in the names."""
-    anchors: Annotated[dict[str, Annotated[float, Field(gt=0)]], Field(exclude_if=lambda each: not each)] = {}
-    """What one GPU did right after the trial, in a product of its precision's arithmetic and a copy."""
     all_reduce: AllReduce | None = None
     """Of the trial that looks for what several devices reach together."""
     card: Annotated[CardCheck | None, Field(exclude_if=lambda card: card is None)] = None
@@ -396,6 +304,4 @@ class Measurement(Model):
     structure: dict[str, int] = {}
     """Counts that need no clock: parameters, trainable parameters, vocabulary, classes."""
     warm_caches: bool | None = None
-    proof: Annotated[Proof | None, Field(exclude_if=lambda proof: proof is None)] = None
-    """That this code ran once a nonce was known: not how fast, and not on which device."""
     notes: tuple[str, ...] = ()

@@ -1,22 +1,14 @@
-"""A record: trial, environment, machine, and a measurement or a failure, in one self-contained file.
-
-Schema history
-  1  the first
-  2  a summary has findings in place of the sentences `causes` and `notes`, and so have `warnings`
-"""
+"""A record: trial, environment, machine, and a measurement or a failure, in one self-contained file."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
 from harness.record.base import Model, Moment, Number
-from harness.record.finding import UNWORDED, Finding
-from harness.record.finding_kinds import KINDS
+from harness.record.finding import Finding
 from harness.record.machine import Environment, Load, Machine
 from harness.record.measurement import Measurement
 from harness.record.telemetry import Telemetry
@@ -57,15 +49,11 @@ class Reported(Model):
     message: Annotated[str, Field(max_length=2000)]
 
 
-class Failure(Model):
+class Failure(Reported):
     """Why there is no measurement. `machinery` failures are tried again, a trial's own are results."""
 
     kind: Literal["trial", "machinery"]
-    stage: Stage
-    reason: Reason
-    message: Annotated[str, Field(max_length=2000)]
     exit_code: int | None = None
-    log_tail: Annotated[str, Field(max_length=8000)] = ""
 
 
 class Steady(Model):
@@ -84,9 +72,8 @@ class Steady(Model):
 
 
 class Summary(Model):
-    """Statistics of one trial: a cache of what the raw samples say, by the method named."""
+    """Statistics of one trial: a cache of what the raw samples say."""
 
-    method: str
     throughput: Number
     """Samples per second over the host window."""
     step_seconds_median: Number
@@ -202,7 +189,7 @@ class Session(Model):
     blocks: tuple[int, ...] = ()
     """Of each trial, in their order, the block of time that the plan has it in; 0 of a full-length one."""
     number: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
-    """Of this machine's sessions, from 1; null where it was made before a ledger was kept."""
+    """Its place among this machine's sessions over all clones, from 1: a gap is a session that is missing."""
 
     @property
     def block_of(self) -> dict[str, int]:
@@ -213,40 +200,3 @@ class Session(Model):
 def session_id(started_at: datetime, digits: str) -> str:
     """The UTC date and six hex digits."""
     return f"{started_at:%Y%m%d}-{digits}"
-
-
-_NAMED = re.compile(r"([a-z][a-z0-9-]{0,39}): (.*)", re.DOTALL)
-_CHANGED = "changed within the session"
-_LATE_EXIT = "after its measurement was written"
-
-
-def from_schema_1(raw: dict[str, Any]) -> dict[str, Any]:
-    """A record whose causes, notes and warnings were sentences `name: clause`.
-
-    Each keeps its name, and its clause as one text: no figure is read out of it, since the summary of an
-    older method is made again from the raw samples.
-    """
-    lifted = raw | {"record": 2, "warnings": list(_warnings(raw.get("warnings") or ()))}
-    summary = raw.get("summary")
-    if isinstance(summary, dict):
-        findings = [*named(summary.get("causes") or ()), *named(summary.get("notes") or (), "note")]
-        kept = {key: value for key, value in summary.items() if key not in ("causes", "notes")}
-        lifted["summary"] = kept | {"findings": findings}
-    return lifted
-
-
-def named(sentences: Iterable[Any], severity: str | None = None) -> Iterator[dict[str, Any]]:
-    """Raw findings of sentences `name: clause`."""
-    for sentence in sentences:
-        found = _NAMED.fullmatch(str(sentence))
-        name, clause = found.groups() if found else ("unnamed", str(sentence))
-        usual = KINDS[name].severity if name in KINDS else "warn"
-        yield {"name": name, "severity": severity or usual, "data": {UNWORDED: clause[:400]}}
-
-
-def _warnings(sentences: Iterable[Any]) -> Iterator[dict[str, Any]]:
-    for sentence in sentences:
-        text = str(sentence)
-        name = "changed" if _CHANGED in text else "late-exit" if _LATE_EXIT in text else "telemetry"
-        clause = text.removeprefix("telemetry: ")[:400]
-        yield {"name": name, "severity": KINDS[name].severity, "data": {UNWORDED: clause}}

@@ -9,9 +9,9 @@ import zlib
 from array import array
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, ValidationInfo, model_validator
 
 from harness.record.base import Model
 
@@ -77,3 +77,18 @@ class Series(Model):
     def values(self) -> array[int]:
         """The durations in microseconds, each of `steps_per_value` steps."""
         return unpack(self.microseconds, "Q" if self.wide else "I", self.count, "series")
+
+
+def _pack(value: Any, info: ValidationInfo) -> Any:
+    if not isinstance(value, list):
+        return value
+    for place, microseconds in enumerate(value):
+        if type(microseconds) is not int or not 0 <= microseconds < 2**40:
+            raise ValueError(f"value {place} is no whole number of microseconds")
+    return Series.of(value, info.data.get("steps_together", 1))
+
+
+Packed = Annotated[Series, BeforeValidator(_pack, json_schema_input_type=Series | list[int])]
+"""A workload writes plain lists of integer microseconds; a record holds them packed."""
+
+Seconds = Annotated[float, Field(ge=0)]

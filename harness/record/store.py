@@ -15,13 +15,8 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from harness.errors import MachineError, NoSpace, RecordError, UserError
+from harness.errors import NoSpace, RecordError, UserError
 from harness.record import SCHEMA, Record, Session
-from harness.record.ledger import LEDGER_BYTES, Ledger, LedgerLine, parse_ledger
-from harness.record.result import from_schema_1
-
-REJECTED = ".rejected.json"
-"""A measurement that did not validate, as older releases kept it beside its failure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +34,6 @@ class Results:
     records: tuple[Stored, ...]
     sessions: tuple[Session, ...]
     problems: tuple[str, ...]
-    ledgers: tuple[Ledger, ...] = ()
 
 
 def results_folder(root: Path) -> Path:
@@ -65,42 +59,6 @@ def record_name(trial_id: str, attempt: int) -> str:
 def work_folder(root: Path, session: str, trial_id: str, attempt: int) -> Path:
     """Where one attempt of one trial keeps its in, out and log."""
     return state_folder(root) / "work" / session / f"{trial_id}.a{attempt}"
-
-
-def ledger_path(root: Path, session: Session) -> Path:
-    """results/ledger/<machine's id>/<session>.jsonl"""
-    return results_folder(root) / "ledger" / session.machine / f"{session.id}.jsonl"
-
-
-_TAIL_BYTES = 2**16
-"""Of a ledger's end, more than any half line."""
-
-
-def append_to_ledger(root: Path, session: Session, line: LedgerLine) -> None:
-    """Adds a line to a session's ledger and flushes it; half a line that a crash left at its end is cut off.
-
-    Raises MachineError where it cannot be written.
-    """
-    path = ledger_path(root, session)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        is_new = not path.exists()
-        with path.open("a+b") as file:
-            size = os.fstat(file.fileno()).st_size
-            file.seek(max(0, size - _TAIL_BYTES))
-            tail = file.read(min(size, _TAIL_BYTES))
-            if tail and not tail.endswith(b"\n"):
-                file.truncate(size - len(tail) + tail.rfind(b"\n") + 1)
-            file.write(line.model_dump_json(exclude_none=True).encode() + b"\n")
-            file.flush()
-            os.fsync(file.fileno())
-        if is_new:
-            _sync_folder(path.parent)
-    except OSError as error:
-        raise MachineError(
-            f"the ledger of session {session.id} could not be written ({error.strerror})",
-            remedy="make results/ledger writable, or free some space",
-        ) from None
 
 
 _POINTED = re.compile(r"[A-Za-z0-9][A-Za-z0-9.@_/-]{0,199}")
@@ -216,30 +174,30 @@ MOST_BYTES = 16 * 2**20
 """What is larger is no record, and is not read."""
 
 
-def _content(path: Path, where: str, most_bytes: int = MOST_BYTES) -> bytes:
+def _content(path: Path, where: str) -> bytes:
     """A file's bytes; raises RecordError for what is no plain file, too large, or not readable."""
     try:
         size = path.stat().st_size
         if not path.is_file():
             raise RecordError(f"{where}: is no file", remedy="remove it")
-        if size > most_bytes:
-            raise RecordError(f"{where}: {size} bytes, where {most_bytes} are the most", remedy="remove it")
+        if size > MOST_BYTES:
+            raise RecordError(f"{where}: {size} bytes, where {MOST_BYTES} are the most", remedy="remove it")
         return path.read_bytes()
     except OSError as error:
         raise RecordError(f"{where}: cannot be read ({error.strerror})", remedy="make it readable") from None
 
 
 def read_record(path: Path, where: str) -> Record:
-    """Reads one record of this or an older schema; raises RecordError with its path and the reason."""
+    """Reads one record; raises RecordError with its path and the reason."""
     text = _content(path, where)
     if not _LONG_NUMBER.search(text):
         with suppress(ValidationError):
             return Record.model_validate_json(text)
-    return _lifted(text, where)
+    return _checked(text, where)
 
 
-def _lifted(text: bytes, where: str) -> Record:
-    """A record that is none of today's as it stands: of an older schema, or refused with the reason."""
+def _checked(text: bytes, where: str) -> Record:
+    """A record whose every number is looked at; raises RecordError with the reason."""
     try:
         raw = json.loads(text.decode(), parse_int=_whole_number)
     except ValueError as error:
@@ -249,19 +207,17 @@ def _lifted(text: bytes, where: str) -> Record:
     except RecursionError:
         raise RecordError(f"{where}: nested too deep for a record", remedy="remove it") from None
     version = raw.get("record") if isinstance(raw, dict) else None
-    if not isinstance(version, int) or isinstance(version, bool) or not 1 <= version <= SCHEMA:
+    if type(version) is not int or version != SCHEMA:
         raise RecordError(
-            f"{where}: schema {version!r} is not one of 1 to {SCHEMA}",
-            remedy="a newer record needs a newer gpudyno",
+            f"{where}: schema {version!r} is not {SCHEMA}", remedy="take the gpudyno that wrote the record"
         )
-    lifted = from_schema_1(raw) if version == 1 else raw
-    return Record.parse(json.dumps(lifted), where)
+    return Record.parse(json.dumps(raw), where)
 
 
 def _files(root: Path, folder: Path, pattern: str) -> Iterator[tuple[Path, str]]:
     """What runs wrote under a folder of results/, each file with its path from the clone."""
     for path in sorted(folder.glob(pattern)):
-        if not (path.name.startswith(".") or path.name.endswith(REJECTED) or ".state" in path.parts):
+        if not (path.name.startswith(".") or ".state" in path.parts):
             yield path, path.relative_to(root).as_posix()
 
 
@@ -278,10 +234,9 @@ def read_all(root: Path) -> Results:
                 records.append(Stored(where, read_record(path, where)))
         except RecordError as error:
             problems.append(str(error))
-    ledgers, wrong = read_ledgers(root)
     once, copies = _counted_once(records)
     different = {session.model_dump_json(): session for session in reversed(sessions)}
-    return Results(once, tuple(reversed(different.values())), (*problems, *copies, *wrong), ledgers)
+    return Results(once, tuple(reversed(different.values())), (*problems, *copies))
 
 
 def _counted_once(records: Sequence[Stored]) -> tuple[tuple[Stored, ...], list[str]]:
@@ -313,19 +268,6 @@ def _counted_once(records: Sequence[Stored]) -> tuple[tuple[Stored, ...], list[s
 
 def _folder_of(stored: Stored) -> str:
     return stored.path.rpartition("/")[0]
-
-
-def read_ledgers(root: Path) -> tuple[tuple[Ledger, ...], tuple[str, ...]]:
-    """Every ledger that can be read, and a sentence for each file that cannot as a whole or in a line."""
-    ledgers: list[Ledger] = []
-    problems: list[str] = []
-    for path, where in _files(root, results_folder(root), "ledger/*/*.jsonl"):
-        try:
-            ledgers.append(parse_ledger(_content(path, where, LEDGER_BYTES), where))
-            problems += ledgers[-1].problems
-        except RecordError as error:
-            problems.append(str(error))
-    return tuple(ledgers), tuple(problems)
 
 
 def in_order(session: Session) -> tuple[int, datetime]:

@@ -141,7 +141,7 @@ def _failure(started: Started, exit: Exit, output: Path, problem: str, timed_out
             "kind": "machinery" if reason in _MACHINERY else "trial",
             "stage": stage,
             "reason": reason,
-            "message": message[:2000] if kept("message", message, Names()) != WITHHELD else IN_THE_LOG,
+            "message": message[:2000] if kept(message, Names()) != WITHHELD else IN_THE_LOG,
             "exit_code": exit.code,
         }
     )

@@ -1,8 +1,8 @@
-"""The end of one attempt, wherever it ran: its record is made, written, and entered in the ledger."""
+"""The end of one attempt, wherever it ran: its record is made and written."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from functools import cache
 from pathlib import Path
@@ -12,11 +12,12 @@ from harness.engine.local import FLOOD_BYTES, LOG, keep_end
 from harness.image.catalog import load_images
 from harness.image.lock import lock_packages
 from harness.record import Record, Session, finding, store
-from harness.run import assemble, ledger
+from harness.run import assemble
 from harness.run.assemble import Started
-from harness.run.ledger import Say
 from harness.telemetry import recorder
 from harness.units import size
+
+Say = Callable[[str], None]
 
 SAID_LINES = 6
 CLOCKS_APART_SECONDS = 1.0
@@ -59,7 +60,6 @@ def conclude(
     found = (*behind, *assemble.changed_since(earlier, watched))
     record = assemble.judged(watched.model_copy(update={"warnings": (*watched.warnings, *found)}))
     store.write_record(root, opened, record)
-    ledger.trial_ended(root, opened, record, say)
     if (printed := keep_end(work / LOG, 2 * FLOOD_BYTES)) > FLOOD_BYTES:
         say(f"{record.trial.id} printed {size(printed)} or more: it was measured with the time to print them")
     # The log's end goes to whoever ran the trial; no record has it, since it may name folders and people.

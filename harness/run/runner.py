@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -20,7 +19,7 @@ from harness.plan.estimate import warms_up
 from harness.record import LeftOut, Load, Machine, Record, Session, TrialSpec, store
 from harness.record.events import FILE as EVENTS
 from harness.record.events import Follower, Progress
-from harness.run import batch_search, in_flight, ledger, session
+from harness.run import batch_search, in_flight, session
 from harness.run.assemble import Started
 from harness.run.conclude import conclude
 from harness.run.setting import Setting, warm_up
@@ -75,7 +74,7 @@ class Outcome:
 
 
 def run(job: Job, opened: Session, watcher: Watcher, *, retry: bool = False) -> Outcome:
-    """Runs what a session lacks. Ctrl-C stops the running trial: the ledger keeps it, no record does.
+    """Runs what a session lacks. Ctrl-C stops the running trial, which no record keeps.
 
     Raises NoEngine when the engine is gone, after writing what it did to the running trial.
     """
@@ -199,9 +198,6 @@ def _laid_out(job: Job, session_id: str, trial: TrialSpec, attempt: int) -> RunS
         (work / name).mkdir(parents=True)
     _cache_folder(job, session_id).mkdir(parents=True, exist_ok=True)
     store.write_whole(work / "in" / "trial.json", trial.model_dump_json(indent=1), replace=False)
-    if job.setting.challenge:
-        challenge = {"nonce": job.setting.challenge, "unit": job.machine.id}
-        store.write_whole(work / "in" / "challenge.json", json.dumps(challenge), replace=False)
     if trial.asked.file is not None:
         own = own_file.content(job.setting.root, trial.asked.file)
         store.write_whole(work / "in" / own_file.name_beside_trial(trial.asked.file), own, replace=False)
@@ -229,7 +225,6 @@ def _attempt(
         load=job.load(),
         harness=job.setting.harness,
     )
-    ledger.trial_started(job.setting.root, opened, started, watcher.say)
     with _stopped_by_ctrl_c(job, opened, started, work, watcher):
         store.write_whole(work / in_flight.FILE, started.model_dump_json(), replace=True)
         handle = job.engine.start(spec)
@@ -273,7 +268,7 @@ def _see_through(
 def _stopped_by_ctrl_c(
     job: Job, opened: Session, started: Started, work: Path, watcher: Watcher
 ) -> Iterator[None]:
-    """Whenever the interrupt comes, the trial is looked up by name and stopped; the ledger alone keeps it."""
+    """Whenever the interrupt comes, the trial is looked up by name and stopped; no record keeps it."""
     try:
         yield
     except KeyboardInterrupt:
@@ -283,7 +278,6 @@ def _stopped_by_ctrl_c(
             job.engine.forget(handle, work)
         recorder.stop(work)
         shutil.rmtree(work, ignore_errors=True)
-        ledger.trial_stopped(job.setting.root, opened, started, watcher.say)
         raise
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -14,7 +14,8 @@ from harness.errors import Busy, MachineError, RecordError
 from harness.files import hold
 from harness.plan.plan import NO_BLOCK
 from harness.record import LeftOut, Record, Session, TrialSpec, store
-from harness.run import ledger
+
+_COUNTED = "sessions-begun"
 
 
 @contextmanager
@@ -107,10 +108,21 @@ def find_open(root: Path, plan: str) -> Session | None:
         return None
 
 
+def next_number(kept: Path, root: Path, machine: str) -> int:
+    """The number of a machine's next session, from 1; in its folder of the user's state, for all clones."""
+    path = kept / _COUNTED
+    last = 0
+    with suppress(OSError, ValueError):
+        last = int(path.read_text(encoding="ascii").strip()[:6])
+    known = (session.number or 0 for session in store.read_sessions(root) if session.machine == machine)
+    number = max(0, last, *known) + 1
+    store.write_whole(path, f"{number}\n", replace=True)
+    return number
+
+
 def begin(root: Path, session: Session) -> Session:
-    """Opens a new session: writes its session.json and begins its ledger."""
+    """Opens a new session: writes its session.json."""
     path = store.write_session(root, session)
-    ledger.begun(root, session)
     folder = path.parent.relative_to(store.results_folder(root)).as_posix()
     store.write_whole(_pointer(root, session.plan), folder + "\n", replace=True)
     return session

@@ -35,8 +35,6 @@ class Setting:
     """What a person says that they set on the cards."""
     user: User = field(default_factory=User)
     memory_bytes: int | None = None
-    challenge: str = ""
-    """A nonce that each trial answers; empty for none."""
 
     def spec(
         self,

@@ -1,18 +1,11 @@
-"""What a record says against itself, and what the records of a session say against each other or it.
-
-Each is something that no run of ours writes. What agrees with itself throughout is found by no reader.
-"""
+"""What a record says against itself: each is something that no run of ours writes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from datetime import timedelta
-from itertools import pairwise
+from collections.abc import Iterator
 
 from harness.device_kinds import DEVICE_KINDS
-from harness.record import DEEP, DeviceUsed, Machine, Measurement, Record, Session, TrialRequest
-from harness.record.ledger import Ledger
-from harness.record.store import Results, Stored, in_order
+from harness.record import DEEP, DeviceUsed, Machine, Measurement, Record, TrialRequest
 
 CLOCKS_APART = 0.02
 """Of a window: two clocks, and the first step of a segment, may differ by so much."""
@@ -25,15 +18,6 @@ VIRTUAL_RANKS = "virtual_ranks"
 
 SAMPLED_SECONDS = 1.0
 """The telemetry's windows are rounded, and those outside its samples are left out."""
-
-SET_BACK = timedelta(seconds=2)
-"""By so much a clock may be set while a session runs."""
-
-A_DAY = timedelta(days=1)
-"""The clocks of a node and of the machine that keeps the ledger may be hours apart."""
-
-PAUSE = timedelta(minutes=59)
-"""An hour lies between two blocks, but for a clock that is set."""
 
 
 def not_as_asked(asked: TrialRequest, measured: Measurement) -> Iterator[str]:
@@ -141,84 +125,3 @@ def _window(record: Record, measured: Measurement) -> Iterator[str]:
     all_trained = sum(epoch.steps for epoch in measured.epochs) == window.steps
     if all_trained and abs(trained - window.seconds) > slack:
         yield f"its epochs trained for {trained:.4g} s in a window of {window.seconds:.4g} s"
-
-
-def among(results: Results) -> Iterator[str]:
-    """What `across` finds in each session."""
-    of_session: dict[str, list[Stored]] = {}
-    for stored in results.records:
-        of_session.setdefault(stored.record.session, []).append(stored)
-    for session in results.sessions:
-        yield from across(session, of_session.get(session.id, []))
-    yield from _out_of_order(results.sessions)
-    for ledger in results.ledgers:
-        yield from _unlike_its_ledger(ledger, of_session.get(ledger.begin.session, []))
-
-
-def _unlike_its_ledger(ledger: Ledger, records: Sequence[Stored]) -> Iterator[str]:
-    """Attempts that ended otherwise by the ledger than by their record, or began on another day."""
-    for stored in records:
-        record = stored.record
-        began, ended = ledger.last.get((record.trial.id, record.attempt), (record.started_at, None))
-        if abs(record.started_at - began) > A_DAY:
-            here, there = (moment.date() for moment in (record.started_at, began))
-            yield f"{stored.path}: it began on {here}, in its ledger on {there}"
-        reason = record.failure.reason if record.failure else None
-        if ended is not None and ended.reason != reason:
-            yield f"{stored.path}: it {_ended(reason)}, and by its ledger it {_ended(ended.reason)}"
-
-
-def _ended(reason: str | None) -> str:
-    return f"failed ({reason})" if reason else "was measured"
-
-
-def _out_of_order(sessions: Sequence[Session]) -> Iterator[str]:
-    """A machine counts its sessions, so one is no older by its clock than the one before it by its number."""
-    numbered = sorted(
-        (session for session in sessions if session.number is not None),
-        key=lambda session: (session.machine, in_order(session)),
-    )
-    for before, after in pairwise(numbered):
-        if before.machine == after.machine and after.started_at < before.started_at - SET_BACK:
-            yield f"session '{after.id}' of {after.label}: it is dated before '{before.id}', its last one"
-
-
-def across(session: Session, records: Sequence[Stored]) -> Iterator[str]:
-    """Each thing in a session's records that its plan, its clock or another of its records denies."""
-    planned = {trial.id: trial for trial in session.trials}
-    for stored in records:
-        record = stored.record
-        for what, found, wanted in (
-            ("plan", record.plan, session.plan),
-            ("trial", record.trial, planned.get(record.trial.id, record.trial)),
-        ):
-            if found != wanted:
-                yield f"{stored.path}: its {what} is not its session's"
-        if record.started_at < session.started_at - SET_BACK:
-            yield f"{stored.path}: it started before its session"
-    yield from _one_after_the_other(records)
-    yield from _measured_twice(records)
-
-
-def _one_after_the_other(records: Sequence[Stored]) -> Iterator[str]:
-    """A session runs one trial at a time, and an hour lies between its blocks."""
-    ordered = sorted(records, key=lambda stored: (stored.record.started_at, stored.path))
-    for before, after in pairwise(ordered):
-        # A clock that is set back between two trials makes them overlap, and hardly by half of one.
-        half = before.record.started_at + timedelta(seconds=before.record.wall_seconds / 2)
-        if after.record.started_at < half - SET_BACK:
-            yield f"{after.path}: it started before '{before.record.trial.id}' had ended"
-        pause = after.record.started_at - before.record.started_at
-        if after.record.block > before.record.block and pause < PAUSE:
-            yield f"{after.path}: it is of block {after.record.block}, and no hour lies before it"
-
-
-def _measured_twice(records: Sequence[Stored]) -> Iterator[str]:
-    """A trial that was measured is done: no attempt follows."""
-    done: dict[str, int] = {}
-    for stored in sorted(records, key=lambda stored: stored.record.attempt):
-        record = stored.record
-        if record.trial.id in done:
-            yield f"{stored.path}: attempt {done[record.trial.id]} of it was measured already"
-        if record.measurement is not None:
-            done.setdefault(record.trial.id, record.attempt)

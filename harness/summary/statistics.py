@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from functools import cache
+from importlib.metadata import version
 from typing import Any
 
 import numpy
@@ -13,9 +15,6 @@ from harness.record.finding import gravest
 from harness.summary.checks import measurement_findings, validations
 from harness.summary.device_checks import device_findings
 from harness.summary.steady_state import steady_state
-
-METHOD = "6"
-"""The version of this method; a stored summary of another is computed anew."""
 
 CLOSE = 1e-6
 """Relative: two builds of one library may add up in another order."""
@@ -45,7 +44,6 @@ def summarise(measurement: Measurement) -> Summary:
     low, middle, high = numpy.percentile(steps, (5, 50, 95)) if steps.size else (numpy.nan,) * 3
     findings = tuple(measurement_findings(measurement, steady, input_share))
     return Summary(
-        method=METHOD,
         throughput=_throughput(measurement, steady),
         step_seconds_median=float(middle),
         step_seconds_p5=float(low),
@@ -86,9 +84,19 @@ def judge_trial(record: Record) -> Summary | None:
     return summary.model_copy(update={"verdict": gravest(findings), "findings": findings})
 
 
+def of_this_version(record: Record) -> bool:
+    """Whether the gpudyno that made the record judges as this one does."""
+    return record.harness.version == _version()
+
+
+@cache
+def _version() -> str:
+    return version("gpudyno")
+
+
 def other_summary(record: Record, anew: Summary | None) -> str:
-    """The first part of a stored summary of this method that the raw samples do not give; empty for none."""
-    if anew is None or record.summary in (None, anew) or record.summary.method != METHOD:
+    """The first part of a stored summary that the raw samples do not give; empty for none."""
+    if anew is None or record.summary in (None, anew):
         return ""
     stored, given = record.summary.model_dump(mode="json"), anew.model_dump(mode="json")
     return next((name for name in given if not _alike(given[name], stored[name])), "")

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from harness.record import Record
-from harness.summary.statistics import METHOD, judge_trial
+from harness.summary.statistics import judge_trial
 from report.stats.intervals import Interval, Runs, blocks_interval
 from report.trials.key import SIDE, key_of
 
@@ -101,8 +101,7 @@ def _check(session: str, what: str, sides: dict[str, list[Record]], comparisons:
 def _runs(records: Sequence[Record]) -> Runs:
     values, blocks = [], []
     for record in records:
-        current = record.summary if record.summary and record.summary.method == METHOD else None
-        summary = current or judge_trial(record)
+        summary = record.summary or judge_trial(record)
         if summary is not None and summary.verdict != "invalid":
             values.append(summary.throughput)
             blocks.append(record.block)

@@ -1,4 +1,4 @@
-"""Units of one card: how far they lie apart, and how many of an order miss a figure by their unit alone."""
+"""Units of one card: how far they lie apart, and how many miss a figure by their unit alone."""
 
 from __future__ import annotations
 
@@ -28,9 +28,6 @@ ASSUMED_SPREAD = math.expm1(math.sqrt(2) * float(special.ndtri(0.975)) * ASSUMED
 """How much faster than another one unit may be, in 95 of 100 pairs of one model, by the assumed CV."""
 
 UNITS_TO_MEASURE = 3
-ORDERS = (1, 8, 64)
-"""Machines of an order."""
-_POINTS = 100
 _LEAST_CV = 1e-9
 """In place of none, by which nothing can be divided."""
 
@@ -237,36 +234,11 @@ def _told_apart(by_unit: Sequence[Sequence[TrialResult]]) -> float | None:
     return math.expm1(critical_t(0.95, df) * pooled * math.sqrt(2 / fewest))
 
 
-@dataclass(frozen=True, slots=True)
-class Shortfall:
-    """Of so many `machines` the number that is expected to miss the figure, and its 95 % range."""
+def missing_share(spread: UnitSpread, margin: float) -> float:
+    """Return the share of sound machines that do less than 1 − margin of a figure of another unit.
 
-    machines: int
-    expected: float
-    low: int
-    high: int
-
-
-def shortfalls(spread: UnitSpread, margin: float) -> tuple[Shortfall, ...]:
-    """The same for each size of an order."""
-    return tuple(shortfall(machines, spread, margin) for machines in ORDERS)
-
-
-def shortfall(machines: int, spread: UnitSpread, margin: float) -> Shortfall:
-    """How many of N machines do less than 1 − margin of a figure that was measured on another unit.
-
-    Logarithms of the speeds of units are normal with standard deviation CV. Where the unit of the figure lies
-    z·CV above their mean, each machine misses with p(z) = Φ(z + ln(1 − margin) ÷ CV), and k of N with the
-    binomial probability of p. All share one z ~ N(0, 1) and, where the CV was measured on m units, one
-    CV·√(df ÷ χ²) with df = m − 1: the range is that of the mixture over both. The expected number is
-    N·T(ln(1 − margin) ÷ (√2·CV)), T being Student's distribution function with df, normal for an assumed CV.
+    Logarithms of the speeds of units are normal with standard deviation CV, so the share is
+    T(ln(1 − margin) ÷ (√2·CV)), T being Student's distribution function with df, normal for an assumed CV.
     """
-    limit = math.log1p(-margin) / max(spread.cv, _LEAST_CV)
-    at = (numpy.arange(_POINTS) + 0.5) / _POINTS
-    scale = numpy.sqrt(special.chdtri(spread.df, at) / spread.df) if spread.measured else numpy.ones(1)
-    missing = special.ndtr(special.ndtri(at)[:, None] + limit * scale)
-    at_most = numpy.array([special.bdtr(k, machines, missing).mean() for k in range(machines)])
-    beyond = limit / math.sqrt(2)
-    share = special.stdtr(spread.df, beyond) if spread.measured else special.ndtr(beyond)
-    low, high = (int((at_most < end).sum()) for end in (0.025, 0.975))
-    return Shortfall(machines, machines * float(share), low, high)
+    beyond = math.log1p(-margin) / max(spread.cv, _LEAST_CV) / math.sqrt(2)
+    return float(special.stdtr(spread.df, beyond) if spread.measured else special.ndtr(beyond))

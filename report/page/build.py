@@ -19,7 +19,6 @@ from report.page.parts import (
     uncertainty,
     workloads,
 )
-from report.page.parts.acceptance import AcceptanceOrder
 from report.page.render import render
 from report.page.values import Page, PagePart, Systems, systems_of
 from report.trials.table import write_csv
@@ -74,20 +73,10 @@ def write(
 
 
 def page_of(analysis: Analysis) -> Page:
-    """Page one, and each part below it that has something to say."""
+    """Page one, whose chips lead to what is there, and each part below it that has something to say."""
     systems = systems_of(analysis)
     views = ((name, title, view(analysis, systems)) for name, title, view in PARTS)
     parts = tuple(PagePart(name, title, view) for name, title, view in views if view is not None)
-    return _page(analysis, systems, parts)
-
-
-def order_of(analysis: Analysis, order: AcceptanceOrder) -> Page:
-    """Page one, and on the sheet after it what is ordered by it."""
-    return _page(analysis, systems_of(analysis), (PagePart("order", "Order", order),))
-
-
-def _page(analysis: Analysis, systems: Systems, parts: tuple[PagePart, ...]) -> Page:
-    """With chips that lead to what is there."""
     there = {part.name for part in parts}
     one = page_one(analysis, systems)
     chips = (chip if chip.anchor in there else replace(chip, anchor="") for chip in one.chips)

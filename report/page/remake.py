@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.record import Claim
-from harness.summary.statistics import METHOD
-from report.analysis import METHODS, Analysis
+from report.analysis import Analysis
 from report.compare.cells import Cell
 from report.trials.trial import TrialResult
 
@@ -33,7 +32,7 @@ def figures(analysis: Analysis) -> dict[str, Any]:
     """All that an analysis says, as JSON has it: trials by path, claims by id, each cell once by a name."""
     cells: dict[str, Any] = {}
     parts = {name: _plain(getattr(analysis, name), cells) for name in _FIGURES}
-    return {"methods": METHODS, **parts, "cells": cells}
+    return {**parts, "cells": cells}
 
 
 def _plain(value: Any, cells: dict[str, Any]) -> Any:
@@ -108,21 +107,6 @@ def _pieces(page: str) -> list[str]:
     """Tags and the texts between them, or lines; of a drawing its title and description alone."""
     words = _DRAWING.sub(lambda drawing: "\n".join(_DESCRIBED.findall(drawing[0])), page)
     return [piece.strip() for piece in re.split(r"[<>\n]+", words) if piece.strip()]
-
-
-def older_summaries(analysis: Analysis) -> Iterator[str]:
-    """Records whose own summary is of another method, where the present one judges them otherwise."""
-    judged = {trial.path: trial for trial in analysis.on_record}
-    for stored in analysis.evidence.results.records:
-        summary, trial = stored.record.summary, judged[stored.path]
-        if summary is None or summary.method == METHOD or trial.summary is None:
-            continue
-        now = trial.summary
-        if (summary.verdict, summary.throughput) != (now.verdict, now.throughput):
-            yield (
-                f"{stored.path}: by method {summary.method} {summary.verdict}, {summary.throughput:g} "
-                f"{trial.sample_unit}s a second; by method {METHOD} {now.verdict}, {now.throughput:g}"
-            )
 
 
 _NOTHING = object()

@@ -16,7 +16,7 @@ from harness.record.published.cards import FILE, Card, load_cards, other_memory
 from harness.record.store import Results, Stored, read_all, results_folder
 from harness.summary.bound import UNKNOWN, Bound
 from harness.summary.device_checks import between_trials
-from harness.summary.statistics import METHOD, judge_trial, other_summary
+from harness.summary.statistics import judge_trial, of_this_version, other_summary
 from report.trials.ceilings import Device, ceilings, device_of, roofline_point
 from report.trials.key import grouped_by
 from report.trials.sanity import checked
@@ -47,11 +47,12 @@ def results_of(root: Path) -> Results:
     results, records, named = read_all(root), [], []
     for stored in results.records:
         kept = stored.record.summary
-        anew = judge_trial(stored.record) if kept is not None and kept.method == METHOD else None
+        anew = judge_trial(stored.record) if kept is not None else None
         if wrong := other_summary(stored.record, anew):
-            named.append(
-                f"{stored.path}: its raw samples do not give its summary's '{wrong}', and are believed"
-            )
+            if of_this_version(stored.record):
+                named.append(
+                    f"{stored.path}: its raw samples do not give its summary's '{wrong}', and are believed"
+                )
             stored = Stored(stored.path, stored.record.model_copy(update={"summary": anew}))
         records.append(stored)
     return replace(results, records=tuple(records), problems=(*results.problems, *named))

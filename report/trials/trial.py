@@ -21,7 +21,7 @@ from harness.record.finding import gravest
 from harness.record.store import Stored
 from harness.summary.bound import UNKNOWN, Bound
 from harness.summary.device_checks import busy_share, device_name, memory_bytes
-from harness.summary.statistics import METHOD, judge_trial
+from harness.summary.statistics import judge_trial
 from report.trials import learning
 from report.trials.key import Key, ProtocolLength, Stack, key_of, length_of, stack_of
 
@@ -256,10 +256,9 @@ def identity_of(trial: TrialResult) -> tuple[Hashable, ...]:
 
 
 def trial_of(stored: Stored) -> TrialResult:
-    """A record as a trial; a summary of another method than the present one is made anew."""
+    """Return a record as a trial."""
     path, record = stored.path, stored.record
-    current = record.summary is not None and record.summary.method == METHOD
-    summary = record.summary if current else judge_trial(record)
+    summary = record.summary or judge_trial(record)
     if record.measurement is None or summary is None:
         return TrialResult(path, record, None, "invalid")
     trial = TrialResult(path, record, summary, verdict=summary.verdict, findings=summary.findings)

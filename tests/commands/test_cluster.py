@@ -84,8 +84,6 @@ def test_of_a_thousand_trials_none_is_lost_though_one_job_in_twenty_goes_wrong(t
     assert reasons["cancelled"] == wrong["cancelled before it began"]
     seen = [record.failure.message for record in records if record.failure]
     assert sum("it ended before it looked at its node" in message for message in seen) == unlooked
-    (ledger,) = store.read_all(bench.root).ledgers
-    assert ledger.starts.total() == len(records) == ledger.measured.total() + ledger.failed.total()
     assert store.read_all(bench.root).problems == ()
 
 
@@ -131,8 +129,6 @@ def test_a_collect_that_is_cut_short_after_a_record_was_written_writes_it_no_sec
         bench.collect()
     bench.collect()
     assert written and bench.ends() == ["ok"] * 4
-    (ledger,) = store.read_all(bench.root).ledgers
-    assert (ledger.starts.total(), ledger.measured.total()) == (4, 4)
 
 
 def test_a_plan_that_was_changed_begins_a_new_submission(tmp_path, capsys):

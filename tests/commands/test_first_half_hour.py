@@ -95,9 +95,7 @@ def clone(folder: Path) -> Path:
     """This clone's product, committed, with plans and products that a processor can bear."""
     root = folder / "clone"
     listed = subprocess.check_output(["git", "-C", str(ROOT), "ls-files", "-z"], text=True).split("\0")[:-1]
-    for name in (
-        name for name in listed if not name.startswith((".", "tests/", "results/2", "results/ledger/"))
-    ):
+    for name in (name for name in listed if not name.startswith((".", "tests/", "results/2"))):
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, root / name)
     for name, measures in PLANS.items():

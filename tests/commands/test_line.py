@@ -17,7 +17,7 @@ from tests.helpers import ROOT
 
 
 def put(line: str) -> str:
-    return shlex.join(placed(shlex.split(line), tasks.line.verbs, tasks.RETIRED))
+    return shlex.join(placed(shlex.split(line), tasks.line.verbs))
 
 
 @pytest.mark.parametrize(
@@ -63,14 +63,8 @@ def test_an_option_of_several_values_keeps_them_all():
     assert put("build run report --claim a --claim b") == "build run --claim=a --claim=b report"
 
 
-@pytest.mark.parametrize("former", sorted(tasks.RETIRED))
-def test_a_former_verb_is_answered_with_the_present_one(former):
-    with pytest.raises(UserError, match=f"`invoke {former}` is now `invoke {tasks.RETIRED[former]}`"):
-        put(f"build {former}")
-
-
 def test_nothing_that_a_verb_prints_commands_the_terminal(capsys):
-    @Line(ROOT, {}, {}).verb()
+    @Line(ROOT, {}).verb()
     def shown() -> None:
         print("a \x1b[31mred\x07 card\u202e\r\tand \x9bmore\n", end="")
         print("\x1b]0;title\x07", file=sys.stderr)
@@ -84,7 +78,7 @@ def test_nothing_that_a_verb_prints_commands_the_terminal(capsys):
 
 
 def test_memory_that_is_refused_is_a_sentence_and_no_traceback():
-    @Line(ROOT, {}, {}).verb()
+    @Line(ROOT, {}).verb()
     def starved() -> None:
         raise MemoryError
 
@@ -97,7 +91,7 @@ def test_memory_that_is_refused_is_a_sentence_and_no_traceback():
 def test_whatever_a_file_system_answers_is_one_sentence_with_the_file_and_the_reason(name):
     number = getattr(errno, name)
 
-    @Line(ROOT, {}, {}).verb()
+    @Line(ROOT, {}).verb()
     def refused() -> None:
         raise OSError(number, os.strerror(number), "/data/records/one.json")
 

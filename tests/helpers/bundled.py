@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from functools import cache
 from pathlib import Path
@@ -12,8 +12,6 @@ from typing import Any
 
 from harness.image.lock import lock_packages
 from harness.record import Flops, Record, Session, store
-from harness.record.ledger import TrialEnd, TrialStart
-from harness.run import ledger
 from harness.summary.statistics import judge_trial
 from tests.helpers import ROOT
 from tests.helpers import records_builder as build
@@ -72,16 +70,6 @@ def write(root: Path, records: Sequence[Record]) -> Path:
             whole = judge_trial(record) if record.measurement else None
             store.write_record(root, session, record.model_copy(update={"summary": whole}))
     return root
-
-
-def entered(root: Path, session: Session, records: Iterable[Record]) -> None:
-    """The ledger that the run of these records leaves: a start and an end of each."""
-    ledger.begun(root, session)
-    for record in records:
-        asked = {"trial": record.trial.id, "attempt": record.attempt, "at": record.started_at}
-        store.append_to_ledger(root, session, TrialStart(**asked))
-        outcome = "measured" if record.failure is None else "failed"
-        store.append_to_ledger(root, session, TrialEnd(**asked, outcome=outcome))
 
 
 def _installed(record: Record) -> Record:

@@ -16,7 +16,7 @@ from harness.image.catalog import load_images
 from harness.machine import Selection
 from harness.plan import plan
 from harness.record import Cpu, Harness, Load, Machine, Session, session_id
-from harness.run import ledger, session
+from harness.run import session
 from harness.run.runner import Job
 from harness.run.setting import Setting
 from harness.run.setup import RunSetup
@@ -67,7 +67,7 @@ def open_session(root: Path) -> Session:
     loaded = plan.load(root, "mine")
     planned = plan.trials(loaded, plan.PlanContext("cpu", "cpu", None, {}, {}), seed=1)
     trials, blocks = zip(*((item.trial, item.block) for item in planned), strict=True)
-    number = ledger.next_number(root / "state", root, MACHINE.id)
+    number = session.next_number(root / "state", root, MACHINE.id)
     now = datetime.now(UTC)
     new = Session(
         session=1,

@@ -90,12 +90,12 @@ def failures(analysis: Analysis) -> list[Any]:
 
 
 def accounts(analysis: Analysis) -> list[Any]:
-    """Of each machine how many sessions and attempts were started, and how many of each are shown."""
+    """Of each machine how many sessions and trials were planned, and how many of each are shown."""
     return [
         {
             "machine": one.machine,
-            "sessions": [one.sessions_shown, one.sessions, one.absent_sessions, one.unknown_sessions],
-            "trials": [one.shown, one.started],
+            "sessions": [one.sessions_shown, one.sessions, one.absent_sessions],
+            "trials": [one.shown, one.planned],
         }
         for one in analysis.accounts
     ]

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
-from harness.record import Cpu, Flops, Limit, LossScale, Memory, Record, Trace, TraceStats, Variant
+from harness.record import Cpu, Flops, Limit, LossScale, Memory, Record, Trace, TraceStats, Variant, finding
 from tests.helpers import records_builder as build
 from tests.helpers import records_devices as devices
 from tests.helpers import watched_records as doubted
@@ -142,7 +142,7 @@ def doubtful() -> list[Record]:
     """Figures that cannot be, windows that were not proven, and runs that stand apart or waited for input."""
     on = build.machine(A100, label="a100", digits="d")
     at: dict[str, Any] = {"on": on, "card": A100, "repeats": 5}
-    nan, waits = "not-finite: the loss is nan", "input-bound: 41% of the time waited for input"
+    nan, waits = finding("not-finite", loss="nan", step=3), finding("input-bound", input_share=0.41)
     beyond = series(batch_size=40, first_order=10, **at)[:2]
     waiting = series(batch_size=120, causes=(waits,), first_order=50, **at)[:2]
     return [

@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -36,11 +37,9 @@ from harness.record import (
     TrialSpec,
     Variant,
     Window,
-    result,
 )
 from harness.record.series import Series
 from harness.record.store import write_record, write_session
-from harness.summary.statistics import METHOD
 
 STARTED = datetime(2026, 1, 31, 9, 0, tzinfo=UTC)
 DATA = "d" * 64
@@ -225,17 +224,11 @@ def _epochs(
     return tuple(found)
 
 
-def named(causes: Sequence[str]) -> tuple[Finding, ...]:
-    """Findings that are written as a name, a colon and a clause, which is kept as one text."""
-    return tuple(Finding.model_validate(each) for each in result.named(causes))
-
-
-def summary(measured: Measurement, *, verdict: str = "valid", causes: Sequence[str] = ()) -> Summary:
+def summary(measured: Measurement, *, verdict: str = "valid", causes: Sequence[Finding] = ()) -> Summary:
     """A summary as a session would have stored it, by a rule of three."""
     step = measured.window.seconds / measured.window.steps
     whole = step * measured.protocol.steps_per_epoch * 1.1
     return Summary(
-        method=METHOD,
         throughput=measured.window.samples / measured.window.seconds,
         step_seconds_median=step,
         step_seconds_p5=step * 0.98,
@@ -246,7 +239,7 @@ def summary(measured: Measurement, *, verdict: str = "valid", causes: Sequence[s
         protocol_seconds=whole * measured.protocol.epochs,
         projected=not measured.protocol.complete,
         verdict=verdict,  # type: ignore[arg-type]
-        findings=named(causes),
+        findings=tuple(causes),
     )
 
 
@@ -260,7 +253,7 @@ def record(
     order: int = 0,
     failure: Failure | None = None,
     verdict: str = "valid",
-    causes: Sequence[str] = (),
+    causes: Sequence[Finding] = (),
     **changes: Any,
 ) -> Record:
     """A whole record, ok or failed."""
@@ -278,7 +271,7 @@ def record(
         "measurement": measured,
         "failure": failure,
         "summary": summary(measured, verdict=verdict, causes=causes) if measured else None,
-        "harness": Harness(version="0.1.0"),
+        "harness": Harness(version=version("gpudyno")),
     }
     return Record(**{**values, **changes})
 
@@ -300,7 +293,6 @@ def out_of_memory() -> Failure:
         reason="out-of-memory",
         message="CUDA out of memory: tried to allocate 2.00 GiB",
         exit_code=1,
-        log_tail="step 1\ntorch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB\n",
     )
 
 
@@ -314,7 +306,7 @@ def series_of(
     repeats: int = 3,
     session: str = "20260131-abcdef",
     verdict: str = "valid",
-    causes: Sequence[str] = (),
+    causes: Sequence[Finding] = (),
     complete: bool = True,
     spread: float = 0.01,
     within: Environment | None = None,

@@ -30,7 +30,6 @@ def hostile() -> list[Record]:
         stage="train",
         reason="error",
         message=message,
-        log_tail=f"{BREAKOUT}\x1b[31m\x00\n" + LONG[:7000],
     )
     found.append(build.record(asked, None, on=on, failure=failure, order=40))
     return found

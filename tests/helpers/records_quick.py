@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from harness.record import Limit, Record
+from harness.record import Limit, Record, finding
 from tests.helpers import records_builder as build
 
 
@@ -30,7 +30,9 @@ def quick_look() -> list[Record]:
         "within": loose,
         "complete": False,
         "verdict": "unproven",
-        "causes": ("the window is too short to judge",),
+        "causes": (
+            finding("short-window", level_seconds=9.0, level_steps=9, least_seconds=60, least_steps=100),
+        ),
         "device": "cpu",
     }
     found: list[Record] = []

@@ -56,9 +56,3 @@ def killed_elsewhere(root: Path) -> psutil.Process:
 
 def running_trial(root: Path) -> psutil.Process | None:
     return next((p for p in psutil.process_iter() if runs_in(p, root / "workloads")), None)
-
-
-def ledger_of(root: Path):
-    """The clone's one ledger: trials started, measured and failed, by count."""
-    (found,) = store.read_all(root).ledgers
-    return found.starts.total(), found.measured.total(), found.failed.total()

@@ -106,7 +106,7 @@ def test_a_printed_line_is_one_that_invoke_takes(place, line):
         # A verb in a sentence, or how Invoke itself is asked.
         assert words[-1] in {*tasks.line.verbs, "--list", "VERB", "X"}
         return
-    asked = [word for word in placed(words, tasks.line.verbs, tasks.RETIRED) if word != "--list"]
+    asked = [word for word in placed(words, tasks.line.verbs) if word != "--list"]
     # All verbs are copied for each line that is parsed.
     contexts = [verb for verb in verbs() if verb.name in asked]
     Parser(contexts=contexts, initial=ParserContext(args=())).parse_argv(asked)

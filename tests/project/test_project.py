@@ -221,11 +221,9 @@ def test_every_verb_says_what_it_does_and_what_each_option_means(verb):
     assert not [argument.name for argument in ARGUMENTS[verb] if not argument.help]
 
 
-def test_there_are_at_most_sixteen_verbs_and_a_former_one_is_none_of_them():
+def test_there_are_at_most_sixteen_verbs():
     assert len(VERBS) <= 16
     assert set(tasks.line.verbs) == set(VERBS)
-    assert not set(tasks.RETIRED) & set(VERBS)
-    assert {line.split()[0] for line in tasks.RETIRED.values()} <= set(VERBS)
 
 
 def test_every_option_that_is_a_setting_is_one_of_the_settings():

@@ -12,7 +12,6 @@ import pytest
 from harness.record import Session
 from harness.record.published.claims import ClaimSet
 from harness.record.store import Results
-from harness.summary import contradictions
 from report.analysis import Analysis, Evidence, Question, analyse
 from report.trials.reading import results_of
 from tests.helpers.cases import CASES
@@ -76,15 +75,6 @@ def test_what_was_brought_goes_before_what_came_with_the_clone_and_that_is_nobod
         found = asked(ids, machine)
         assert found.groups and bool(found.own) == bool(found.own_cells) == measured
         assert (found.subject == "nothing") != measured
-
-
-def test_a_session_dated_before_the_one_before_it_is_named(root: Path):
-    results = results_of(root)
-    sessions = numbered(results)
-    assert not list(contradictions.among(replace(results, sessions=sessions)))
-    back = sessions[3].model_copy(update={"started_at": sessions[2].started_at - timedelta(days=1)})
-    (said,) = contradictions.among(replace(results, sessions=(*sessions[:3], back, *sessions[4:])))
-    assert sessions[2].id in said and back.id in said
 
 
 @pytest.mark.parametrize("name", ["{} (1)", "0-{}-copy"])

@@ -131,17 +131,3 @@ def test_a_card_is_checked_in_every_arithmetic_over_its_link_and_in_its_memory(t
 def test_a_card_that_is_not_there_is_no_device(tmp_path):
     failed = on_fake(tmp_path, convnet(device="cuda", gpus=3, options={"parallel": "ddp"})).failed
     assert failed.reason == "no-device"
-
-
-@pytest.mark.parametrize(("precision", "product"), [("amp-bf16", "bf16"), ("fp32-ieee", "fp32-ieee")])
-def test_a_gpu_s_product_and_copy_are_taken_once_series_and_memory_are_read(tmp_path, precision, product):
-    found = on_fake(tmp_path, convnet(device="cuda", precision=precision)).measured
-    assert set(found.anchors) == {f"gemm_{product}_tflops", "copy_gb_per_second"}
-    assert all(figure > 0 for figure in found.anchors.values())
-    assert (found.window.steps, found.step_us.count) == (5, 5)
-    assert found.memory.allocated_peak_bytes == 2**30
-
-
-def test_several_gpus_have_no_anchors(tmp_path):
-    asked = convnet(device="cuda", gpus=2, options={"parallel": "ddp"})
-    assert not on_fake(tmp_path, asked).measured.anchors

@@ -9,7 +9,6 @@ Standard library and Python 3.6 syntax only: the oldest frameworks run there.
 
 import contextlib
 import errno
-import importlib
 import json
 import math
 import os
@@ -49,10 +48,6 @@ FULL_CARD_WORDS = (
 )
 """What libraries say that get no workspace, and of other faults too: a card as full as this decides."""
 FULL_CARD_SHARE = 0.85
-ANCHORS_SECONDS = 30.0
-"""Of a trial's time, what has to be left before its anchors are taken."""
-PROVABLE = ("cifar_fastai", "convnet", "llm_step", "word_lm")
-"""Workloads of torch that answer a challenge, each with its own part of `parts/proof.py`."""
 
 
 class Failed(Exception):
@@ -89,11 +84,6 @@ class TrialProcess(object):
         self.asked = given["asked"]
         self.variant = self.asked["variant"]
         self.limit = self.variant.get("limit") or {}
-        self.challenge = None
-        challenge = os.path.join(in_folder, "challenge.json")
-        if os.path.exists(challenge):
-            with open(challenge, encoding="utf-8") as file:
-                self.challenge = json.load(file)
         # A file of the user's own comes beside the trial, under its last name.
         self.own_name = (self.asked.get("file") or {}).get("name")
         self.own_file = os.path.join(in_folder, os.path.basename(self.own_name)) if self.own_name else None
@@ -203,8 +193,6 @@ def main(run, workload_file):
             phases=trial.phases,
             warm_caches=trial.warm_caches,
         )
-        measurement.update(proof_of(trial, workload_file, measurement))
-        measurement.update(anchors_of(trial, measurement))
         trial.event("end")
         trial.succeed(measurement)
     except Exception as error:
@@ -212,38 +200,6 @@ def main(run, workload_file):
         with contextlib.suppress(OSError):
             traceback.print_exc()
         trial.end(*why(error))
-
-
-def proof_of(trial, workload_file, measurement):
-    """The answer to the trial's challenge, where it has one; what went wrong in it costs no measurement.
-
-    The unit is the hash of the card's UUID where the device tells one, else the machine's id.
-    """
-    beside_parts = os.path.dirname(os.path.abspath(workload_file)) == _workloads_folder()
-    if not trial.challenge or not beside_parts or trial.asked["workload"] not in PROVABLE:
-        return {}
-    try:
-        # By its name, for what a workload's hash covers must not depend on a challenge.
-        proof = importlib.import_module("parts.proof")
-        challenge = dict(trial.challenge, unit=measurement["device"].get("unit") or trial.challenge["unit"])
-        return {"proof": proof.answer(trial.asked, trial.id, challenge, trial.asked["device"])}
-    except Exception as error:
-        return {"notes": [*measurement.get("notes", ()), "the challenge was not answered: " + why(error)[1]]}
-
-
-def anchors_of(trial, measurement):
-    """A product and a copy of one GPU once all else is read; what goes wrong costs no measurement."""
-    torch = sys.modules.get("torch")
-    left = trial.timeout_seconds - (time.perf_counter() - STARTED)
-    try:
-        if left < ANCHORS_SECONDS or trial.variant["gpus"] != 1 or not torch.cuda.is_initialized():
-            return {}
-        # By its name, for what a workload's hash covers must not depend on it.
-        anchors = importlib.import_module("parts.anchors")
-        simulated = measurement["device"].get("simulated", False)
-        return {"anchors": anchors.measured(measurement["precision"]["label"], simulated)}
-    except Exception:
-        return {}
 
 
 def _workloads_folder():

@@ -14,16 +14,14 @@ from harness.engine.slurm.scheduler import Slurm
 from harness.errors import RecordError
 from harness.machine import look
 from harness.record import Load, Record, Session, store
-from harness.record.ledger import parse_ledger
-from harness.run import batch_search, ledger, session
+from harness.run import batch_search, session
 from harness.run.assemble import Started
-from harness.run.conclude import conclude
+from harness.run.conclude import Say, conclude
 from harness.run.in_flight import FILE as STARTED
 from harness.run.jobs import submission as kept
 from harness.run.jobs.follow import Attempt, Place, ended_at, ending
 from harness.run.jobs.node import keep, own_session, read_job_spec
 from harness.run.jobs.submission import COLLECTED, Submission
-from harness.run.ledger import Say
 
 WHERE = "it ran on no node, and the machine told here is the one that sent it"
 NO_LOOK = "its job looked at no node"
@@ -109,22 +107,14 @@ class _Home:
         self.root = root
         self.session = own.model_copy(update={"trials": (*own.trials, *new), "blocks": blocks})
         self.records = [each.record for each in store.session_records(root, own)]
-        self.entered: set[tuple[str, int]] = set()
-        path = store.ledger_path(root, own)
-        if path.is_file():
-            self.entered |= set(parse_ledger(path.read_bytes(), path.as_posix()).starts)
-        if new or not self.entered:
+        if new:
             store.write_session(root, self.session)
-        if not path.is_file():
-            ledger.begun(root, self.session)
 
     def bring(self, attempt: Attempt, started: Started, exit: Exit, say: Say) -> Record | None:
         """Writes an attempt's record; null where an earlier line was cut short after it did."""
         folder = store.session_folder(self.root, self.session)
         if (folder / store.record_name(attempt.trial, attempt.number)).exists():
             return None
-        if (attempt.trial, attempt.number) not in self.entered:
-            ledger.trial_started(self.root, self.session, started, say)
         elapsed = ended_at(attempt) - started.started_at
         number = session.block(self.session, started.trial, self.records, started.started_at)
         record = conclude(

@@ -23,10 +23,10 @@ from harness.machine import Selection, load, look, own_folder, select, state_fol
 from harness.plan import own_file
 from harness.record import Machine, Reported, Session, TrialSpec, session_id, store
 from harness.record.result import Reason
-from harness.run import ledger
 from harness.run.assemble import FAILURE
 from harness.run.in_flight import FILE as STARTED
 from harness.run.jobs.submission import JobSpec, read, work_folder
+from harness.run.session import next_number
 
 
 def begin(jobs: Path, name: str, attempt: int) -> int:
@@ -103,7 +103,7 @@ def own_session(jobs: Path, machine: Machine) -> Session:
             now = datetime.now(UTC)
             changes = {
                 "id": session_id(now, secrets.token_hex(3)),
-                "number": ledger.next_number(kept, clone, machine.id),
+                "number": next_number(kept, clone, machine.id),
                 "machine": machine.id,
                 "label": machine.label,
                 "started_at": now,

@@ -16,9 +16,9 @@ from harness.plan import own_file
 from harness.plan.estimate import warms_up
 from harness.record import store
 from harness.run.batch_search import FEWEST_BATCH_SIZES
+from harness.run.conclude import Say
 from harness.run.jobs import submission as kept
 from harness.run.jobs.submission import JobSpec, Sent, Submission
-from harness.run.ledger import Say
 from harness.run.session import PAUSE, Missing, sweep_key
 from harness.run.setting import Setting, warm_up
 from harness.units import counted

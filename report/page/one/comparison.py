@@ -13,7 +13,7 @@ from report.buying.costs import Costs
 from report.buying.purchase import Use
 from report.compare.cells import Cell, TimeBreakdown, time_breakdown
 from report.compare.pairs import Benchmark, Expectation
-from report.compare.spread import shortfalls
+from report.compare.spread import missing_share
 from report.page.filters import work
 from report.page.one.measured import gain_of
 from report.page.parts.costs import Assumption, assumption
@@ -160,11 +160,10 @@ def _money(analysis: Analysis, pair: tuple[NamedSystem, NamedSystem]) -> Iterato
 
 
 def _misses(analysis: Analysis, pair: tuple[NamedSystem, NamedSystem]) -> Fact:
-    """How many machines of an order miss their figure by their unit alone."""
+    """The share of sound machines that miss their figure by their unit alone."""
     margin, spreads = analysis.question.margin, [analysis.spreads.of(system.card) for system in pair]
-    units = [(spread, shortfalls(spread, margin)) for spread in spreads]
-    cells = tuple(Quantity(most.expected, "") for _, (*_, most) in units)
-    return Fact("limits", "misses", cells, data={"margin": margin, "units": units})
+    cells = tuple(Quantity(missing_share(spread, margin), "") for spread in spreads)
+    return Fact("limits", "misses", cells, data={"margin": margin, "spreads": spreads})
 
 
 def _place_of(costs: Costs, system: NamedSystem) -> int | None:

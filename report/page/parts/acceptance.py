@@ -9,7 +9,7 @@ from report.analysis import Analysis
 from report.buying.clause import Clause
 from report.buying.life import Life
 from report.charts.panels import CurveLine, CurvePanel, Panels
-from report.compare.spread import Shortfall, UnitSpread, shortfalls
+from report.compare.spread import UnitSpread, missing_share
 from report.page.values import Picture
 
 MOST_EVENTS = 6
@@ -24,18 +24,8 @@ class Acceptance:
 
     rule: Clause
     spread: UnitSpread
-    shortfalls: tuple[Shortfall, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class AcceptanceOrder:
-    """What an order quotes: a bundle by its file's hash, a challenge, the plan to run, and the clause."""
-
-    acceptance: Acceptance
-    bundle: str
-    sha256: str
-    challenge: str
-    plan: str
+    missing_share: float
+    """Of sound machines, those that miss a figure by their unit alone."""
 
 
 def view(analysis: Analysis) -> Acceptance | None:
@@ -44,7 +34,7 @@ def view(analysis: Analysis) -> Acceptance | None:
     if rule is None:
         return None
     spread = analysis.spreads.of(rule.demands[0].card)
-    return Acceptance(rule, spread, shortfalls(spread, rule.margin))
+    return Acceptance(rule, spread, missing_share(spread, rule.margin))
 
 
 def life_picture(view: Life) -> Picture:

@@ -47,8 +47,6 @@ class RanView:
     Whether it is other work, else the fields that keep it out of the nearest comparison, each with that one's
     value and its own; none of an older session of a machine that is shown.
     """
-    challenges: tuple[tuple[str, int], ...]
-    """The nonces that trials answered, and how many did."""
     again: tuple[str, ...]
     folders: tuple[tuple[str, int], ...]
     """Where the records lie, and how many of each folder are on the page."""
@@ -66,8 +64,6 @@ def view(analysis: Analysis, systems: Systems) -> RanView | None:
     left_over = grouped_by(
         analysis.left_over, lambda cell: (text.clean(cell.machine_label, 30), *_apart(cell, analysis.groups))
     )
-    measured = [trial.record.measurement for trial in trials]
-    answered = Counter(each.proof.nonce for each in measured if each and each.proof)
     asked = dict.fromkeys((trial.record.plan, trial.record.environment.image) for trial in analysis.own)
     return RanView(
         trials=tuple(trials),
@@ -75,7 +71,6 @@ def view(analysis: Analysis, systems: Systems) -> RanView | None:
         stacks=_alike(sorted(trials, key=lambda trial: trial.failure is not None), _ran_with),
         arithmetic=_arithmetic(trials),
         left_over=tuple((*reason, tuple(cells)) for reason, cells in left_over.items()),
-        challenges=tuple(answered.items()),
         again=tuple(text.run_again(plan, image) for plan, image in asked),
         folders=tuple(Counter(trial.path.rpartition("/")[0] for trial in trials).items()),
         precisions=tuple((label, words[label]) for label in labels),

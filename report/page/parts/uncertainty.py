@@ -132,18 +132,12 @@ def _named(some: Sequence[Cell], among: Sequence[Cell]) -> tuple[str, ...]:
 
 
 def _not_here(analysis: Analysis) -> Iterator[Doubt]:
-    """What ledgers and the numbers of sessions know of, and the page has not."""
+    """Sessions that a gap in a machine's numbers tells of, and planned trials without a record."""
     for account in analysis.accounts:
-        label = text.clean(account.label, 40)
         missing = {
             "sessions-absent": account.absent_sessions,
-            "ledgers-lost": account.lost_ledgers,
-            "records-unentered": account.unentered,
-            "trials-without-trace": account.without_trace,
-            "ledgers-cut": account.cut_short,
+            "trials-missing": dict(account.fates).get("missing", 0),
         }
         for name, count in missing.items():
             if count:
-                yield Doubt(name, {"count": count, "machine": label})
-        for plan, times in account.plan_changes:
-            yield Doubt("plan-changed", {"plan": text.clean(plan, 40), "count": times, "machine": label})
+                yield Doubt(name, {"count": count, "machine": text.clean(account.label, 40)})

@@ -14,7 +14,6 @@ from pydantic import BaseModel
 from harness.image.catalog import ImageFile
 from harness.plan.plan import PlanFile
 from harness.record import ClaimFile, Measurement, Record, Reported, Session, TrialSpec
-from harness.record.ledger import AnyLine
 from harness.record.published.program import Program
 from tests.helpers import ROOT
 
@@ -25,7 +24,6 @@ _MODELS: dict[str, type[BaseModel]] = {
     "claims": ClaimFile,
     "failure": Reported,
     "images": ImageFile,
-    "ledger": AnyLine,
     "measurement": Measurement,
     "plan": PlanFile,
     "program": Program,

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import gzip
-import hashlib
 import json
-import struct
 from pathlib import Path
 
 import pytest
@@ -13,11 +10,12 @@ import pytest
 from commands import offer, report
 from harness.bundle import bundle
 from harness.bundle.validate import folder_problems
+from harness.data.check import sha256_of
 from harness.errors import GateError, UserError
 from harness.record import store
 from tests.helpers import bundled
 from tests.helpers import records_builder as build
-from tests.helpers.forged_bundles import PURCHASE, forged, opened
+from tests.helpers.forged_bundles import PURCHASE, forged, opened, replaced
 
 NO_RANK = "so no price can be set against it"
 """What the page says of prices where nothing may be ranked."""
@@ -38,29 +36,12 @@ def test_packing_twice_gives_the_same_bytes(clone, good, tmp_path):
     assert again.read_bytes() == good.read_bytes()
 
 
-def test_a_bundle_that_still_has_a_seal_in_its_gzip_header_opens_and_verifies(good, tmp_path):
-    """As bundles were made at first: an extra field with the SHA-256 of all that follows it."""
-    body = gzip.compress(gzip.decompress(good.read_bytes()), mtime=0)[10:]
-    head = b"\x1f\x8b\x08\x04\0\0\0\0\x02\xff" + struct.pack("<H2sH", 36, b"GD", 32)
-    path = tmp_path / "sealed.tar.gz"
-    path.write_bytes(head + hashlib.sha256(body).digest() + body)
-    assert opened(path, tmp_path / "b").problems == ()
-    offer.verify(path, None)
-
-
 def test_a_good_bundle_verifies_without_this_machine_s_results_and_counts_its_figures(good, capsys):
     offer.verify(good, None)
     said = capsys.readouterr()
     assert "every byte, record and figure is as it was packed" in said.out
     assert "figures made again from raw samples" in said.out
     assert said.err == ""
-
-
-def test_an_older_bundle_with_a_ro_crate_verifies_and_the_description_is_ignored(good, tmp_path, capsys):
-    older = forged(good, tmp_path, lambda work: (work / bundle.CRATE).write_text('{"@graph": []}'))
-    assert bundle.CRATE in opened(older, tmp_path / "b").names
-    offer.verify(older, signers=None)
-    assert "DIFFERS" not in capsys.readouterr().out
 
 
 def test_a_session_whose_label_names_another_folder_packs_nothing_in_silence(own_clone, tmp_path):
@@ -105,7 +86,9 @@ def test_a_buyer_s_prices_are_packed_and_shown_only_where_that_is_asked_for(own_
     offer.verify(path, None)
 
 
-def test_bundles_of_two_sites_make_one_report_with_equal_work_side_by_side(clone, tmp_path):
+def test_bundles_of_two_sites_make_one_report_with_equal_work_side_by_side_and_their_hashes(
+    clone, tmp_path, capsys
+):
     paths = [
         offer.pack(clone, offer.Packing(out=tmp_path / f"{name}.tar.gz", session=name))
         for name in (bundled.LEAD, bundled.OTHER)
@@ -115,6 +98,10 @@ def test_bundles_of_two_sites_make_one_report_with_equal_work_side_by_side(clone
     report.report_on(empty, tmp_path / "out", report.How(bundles=tuple(paths), session="", csv=True))
     text = (tmp_path / "out" / "report.md").read_text()
     assert "Constructed Card A" in text and "Constructed Card B" in text
+    page_one, said = text.partition("\n## ")[0], capsys.readouterr().out
+    for path in paths:
+        assert f"From {path.name}, SHA-256 `{sha256_of(path)}`" in page_one.replace("\\", "")
+        assert f"SHA-256: {sha256_of(path)}" in said
     with report.merged(empty, paths) as (merged, lead):
         assert lead == bundled.LEAD
         assert len(store.read_all(merged).sessions) == 2
@@ -169,3 +156,27 @@ def test_a_record_of_a_simulated_device_goes_into_no_bundle_and_through_no_gate(
     assert list(folder_problems(root)) == [
         f"{stored.path}: its device is simulated, so nothing in it was measured"
     ]
+
+
+def of_another_gpudyno(work: Path) -> None:
+    manifest = work / "bundle.json"
+    said = json.loads(manifest.read_text())
+    said["gpudyno"] |= {"version": "0.0.9", "revision": "ab" * 20}
+    manifest.write_text(json.dumps(said))
+
+
+def test_a_bundle_of_another_version_opens_and_verify_names_the_commit_that_can_verify_it(good, tmp_path):
+    path = forged(good, tmp_path, of_another_gpudyno)
+    assert opened(path, tmp_path / "b").problems == ()
+    with pytest.raises(GateError, match=f"whole; its figures are those of .*0.0.9, commit {'ab' * 20}"):
+        offer.verify(path, None)
+
+
+def test_a_bundle_of_another_layout_is_refused_in_one_sentence_with_the_commit_that_packed_it(good, tmp_path):
+    def older(work: Path) -> None:
+        of_another_gpudyno(work)
+        replaced("bundle.json", '"bundle": 4', '"bundle": 3')(work)
+
+    path = forged(good, tmp_path, older)
+    with pytest.raises(UserError, match=f"has layout 3, .* layout 4 alone; .*commit {'ab' * 20}"):
+        offer.verify(path, None)

@@ -92,7 +92,7 @@ RECORD = "results/*/*-a-*/word_lm-r1*.json"
         (replaced("plans/constructed.toml", "repeats = 3", "repeats = 9"), "is not the plan that session"),
         (lambda work: (work / "plans" / "constructed.toml").unlink(), "is missing, and nothing says why"),
         (replaced("docker/cuda/lock.txt", "==", "==9"), "docker/cuda/lock.txt: is not the lock"),
-        (replaced("bundle.json", '"bundle": 3', '"bundle": 3, "more": 2'), "'more': unknown key"),
+        (replaced("bundle.json", '"bundle": 4', '"bundle": 4, "more": 2'), "'more': unknown key"),
         (replaced(RECORD, bundled.LEAD, bundled.OTHER), "its content belongs into"),
     ],
 )

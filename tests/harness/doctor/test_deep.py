@@ -8,7 +8,18 @@ import pytest
 
 from harness.doctor.deep import REMEDIES, TITLES, Path, judge, lines
 from harness.plan.plan import Plan, load, variants
-from harness.record import Energy, Failure, LeftOut, Limit, Record, Session, Telemetry, Trace, TrialSpec
+from harness.record import (
+    Energy,
+    Failure,
+    LeftOut,
+    Limit,
+    Record,
+    Session,
+    Telemetry,
+    Trace,
+    TrialSpec,
+    finding,
+)
 from tests.helpers import ROOT
 from tests.helpers import records_builder as build
 
@@ -102,10 +113,12 @@ def test_a_check_that_failed_is_broken_with_a_remedy_of_its_own(model, reason, r
 
 
 def test_arithmetic_of_another_kind_than_its_label_is_broken_though_it_was_measured():
-    cause = "precision: labelled amp-bf16, but the layers gave 4 float16"
+    cause = finding("precision", precision="amp-bf16", outputs="4 float16")
     trial = build.trial(build.LM, "amp-bf16", 1)
-    (path,) = paths_of(measured(trial, build.LM, verdict="invalid", causes=(cause, "idle-device: 3 %")))
-    assert (path.word, path.sentence) == ("broken", cause.partition(": ")[2])
+    (path,) = paths_of(
+        measured(trial, build.LM, verdict="invalid", causes=(cause, finding("idle-device", busy_share=0.03)))
+    )
+    assert (path.word, path.sentence) == ("broken", "labelled amp-bf16, but the layers gave 4 float16")
 
 
 def test_a_workload_s_step_says_its_memory_and_one_that_does_not_fit_is_not_here():

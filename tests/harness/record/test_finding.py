@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import ast
-import json
 from string import Formatter
 
 import pytest
 
-from harness.record import Finding, finding, result
+from harness.record import Finding, finding
 from harness.record.finding import fault, gravest, label, sentence
 from harness.record.finding_kinds import KINDS, data_of
 from tests.helpers import ROOT
@@ -74,16 +73,3 @@ def test_the_gravest_severity_is_the_verdict():
     warn, note = finding("slowdown", first_step=4), finding("smt")
     assert [gravest(found) for found in ((), (note,), (note, warn))] == ["valid", "valid", "warn"]
     assert gravest((warn,), "unproven") == "unproven"
-
-
-def test_a_record_of_schema_1_keeps_each_name_and_its_clause_as_text():
-    (path,) = sorted(ROOT.glob("results/*/cpu-1-core-*/cifar*-r1-*.json"))[:1]
-    raw = json.loads(path.read_text(encoding="utf-8"))
-    raw["summary"] |= {"causes": ["input-bound: 41% waited"], "notes": ["energy: it may be off"]}
-    raw["warnings"] = ["image changed within the session: a → b", "telemetry: unread"]
-    lifted = result.from_schema_1(raw)
-    waited, energy = lifted["summary"]["findings"]
-    assert waited == {"name": "input-bound", "severity": "warn", "data": {"text": "41% waited"}}
-    assert (energy["name"], energy["severity"]) == ("energy", "note")
-    assert [each["name"] for each in lifted["warnings"]] == ["changed", "telemetry"]
-    assert sentence(Finding.model_validate(waited)) == "41% waited"

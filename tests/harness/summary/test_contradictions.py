@@ -1,15 +1,10 @@
-"""What a record or a session says against itself is named. The records were measured, then changed."""
+"""What a record says against itself is named. The records were measured, then changed."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from datetime import timedelta
-from typing import Any
-
 import pytest
 
-from harness.record import Gpu, Record, Session
-from harness.record.store import Stored
+from harness.record import Gpu, Record
 from harness.summary import contradictions
 from tests.helpers import records_builder as build
 from tests.helpers.here import results_here
@@ -28,17 +23,9 @@ def said_of(record: Record) -> str:
     return "\n".join((*contradictions.within(record), *contradictions.of_another_place(record)))
 
 
-def said_across(*records: Stored, session: Session = SESSION) -> str:
-    return "\n".join(contradictions.across(session, records))
-
-
-def changed(stored: Stored, **changes: Any) -> Stored:
-    return replace(stored, record=build.changed(stored.record, **changes))
-
-
 def test_nothing_that_was_measured_here_contradicts_itself():
     assert [said_of(stored.record) for stored in RESULTS.records if said_of(stored.record)] == []
-    assert (list(contradictions.among(RESULTS)), RESULTS.problems) == ([], ())
+    assert RESULTS.problems == ()
 
 
 RECORD = OWN[0].record
@@ -97,24 +84,3 @@ def test_the_card_that_was_measured_is_one_of_its_machines(kind, card, device, f
     places |= {"trial__asked__device": kind, "environment__device": kind}
     said = said_of(build.changed(RECORD, machine__gpus=(card,) if card else (), **places))
     assert ("which its machine does not have" in said) is not fits
-
-
-def test_a_record_of_another_plan_or_seed_is_not_its_session_s():
-    assert f"{OWN[0].path}: its plan is not its session's" in said_across(changed(OWN[0], plan="other"))
-    assert "its trial is not its session's" in said_across(changed(OWN[0], trial__seed=99))
-
-
-def test_trials_at_one_moment_before_their_session_or_in_blocks_without_a_pause_are_named():
-    first, second = OWN[:2]
-    begun = first.record.started_at
-    assert "had ended" in said_across(first, changed(second, started_at=begun))
-    early = SESSION.started_at - timedelta(days=1)
-    assert "it started before its session" in said_across(changed(first, started_at=early))
-    assert "it is of block 2, and no hour lies before it" in said_across(first, changed(second, block=2))
-    later = second.record.started_at + timedelta(hours=1, minutes=2)
-    assert said_across(first, changed(second, block=2, started_at=later)) == ""
-
-
-def test_an_attempt_after_one_that_was_measured_is_named():
-    again = Stored("again.json", OWN[0].record.model_copy(update={"attempt": 2}))
-    assert "again.json: attempt 1 of it was measured already" in said_across(OWN[0], again)

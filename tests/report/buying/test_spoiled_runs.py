@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from harness.record.finding import Finding, finding, sentence
 from report.buying import clause
 from report.buying.clause import judge
 from report.compare.cells import Cell
@@ -13,7 +14,7 @@ from report.stats.intervals import Runs, blocks_interval
 from tests.report.compare.test_groups import found, series
 
 
-def cell(*verdicts: str, causes: tuple[str, ...] = ()) -> Cell:
+def cell(*verdicts: str, causes: tuple[Finding, ...] = ()) -> Cell:
     """A cell of one run for each verdict; the causes are of those that are invalid."""
     records = [
         series(repeats=len(verdicts), verdict=verdict, causes=causes if verdict == "invalid" else ())[place]
@@ -31,7 +32,7 @@ def test_one_run_that_did_not_settle_among_others_that_did_is_no_missing_run():
     assert short.passed is None and short.why == "4 of 5 runs were measured"
 
 
-UNSTEADY = "no-steady-state: the step times still changed at the end"
+UNSTEADY = finding("no-steady-state")
 
 
 def test_a_run_that_its_surroundings_disturbed_fails_no_card():
@@ -53,17 +54,17 @@ def test_more_than_a_quarter_of_disturbed_runs_is_measured_again():
 @pytest.mark.parametrize(
     "causes",
     [
-        ("thermal-throttling: card 0 was slowed down for 4% of the window",),
-        (UNSTEADY, "memory-error: 2 new uncorrected errors on card 0"),
-        ("collapsed: accuracy 0.01 is that of guessing among 100 classes",),
-        ("a cause that nobody thought of",),
+        (finding("thermal-throttling", card=0, share=0.04),),
+        (UNSTEADY, finding("memory-error", errors=2, card=0)),
+        (finding("collapsed", accuracy=0.01, classes=100),),
+        (Finding(name="of-tomorrow", severity="invalid"),),
     ],
 )
 def test_a_run_that_the_machine_spoils_by_itself_fails_it(causes):
     ordered = clause.clause([cell(*["valid"] * 5)])
     assert ordered
     (one,) = judge(ordered, [cell(*["valid"] * 4, "invalid", causes=causes)])
-    assert one.passed is False and one.why.endswith(causes[-1].rpartition(": ")[2])
+    assert one.passed is False and one.why.endswith(sentence(causes[-1]))
 
 
 def test_disturbed_runs_of_the_order_are_counted_and_take_no_part_in_it():

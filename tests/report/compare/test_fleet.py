@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from harness.record import Record
+from harness.record import Record, finding
 from report.compare.spread import Fleet, fleets
 from tests.helpers.records_builder import changed
 from tests.helpers.records_devices import LEAD, runs
@@ -72,7 +72,7 @@ def test_units_of_another_card_another_driver_or_of_an_invalid_trial_are_in_no_f
         for record in fleet(4, seed=3)
     ]
     assert len(one([*fleet(8), *newer]).units) == 8
-    invalid = fleet(4, seed=4, verdict="invalid", causes=("not-finite: constructed",))
+    invalid = fleet(4, seed=4, verdict="invalid", causes=(finding("not-finite", loss="nan", step=3),))
     assert len(one([*fleet(8), *invalid]).units) == 8
 
 

@@ -11,7 +11,7 @@ from harness.record import Record
 from report.analysis import Analysis, Question, analyse
 from report.buying.purchase import parse_purchase
 from report.compare.ranking import standings
-from report.compare.spread import shortfalls
+from report.compare.spread import missing_share
 from report.page.build import page_of
 from report.page.parts import acceptance, costs, limits, pairs, ran
 from report.page.render import render
@@ -121,7 +121,7 @@ def test_the_units_on_record_say_how_many_sound_machines_miss_the_clause_from_th
     found = acceptance.view(of(fleet(units, cards_per_machine=1)))
     assert found is not None
     assert (found.spread.measured, found.spread.units) == (measured, units)
-    assert found.shortfalls == shortfalls(found.spread, found.rule.margin)
+    assert found.missing_share == missing_share(found.spread, found.rule.margin)
 
 
 def test_three_units_of_a_model_are_a_table_with_their_spread_and_two_are_none():
@@ -142,12 +142,12 @@ def test_files_that_cannot_be_read_and_what_a_budget_left_out_are_there():
     assert [other_work for _, other_work, _, _ in shown.left_over] == [True]
 
 
-def test_every_trial_attempt_and_stack_is_shown_once():
+def test_every_trial_and_stack_is_shown_once():
     found = analysed("two-cards-proven")
     shown = ran.view(found, systems_of(found))
     assert shown is not None
     assert (len(shown.trials), sum(count for _, count in shown.folders)) == (18, 18)
-    assert [(one.started, one.shown, dict(one.fates).get("invalid")) for one in found.accounts] == [
+    assert [(one.planned, one.shown, dict(one.fates).get("invalid")) for one in found.accounts] == [
         (9, 6, 3)
     ] * 2
     systems = systems_of(found)

@@ -133,41 +133,6 @@ def test_any_number_of_the_figures_that_is_changed_is_named_by_its_place(page, d
     assert line.startswith(f"{place}: it says ")
 
 
-def of_an_earlier_release(work: Path) -> None:
-    manifest = work / "bundle.json"
-    content = json.loads(manifest.read_text())
-    content["gpudyno"]["version"] = "0.0.9"
-    manifest.write_text(json.dumps(content))
-
-
-def test_a_bundle_of_the_form_before_is_whole_by_the_method_before(packed, tmp_path, capsys):
-    def change(work: Path) -> None:
-        (work / "analysis.json").unlink()
-        manifest = work / "bundle.json"
-        manifest.write_text(re.sub(r'"bundle": \d+', '"bundle": 1', manifest.read_text()))
-        of_an_earlier_release(work)
-
-    offer.verify(bundles.forged(packed, tmp_path, change), None)
-    assert "whole; figures by method 1" in capsys.readouterr().out
-
-
-def test_where_a_method_has_changed_since_a_difference_is_named_and_not_called_tampered(
-    packed, tmp_path, capsys
-):
-    def change(work: Path) -> None:
-        figures = work / "analysis.json"
-        packed_then = json.loads(figures.read_text())
-        packed_then["methods"]["expectation"] = "0"
-        packed_then["expectations"][0]["best"] *= 2
-        figures.write_text(json.dumps(packed_then))
-        of_an_earlier_release(work)
-
-    offer.verify(bundles.forged(packed, tmp_path, change), None)
-    printed = capsys.readouterr().out
-    assert "by the present methods: expectations[0].best: it says" in printed
-    assert "whole; figures by methods" in printed
-
-
 def test_a_price_that_was_changed_in_the_buyer_s_file_shows_in_every_figure_that_stands_on_it(
     packed, tmp_path, capsys
 ):

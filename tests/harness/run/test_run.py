@@ -88,7 +88,7 @@ def test_a_measurement_that_is_cut_short_is_a_failure_and_stays_where_the_trial_
     go(root)
     failures = [record.failure for record in records(root)]
     assert {failure.reason for failure in failures if failure} == {"bad-measurement"}
-    assert list(root.glob(f"results/*/*/*{store.REJECTED}")) == []
+    assert list(root.glob("results/*/*/*.rejected.json")) == []
     assert len(list(root.glob("results/.state/work/*/*/out/measurement.json"))) == 2
     assert store.read_all(root).problems == ()
 

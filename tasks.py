@@ -276,7 +276,7 @@ def bundle(
     },
 )
 def accept(settings: Settings, bundle: str, records: str = "") -> None:
-    """Say whether this machine is the one that was ordered, and as fast; later, what it kept since then."""
+    """Say whether this machine is the one that was ordered, and as fast."""
     from commands import accept as accepting
 
     accepting.accept(ROOT, settings, Path(bundle), records or None)

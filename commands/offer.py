@@ -51,8 +51,6 @@ class Packing:
     """Where to print the order as a PDF."""
     challenge: str | bool = ""
     """The text that is put into the order; a new one where none is given."""
-    quiet: bool = False
-    """Whether nothing is printed."""
 
 
 def pack(root: Path, how: Packing) -> Path:
@@ -95,8 +93,7 @@ def pack(root: Path, how: Packing) -> Path:
             raise UserError(f"'{out}' is no file that a bundle can replace", remedy="name another with --out")
         out.parent.mkdir(parents=True, exist_ok=True)
         bundle.write(folder, manifest, out, key=how.key)
-        if not how.quiet:
-            _say_packed(out, analysis, manifest, how, prices=here.evidence.purchase is not None)
+        _say_packed(out, analysis, manifest, how, prices=here.evidence.purchase is not None)
     if how.sheets is not None:
         print_order(out, how.sheets, how.challenge)
     return out

@@ -17,9 +17,6 @@ from report.trials.trial import TrialResult
 MARGIN = 0.05
 """About half of the way, in logarithms, to a card that is 10 % too slow: the two errors are alike."""
 
-KEPT = 0.9
-"""The share of each figure of its acceptance that a machine must keep in later years."""
-
 LEAST_LEFT = 0.75
 """Of the runs that are asked for: with fewer left undisturbed they are measured again."""
 LEAST_RUNS = 2
@@ -63,11 +60,6 @@ class Clause:
     demands: tuple[Demand, ...]
     disturbed: int
     """How many of the order's own runs their surroundings disturbed."""
-
-    @property
-    def kept(self) -> float:
-        """The share of what is accepted that must be kept in later years."""
-        return KEPT
 
     @property
     def unproven(self) -> bool:

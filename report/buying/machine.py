@@ -43,7 +43,7 @@ class Difference:
     now: str
 
 
-def difference(field: str, before: Any, now: Any) -> Difference:
+def _difference(field: str, before: Any, now: Any) -> Difference:
     """Of a field of a machine."""
     words = field.replace("gpu ", "card ").replace("cpu.", "processor ")
     called = words.removesuffix("_bytes").removesuffix("_watts").replace("_", " ")
@@ -56,9 +56,9 @@ def other_machine(ordered: Machine, delivered: Machine, *, device: str) -> tuple
     `device` is what trials run on: on a `cpu`, cards do not count.
     """
     return tuple(
-        difference(field, before, after)
+        _difference(field, before, after)
         for field, before, after in differing_fields(ordered, delivered)
-        if _matters(field, device) and differs(field, before, after)
+        if _matters(field, device) and _differs(field, before, after)
     )
 
 
@@ -105,7 +105,7 @@ def _matters(field: str, device: str) -> bool:
     return field in _HOST
 
 
-def differs(field: str, ordered: Any, delivered: Any) -> bool:
+def _differs(field: str, ordered: Any, delivered: Any) -> bool:
     """Whether a field is another by more than what firmware, drivers and rounding change by themselves."""
     if ordered is None or delivered is None:
         return False

@@ -35,19 +35,6 @@ def bundle() -> bytes:
 
 
 @cache
-def accepted() -> Mapping[str, bytes]:
-    """The acceptance of that bundle's machine, and a slower session years later, by their ids."""
-    with tempfile.TemporaryDirectory() as name:
-        found = {}
-        for session, seconds in (("20260310-dddddd", 0.0121), ("20280312-eeeeee", 0.0142)):
-            records = bundled.visit(session, unit="0123456789abcdef", seconds=seconds)
-            clone = bundled.write(Path(name) / session, records)
-            packed = offer.pack(clone, offer.Packing(out=Path(name) / f"{session}.tar.gz", quiet=True))
-            found[session] = packed.read_bytes()
-        return found
-
-
-@cache
 def _pack() -> bytes:
     with tempfile.TemporaryDirectory() as name:
         return packed(Path(name)).read_bytes()

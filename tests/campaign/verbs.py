@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from random import Random
 
-from tests.campaign.archives import accepted, bundle
+from tests.campaign.archives import bundle
 from tests.campaign.attack import DOCUMENTED, MOST_SECONDS, Attack, Broken
 from tests.campaign.mutation import (
     MARK,
@@ -81,8 +81,6 @@ def _template() -> Path:
     (root / "gpudyno.toml").write_bytes(SETTINGS)
     (root / "purchase.toml").write_text(FILE)
     (root / "offer.tar.gz").write_bytes(bundle())
-    for session, content in accepted().items():
-        (root / f"offer-{session}.tar.gz").write_bytes(content)
     subprocess.run([sys.executable, "-m", "compileall", "-q", *PARTS[:4]], cwd=root, check=True)
     return root
 

@@ -33,8 +33,8 @@ from report.compare.pairs import Expectation, expectations
 from report.compare.precisions import Gate, Parity, Speedup, early_gates, parities, speedups
 from report.compare.ranking import Work, standings, works
 from report.compare.spread import Fleet, UnitSpreads, fleets, unit_spreads
-from report.expected.expected import Asked, Expected
-from report.expected.sizes import Difference, Size
+from report.expected.expected import CardExpectation, ExpectedValue
+from report.expected.sizes import DifferenceSize, SystemDifference
 from report.trials.account import Account, accounts
 from report.trials.key import LOADER_ALONE, grouped_by
 from report.trials.reading import cards_of, read, results_of
@@ -97,13 +97,13 @@ class Question:
     """By their ids, what would judge the claims that no record meets; the report itself knows no plans."""
     longer: str = ""
     """The line that a first look leads to; empty where the leading session was more than that."""
-    asked: tuple[Asked, ...] = ()
+    asked: tuple[CardExpectation, ...] = ()
     """What is expected of a card that was named, else of those of offers that no record is of."""
     offers: Mapping[str, OfferExpected] = field(default_factory=dict)
     """By the names of those offers, what their card would cost; where that is expected of all the work."""
-    should: Mapping[str, Expected] = field(default_factory=dict)
+    should: Mapping[str, ExpectedValue] = field(default_factory=dict)
     """By the path of a cell's first trial, what its card should do; where enough other cards did the same."""
-    sizes: Mapping[Difference, Size] = field(default_factory=dict)
+    sizes: Mapping[SystemDifference, DifferenceSize] = field(default_factory=dict)
     """What differences between two systems are worth, by published pairs."""
     logs: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """By a failed trial's path, the end of its log: for this machine's own HTML, and for nothing that leaves

@@ -11,7 +11,7 @@ from report.buying.cost_inputs import INPUTS, CostInputs, Numbers, Range, cost_i
 from report.buying.cost_model import CostAnswer, Draws, answer
 from report.buying.purchase import Purchase, Use
 from report.compare.groups import ComparisonGroup
-from report.expected.expected import Expected
+from report.expected.expected import ExpectedValue
 from report.trials.trial import TrialResult
 
 SMALLEST_SLOPE = 1e-12
@@ -209,7 +209,7 @@ class OfferExpected:
 
 
 def by_expected(
-    costs: Costs, place: int, said: Sequence[Expected | None], watts: float
+    costs: Costs, place: int, said: Sequence[ExpectedValue | None], watts: float
 ) -> OfferExpected | None:
     """Null where something that has hours is expected of no such card, or nothing measured has a price.
 
@@ -227,9 +227,9 @@ def by_expected(
             return None
         samples = line.hours * speed
         slow, best, fast = (
-            slow + samples / one.low_90,
+            slow + samples / one.low,
             best + samples / one.value,
-            fast + samples / one.high_90,
+            fast + samples / one.high,
         )
     return OfferExpected((fast, best, slow), _wins_below(costs, place, slow, watts))
 

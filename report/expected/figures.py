@@ -15,8 +15,8 @@ from pydantic import Field
 
 from harness.errors import UserError
 from harness.record import Model, Precision, Record
-from harness.record.published.program import Program, Table
-from report.expected.specs import FOLDER, Specs, csv_rows
+from harness.record.published.program import Program
+from report.expected.specs import FOLDER, CardSpecs, csv_rows
 
 PUBLISHED = FOLDER / "published"
 
@@ -24,7 +24,7 @@ RATES = frozenset({"images/s", "samples/s", "sequences/s", "tokens/s", "items/s"
 TIMES = frozenset({"ms/step", "ms/image", "s", "min total"})
 
 
-class Row(Model):
+class PublishedRow(Model):
     """One row of a table in results/tables/published/."""
 
     source: str
@@ -44,7 +44,7 @@ class Row(Model):
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Task:
+class TrainingTask:
     """What was trained: a program's work in one precision; the batch where it is the same for every card."""
 
     program: str
@@ -67,14 +67,14 @@ class Task:
         return float(-np.log(value) if self.unit in TIMES else np.log(value))
 
 
-def read_tables(root: Path) -> dict[str, tuple[Row, ...]]:
+def read_tables(root: Path) -> dict[str, tuple[PublishedRow, ...]]:
     """The rows of every table by its name; raises UserError with the file and the line that is wrong."""
     paths = sorted((root / PUBLISHED).glob("*.csv"))
     return {path.stem: tuple(_rows_of(root, path.relative_to(root))) for path in paths}
 
 
-def _rows_of(root: Path, name: Path) -> Iterable[Row]:
-    for place, found in csv_rows(root, name, Row):
+def _rows_of(root: Path, name: Path) -> Iterable[PublishedRow]:
+    for place, found in csv_rows(root, name, PublishedRow):
         if found.unit not in RATES | TIMES:
             raise UserError(
                 f"{name}, line {place}: '{found.unit[:40]}' is no unit of a speed",
@@ -83,18 +83,18 @@ def _rows_of(root: Path, name: Path) -> Iterable[Row]:
         yield found
 
 
-def task_of(row: Row) -> Task:
+def task_of(row: PublishedRow) -> TrainingTask:
     """The task that a row is of."""
     batch = row.batch if row.batch_rule == "fixed" else None
-    return Task(row.program, row.work, row.precision, batch, row.unit)
+    return TrainingTask(row.program, row.work, row.precision, batch, row.unit)
 
 
-def software_of(row: Row) -> str:
+def software_of(row: PublishedRow) -> str:
     """The software that a row's figure goes with, which is one program's."""
     return f"{row.program} {row.software}"
 
 
-def figures_of(rows: Iterable[Row]) -> pd.DataFrame:
+def figures_of(rows: Iterable[PublishedRow]) -> pd.DataFrame:
     """One line for each task, software and card: the median of its rows, and how many they are."""
     found = pd.DataFrame(
         {
@@ -117,7 +117,7 @@ def figures_of(rows: Iterable[Row]) -> pd.DataFrame:
     )
 
 
-def fingerprint(rows: Iterable[Row], specs: Mapping[str, Specs], settings: object) -> str:
+def fingerprint(rows: Iterable[PublishedRow], specs: Mapping[str, CardSpecs], settings: object) -> str:
     """The hash of all that a fit is of."""
     digest = hashlib.sha256(repr(settings).encode())
     for part in (*rows, *specs.values()):
@@ -125,13 +125,7 @@ def fingerprint(rows: Iterable[Row], specs: Mapping[str, Specs], settings: objec
     return digest.hexdigest()
 
 
-def table_task(table: Table, model: str, batch: int) -> Task:
-    """The task of a model's run at a batch."""
-    fixed = batch if table.batch_rule == "fixed" else None
-    return Task(table.program, _filled(table.work, {"model": model}), table.precision, fixed, table.unit)
-
-
-def table_row(record: Record, program: Program, card: str, rate: float) -> Row | None:
+def table_row(record: Record, program: Program, card: str, rate: float) -> PublishedRow | None:
     """Null where it is of no table: another command, or other options than the table's.
 
     `rate` is in samples per second.
@@ -146,7 +140,7 @@ def table_row(record: Record, program: Program, card: str, rate: float) -> Row |
     if command != ran.command or any(names[name] != value for name, value in table.options.items()):
         return None
     batch = record.trial.asked.variant.batch_size
-    return Row(
+    return PublishedRow(
         source=record.session,
         licence="CC0-1.0",
         commit=ran.commit,

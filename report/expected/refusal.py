@@ -11,7 +11,7 @@ import pandas as pd
 
 from harness.record import Precision
 from report.expected.model import FEWEST_CARDS, Vector
-from report.expected.specs import Specs
+from report.expected.specs import CardSpecs
 
 FEWEST_OF_VENDOR = 5
 MOST_YEARS = 2
@@ -29,14 +29,14 @@ WIDEST = 3.0
 SPECIFICATIONS = ("peak", "FP32 peak", "bandwidth", "memory", "power")
 MEMORY = SPECIFICATIONS.index("memory")
 
-Reason = Literal["task", "vendor", "architecture", "year", "memory", "specification", "width"]
+RefusalReason = Literal["task", "vendor", "architecture", "year", "memory", "specification", "width"]
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
     """Why there is no expected value: what was `found` against what is `needed`."""
 
-    reason: Reason
+    reason: RefusalReason
     found: str = ""
     needed: str = ""
 
@@ -53,7 +53,7 @@ class TaskCards:
 
 
 @dataclass(frozen=True, slots=True)
-class Ground:
+class ReferenceCards:
     """The cards that have figures: of each task, of each program and vendor, of each architecture, in all."""
 
     tasks: Mapping[str, TaskCards]
@@ -62,7 +62,7 @@ class Ground:
     years: Mapping[str, int]
 
 
-def ground(figures: pd.DataFrame) -> Ground:
+def reference_cards(figures: pd.DataFrame) -> ReferenceCards:
     """What the figures say of their cards."""
     tasks = {}
     for key, rows in figures.drop_duplicates(["task", "card"]).groupby("task"):
@@ -71,7 +71,7 @@ def ground(figures: pd.DataFrame) -> Ground:
             first.program, first.precision, int(first.batch), tuple(rows.card), np.stack(list(rows.features))
         )
     vendors = figures.groupby(["program", "vendor"]).card.agg(frozenset)
-    return Ground(
+    return ReferenceCards(
         tasks,
         dict(zip(vendors.index.tolist(), vendors, strict=True)),
         {str(key): frozenset(cards) for key, cards in figures.groupby("architecture").card},
@@ -79,7 +79,7 @@ def ground(figures: pd.DataFrame) -> Ground:
     )
 
 
-def refusal(card: Specs, task: str, on: Ground) -> Refusal | None:
+def refusal(card: CardSpecs, task: str, on: ReferenceCards) -> Refusal | None:
     """Why a card has no expected value of a task; its own figures do not count."""
     same, own = on.tasks.get(task), {card.name}
     if same is None:

@@ -29,7 +29,7 @@ Positive = Annotated[float, Field(gt=0)]
 AnyModel = TypeVar("AnyModel", bound=Model)
 
 
-class Specs(Model):
+class CardSpecs(Model):
     """One device of a card: dense peaks in TFLOP/s, null where it has no such path or no source says."""
 
     name: str
@@ -80,10 +80,10 @@ def csv_rows(root: Path, name: Path, kind: type[AnyModel]) -> Iterator[tuple[int
             ) from None
 
 
-def load_specs(root: Path, cards: Sequence[Card]) -> dict[str, Specs]:
+def load_specs(root: Path, cards: Sequence[Card]) -> dict[str, CardSpecs]:
     """Every card's specifications by its name; raises UserError with the row that is wrong."""
     found = {card.name: _of(card) for card in cards if card.launch}
-    for place, specs in csv_rows(root, FILE, Specs):
+    for place, specs in csv_rows(root, FILE, CardSpecs):
         if specs.name in found:
             raise UserError(
                 f"{FILE}, line {place}: '{specs.name}' has its specifications already", remedy="keep one row"
@@ -92,10 +92,10 @@ def load_specs(root: Path, cards: Sequence[Card]) -> dict[str, Specs]:
     return found
 
 
-def _of(card: Card) -> Specs:
+def _of(card: Card) -> CardSpecs:
     """The part of the card that a framework sees as one device."""
     peaks, parts = card.peaks, card.devices
-    return Specs(
+    return CardSpecs(
         name=card.name,
         vendor=card.vendor,
         architecture=card.architecture.split()[0],
@@ -111,7 +111,7 @@ def _of(card: Card) -> Specs:
     )
 
 
-def named(name: str, specs: Mapping[str, Specs]) -> Specs:
+def named(name: str, specs: Mapping[str, CardSpecs]) -> CardSpecs:
     """The card of that name, or the one that has all its words; raises UserError with the nearest names."""
     wanted = name.casefold().split()
     exact = [card for key, card in specs.items() if key.casefold().split() == wanted]
@@ -121,7 +121,7 @@ def named(name: str, specs: Mapping[str, Specs]) -> Specs:
     keys = {key.casefold(): key for key in specs}
     near = [keys[key] for key in difflib.get_close_matches(name.casefold(), keys, NAMES_SHOWN, cutoff=0.5)]
     names = [card.name for card in fitting][:NAMES_SHOWN] or near
-    required = ", ".join(key for key, field in Specs.model_fields.items() if field.is_required())
+    required = ", ".join(key for key, field in CardSpecs.model_fields.items() if field.is_required())
     near_words = f"use {' or '.join(names)}, or " if names else ""
     raise UserError(
         f"'{name[:60]}' is no one card of the tables",

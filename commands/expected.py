@@ -14,7 +14,7 @@ from harness.record.published.cards import find, load_cards
 from harness.record.published.program import Program
 from report import text
 from report.analysis import Analysis
-from report.buying.costs import OfferExpected, by_expected
+from report.buying.costs import ExpectedCost, expected_cost
 from report.compare.cells import Cell
 from report.compare.key import same_but
 from report.expected.expected import CardExpectation, ExpectationModel, ExpectedValue, expectation_of, kept
@@ -75,15 +75,15 @@ def should(root: Path, analysis: Analysis) -> dict[str, ExpectedValue]:
     return {path: one for path, one in said.items() if one}
 
 
-def offers(root: Path, analysis: Analysis) -> dict[str, OfferExpected]:
-    """By an offer's name, what its hours and price would be by what is expected of its card."""
+def offers(root: Path, analysis: Analysis) -> dict[str, ExpectedCost]:
+    """By an offer's name, what its hours and costs would be by what is expected of its card."""
     costs = analysis.costs
     if costs is None or costs.inputs.purchase is None:
         return {}
     rows = {cell.trials[0].path: row for cell, row in _rows(root, analysis.cells)}
     cells = [next(cell for cell in line.cells if cell) for line in costs.inputs.lines]
     known = [(cell, rows[cell.trials[0].path]) for cell in cells if cell.trials[0].path in rows]
-    found: dict[str, OfferExpected] = {}
+    found: dict[str, ExpectedCost] = {}
     if len(known) < len(cells):
         return found
     specs = load_specs(root, load_cards(root))
@@ -92,7 +92,7 @@ def offers(root: Path, analysis: Analysis) -> dict[str, OfferExpected]:
         if card:
             model = _of_tasks(root, known, {task_of(row).key for _, row in known}, {card.name})
             said = [_in_samples(model, card, cell, row) for cell, row in known]
-            of_offer = by_expected(costs, place, said, card.power_watts)
+            of_offer = expected_cost(costs, place, said, card.power_watts)
             found |= {candidate.name: of_offer} if of_offer else {}
     return found
 

@@ -18,7 +18,7 @@ from harness.summary import contradictions
 from harness.summary.statistics import METHOD
 from report import text
 from report.buying.clause import MARGIN, Clause, clause
-from report.buying.costs import Costs, OfferExpected, costs
+from report.buying.costs import Costs, ExpectedCost, costs
 from report.buying.purchase import Purchase, load_purchase
 from report.claims.judge import judge
 from report.claims.judgeable import Way
@@ -49,7 +49,7 @@ METHODS = {
     "fleet": "2",
     "parity": "3",
     "claims": "6",
-    "cost": "8",
+    "cost": "9",
     "acceptance": "4",
 }
 """The version of each method: raised when the same records can give another figure or word by it."""
@@ -99,7 +99,7 @@ class Question:
     """The line that a first look leads to; empty where the leading session was more than that."""
     asked: tuple[CardExpectation, ...] = ()
     """What is expected of a card that was named, else of those of offers that no record is of."""
-    offers: Mapping[str, OfferExpected] = field(default_factory=dict)
+    offers: Mapping[str, ExpectedCost] = field(default_factory=dict)
     """By the names of those offers, what their card would cost; where that is expected of all the work."""
     should: Mapping[str, ExpectedValue] = field(default_factory=dict)
     """By the path of a cell's first trial, what its card should do; where enough other cards did the same."""
@@ -362,7 +362,7 @@ def _subject_of(analysis: Analysis) -> Subject:
 def _priced(analysis: Analysis) -> bool:
     """Whether two offers have a price, hours and a ratio of their costs."""
     costs = analysis.costs
-    if costs is None or costs.answer is None or costs.pair is None:
+    if costs is None or costs.ranking is None or costs.pair is None:
         return False
-    first, second = (costs.answer.cards[place] for place in costs.pair)
+    first, second = (costs.ranking.offers[place] for place in costs.pair)
     return None not in (second.ratio, first.hours, second.hours)

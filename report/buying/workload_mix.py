@@ -10,7 +10,7 @@ from difflib import get_close_matches
 from harness.errors import UserError
 from harness.record.published.cards import Card, find
 from report import text
-from report.buying.purchase import FILE, Offer, Purchase, Work
+from report.buying.purchase import FILE, Offer, Purchase, PurchaseWork
 from report.compare.cells import Cell
 from report.compare.groups import ComparisonGroup
 from report.compare.key import MEASURED_FIELDS, each_nearest_the_card, nearest_the_card, same_but
@@ -25,7 +25,7 @@ _KEYS = ("workload", "protocol", "model", "precision", "batch_size", "image_size
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class OfferedCard:
     """A card on record, with the offer for it where there is one; or an offer that no record is of."""
 
     name: str
@@ -106,7 +106,7 @@ def ranked_cells(groups: Iterable[ComparisonGroup]) -> list[Cell]:
 
 def candidates(
     cells: Sequence[Cell], purchase: Purchase | None, own: Collection[str] = ()
-) -> tuple[tuple[Candidate, ...], tuple[Doubt, ...]]:
+) -> tuple[tuple[OfferedCard, ...], tuple[Doubt, ...]]:
     """Offers first, then the other cards on record, and last the offers that no record is of.
 
     Cards of one name are told apart by their machines; those in `own` are this machine. A processor is what
@@ -114,14 +114,14 @@ def candidates(
     Raises UserError where an offer's text fits several cards.
     """
     sides = list({(cell.machine, cell.card): cell for cell in reversed(cells)}.values())[::-1]
-    found: list[Candidate] = []
+    found: list[OfferedCard] = []
     caveats: list[Doubt] = []
     by_card: set[tuple[str, str]] = set()
     for number, offer in enumerate(purchase.offer if purchase else (), 1):
         cell = meant(offer.card, sides, f"offer {number}")
         if cell is None:
             named = text.clean(offer.card, 60)
-            found.append(Candidate(text.short_card(named), "", named, named, "", offer))
+            found.append(OfferedCard(text.short_card(named), "", named, named, "", offer))
             continue
         found.append(_candidate(cell, offer))
         if offer.card.casefold() in cell.card.casefold():
@@ -157,9 +157,9 @@ def _one_of_each(cells: Sequence[Cell]) -> list[Cell]:
     return list({_type(cell): cell for cell in reversed(cells)}.values())[::-1]
 
 
-def _candidate(cell: Cell, offer: Offer | None = None) -> Candidate:
+def _candidate(cell: Cell, offer: Offer | None = None) -> OfferedCard:
     name, device = text.short_card(cell.card), cell.trials[0].device_name
-    return Candidate(name, cell.machine, cell.card, device, cell.machine_label, offer)
+    return OfferedCard(name, cell.machine, cell.card, device, cell.machine_label, offer)
 
 
 def _machine_names(cell: Cell) -> tuple[str, str]:
@@ -192,7 +192,7 @@ def meant(words: str, sides: Sequence[Cell], where: str) -> Cell | None:
     return None
 
 
-def _named(found: Sequence[Candidate], own: Collection[str]) -> tuple[Candidate, ...]:
+def _named(found: Sequence[OfferedCard], own: Collection[str]) -> tuple[OfferedCard, ...]:
     """Candidates of one name told apart: by machine, as bought or rented, else by number."""
     machines = _told_by(found, lambda one: one.machine)
     named = []
@@ -209,18 +209,18 @@ def _named(found: Sequence[Candidate], own: Collection[str]) -> tuple[Candidate,
     return tuple(final)
 
 
-def _told_by(found: Sequence[Candidate], key: Callable[[Candidate], str]) -> set[str]:
+def _told_by(found: Sequence[OfferedCard], key: Callable[[OfferedCard], str]) -> set[str]:
     """The names whose candidates differ in `key`."""
     counted = Counter(name for name, _ in {(one.name, key(one)) for one in found})
     return {name for name, count in counted.items() if count > 1}
 
 
-def _terms(one: Candidate) -> str:
+def _terms(one: OfferedCard) -> str:
     return "" if one.offer is None else "rented" if one.offer.rented else "bought"
 
 
 def mix_lines(
-    cells: Sequence[Cell], offers: Sequence[Candidate], trials: Sequence[TrialResult]
+    cells: Sequence[Cell], offers: Sequence[OfferedCard], trials: Sequence[TrialResult]
 ) -> tuple[MixLine, ...]:
     """Every line of equal key and length, with each candidate's cell; the leading session's come first."""
     recorded = []
@@ -244,7 +244,7 @@ def mix_lines(
     )
 
 
-def _reason(key: Key, offer: Candidate, trials: Sequence[TrialResult]) -> str:
+def _reason(key: Key, offer: OfferedCard, trials: Sequence[TrialResult]) -> str:
     """Why a candidate has no figure: its own failure, or that it was not measured."""
     if not offer.measured:
         return "no record"
@@ -271,35 +271,39 @@ def default_mix(recorded: Sequence[MixLine], hours: float) -> tuple[MixLine, ...
 
 
 def buyers_mix(
-    recorded: Sequence[MixLine], purchase: Purchase, in_use: float
+    recorded: Sequence[MixLine], purchase: Purchase
 ) -> tuple[tuple[MixLine, ...], tuple[Doubt, ...]]:
     """The lines of the buyer's mix with their hours, and a caveat for each that is not on record.
 
-    A share is one of the hours `in_use`. Raises UserError where a line of the file fits several, naming the
+    Raises UserError where a line of the file fits several, naming the
     key that tells them apart.
     """
     chosen: dict[tuple[Key, ProtocolLength], MixLine] = {}
     missing = []
     for number, work in enumerate(purchase.work, 1):
-        line, hours = _line_of(recorded, work, number), work.hours_per_year or (work.share or 0) * in_use
+        line, hours = _line_of(recorded, work, number), work.hours_per_year
         if line is None:
-            missing.append(_not_recorded(work, hours, recorded))
+            missing.append(_not_recorded(work, recorded))
             continue
         before = chosen.get((line.key, line.length))
         chosen[line.key, line.length] = replace(line, hours=hours + (before.hours if before else 0.0))
     return tuple(chosen.values()), tuple(missing)
 
 
-def _not_recorded(work: Work, hours: float, recorded: Sequence[MixLine]) -> Doubt:
+def _not_recorded(work: PurchaseWork, recorded: Sequence[MixLine]) -> Doubt:
     """With the nearest works on record, else all of them."""
     named = dict.fromkeys(f"{one.key.workload} {one.key.model} {one.key.precision}" for one in recorded)
     what = " ".join(filter(None, (work.workload, work.model, work.precision)))
     near = get_close_matches(what, named, n=3, cutoff=0.4) or list(named)[:6]
-    data = {"work": text.clean(what, 120), "hours": hours, "near": tuple(text.clean(one, 60) for one in near)}
+    data = {
+        "work": text.clean(what, 120),
+        "hours": work.hours_per_year,
+        "near": tuple(text.clean(one, 60) for one in near),
+    }
     return Doubt("not-on-record", data)
 
 
-def _line_of(recorded: Sequence[MixLine], work: Work, number: int) -> MixLine | None:
+def _line_of(recorded: Sequence[MixLine], work: PurchaseWork, number: int) -> MixLine | None:
     fits = [line for line in recorded if _fits(line.key, work)]
     if not fits:
         return None
@@ -320,7 +324,7 @@ def _line_of(recorded: Sequence[MixLine], work: Work, number: int) -> MixLine | 
     return max(fits, key=support)
 
 
-def _fits(key: Key, work: Work) -> bool:
+def _fits(key: Key, work: PurchaseWork) -> bool:
     """By names as people write them: `lstm` is LSTM."""
     names = [name for name in (*_KEYS, "data_mode") if getattr(work, name) is not None]
     return all(str(getattr(key, name)).casefold() == str(getattr(work, name)).casefold() for name in names)

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -217,8 +218,8 @@ def _to_keep(made: ExpectationModel) -> dict[str, object]:
     return {"scale": figures.scale.tolist(), "loose": figures.loose.tolist(), "known": known, "new": new}
 
 
-def _reread(  # type: ignore[type-arg]
-    known: Mapping[str, list], rows: Sequence[PublishedRow], specs: Mapping[str, CardSpecs]
+def _reread(
+    known: Mapping[str, Any], rows: Sequence[PublishedRow], specs: Mapping[str, CardSpecs]
 ) -> ExpectationModel:
     figures = modelled(described(figures_of(rows), specs))
     fitted = MixedModelFit(figures.assign(scale=known["scale"], loose=known["loose"]), SETTINGS)

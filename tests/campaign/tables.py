@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from pathlib import Path
 from random import Random
 from typing import Any
 
-from commands.quote import answered
 from harness import settings
 from harness.engine.slurm.site import load_site
 from harness.image.catalog import load_images
@@ -20,7 +18,7 @@ from harness.record.published.cards import load_cards
 from harness.record.published.claims import load_claims
 from harness.redact import Names, kept
 from harness.units import seconds_of
-from report.buying.purchase import Offer, load_purchase
+from report.buying.purchase import load_purchase
 from tests.campaign.attack import Attack
 from tests.campaign.mutation import any_text, changed, changed_toml
 from tests.helpers import ROOT
@@ -102,13 +100,6 @@ def _environment(rng: Random, root: Path) -> None:
     settings.load(root, {f"GPUDYNO_{name.upper()}": value}, {})
 
 
-def _asked(root: Path, text: str) -> None:
-    """An answer to one of the interview's questions; what it refuses, it asks again."""
-    for field in Offer.model_fields:
-        with suppress(ValueError):
-            answered(Offer, field, text)
-
-
 NAMES: tuple[Callable[[Path, str], Any], ...] = (
     plan.load,
     load_site,
@@ -117,7 +108,6 @@ NAMES: tuple[Callable[[Path, str], Any], ...] = (
     lambda root, text: seconds_of(text),
     lambda root, text: load_images(ROOT).image(text),
     lambda root, text: kept("message", text, Names()),
-    _asked,
 )
 
 

@@ -46,13 +46,12 @@ LINES: tuple[tuple[str, ...], ...] = (
     ("bundle", "--verify", "offer.tar.gz"),
     ("bundle", "--verify", "offer.tar.gz", "--challenge", X),
     ("accept", "offer.tar.gz", "--records", X, *CPU),
-    ("accept", "offer.tar.gz", "--records", "20280312-eeeeee", *CPU),
     ("report",),
     ("report", "--bundle", "offer.tar.gz"),
     ("report", "--baseline", X),
     ("bundle", "--out", "new.tar.gz"),
     ("bundle", "--out", "new.tar.gz", "--session", X),
-    ("quote", "--yes"),
+    ("quote", "--overwrite"),
     ("gate", "--mine", "--session", "20261121-cb7a72"),
     ("gate", "--mine", "--session", X),
     ("jobs",),
@@ -67,7 +66,7 @@ CHANGES: Mapping[str, Change] = {
     "plans/quick.toml": changed_toml,
     "gpudyno.toml": changed_toml,
     "purchase.toml": changed_toml,
-    "offer*.tar.gz": changed_bytes,
+    "offer.tar.gz": changed_bytes,
 }
 
 

@@ -180,7 +180,9 @@ def test_an_offer_that_no_record_is_of_has_hours_and_the_price_below_which_it_wi
     assert fast < best < slow < hours * value / of_it * 2
     assert best == pytest.approx(hours * value / of_it, rel=0.1)
     # 4 years at half use; both draw what they do on paper.
-    cost = analysis.costs.answer.cards[0].cost[0]
+    cost = analysis.costs.ranking.offers[0].cost[0]
+    hourly = 9000 / (4 * hours) + 0.6 * 0.25
+    assert offer.cost == pytest.approx((hourly * fast, hourly * best, hourly * slow))
     assert offer.wins_below == pytest.approx((cost / slow - 0.6 * 0.25) * 4 * hours, rel=0.02)
     assert offer.wins_below < 30000 * hours / best
     assert "wherever it is in the range" in text

@@ -6,8 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from report.buying.purchase import parse_purchase
-from tests.commands.test_quote import WHOLE
 from tests.helpers import copied, invoked
 from tests.helpers.workload_runner import PYTHON
 
@@ -60,8 +58,8 @@ class Person:
 @pytest.mark.whole
 def test_an_order_is_quoted_challenged_measured_verified_and_accepted(tmp_path):
     supplier, buyer = Person(tmp_path / "supplier", "1"), Person(tmp_path / "buyer", "2")
-    buyer.types("quote", "--yes", answers="\n".join(WHOLE[:-1]) + "\n")
-    assert parse_purchase((buyer.root / "purchase.toml").read_text()).budget == 60000
+    buyer.types("quote")
+    assert "# [[offer]]" in (buyer.root / "purchase.toml").read_text()
     nonce = buyer.types("bundle", "--challenge").strip()
     here = ("--device", "cpu", "--engine", "venv")
 

@@ -8,8 +8,7 @@ from report.analysis import Analysis
 from report.buying import cost_inputs, cost_model
 from report.buying.clause import Clause, Demand, DemandResult, judge
 from report.buying.cost_inputs import CostInputs
-from report.buying.cost_model import CardAnswer, CostAnswer
-from report.buying.costs import most_moving
+from report.buying.cost_model import CostRanking, OfferCost
 from report.buying.workload_mix import MixLine
 from tests.helpers.figures_read import first_trial, key, length
 
@@ -20,24 +19,19 @@ def costs(analysis: Analysis) -> dict[str, Any] | None:
     found = cost_inputs.cost_inputs(analysis.groups, analysis.trials, evidence.cards, evidence.purchase)
     if found is None or evidence.purchase is None:
         return None
-    result = cost_model.answer(found.numbers)
+    result = cost_model.rank_costs(found.numbers)
     return {
         "inputs": found.numbers.inputs,
-        "site": found.numbers.limits,
         "offers": [_offer(found, result, i) for i in range(len(found.offers))],
         "ranking": [found.offers[i].name for i in result.order],
         "mix": [_line(line) for line in found.lines],
         "hours_are_on": found.offers[found.numbers.hours_on].name,
         "time_over": _time_over(found),
-        "alone": [_costs(card) for card in analysis.costs.answers["alone"].cards]
-        if analysis.costs and "alone" in analysis.costs.answers
-        else None,
-        "most_moving": _most_moving(found, result),
     }
 
 
-def _offer(found: CostInputs, result: CostAnswer, i: int) -> dict[str, Any]:
-    offer, card = found.offers[i], found.numbers.cards[i]
+def _offer(found: CostInputs, result: CostRanking, i: int) -> dict[str, Any]:
+    offer, card = found.offers[i], found.numbers.offers[i]
     return {
         "name": offer.name,
         "machine": offer.machine,
@@ -46,22 +40,18 @@ def _offer(found: CostInputs, result: CostAnswer, i: int) -> dict[str, Any]:
         "rented": card.rented,
         "price": card.price,
         "watts": card.watts,
-        "board_watts": card.board_watts,
         "power_measured": found.measured_power[i],
-        "fits": card.fits,
-        "costs": _costs(result.cards[i]),
+        "costs": _costs(result.offers[i]),
     }
 
 
-def _costs(found: CardAnswer) -> dict[str, Any]:
+def _costs(found: OfferCost) -> dict[str, Any]:
     """Each a range of low, best and high."""
     return {
-        "how_many": found.count,
         "hours": found.hours,
         "year": found.cost,
-        "kwh": found.kwh,
         "over_cheapest": found.ratio,
-        "break_even_price": found.break_even,
+        "break_even_price": found.turning_price,
     }
 
 
@@ -83,22 +73,6 @@ def _time_over(found: CostInputs) -> dict[str, Any]:
         for i, one in enumerate(names)
         for j, other in enumerate(names)
         if i != j
-    }
-
-
-def _most_moving(found: CostInputs, result: CostAnswer) -> dict[str, Any] | None:
-    """Of the two cheapest: the input that moves their ratio most, and where the ranking turns."""
-    if len(result.order) < 2:
-        return None
-    most = most_moving(found.numbers, *result.order[:2])
-    if most is None:
-        return None
-    return {
-        "input": most.name,
-        "offer": most.of,
-        "values": most.values,
-        "reach": most.reach,
-        "ranking_turns_at": most.flip,
     }
 
 

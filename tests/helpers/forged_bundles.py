@@ -15,7 +15,7 @@ from harness.errors import GateError
 PURCHASE = """
 currency = "EUR"
 
-[[quote]]
+[[offer]]
 card = "Constructed Card A"
 price_per_hour = 1.5
 currency = "EUR"

@@ -16,8 +16,8 @@ from harness.settings import Settings
 from report import text
 from report.analysis import Analysis, Question, analyse, evidence_in
 from report.buying import clause
-from report.buying.clause import DemandResult
-from report.buying.machine import Difference, disturbed, not_as_ordered, other_machine
+from report.buying.clause import RequirementResult
+from report.buying.machine import MachineDifference, disturbed, not_as_ordered, other_machine
 from report.page import render
 
 WHOLE_PLAN = "measure the whole plan, with `invoke accept` and the bundle alone"
@@ -67,7 +67,7 @@ def _measured(root: Path, settings: Settings, ordered: Analysis, bundled: Sequen
     return outcome.session.id
 
 
-def _refuse_other(found: Sequence[Difference]) -> None:
+def _refuse_other(found: Sequence[MachineDifference]) -> None:
     differences = [
         text.clean(f"{each.what}: ordered {each.before}, delivered {each.now}", 200) for each in found
     ]
@@ -98,7 +98,7 @@ def _answer(root: Path, session: str, ordered: Analysis) -> None:
     print("PASS")
 
 
-def _sentence(result: DemandResult) -> str:
+def _sentence(result: RequirementResult) -> str:
     word = {True: "reached", False: "NOT REACHED", None: "NOT KNOWN"}[result.passed]
     if result.ratio is None:
         return f"{word}: {result.demand.what}: {result.why}"

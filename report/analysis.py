@@ -17,7 +17,7 @@ from harness.record.store import Results
 from harness.summary import contradictions
 from harness.summary.statistics import METHOD
 from report import text
-from report.buying.clause import MARGIN, Clause, clause
+from report.buying.clause import MARGIN, AcceptanceClause, clause
 from report.buying.costs import Costs, ExpectedCost, costs
 from report.buying.purchase import Purchase, load_purchase
 from report.claims.judge import judge
@@ -140,7 +140,7 @@ class Analysis:
     expectations: tuple[Expectation, ...]
     verdicts: tuple[Judged, ...]
     costs: Costs | None
-    clause: Clause | None
+    clause: AcceptanceClause | None
     """What a machine ordered by the leading session must reach; null where no cell has two valid runs."""
 
     @property

@@ -1,4 +1,4 @@
-"""Records and the buyer's file → the numbers that every cost stands on.
+"""Records and the buyer's file → the numbers that every cost is computed from.
 
 Each range is the wider one: the reaches of the measured 95 % interval and of the band in which other units
 may lie add in squares.
@@ -54,7 +54,7 @@ NEUTRAL: dict[str, Range] = {
 }
 """For files of rented cards alone, and where there is no file: no figure that is shown depends on them."""
 LIFE_YEARS: Range = (2.0, 4.0, 8.0)
-"""Assumed, and said so, where a bought card's life is not given; which the page weighs."""
+"""What the page assumes, and says so, where a bought card's life is not given."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class CostNumbers:
     inputs: dict[str, Range]
     offers: tuple[OfferNumbers, ...]
     hours: tuple[float, ...]
-    """Of a year, for each row of the mix on the card `hours_on`."""
+    """The hours of a year, for each line of the mix, on the card `hours_on`."""
     hours_on: int
     speed: tuple[tuple[tuple[Range | None, ...], ...], ...]
 
@@ -90,7 +90,7 @@ class CostInputs:
     own_mix: bool
     """Whether the work is the buyer's, or equal shares of each line."""
     measured_power: tuple[bool, ...]
-    """Of each offer: whether its power was measured on every line that it has."""
+    """For each offer, whether its power was measured on every line that it has."""
     caveats: tuple[Doubt, ...]
 
     @property
@@ -113,7 +113,7 @@ def cost_inputs(
     cards: Sequence[Card],
     purchase: Purchase | None,
 ) -> CostInputs | None:
-    """The numbers of all offers on the mix; null where no ranked figure is at hand.
+    """Return the numbers of all offers on the mix; null where no ranked figure is at hand.
 
     Raises UserError where a name in the buyer's file fits several cards or lines.
     """
@@ -159,7 +159,7 @@ def cost_inputs(
 def _hours_on(
     cells: Sequence[Cell], offers: Sequence[OfferedCard], mix: Sequence[MixLine], purchase: Purchase | None
 ) -> int:
-    """The offer whose hours are given; without a name the slowest of those that did most of the mix."""
+    """Return the offer whose hours are given; without a name the slowest that did most of the mix."""
     if purchase is not None and purchase.hours_on:
         cell = meant(purchase.hours_on, cells, "'hours_on'")
         named = [i for i, offer in enumerate(offers) if cell and offer.made(cell.machine, cell.card)]
@@ -210,7 +210,7 @@ def _offer(candidate: OfferedCard, i: int, mix: Sequence[MixLine], cards: Sequen
 
 
 def _watts(cell: Cell | None) -> Range | None:
-    """Mean power in the windows of a cell's runs, with the band that sensors are off by."""
+    """Return the mean power in the windows of a cell's runs, with the band that sensors are off by."""
     records = [trial.record for trial in cell.trials] if cell else []
     energies = [record.telemetry.energy for record in records if record.telemetry]
     readings = [
@@ -227,7 +227,7 @@ def _watts(cell: Cell | None) -> Range | None:
 def _time_over(
     line: MixLine, i: int, j: int, spreads: Sequence[UnitSpread], comparisons: int
 ) -> Range | None:
-    """Time of offer i over offer j; the same card bought and rented has the same time."""
+    """Return the time of offer i over offer j; the same card bought and rented has the same time."""
     first, second = line.cells[i], line.cells[j]
     if first is None or second is None:
         return None
@@ -244,7 +244,7 @@ def _time_over(
 
 
 def _times_as_fast(line: MixLine, fast: Cell, slow: Cell, best: float, band: UnitBand) -> Range:
-    """How many times as fast the faster card is, in any two units of the two models."""
+    """Return how many times as fast the faster card is, in any two units of the two models."""
     of, over, name = (fast, slow, "throughput") if line.by_throughput else (slow, fast, "seconds")
     ratio = cell_ratio(of, over, name, comparisons=band.comparisons)
     ends = ratio.interval if ratio else None

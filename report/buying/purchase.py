@@ -34,19 +34,19 @@ GONE = {
     "currency": "every offer is in the file's own",
     **dict.fromkeys(("hours", "share"), "give 'hours_per_year'"),
 }
-"""Keys that files had before, and what stands for each."""
+"""Keys that files had before, and what to do instead."""
 
-Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
-Whole = Annotated[int, Field(strict=True, ge=1, le=100_000)]
-Text = Annotated[str, Field(min_length=1, max_length=200)]
+FiniteNumber = Annotated[float, Field(strict=True, allow_inf_nan=False)]
+CountNumber = Annotated[int, Field(strict=True, ge=1, le=100_000)]
+ShortText = Annotated[str, Field(min_length=1, max_length=200)]
 
 
 class InputRange(Model):
     """A value that is not certain. A plain number in the file is a range of no width."""
 
-    low: Number
-    best: Number
-    high: Number
+    low: FiniteNumber
+    best: FiniteNumber
+    high: FiniteNumber
 
     @model_validator(mode="after")
     def _in_order(self) -> Self:
@@ -69,7 +69,7 @@ def _widened(value: Any) -> Any:
 
 
 def _within(least: float, most: float, *, above: bool = False, below: bool = False) -> Callable[[Any], Any]:
-    """A check of a number or range against sane bounds; `above` and `below` leave the bound itself out."""
+    """Return a check of a number or range against bounds; `above` and `below` leave the bound itself out."""
 
     def check(value: Any) -> Any:
         for number in value.values if isinstance(value, InputRange) else (value,):
@@ -101,7 +101,7 @@ def _dated(day: date) -> date:
     return day
 
 
-Day = Annotated[date, AfterValidator(_dated)]
+OfferDate = Annotated[date, AfterValidator(_dated)]
 Currency = Annotated[str, AfterValidator(_currency)]
 Price = Annotated[InputRange, *_ranged(0.001, 1e12)]
 
@@ -109,15 +109,15 @@ Price = Annotated[InputRange, *_ranged(0.001, 1e12)]
 class Offer(Model):
     """One offer: bought at a price, or rented at a price per hour."""
 
-    card: Text
+    card: ShortText
     """the card as the report names it, or its machine's label"""
     price: Price | None = None
     """of one card that is bought"""
     price_per_hour: Price | None = None
     """in place of it, of one hour of a rented card, with power and host in it"""
-    date: Day
+    date: OfferDate
     """of the offer"""
-    source: Text
+    source: ShortText
     """where the price is from"""
     watts: Annotated[InputRange, *_ranged(1, 5000)] | None = None
     """the card's power limit as offered; it counts where no power was measured"""
@@ -143,15 +143,15 @@ class Offer(Model):
 class PurchaseWork(Model):
     """One line of the buyer's work. What is left out may be anything, as long as one work on record fits."""
 
-    workload: Text
-    model: Text | None = None
+    workload: ShortText
+    model: ShortText | None = None
     precision: Precision | None = None
-    protocol: Text | None = None
-    batch_size: Whole | None = None
+    protocol: ShortText | None = None
+    batch_size: CountNumber | None = None
     data_mode: DataMode | None = None
-    image_size: Whole | None = None
-    sequence_length: Whole | None = None
-    hours_per_year: Annotated[Number, AfterValidator(_within(0, 1e8, above=True))]
+    image_size: CountNumber | None = None
+    sequence_length: CountNumber | None = None
+    hours_per_year: Annotated[FiniteNumber, AfterValidator(_within(0, 1e8, above=True))]
     """on the card `hours_on`"""
 
 
@@ -176,8 +176,8 @@ class Purchase(Model):
     host_watts: Annotated[InputRange, *_ranged(0, 10_000)] = InputRange(low=0, best=0, high=0)
     """the share of the computer's power that falls to one card"""
     # The coefficient of variation of the speed of units of one model.
-    unit_cv: Annotated[Number, AfterValidator(_within(0, 0.2))] | None = None
-    hours_on: Text | None = None
+    unit_cv: Annotated[FiniteNumber, AfterValidator(_within(0, 0.2))] | None = None
+    hours_on: ShortText | None = None
     """the card, or the machine's label, on which your work takes its hours; the slowest where left out"""
     work: tuple[PurchaseWork, ...] = ()
 
@@ -196,7 +196,7 @@ class Purchase(Model):
 
 
 def load_purchase(root: Path) -> Purchase | None:
-    """The buyer's file under `root`, or null where there is none; raises UserError, a line for each cause."""
+    """Return the buyer's file under `root`, or null; raises UserError with a line for each cause."""
     path = root / FILE
     if not path.is_file():
         return None
@@ -208,7 +208,7 @@ def load_purchase(root: Path) -> Purchase | None:
 
 
 def parse_purchase(text: str | bytes, where: str = FILE) -> Purchase:
-    """A buyer's file from its text; raises UserError that names the line, the key and what is wrong."""
+    """Return a buyer's file from its text; raises UserError with the line, the key and what is wrong."""
     content = text.encode() if isinstance(text, str) else text
     try:
         return Purchase.model_validate(parse_toml(content))

@@ -34,7 +34,7 @@ class OfferedCard:
     card: str
     device: str
     label: str
-    """Of its machine."""
+    """The label of its machine."""
     offer: Offer | None = None
 
     @property
@@ -42,17 +42,17 @@ class OfferedCard:
         return bool(self.machine)
 
     def made(self, machine: str, card: str) -> bool:
-        """Whether a figure of that machine and card is this candidate's."""
+        """Return whether a figure of that machine and card is this candidate's."""
         return (self.machine, self.card) == (machine, card)
 
     def memory_bytes(self, trials: Iterable[TrialResult]) -> int | None:
-        """The card's memory as the framework saw it."""
+        """Return the card's memory as the framework saw it."""
         measured = [trial.record.measurement for trial in trials if self.made(trial.machine, trial.card)]
         sizes = [measurement.device.memory_bytes for measurement in measured if measurement]
         return max(filter(None, sizes), default=None)
 
     def board_watts(self, cards: Sequence[Card]) -> float | None:
-        """The power limit as offered, else on paper; null where neither says."""
+        """Return the power limit as offered, else on paper; null where neither says."""
         if self.offer and self.offer.watts:
             return self.offer.watts.high
         card = find(self.device, cards)
@@ -67,16 +67,16 @@ class MixLine:
     length: ProtocolLength
     cells: tuple[Cell | None, ...]
     reasons: tuple[str, ...]
-    """Of each candidate: empty with a cell, else the reason of its failure or 'not measured'."""
+    """For each candidate: empty with a cell, else the reason of its failure or 'not measured'."""
     by_throughput: bool
     """A whole protocol's time is not known on each card, so a million samples are the unit of work."""
     hours: float = 0.0
     of_several: bool = False
-    """Whether other lines are of the same model under another protocol, which then tells them apart."""
+    """Whether other lines are of the same model under another protocol, which then distinguishes them."""
 
     @property
     def name(self) -> str:
-        """As the page writes it."""
+        """The line as the page writes it."""
         key = self.key
         under = f", protocol {text.clean(key.protocol, 40)}" if self.of_several else ""
         return (
@@ -84,7 +84,7 @@ class MixLine:
         )
 
     def unit_seconds(self, cell: Cell) -> Runs:
-        """Of each run of a cell: seconds for one unit of the line's work."""
+        """Return the seconds that each run of a cell takes for one unit of the line's work."""
         if self.by_throughput:
             rates = cell.throughput
             return Runs(tuple(1e6 / value for value in rates.values), rates.blocks)
@@ -97,7 +97,7 @@ class MixLine:
 
 
 def ranked_cells(groups: Iterable[ComparisonGroup]) -> list[Cell]:
-    """The cells of one device that a cost may stand on: ranked trainings, the leading session's first."""
+    """Return the ranked trainings on one device, the leading session's first."""
     entries = [entry for group in groups for entry in group.entries]
     entries.sort(key=lambda entry: not entry.own)
     ranked = [entry.cell for entry in entries if entry.cell.ranked and entry.cell.key.gpus == 1]
@@ -107,9 +107,9 @@ def ranked_cells(groups: Iterable[ComparisonGroup]) -> list[Cell]:
 def candidates(
     cells: Sequence[Cell], purchase: Purchase | None, own: Collection[str] = ()
 ) -> tuple[tuple[OfferedCard, ...], tuple[Doubt, ...]]:
-    """Offers first, then the other cards on record, and last the offers that no record is of.
+    """Return the offers, then the other cards on record, and last the offers that no record is of.
 
-    Cards of one name are told apart by their machines; those in `own` are this machine. A processor is what
+    Cards of one name are distinguished by their machines; those in `own` are this machine. A processor is what
     its machine makes of it, so that machines of unlike labels are never one.
     Raises UserError where an offer's text fits several cards.
     """
@@ -138,13 +138,13 @@ def candidates(
 
 
 def _type(cell: Cell) -> tuple[str, str]:
-    """What is bought: a card, or a machine's processor."""
+    """Return what is bought: a card, or a machine's processor."""
     processor = cell.trials[0].environment.device == "cpu"
     return cell.card, cell.machine_label if processor else ""
 
 
 def _on_others(measured: Cell, sides: Sequence[Cell], own: Collection[str]) -> list[Doubt]:
-    """Where several machines have the card that is offered: whose figures its price is set against."""
+    """Return a caveat where several machines have the card: whose figures its price is set against."""
     alike = [cell for cell in sides if _type(cell) == _type(measured)]
     if len(alike) < 2:
         return []
@@ -163,12 +163,12 @@ def _candidate(cell: Cell, offer: Offer | None = None) -> OfferedCard:
 
 
 def _machine_names(cell: Cell) -> tuple[str, str]:
-    """A machine's label, also as told apart from others that bear it."""
+    """Return a machine's label, also as distinguished from others that bear it."""
     return cell.machine_label.casefold(), cell.trials[0].record.machine.label.casefold()
 
 
 def meant(words: str, sides: Sequence[Cell], where: str) -> Cell | None:
-    """The card of that name, else of which it is a part; else the machine of that label."""
+    """Return the card of that name, else of which it is a part; else the machine of that label."""
     name = words.casefold().strip()
     tests: tuple[Callable[[Cell], bool], ...] = (
         lambda cell: name in (cell.card.casefold(), text.short_card(cell.card).casefold()),
@@ -193,13 +193,13 @@ def meant(words: str, sides: Sequence[Cell], where: str) -> Cell | None:
 
 
 def _named(found: Sequence[OfferedCard], own: Collection[str]) -> tuple[OfferedCard, ...]:
-    """Candidates of one name told apart: by machine, as bought or rented, else by number."""
-    machines = _told_by(found, lambda one: one.machine)
+    """Return the candidates with distinct names: by machine, as bought or rented, else by number."""
+    machines = _ambiguous_by(found, lambda one: one.machine)
     named = []
     for one in found:
         machine = text.THIS if one.machine in own else f"machine {text.clean(one.label, 40)}"
         named.append(replace(one, name=machine) if one.name in machines else one)
-    terms = _told_by(named, _terms)
+    terms = _ambiguous_by(named, _terms)
     seen: Counter[str] = Counter()
     final = []
     for one in named:
@@ -209,8 +209,8 @@ def _named(found: Sequence[OfferedCard], own: Collection[str]) -> tuple[OfferedC
     return tuple(final)
 
 
-def _told_by(found: Sequence[OfferedCard], key: Callable[[OfferedCard], str]) -> set[str]:
-    """The names whose candidates differ in `key`."""
+def _ambiguous_by(found: Sequence[OfferedCard], key: Callable[[OfferedCard], str]) -> set[str]:
+    """Return the names whose candidates differ in `key`."""
     counted = Counter(name for name, _ in {(one.name, key(one)) for one in found})
     return {name for name, count in counted.items() if count > 1}
 
@@ -222,7 +222,7 @@ def _terms(one: OfferedCard) -> str:
 def mix_lines(
     cells: Sequence[Cell], offers: Sequence[OfferedCard], trials: Sequence[TrialResult]
 ) -> tuple[MixLine, ...]:
-    """Every line of equal key and length, with each candidate's cell; the leading session's come first."""
+    """Return every line of equal key and length, with each candidate's cell; the leading session's first."""
     recorded = []
     for alike in grouped_by(cells, same_but(within=("length",))).values():
         key, length = alike[0].key, alike[0].length
@@ -245,7 +245,7 @@ def mix_lines(
 
 
 def _reason(key: Key, offer: OfferedCard, trials: Sequence[TrialResult]) -> str:
-    """Why a candidate has no figure: its own failure, or that it was not measured."""
+    """Return why a candidate has no figure: its own failure, or that it was not measured."""
     if not offer.measured:
         return "no record"
     compared = without(key, *MEASURED_FIELDS)
@@ -258,7 +258,7 @@ def _reason(key: Key, offer: OfferedCard, trials: Sequence[TrialResult]) -> str:
 
 
 def default_mix(recorded: Sequence[MixLine], hours: float) -> tuple[MixLine, ...]:
-    """The work where none is given: equal shares of `hours` for each line that every offer did or failed on.
+    """Return the work where none is given: equal shares of `hours` for each line that every offer ran.
 
     One mode for each work, the one nearest the card; where no line is common to all, those of most offers.
     """
@@ -273,10 +273,10 @@ def default_mix(recorded: Sequence[MixLine], hours: float) -> tuple[MixLine, ...
 def buyers_mix(
     recorded: Sequence[MixLine], purchase: Purchase
 ) -> tuple[tuple[MixLine, ...], tuple[Doubt, ...]]:
-    """The lines of the buyer's mix with their hours, and a caveat for each that is not on record.
+    """Return the lines of the buyer's mix with their hours, and a caveat for each that is not on record.
 
     Raises UserError where a line of the file fits several, naming the
-    key that tells them apart.
+    key that distinguishes them.
     """
     chosen: dict[tuple[Key, ProtocolLength], MixLine] = {}
     missing = []
@@ -291,7 +291,7 @@ def buyers_mix(
 
 
 def _not_recorded(work: PurchaseWork, recorded: Sequence[MixLine]) -> Doubt:
-    """With the nearest works on record, else all of them."""
+    """Return the caveat, with the nearest works on record, else all of them."""
     named = dict.fromkeys(f"{one.key.workload} {one.key.model} {one.key.precision}" for one in recorded)
     what = " ".join(filter(None, (work.workload, work.model, work.precision)))
     near = get_close_matches(what, named, n=3, cutoff=0.4) or list(named)[:6]
@@ -325,6 +325,6 @@ def _line_of(recorded: Sequence[MixLine], work: PurchaseWork, number: int) -> Mi
 
 
 def _fits(key: Key, work: PurchaseWork) -> bool:
-    """By names as people write them: `lstm` is LSTM."""
+    """Return whether a key has the names that are given, as people write them: `lstm` is LSTM."""
     names = [name for name in (*_KEYS, "data_mode") if getattr(work, name) is not None]
     return all(str(getattr(key, name)).casefold() == str(getattr(work, name)).casefold() for name in names)

@@ -59,16 +59,16 @@ class TrainingTask:
         return f"{self.program}\t{self.work}\t{self.precision}\t{self.batch or ''}\t{self.unit}"
 
     def value(self, log_speed: float) -> float:
-        """The figure in the task's unit."""
+        """Return the figure in the task's unit."""
         return float(np.exp(-log_speed if self.unit in TIMES else log_speed))
 
     def log_speed(self, value: float) -> float:
-        """The other way round: larger is faster, whatever the unit."""
+        """Return the logarithm of a figure's speed: larger is faster, whatever the unit."""
         return float(-np.log(value) if self.unit in TIMES else np.log(value))
 
 
 def read_tables(root: Path) -> dict[str, tuple[PublishedRow, ...]]:
-    """The rows of every table by its name; raises UserError with the file and the line that is wrong."""
+    """Return the rows of every table by its name; raises UserError with the file and the wrong line."""
     paths = sorted((root / PUBLISHED).glob("*.csv"))
     return {path.stem: tuple(_rows_of(root, path.relative_to(root))) for path in paths}
 
@@ -84,18 +84,18 @@ def _rows_of(root: Path, name: Path) -> Iterable[PublishedRow]:
 
 
 def task_of(row: PublishedRow) -> TrainingTask:
-    """The task that a row is of."""
+    """Return the task that a row is of."""
     batch = row.batch if row.batch_rule == "fixed" else None
     return TrainingTask(row.program, row.work, row.precision, batch, row.unit)
 
 
 def software_of(row: PublishedRow) -> str:
-    """The software that a row's figure goes with, which is one program's."""
+    """Return the software that a row's figure goes with, which is one program's."""
     return f"{row.program} {row.software}"
 
 
 def figures_of(rows: Iterable[PublishedRow]) -> pd.DataFrame:
-    """One line for each task, software and card: the median of its rows, and how many they are."""
+    """Return one line for each task, software and card: the median of its rows, and how many they are."""
     found = pd.DataFrame(
         {
             "task": task.key,
@@ -118,7 +118,7 @@ def figures_of(rows: Iterable[PublishedRow]) -> pd.DataFrame:
 
 
 def fingerprint(rows: Iterable[PublishedRow], specs: Mapping[str, CardSpecs], settings: object) -> str:
-    """The hash of all that a fit is of."""
+    """Return the hash of all that a fit is of."""
     digest = hashlib.sha256(repr(settings).encode())
     for part in (*rows, *specs.values()):
         digest.update(part.model_dump_json().encode())
@@ -126,7 +126,7 @@ def fingerprint(rows: Iterable[PublishedRow], specs: Mapping[str, CardSpecs], se
 
 
 def table_row(record: Record, program: Program, card: str, rate: float) -> PublishedRow | None:
-    """Null where it is of no table: another command, or other options than the table's.
+    """Return a record as a row of its program's table; null where its command or options are others.
 
     `rate` is in samples per second.
     """
@@ -158,7 +158,7 @@ def table_row(record: Record, program: Program, card: str, rate: float) -> Publi
 
 
 def _names(record: Record, program: Program) -> dict[str, object]:
-    """What stood in braces, as the workload fills them."""
+    """Return the values of the names in braces, as the workload fills them."""
     asked, on = record.trial.asked, program.on.get(record.trial.asked.device)
     options = {**program.options, **(on.options if on else {}), **asked.variant.options}
     return {**asked.variant.model_dump(), "seed": record.trial.seed, **options}

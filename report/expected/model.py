@@ -29,7 +29,7 @@ FEWEST_CARDS = 8
 """A task is in the model where so many cards have a figure of it."""
 
 LEVEL, COMMON_SLOPE = 5.0, 1.0
-"""TermDeviations of what is all but free: a task's level, and the slopes that tasks share."""
+"""Deviations of what is all but free: a task's level, and the slopes that tasks share."""
 
 OUTLIER, LOOSE = 5.0, 5.0
 """A figure so many deviations from where all others put it teaches nothing: its scatter is raised."""
@@ -68,7 +68,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
 
 
 def described(figures: pd.DataFrame, specs: Mapping[str, CardSpecs]) -> pd.DataFrame:
-    """The figures of cards whose specifications are known, with what the model asks of each."""
+    """Return the figures of cards whose specifications are known, with what the model asks of each."""
     known = figures[figures.card.isin(list(specs))].reset_index(drop=True)
     cards = [specs[name] for name in known.card]
     return known.assign(
@@ -83,13 +83,13 @@ def described(figures: pd.DataFrame, specs: Mapping[str, CardSpecs]) -> pd.DataF
 
 
 def modelled(figures: pd.DataFrame) -> pd.DataFrame:
-    """Those of tasks that enough cards have."""
+    """Return the figures of tasks that enough cards have."""
     cards = figures.groupby("task").card.nunique()
     return figures[figures.task.map(cards) >= FEWEST_CARDS].reset_index(drop=True)
 
 
 def covariance(first: pd.DataFrame, second: pd.DataFrame, scatter: TermDeviations, centre: Vector) -> Matrix:
-    """What the figures of two frames have in common; a figure's own scatter is not in it."""
+    """Return what the figures of two frames have in common; a figure's own scatter is not in it."""
     a, b = _features(first) - centre, _features(second) - centre
     task = _same(first, second, ("task",))
     slopes = scatter.peak_slope**2 * np.outer(a[:, 0], b[:, 0])
@@ -110,7 +110,7 @@ def _floats(values: pd.Series) -> Vector:
 
 
 def indices_by(figures: pd.DataFrame, column: str) -> dict[str, RowIndices]:
-    """Where the figures of each value of a column stand."""
+    """Return the row indices of each value of a column."""
     return {str(key): np.asarray(places) for key, places in figures.groupby(column).indices.items()}
 
 
@@ -156,13 +156,13 @@ class MixedModelFit:
         return self.precision @ self.y
 
     def without(self, left: RowIndices, asked: RowIndices | None = None) -> tuple[Vector, Vector]:
-        """What the model says of figures, their errors and deviations, had those at `left` not been there."""
+        """Return the errors and deviations of figures, had those at `left` not been there."""
         block = np.linalg.inv(self.precision[np.ix_(left, left)])
         chosen = slice(None) if asked is None else np.searchsorted(left, asked)
         return (block @ self.weights[left])[chosen], np.sqrt(np.diag(block)[chosen])
 
     def before(self, places: RowIndices) -> MixedModelFit:
-        """The same before any of these figures is known to be an outlier, as nobody knows of a new card's."""
+        """Return the fit before any of these figures is known to be an outlier, as of a new card's."""
         loose = _floats(self.figures.loose)
         at = places[loose[places] > 0]
         if not len(at):
@@ -188,7 +188,7 @@ SETTINGS = TermDeviations()
 
 
 def fit(figures: pd.DataFrame, scatter: TermDeviations = SETTINGS) -> MixedModelFit:
-    """The model of these figures; a first fit with one scatter tells each task's own, and the outliers."""
+    """Return the model of these figures; a first fit finds each task's own scatter, and the outliers."""
     first = MixedModelFit(figures.assign(scale=1.0, loose=0.0), scatter)
     errors, deviations = np.empty(len(figures)), np.empty(len(figures))
     for places in indices_by(figures, "card").values():

@@ -15,13 +15,13 @@ from report.expected.specs import CardSpecs
 
 FEWEST_OF_VENDOR = 5
 MOST_YEARS = 2
-"""After the newest card that has figures."""
+"""How many years after the newest card with figures a card may be."""
 
 BEYOND = 2.0
 """A specification may lie so many times outside those of the task's cards."""
 
 LEAST_OF_MEMORY = 0.75
-"""Of the task's smallest card, where the batch is fixed; one that was made to fit shrinks with the memory."""
+"""The share of the smallest card's memory that is needed, where the batch is fixed and not made to fit."""
 
 WIDEST = 3.0
 """A range of more than a third to three times says nothing."""
@@ -63,7 +63,7 @@ class ReferenceCards:
 
 
 def reference_cards(figures: pd.DataFrame) -> ReferenceCards:
-    """What the figures say of their cards."""
+    """Return what the figures say of their cards."""
     tasks = {}
     for key, rows in figures.drop_duplicates(["task", "card"]).groupby("task"):
         first = rows.iloc[0]
@@ -80,7 +80,7 @@ def reference_cards(figures: pd.DataFrame) -> ReferenceCards:
 
 
 def refusal(card: CardSpecs, task: str, on: ReferenceCards) -> Refusal | None:
-    """Why a card has no expected value of a task; its own figures do not count."""
+    """Return why a card has no expected value of a task; its own figures do not count."""
     same, own = on.tasks.get(task), {card.name}
     if same is None:
         return Refusal("task", "0", str(FEWEST_CARDS))
@@ -97,7 +97,7 @@ def refusal(card: CardSpecs, task: str, on: ReferenceCards) -> Refusal | None:
 
 
 def _beyond(own: Vector, others: Vector, batch: int) -> Refusal | None:
-    """A specification outside of what the task's cards have."""
+    """Return a refusal where a specification is outside of what the task's cards have."""
     least = others[:, MEMORY].min() + (np.log(LEAST_OF_MEMORY) if batch else 0)
     if own[MEMORY] < least - 0.01:
         return Refusal("memory", f"{np.exp(own[MEMORY]):.0f} GB", f"{np.exp(least):.0f} GB")

@@ -56,7 +56,7 @@ class DifferenceSize:
 
 
 def read_pairs(root: Path, rows: Iterable[PublishedRow]) -> list[PublishedPair]:
-    """Those of the file, and those that tables hold; raises UserError with the line that is wrong.
+    """Return the pairs of the file and of the tables; raises UserError with the line that is wrong.
 
     An archive for a site has neither.
     """
@@ -65,7 +65,7 @@ def read_pairs(root: Path, rows: Iterable[PublishedRow]) -> list[PublishedPair]:
 
 
 def _in_tables(rows: Sequence[PublishedRow]) -> Iterator[PublishedPair]:
-    """Of each source, equal works on one card with equal batches: two releases, or two layouts."""
+    """Yield the pairs of each source: equal works on one card with equal batches."""
     alike: dict[tuple[object, ...], list[PublishedRow]] = {}
     for row in rows:
         if row.batch:
@@ -80,7 +80,7 @@ def _in_tables(rows: Sequence[PublishedRow]) -> Iterator[PublishedPair]:
 
 
 def _difference(first: PublishedRow, second: PublishedRow) -> SystemDifference | None:
-    """The only one; null where there is none, or the software is another and no other release."""
+    """Return the only difference; null where there is none, or the software is no other release."""
     if first.work == second.work:
         releases = [re.sub(r"[\d.]+\S*", "", row.software) for row in (first, second)]
         return "software" if first.software != second.software and releases[0] == releases[1] else None
@@ -102,7 +102,7 @@ def _pair(difference: SystemDifference, first: PublishedRow, second: PublishedRo
 
 
 def sizes(pairs: Sequence[PublishedPair]) -> dict[SystemDifference, DifferenceSize]:
-    """Of each difference that enough pairs tell."""
+    """Return the size of each difference that enough pairs have."""
     found: dict[SystemDifference, DifferenceSize] = {}
     for name in dict.fromkeys(pair.difference for pair in pairs):
         of_it = [pair for pair in pairs if pair.difference == name]

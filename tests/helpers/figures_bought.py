@@ -6,7 +6,7 @@ from typing import Any
 
 from report.analysis import Analysis
 from report.buying import cost_inputs, cost_model
-from report.buying.clause import Clause, Demand, DemandResult, judge
+from report.buying.clause import AcceptanceClause, RequirementResult, SpeedRequirement, judge
 from report.buying.cost_inputs import CostInputs
 from report.buying.cost_model import CostRanking, OfferCost
 from report.buying.workload_mix import MixLine
@@ -90,13 +90,13 @@ def acceptance(analysis: Analysis) -> dict[str, Any] | None:
     }
 
 
-def _delivered(analysis: Analysis, wanted: Clause, session: str) -> tuple[DemandResult, ...]:
+def _delivered(analysis: Analysis, wanted: AcceptanceClause, session: str) -> tuple[RequirementResult, ...]:
     failed = [row for row in analysis.trials if row.session == session and row.failure is not None]
     delivered = [cell for cell in analysis.cells if cell.session == session]
     return judge(wanted, delivered, failed)
 
 
-def _demand(found: Demand) -> dict[str, Any]:
+def _demand(found: SpeedRequirement) -> dict[str, Any]:
     return {
         "figure": found.figure.estimate,
         "runs": found.runs,
@@ -107,5 +107,5 @@ def _demand(found: Demand) -> dict[str, Any]:
     }
 
 
-def _finding(found: DemandResult) -> dict[str, Any]:
+def _finding(found: RequirementResult) -> dict[str, Any]:
     return {"passed": found.passed, "ratio": [found.ratio, found.low, found.high]}

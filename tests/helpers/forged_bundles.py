@@ -18,7 +18,6 @@ currency = "EUR"
 [[offer]]
 card = "Constructed Card A"
 price_per_hour = 1.5
-currency = "EUR"
 date = 2026-01-02
 source = "constructed for a test"
 """

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from report.analysis import Analysis
-from report.buying.clause import Clause
+from report.buying.clause import AcceptanceClause
 from report.compare.spread import Shortfall, UnitSpread, shortfalls
 
 
@@ -13,7 +13,7 @@ from report.compare.spread import Shortfall, UnitSpread, shortfalls
 class Acceptance:
     """The clause, and how far units of the ordered card lie apart."""
 
-    rule: Clause
+    rule: AcceptanceClause
     spread: UnitSpread
     shortfalls: tuple[Shortfall, ...]
 

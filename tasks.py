@@ -202,14 +202,14 @@ def claims(settings: Settings, here: bool = False, study: str = "", card: str = 
 @line.verb(
     help={
         "to": "the file to write (default: purchase.toml)",
-        "yes": "overwrite it, and write without a review: for answers from a file",
+        "overwrite": "write it anew where it is there already",
     }
 )
-def quote(to: str = "purchase.toml", yes: bool = False) -> None:
-    """Ask for prices, limits and your own mix of work, and write the buyer's file for `report`."""
+def quote(to: str = "purchase.toml", overwrite: bool = False) -> None:
+    """Write a file for your prices and your own work, which `report` reads once you have edited it."""
     from commands import quote as quoting
 
-    quoting.quote(ROOT, to, without_asking=yes)
+    quoting.quote(ROOT, to, overwrite=overwrite)
 
 
 @line.verb(
@@ -219,7 +219,7 @@ def quote(to: str = "purchase.toml", yes: bool = False) -> None:
         "session": "pack this session alone (default: every session that the page stands on)",
         "sign": "a private key of OpenSSH's to sign it with",
         "margin": "how far below its figure a delivered machine may be (default: 0.05)",
-        "with_prices": "also pack purchase.toml, with your prices and limits, and show them on its page",
+        "with_prices": "also pack purchase.toml, with your prices, and show them on its page",
         "verify": "check this bundle instead: every byte, record and figure of its page, from raw samples",
         "signers": "with --verify: OpenSSH's file of allowed signers",
     },
@@ -250,7 +250,7 @@ def bundle(
     },
 )
 def accept(settings: Settings, bundle: str, records: str = "") -> None:
-    """Say whether this machine is the one that was ordered, and as fast; later, what it kept since then."""
+    """Say whether this machine is the one that was ordered, and as fast."""
     from commands import accept as accepting
 
     accepting.accept(ROOT, settings, Path(bundle), records or None)

@@ -23,21 +23,19 @@ from scipy.optimize import nnls
 
 from harness.errors import UserError
 from harness.record.published.cards import load_cards
-from report.expected.expected import Expected, Measured, Model, Situation, model_of
-from report.expected.figures import Row, Task, figures_of, read_tables
+from report.expected.expected import ExpectationModel, ExpectedValue, model_of
+from report.expected.figures import PublishedRow, TrainingTask, figures_of, read_tables
 from report.expected.model import FEWEST_CARDS, described, modelled
 from report.expected.refusal import Refusal
-from report.expected.specs import Specs, load_specs, named
+from report.expected.specs import CardSpecs, load_specs, named
 
 ROOT = Path(__file__).resolve().parents[1]
-WORKS = 3
-COVERAGE, WIDTH, WIDTH_MEASURED, FORWARD, REFUSED = (0.88, 0.95), 1.35, 1.20, 0.85, 0.25
+COVERAGE, WIDTH, FORWARD, REFUSED = (0.88, 0.95), 1.35, 0.85, 0.25
 CUTS = (2020, 2022)
-LOOKED = tuple(Situation(software, works) for software in (True, False) for works in (0, WORKS))
 
 
-def looks(model: Model, figures: pd.DataFrame, works: int) -> pd.DataFrame:
-    """What the model says of a left-out card's figures, told those `works` that it asks for.
+def looks(model: ExpectationModel, figures: pd.DataFrame) -> pd.DataFrame:
+    """What the model says of a left-out card's figures.
 
     `error` is of the logarithm, `reach` that of the 90 % range; both are null where it refuses.
     """
@@ -46,30 +44,25 @@ def looks(model: Model, figures: pd.DataFrame, works: int) -> pd.DataFrame:
         card, figure = model.specs[str(name)], dict(zip(rows.task, rows.log_speed, strict=True))
         tasks = [model.tasks[key] for key in figure if key in model.tasks]
         found += [(card.name, math.nan, math.nan)] * (len(figure) - len(tasks))
-        if len(tasks) <= works:
-            continue
-        known = model.to_measure(card, tasks, str(software))[:works]
-        measured = [Measured(task, task.value(figure[task.key]), str(software)) for task in known]
         for task in tasks:
-            if task not in known:
-                said = model.ask(card, task, software=str(software), measured=measured)
-                found.append((card.name, *_error(said, figure[task.key])))
+            said = model.ask(card, task, software=str(software))
+            found.append((card.name, *_error(said, figure[task.key])))
     return pd.DataFrame(found, columns=["card", "error", "reach"])
 
 
-def _error(said: Expected | Refusal, log_speed: float) -> tuple[float, float]:
+def _error(said: ExpectedValue | Refusal, log_speed: float) -> tuple[float, float]:
     if isinstance(said, Refusal):
         return math.nan, math.nan
-    return abs(log_speed - said.task.log_speed(said.value)), math.log(said.factor_90)
+    return abs(log_speed - said.task.log_speed(said.value)), math.log(said.factor)
 
 
 @dataclass(frozen=True)
 class Tables:
     """What is asked about: rows by table, and all figures of tasks that enough cards have."""
 
-    rows: dict[str, tuple[Row, ...]]
-    all_rows: list[Row]
-    specs: dict[str, Specs]
+    rows: dict[str, tuple[PublishedRow, ...]]
+    all_rows: list[PublishedRow]
+    specs: dict[str, CardSpecs]
     figures: pd.DataFrame
 
 
@@ -80,11 +73,11 @@ def read() -> Tables:
     return Tables(rows, every, specs, modelled(described(figures_of(every), specs)))
 
 
-def each_card(tables: Tables) -> Iterator[tuple[pd.DataFrame, pd.DataFrame]]:
-    """Every card left out of everything, scatter and ranges too; from specifications, and with works."""
+def each_card(tables: Tables) -> Iterator[pd.DataFrame]:
+    """Every card left out of everything, scatter and ranges too."""
     for card, rows in tables.figures.groupby("card"):
-        model = model_of([r for r in tables.all_rows if r.card != card], tables.specs, situations=LOOKED)
-        yield looks(model, rows, 0), looks(model, rows, WORKS)
+        model = model_of([r for r in tables.all_rows if r.card != card], tables.specs)
+        yield looks(model, rows)
 
 
 def each_table(tables: Tables) -> pd.DataFrame:
@@ -96,19 +89,19 @@ def each_table(tables: Tables) -> pd.DataFrame:
         held = modelled(described(figures_of(rest), tables.specs))
         asked = asked[asked.task.isin(set(held.task)) & ~asked.software.isin(set(held.software))]
         if len(asked):
-            model = model_of(rest, tables.specs, situations=LOOKED)
-            outcomes.append(looks(model, asked.reset_index(drop=True), 0))
+            model = model_of(rest, tables.specs)
+            outcomes.append(looks(model, asked.reset_index(drop=True)))
     return pd.concat(outcomes)
 
 
-def forward(tables: Tables, year: int) -> tuple[pd.DataFrame, pd.DataFrame]:
+def forward(tables: Tables, year: int) -> pd.DataFrame:
     """Cards launched after a year, from those up to it."""
     known = {name for name, card in tables.specs.items() if card.year <= year}
     rows = [row for row in tables.all_rows if row.card in known]
-    model = model_of(rows, tables.specs, situations=LOOKED)
+    model = model_of(rows, tables.specs)
     later = tables.figures[~tables.figures.card.isin(known)]
     later = later[later.task.isin(set(model.tasks))].reset_index(drop=True)
-    return looks(model, later, 0), looks(model, later, WORKS)
+    return looks(model, later)
 
 
 def quantile(values: pd.Series, cards: pd.Series, level: float) -> float:
@@ -203,31 +196,22 @@ def measure() -> int:
         f"{tables.figures.card.nunique()} cards; settings as committed\n\n{HEADING}",
         flush=True,
     )
-    on_paper, with_works = zip(*each_card(tables), strict=True)
-    paper = summary("one card, from specifications", pd.concat(on_paper))
-    works = summary(f"one card, with {WORKS} measured works", pd.concat(with_works))
+    paper = summary("one card, from specifications", pd.concat(each_card(tables)))
     summary("one table: its software is new", each_table(tables))
-    later = []
-    for year in CUTS:
-        first, second = forward(tables, year)
-        later.append(summary(f"cards after {year}", first))
-        summary(f"cards after {year}, with {WORKS} works", second)
+    later = [summary(f"cards after {year}", forward(tables, year)) for year in CUTS]
     print(f"\n{'baseline, one card left out':34} {'median':>6} {'90 %':>6}")
     for name, predict in (("nearest peak", nearest), ("scaled by bandwidth", scaled), ("roofline", roofline)):
         baseline(tables, name, predict)
     goals = {
         "coverage from specifications": COVERAGE[0] <= paper.coverage <= COVERAGE[1],
-        "coverage with measured works": COVERAGE[0] <= works.coverage <= COVERAGE[1],
         f"median width at most ×/÷ {WIDTH}": paper.width <= WIDTH,
-        f"median width with works at most ×/÷ {WIDTH_MEASURED}": works.width <= WIDTH_MEASURED,
         f"coverage of later cards at least {FORWARD:.0%}": min(one.coverage for one in later) >= FORWARD,
         f"at most {REFUSED:.0%} of the cards refused": paper.refused <= REFUSED,
     }
     missed = [name for name, met in goals.items() if not met]
     print(f"\n{time.monotonic() - started:.0f} s; goals missed: {'; '.join(missed) or 'none'}")
     print(
-        f"coverage {paper.coverage:.1%} ± {paper.error:.1%}, width ×/÷ {paper.width:.2f}, with works "
-        f"{works.coverage:.1%} and ×/÷ {works.width:.2f}, later cards "
+        f"coverage {paper.coverage:.1%} ± {paper.error:.1%}, width ×/÷ {paper.width:.2f}, later cards "
         f"{' and '.join(f'{one.coverage:.1%}' for one in later)}, refused {paper.refused:.1%}"
     )
     return len(missed)
@@ -237,10 +221,8 @@ def without(name: str) -> None:
     """One card's rows over the ranges that the other cards give, as text and as a picture."""
     tables = read()
     card = named(name, {key: tables.specs[key] for key in set(tables.figures.card)})
-    model = model_of(
-        [row for row in tables.all_rows if row.card != card.name], tables.specs, situations=LOOKED
-    )
-    shown: list[tuple[Task, str, float, Expected]] = []
+    model = model_of([row for row in tables.all_rows if row.card != card.name], tables.specs)
+    shown: list[tuple[TrainingTask, str, float, ExpectedValue]] = []
     for row in tables.figures[tables.figures.card == card.name].itertuples():
         task = model.tasks.get(str(row.task))
         said = model.ask(card, task, software=str(row.software)) if task else Refusal("task")
@@ -250,27 +232,26 @@ def without(name: str) -> None:
         else:
             shown.append((said.task, name, said.task.value(float(row.log_speed)), said))
     for task, name, value, said in shown:
-        mark = "" if min(said.low_90, said.high_90) <= value <= said.high_90 else "  OUTSIDE"
+        mark = "" if min(said.low, said.high) <= value <= said.high else "  OUTSIDE"
         print(
             f"{name:90} {value:10.4g} {task.unit:10} expected {said.value:10.4g} "
-            f"({said.low_90:.4g} to {said.high_90:.4g}){mark}"
+            f"({said.low:.4g} to {said.high:.4g}){mark}"
         )
     _draw(card.name, [(name, value / said.value, said) for _, name, value, said in shown])
 
 
-def _draw(card: str, shown: Sequence[tuple[str, float, Expected]]) -> None:
+def _draw(card: str, shown: Sequence[tuple[str, float, ExpectedValue]]) -> None:
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(11, 0.6 + 0.2 * len(shown)), layout="constrained")
     axes = figure.subplots()
     for place, (_, ratio, said) in enumerate(shown):
-        axes.plot([said.low_90 / said.value, said.high_90 / said.value], [place] * 2, color="#c8d4e8", lw=6)
-        axes.plot([said.low_80 / said.value, said.high_80 / said.value], [place] * 2, color="#8fa8d0", lw=6)
+        axes.plot([said.low / said.value, said.high / said.value], [place] * 2, color="#c8d4e8", lw=6)
         axes.plot([ratio], [place], "o", color="#333333", ms=4)
     axes.axvline(1, color="#888888", lw=0.8)
     axes.set_yticks(range(len(shown)), [name for name, _, _ in shown], fontsize=7)
     axes.set_xscale("log")
-    axes.set_xlabel(f"{card}: published ÷ expected; ranges of 80 and 90 % from the other cards")
+    axes.set_xlabel(f"{card}: published ÷ expected; ranges of 90 % from the other cards")
     path = Path(f"expected-{card.replace(' ', '-')}.svg")
     figure.savefig(path)
     print(f"drawn in {path}")

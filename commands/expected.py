@@ -9,44 +9,42 @@ from pathlib import Path
 
 from harness.errors import UserError
 from harness.machine import state_folder
-from harness.plan import own_file, plan
+from harness.plan import own_file
 from harness.record.published.cards import find, load_cards
 from harness.record.published.program import Program
 from report import text
 from report.analysis import Analysis
-from report.buying.costs import OfferExpected, by_expected
+from report.buying.costs import ExpectedCost, expected_cost
 from report.compare.cells import Cell
 from report.compare.key import same_but
-from report.expected.expected import Asked, Expected, Measured, Model, asked_of, kept
-from report.expected.figures import TIMES, Row, Task, software_of, table_row, table_task, task_of
-from report.expected.specs import Specs, load_specs, named
+from report.expected.expected import CardExpectation, ExpectationModel, ExpectedValue, expectation_of, kept
+from report.expected.figures import TIMES, PublishedRow, software_of, table_row, task_of
+from report.expected.specs import CardSpecs, load_specs, named
 
 EXPECTED_LINES = 3
 """That a terminal says of a card."""
 OWN = "gpudyno"
 """The program of a record that is in no table, as a table names one."""
-PLAN = "programs"
-"""Whose works have tables."""
 
-Rows = Sequence[tuple[Cell, Row]]
+Rows = Sequence[tuple[Cell, PublishedRow]]
 
 _work = same_but("precision", "batch_size", within=("length",))
 
 
-def expected_of(root: Path, analysis: Analysis, name: str) -> tuple[Asked, ...]:
+def expected_of(root: Path, analysis: Analysis, name: str) -> tuple[CardExpectation, ...]:
     """What is expected of a card by its name, else of the cards of offers that no record is of."""
     cards = load_cards(root)
     specs = load_specs(root, cards)
     wanted = [named(name, specs)] if name else _offered(analysis, specs)
     if not wanted:
         return ()
-    rows, runnable = _rows(root, analysis.cells), frozenset(_runnable(root))
     own = {card.name for card in wanted}
-    model = kept(root, cards, state_folder(), [row for _, row in rows if row.card not in own])
-    return tuple(asked_of(model, card, _measured(rows, card), runnable) for card in wanted)
+    rows = [row for _, row in _rows(root, analysis.cells) if row.card not in own]
+    model = kept(root, cards, state_folder(), rows)
+    return tuple(expectation_of(model, card) for card in wanted)
 
 
-def _offered(analysis: Analysis, specs: Mapping[str, Specs]) -> list[Specs]:
+def _offered(analysis: Analysis, specs: Mapping[str, CardSpecs]) -> list[CardSpecs]:
     """The cards of offers without records that the tables know."""
     found = {}
     for candidate in analysis.costs.inputs.offers if analysis.costs else ():
@@ -55,18 +53,14 @@ def _offered(analysis: Analysis, specs: Mapping[str, Specs]) -> list[Specs]:
     return list(found.values())
 
 
-def _known(name: str, specs: Mapping[str, Specs]) -> Specs | None:
+def _known(name: str, specs: Mapping[str, CardSpecs]) -> CardSpecs | None:
     try:
         return named(name, specs)
     except UserError:
         return None
 
 
-def _measured(rows: Rows, card: Specs) -> list[Measured]:
-    return [Measured(task_of(row), row.value, software_of(row)) for _, row in rows if row.card == card.name]
-
-
-def should(root: Path, analysis: Analysis) -> dict[str, Expected]:
+def should(root: Path, analysis: Analysis) -> dict[str, ExpectedValue]:
     """By a trial's path, in samples per second, of the leading cells whose work enough other cards did."""
     rows = _rows(root, analysis.cells)
     asked = [(cell, row) for cell, row in rows if cell.session == analysis.lead]
@@ -81,15 +75,15 @@ def should(root: Path, analysis: Analysis) -> dict[str, Expected]:
     return {path: one for path, one in said.items() if one}
 
 
-def offers(root: Path, analysis: Analysis) -> dict[str, OfferExpected]:
-    """By an offer's name, what its hours and price would be by what is expected of its card."""
+def offers(root: Path, analysis: Analysis) -> dict[str, ExpectedCost]:
+    """By an offer's name, what its hours and costs would be by what is expected of its card."""
     costs = analysis.costs
     if costs is None or costs.inputs.purchase is None:
         return {}
     rows = {cell.trials[0].path: row for cell, row in _rows(root, analysis.cells)}
     cells = [next(cell for cell in line.cells if cell) for line in costs.inputs.lines]
     known = [(cell, rows[cell.trials[0].path]) for cell in cells if cell.trials[0].path in rows]
-    found: dict[str, OfferExpected] = {}
+    found: dict[str, ExpectedCost] = {}
     if len(known) < len(cells):
         return found
     specs = load_specs(root, load_cards(root))
@@ -98,27 +92,29 @@ def offers(root: Path, analysis: Analysis) -> dict[str, OfferExpected]:
         if card:
             model = _of_tasks(root, known, {task_of(row).key for _, row in known}, {card.name})
             said = [_in_samples(model, card, cell, row) for cell, row in known]
-            of_offer = by_expected(costs, place, said, card.power_watts)
+            of_offer = expected_cost(costs, place, said, card.power_watts)
             found |= {candidate.name: of_offer} if of_offer else {}
     return found
 
 
-def _of_tasks(root: Path, rows: Rows, tasks: set[str], less: set[str]) -> Model:
+def _of_tasks(root: Path, rows: Rows, tasks: set[str], less: set[str]) -> ExpectationModel:
     """The model of the tables, and of our records of some tasks on other cards."""
     more = [row for _, row in rows if row.card not in less and task_of(row).key in tasks]
     return kept(root, load_cards(root), state_folder(), more)
 
 
-def _in_samples(model: Model, card: Specs, cell: Cell, row: Row) -> Expected | None:
+def _in_samples(
+    model: ExpectationModel, card: CardSpecs, cell: Cell, row: PublishedRow
+) -> ExpectedValue | None:
     """What a card should do of a row's work, in the unit of the cell's own rate."""
     said, speed = model.ask(card, task_of(row), software=software_of(row)), cell.throughput.mean
-    if not isinstance(said, Expected) or speed is None:
+    if not isinstance(said, ExpectedValue) or speed is None:
         return None
-    of = [said.value, said.low_80, said.high_80, said.low_90, said.high_90]
-    rate, *ends = [speed * (row.value / one if row.unit in TIMES else one / row.value) for one in of]
-    low_80, high_80 = sorted(ends[:2])
-    low_90, high_90 = sorted(ends[2:])
-    return replace(said, value=rate, low_80=low_80, high_80=high_80, low_90=low_90, high_90=high_90)
+    rate, *ends = [
+        speed * (row.value / one if row.unit in TIMES else one / row.value)
+        for one in (said.value, said.low, said.high)
+    ]
+    return replace(said, value=rate, low=min(ends), high=max(ends))
 
 
 def _rows(root: Path, cells: Iterable[Cell]) -> Rows:
@@ -141,18 +137,8 @@ def _programs(root: Path) -> dict[str, Program]:
     return {program.name: program for program in read if program.table}
 
 
-def _runnable(root: Path) -> Iterable[Task]:
-    """The tasks of tables that the plan runs."""
-    wanted = plan.load(root, PLAN)
-    for measure in wanted.measure:
-        program = wanted.programs.get(measure.file or "")
-        for model in measure.model if isinstance(measure.model, list) else [measure.model]:
-            if program and program.table:
-                yield table_task(program.table, model, measure.batch_size)
-
-
-def _row(cell: Cell, card: str, speed: float) -> Row:
-    return Row(
+def _row(cell: Cell, card: str, speed: float) -> PublishedRow:
+    return PublishedRow(
         source=cell.session,
         licence="CC0-1.0",
         commit="",
@@ -169,17 +155,17 @@ def _row(cell: Cell, card: str, speed: float) -> Row:
     )
 
 
-def expected_lines(cards: Sequence[Asked]) -> list[str]:
+def expected_lines(cards: Sequence[CardExpectation]) -> list[str]:
     """What the terminal says of a card that was named: its narrowest ranges."""
     return [line for asked in cards for line in _lines(asked)]
 
 
-def _lines(asked: Asked) -> list[str]:
+def _lines(asked: CardExpectation) -> list[str]:
     said = [f"expected: of {asked.card} in {text.count(len(asked.rows), 'task')}; in full on the page"]
     for row in asked.rows[:EXPECTED_LINES]:
         one = row.expected
         said.append(
             f"          {one.task.work} in {one.task.precision}: {text.number(one.value)} {one.task.unit} "
-            f"({text.number(one.low_90)} to {text.number(one.high_90)} in nine of ten cards)"
+            f"({text.number(one.low)} to {text.number(one.high)} in nine of ten cards)"
         )
     return said

@@ -42,7 +42,7 @@ class Packing:
     margin: float = MARGIN
     key: Path | None = None
     with_prices: bool = False
-    """Whether purchase.toml is packed, with the buyer's prices and limits, which the page then shows."""
+    """Whether purchase.toml is packed, with the buyer's prices, which the page then shows."""
     quiet: bool = False
     """Whether nothing is printed."""
 
@@ -120,7 +120,7 @@ def _say_packed(out: Path, analysis: Analysis, manifest: Manifest, how: Packing,
     for note in manifest.notes:
         print(f"  not in it: {note}")
     if analysis.evidence.purchase:
-        print(f"  {PURCHASE} is in it, with your prices and limits: send it to nobody who sells cards")
+        print(f"  {PURCHASE} is in it, with your prices: send it to nobody who sells cards")
     elif prices:
         print(f"  not in it: {PURCHASE}, and no price of yours; --with-prices packs it")
     print(f"  signed with '{how.key.name}'" if how.key else "  not signed")

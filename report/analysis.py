@@ -15,8 +15,8 @@ from harness.record.published.cards import Card
 from harness.record.published.claims import ClaimSet, load_claims
 from harness.record.store import Results
 from report import text
-from report.buying.clause import MARGIN, Clause, clause
-from report.buying.costs import Costs, OfferExpected, costs
+from report.buying.clause import MARGIN, AcceptanceClause, clause
+from report.buying.costs import Costs, ExpectedCost, costs
 from report.buying.purchase import Purchase, load_purchase
 from report.claims.judge import judge
 from report.claims.judgeable import JudgingPlan
@@ -31,8 +31,8 @@ from report.compare.pairs import Expectation, expectations
 from report.compare.precisions import Gate, Parity, Speedup, early_gates, parities, speedups
 from report.compare.ranking import Work, standings, works
 from report.compare.spread import Fleet, UnitSpreads, fleets, unit_spreads
-from report.expected.expected import Asked, Expected
-from report.expected.sizes import Difference, Size
+from report.expected.expected import CardExpectation, ExpectedValue
+from report.expected.sizes import DifferenceSize, SystemDifference
 from report.trials.account import MachineAccount, accounts
 from report.trials.key import LOADER_ALONE, grouped_by
 from report.trials.reading import cards_of, read, results_of
@@ -81,13 +81,13 @@ class Question:
     """By their ids, what would judge the claims that no record meets; the report itself knows no plans."""
     longer: str = ""
     """The line that a first look leads to; empty where the leading session was more than that."""
-    asked: tuple[Asked, ...] = ()
+    asked: tuple[CardExpectation, ...] = ()
     """What is expected of a card that was named, else of those of offers that no record is of."""
-    offers: Mapping[str, OfferExpected] = field(default_factory=dict)
+    offers: Mapping[str, ExpectedCost] = field(default_factory=dict)
     """By the names of those offers, what their card would cost; where that is expected of all the work."""
-    should: Mapping[str, Expected] = field(default_factory=dict)
+    should: Mapping[str, ExpectedValue] = field(default_factory=dict)
     """By the path of a cell's first trial, what its card should do; where enough other cards did the same."""
-    sizes: Mapping[Difference, Size] = field(default_factory=dict)
+    sizes: Mapping[SystemDifference, DifferenceSize] = field(default_factory=dict)
     """What differences between two systems are worth, by published pairs."""
     bundles: tuple[tuple[str, str], ...] = ()
     """The name and the SHA-256 of each bundle's file that the records are from; page one prints them."""
@@ -126,7 +126,7 @@ class Analysis:
     expectations: tuple[Expectation, ...]
     verdicts: tuple[Judged, ...]
     costs: Costs | None
-    clause: Clause | None
+    clause: AcceptanceClause | None
     """What a machine ordered by the leading session must reach; null where no cell has two valid runs."""
 
     @property
@@ -345,7 +345,7 @@ def _subject_of(analysis: Analysis) -> Subject:
 def _priced(analysis: Analysis) -> bool:
     """Whether two offers have a price, hours and a ratio of their costs."""
     costs = analysis.costs
-    if costs is None or costs.answer is None or costs.pair is None:
+    if costs is None or costs.ranking is None or costs.pair is None:
         return False
-    first, second = (costs.answer.cards[place] for place in costs.pair)
+    first, second = (costs.ranking.offers[place] for place in costs.pair)
     return None not in (second.ratio, first.hours, second.hours)

@@ -1,4 +1,4 @@
-"""Records and the buyer's file → the numbers that every cost stands on.
+"""Records and the buyer's file → the numbers that every cost is computed from.
 
 Each range is the wider one: the reaches of the measured 95 % interval and of the band in which other units
 may lie add in squares.
@@ -16,8 +16,8 @@ from harness.record.published.cards import Card
 from report import text
 from report.buying.purchase import FILE, Purchase
 from report.buying.workload_mix import (
-    Candidate,
     MixLine,
+    OfferedCard,
     buyers_mix,
     candidates,
     default_mix,
@@ -35,7 +35,6 @@ from report.trials.trial import TrialResult
 Range = tuple[float, float, float]
 """Low, best, high."""
 
-DRAWS = 2048
 HOURS_A_YEAR = 8760.0
 INPUTS = (
     "life_years",
@@ -48,7 +47,6 @@ INPUTS = (
 )
 
 ENERGY_BAND = 0.05
-GIB = 2**30
 NEUTRAL: dict[str, Range] = {
     "life_years": (1.0, 1.0, 1.0),
     "utilisation": (1.0, 1.0, 1.0),
@@ -56,50 +54,43 @@ NEUTRAL: dict[str, Range] = {
 }
 """For files of rented cards alone, and where there is no file: no figure that is shown depends on them."""
 LIFE_YEARS: Range = (2.0, 4.0, 8.0)
-"""Assumed, and said so, where a bought card's life is not given; which the page weighs."""
+"""What the page assumes, and says so, where a bought card's life is not given."""
 
 
 @dataclass(frozen=True, slots=True)
-class CardNumbers:
+class OfferNumbers:
     """One offer. Null is unknown; `watts` has an entry for each row of the mix."""
 
     name: str
     rented: bool
     price: Range | None
     watts: tuple[Range | None, ...]
-    board_watts: float | None
-    fits: bool
-    units: int = 1
-    """Cards are bought in so many at once."""
 
 
 @dataclass(frozen=True, slots=True)
-class Numbers:
+class CostNumbers:
     """All that a cost depends on. `speed[i][j][k]` is card i's time over card j's on row k."""
 
     inputs: dict[str, Range]
-    limits: dict[str, float | None]
-    """budget, cards, slots, watts; null sets none."""
-    cards: tuple[CardNumbers, ...]
+    offers: tuple[OfferNumbers, ...]
     hours: tuple[float, ...]
-    """Of a year, for each row of the mix on the card `hours_on`."""
+    """The hours of a year, for each line of the mix, on the card `hours_on`."""
     hours_on: int
     speed: tuple[tuple[tuple[Range | None, ...], ...], ...]
-    draws: int = DRAWS
 
 
 @dataclass(frozen=True, slots=True)
 class CostInputs:
     """The numbers, and what has to be said beside them."""
 
-    numbers: Numbers
-    offers: tuple[Candidate, ...]
+    numbers: CostNumbers
+    offers: tuple[OfferedCard, ...]
     lines: tuple[MixLine, ...]
     purchase: Purchase | None
     own_mix: bool
     """Whether the work is the buyer's, or equal shares of each line."""
     measured_power: tuple[bool, ...]
-    """Of each offer: whether its power was measured on every line that it has."""
+    """For each offer, whether its power was measured on every line that it has."""
     caveats: tuple[Doubt, ...]
 
     @property
@@ -122,7 +113,7 @@ def cost_inputs(
     cards: Sequence[Card],
     purchase: Purchase | None,
 ) -> CostInputs | None:
-    """The numbers of all offers on the mix; null where no ranked figure is at hand.
+    """Return the numbers of all offers on the mix; null where no ranked figure is at hand.
 
     Raises UserError where a name in the buyer's file fits several cards or lines.
     """
@@ -133,7 +124,7 @@ def cost_inputs(
     if not recorded:
         return None
     in_use = HOURS_A_YEAR * _inputs(purchase)["utilisation"][1]
-    mix, unrecorded = buyers_mix(recorded, purchase, in_use) if purchase else ((), ())
+    mix, unrecorded = buyers_mix(recorded, purchase) if purchase else ((), ())
     own = bool(mix)
     if not own:
         mix = default_mix(recorded, in_use)
@@ -141,10 +132,9 @@ def cost_inputs(
     on_record = unit_spreads(trials, purchase.unit_cv if purchase else None)
     spreads = tuple(on_record.of(offer.card) for offer in offered)
     others = sum(offer.measured for offer in offered) - 1
-    numbers = Numbers(
+    numbers = CostNumbers(
         inputs=_inputs(purchase),
-        limits=_limits(purchase),
-        cards=tuple(_card(offer, i, mix, trials, cards, purchase) for i, offer in enumerate(offered)),
+        offers=tuple(_offer(offer, i, mix, cards) for i, offer in enumerate(offered)),
         hours=tuple(line.hours for line in mix),
         hours_on=on,
         speed=tuple(
@@ -167,9 +157,9 @@ def cost_inputs(
 
 
 def _hours_on(
-    cells: Sequence[Cell], offers: Sequence[Candidate], mix: Sequence[MixLine], purchase: Purchase | None
+    cells: Sequence[Cell], offers: Sequence[OfferedCard], mix: Sequence[MixLine], purchase: Purchase | None
 ) -> int:
-    """The offer whose hours are given; without a name the slowest of those that did most of the mix."""
+    """Return the offer whose hours are given; without a name the slowest that did most of the mix."""
     if purchase is not None and purchase.hours_on:
         cell = meant(purchase.hours_on, cells, "'hours_on'")
         named = [i for i, offer in enumerate(offers) if cell and offer.made(cell.machine, cell.card)]
@@ -207,44 +197,20 @@ def _life_assumed(purchase: Purchase | None) -> bool:
     return purchase is not None and purchase.buys and purchase.life_years is None
 
 
-def _limits(purchase: Purchase | None) -> dict[str, float | None]:
-    if purchase is None:
-        return dict.fromkeys(("budget", "cards", "slots", "watts"))
-    lives = (purchase.buys or purchase.life_years is not None) and purchase.utilisation is not None
-    return {
-        "budget": purchase.budget if lives else None,
-        "cards": purchase.cards,
-        "slots": purchase.slots,
-        "watts": purchase.watts_available,
-    }
-
-
-def _card(
-    candidate: Candidate,
-    i: int,
-    mix: Sequence[MixLine],
-    trials: Sequence[TrialResult],
-    cards: Sequence[Card],
-    purchase: Purchase | None,
-) -> CardNumbers:
+def _offer(candidate: OfferedCard, i: int, mix: Sequence[MixLine], cards: Sequence[Card]) -> OfferNumbers:
     offer, board = candidate.offer, candidate.board_watts(cards)
     quoted = offer.watts.values if offer and offer.watts else None
     paper = quoted or ((board, board, board) if board else None)
-    memory, needed = candidate.memory_bytes(trials), purchase.memory_gib if purchase else None
-    watts = tuple(_watts(line.cells[i]) or paper for line in mix)
-    return CardNumbers(
+    return OfferNumbers(
         name=candidate.name,
         rented=bool(offer and offer.rented),
         price=offer.cost if offer else None,
-        watts=watts,
-        board_watts=board or max((power[2] for power in watts if power), default=None),
-        fits=needed is None or memory is None or memory >= needed * GIB,
-        units=offer.units if offer else 1,
+        watts=tuple(_watts(line.cells[i]) or paper for line in mix),
     )
 
 
 def _watts(cell: Cell | None) -> Range | None:
-    """Mean power in the windows of a cell's runs, with the band that sensors are off by."""
+    """Return the mean power in the windows of a cell's runs, with the band that sensors are off by."""
     records = [trial.record for trial in cell.trials] if cell else []
     energies = [record.telemetry.energy for record in records if record.telemetry]
     readings = [
@@ -261,7 +227,7 @@ def _watts(cell: Cell | None) -> Range | None:
 def _time_over(
     line: MixLine, i: int, j: int, spreads: Sequence[UnitSpread], comparisons: int
 ) -> Range | None:
-    """Time of offer i over offer j; the same card bought and rented has the same time."""
+    """Return the time of offer i over offer j; the same card bought and rented has the same time."""
     first, second = line.cells[i], line.cells[j]
     if first is None or second is None:
         return None
@@ -278,7 +244,7 @@ def _time_over(
 
 
 def _times_as_fast(line: MixLine, fast: Cell, slow: Cell, best: float, band: UnitBand) -> Range:
-    """How many times as fast the faster card is, in any two units of the two models."""
+    """Return how many times as fast the faster card is, in any two units of the two models."""
     of, over, name = (fast, slow, "throughput") if line.by_throughput else (slow, fast, "seconds")
     ratio = cell_ratio(of, over, name, comparisons=band.comparisons)
     ends = ratio.interval if ratio else None

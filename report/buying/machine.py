@@ -35,7 +35,7 @@ _CARD = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class MachineDifference:
     """One thing that is not as it was, with both values as they are shown."""
 
     what: str
@@ -43,27 +43,27 @@ class Difference:
     now: str
 
 
-def difference(field: str, before: Any, now: Any) -> Difference:
-    """Of a field of a machine."""
+def _difference(field: str, before: Any, now: Any) -> MachineDifference:
+    """Return the difference in one field of a machine."""
     words = field.replace("gpu ", "card ").replace("cpu.", "processor ")
     called = words.removesuffix("_bytes").removesuffix("_watts").replace("_", " ")
-    return Difference(called, _shown(before, field), _shown(now, field))
+    return MachineDifference(called, _shown(before, field), _shown(now, field))
 
 
-def other_machine(ordered: Machine, delivered: Machine, *, device: str) -> tuple[Difference, ...]:
-    """Each field in which another machine was delivered; what either side does not know is no difference.
+def other_machine(ordered: Machine, delivered: Machine, *, device: str) -> tuple[MachineDifference, ...]:
+    """Return each field in which another machine was delivered; what one side does not know is none.
 
     `device` is what trials run on: on a `cpu`, cards do not count.
     """
     return tuple(
-        difference(field, before, after)
+        _difference(field, before, after)
         for field, before, after in differing_fields(ordered, delivered)
-        if _matters(field, device) and differs(field, before, after)
+        if _matters(field, device) and _differs(field, before, after)
     )
 
 
-def other_software(ordered: Record, delivered: Record) -> tuple[Difference, ...]:
-    """Each part of the software stack, and each variable passed into it, that is not as it was."""
+def other_software(ordered: Record, delivered: Record) -> tuple[MachineDifference, ...]:
+    """Return each part of the software stack, and each variable passed into it, that is not as it was."""
     stacks = tuple(
         replace(
             stack_of(record),
@@ -72,12 +72,12 @@ def other_software(ordered: Record, delivered: Record) -> tuple[Difference, ...]
         )
         for record in (ordered, delivered)
     )
-    return tuple(Difference(name, before, now) for name, (before, now) in stack_differences(stacks))
+    return tuple(MachineDifference(name, before, now) for name, (before, now) in stack_differences(stacks))
 
 
-def not_as_ordered(ordered: Sequence[Record], delivered: Sequence[Record]) -> tuple[Difference, ...]:
-    """Every field in which a delivered trial's machine or software is another, each once."""
-    first, seen = ordered[0], dict[Difference, None]()
+def not_as_ordered(ordered: Sequence[Record], delivered: Sequence[Record]) -> tuple[MachineDifference, ...]:
+    """Return every field in which a delivered trial's machine or software is another, each once."""
+    first, seen = ordered[0], dict[MachineDifference, None]()
     machines: dict[str, Machine] = {record.machine.canonical(): record.machine for record in delivered}
     for machine in machines.values():
         seen |= dict.fromkeys(other_machine(first.machine, machine, device=first.trial.asked.device))
@@ -90,7 +90,7 @@ def not_as_ordered(ordered: Sequence[Record], delivered: Sequence[Record]) -> tu
 
 
 def disturbed(delivered: Sequence[Record]) -> tuple[str, ...]:
-    """A sentence where the machine did other work before a trial began."""
+    """Return a sentence where the machine did other work before a trial began."""
     busy = [record.load.busy_cpus for record in delivered if record.load.busy_cpus is not None]
     if max(busy, default=0.0) < BUSY_CPUS:
         return ()
@@ -105,8 +105,8 @@ def _matters(field: str, device: str) -> bool:
     return field in _HOST
 
 
-def differs(field: str, ordered: Any, delivered: Any) -> bool:
-    """Whether a field is another by more than what firmware, drivers and rounding change by themselves."""
+def _differs(field: str, ordered: Any, delivered: Any) -> bool:
+    """Return whether a field differs by more than firmware, drivers and rounding change by themselves."""
     if ordered is None or delivered is None:
         return False
     if field.endswith("memory_bytes") or field == "memory_limit_bytes":
@@ -119,7 +119,7 @@ def differs(field: str, ordered: Any, delivered: Any) -> bool:
 
 
 def _driver_class(version: str) -> str:
-    """The branch of a driver: 580 of 580.65.06."""
+    """Return the branch of a driver: 580 of 580.65.06."""
     return version.split(".")[0]
 
 

@@ -10,7 +10,7 @@ from difflib import get_close_matches
 from harness.errors import UserError
 from harness.record.published.cards import Card, find
 from report import text
-from report.buying.purchase import FILE, Offer, Purchase, Work
+from report.buying.purchase import FILE, Offer, Purchase, PurchaseWork
 from report.compare.cells import Cell
 from report.compare.groups import ComparisonGroup
 from report.compare.key import MEASURED_FIELDS, each_nearest_the_card, nearest_the_card, same_but
@@ -25,7 +25,7 @@ _KEYS = ("workload", "protocol", "model", "precision", "batch_size", "image_size
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class OfferedCard:
     """A card on record, with the offer for it where there is one; or an offer that no record is of."""
 
     name: str
@@ -34,7 +34,7 @@ class Candidate:
     card: str
     device: str
     label: str
-    """Of its machine."""
+    """The label of its machine."""
     offer: Offer | None = None
 
     @property
@@ -42,17 +42,17 @@ class Candidate:
         return bool(self.machine)
 
     def made(self, machine: str, card: str) -> bool:
-        """Whether a figure of that machine and card is this candidate's."""
+        """Return whether a figure of that machine and card is this candidate's."""
         return (self.machine, self.card) == (machine, card)
 
     def memory_bytes(self, trials: Iterable[TrialResult]) -> int | None:
-        """The card's memory as the framework saw it."""
+        """Return the card's memory as the framework saw it."""
         measured = [trial.record.measurement for trial in trials if self.made(trial.machine, trial.card)]
         sizes = [measurement.device.memory_bytes for measurement in measured if measurement]
         return max(filter(None, sizes), default=None)
 
     def board_watts(self, cards: Sequence[Card]) -> float | None:
-        """The power limit as offered, else on paper; null where neither says."""
+        """Return the power limit as offered, else on paper; null where neither says."""
         if self.offer and self.offer.watts:
             return self.offer.watts.high
         card = find(self.device, cards)
@@ -67,16 +67,16 @@ class MixLine:
     length: ProtocolLength
     cells: tuple[Cell | None, ...]
     reasons: tuple[str, ...]
-    """Of each candidate: empty with a cell, else the reason of its failure or 'not measured'."""
+    """For each candidate: empty with a cell, else the reason of its failure or 'not measured'."""
     by_throughput: bool
     """A whole protocol's time is not known on each card, so a million samples are the unit of work."""
     hours: float = 0.0
     of_several: bool = False
-    """Whether other lines are of the same model under another protocol, which then tells them apart."""
+    """Whether other lines are of the same model under another protocol, which then distinguishes them."""
 
     @property
     def name(self) -> str:
-        """As the page writes it."""
+        """The line as the page writes it."""
         key = self.key
         under = f", protocol {text.clean(key.protocol, 40)}" if self.of_several else ""
         return (
@@ -84,7 +84,7 @@ class MixLine:
         )
 
     def unit_seconds(self, cell: Cell) -> Runs:
-        """Of each run of a cell: seconds for one unit of the line's work."""
+        """Return the seconds that each run of a cell takes for one unit of the line's work."""
         if self.by_throughput:
             rates = cell.throughput
             return Runs(tuple(1e6 / value for value in rates.values), rates.blocks)
@@ -97,7 +97,7 @@ class MixLine:
 
 
 def ranked_cells(groups: Iterable[ComparisonGroup]) -> list[Cell]:
-    """The cells of one device that a cost may stand on: ranked trainings, the leading session's first."""
+    """Return the ranked trainings on one device, the leading session's first."""
     entries = [entry for group in groups for entry in group.entries]
     entries.sort(key=lambda entry: not entry.own)
     ranked = [entry.cell for entry in entries if entry.cell.ranked and entry.cell.key.gpus == 1]
@@ -106,22 +106,22 @@ def ranked_cells(groups: Iterable[ComparisonGroup]) -> list[Cell]:
 
 def candidates(
     cells: Sequence[Cell], purchase: Purchase | None, own: Collection[str] = ()
-) -> tuple[tuple[Candidate, ...], tuple[Doubt, ...]]:
-    """Offers first, then the other cards on record, and last the offers that no record is of.
+) -> tuple[tuple[OfferedCard, ...], tuple[Doubt, ...]]:
+    """Return the offers, then the other cards on record, and last the offers that no record is of.
 
-    Cards of one name are told apart by their machines; those in `own` are this machine. A processor is what
-    its machine makes of it, so that machines of unlike labels are never one.
+    Cards of one name are distinguished by their machines; those in `own` are this machine. A processor is
+    what its machine makes of it, so that machines of unlike labels are never one.
     Raises UserError where an offer's text fits several cards.
     """
     sides = list({(cell.machine, cell.card): cell for cell in reversed(cells)}.values())[::-1]
-    found: list[Candidate] = []
+    found: list[OfferedCard] = []
     caveats: list[Doubt] = []
     by_card: set[tuple[str, str]] = set()
     for number, offer in enumerate(purchase.offer if purchase else (), 1):
         cell = meant(offer.card, sides, f"offer {number}")
         if cell is None:
             named = text.clean(offer.card, 60)
-            found.append(Candidate(text.short_card(named), "", named, named, "", offer))
+            found.append(OfferedCard(text.short_card(named), "", named, named, "", offer))
             continue
         found.append(_candidate(cell, offer))
         if offer.card.casefold() in cell.card.casefold():
@@ -138,13 +138,13 @@ def candidates(
 
 
 def _type(cell: Cell) -> tuple[str, str]:
-    """What is bought: a card, or a machine's processor."""
+    """Return what is bought: a card, or a machine's processor."""
     processor = cell.trials[0].environment.device == "cpu"
     return cell.card, cell.machine_label if processor else ""
 
 
 def _on_others(measured: Cell, sides: Sequence[Cell], own: Collection[str]) -> list[Doubt]:
-    """Where several machines have the card that is offered: whose figures its price is set against."""
+    """Return a caveat where several machines have the card: whose figures its price is set against."""
     alike = [cell for cell in sides if _type(cell) == _type(measured)]
     if len(alike) < 2:
         return []
@@ -157,18 +157,18 @@ def _one_of_each(cells: Sequence[Cell]) -> list[Cell]:
     return list({_type(cell): cell for cell in reversed(cells)}.values())[::-1]
 
 
-def _candidate(cell: Cell, offer: Offer | None = None) -> Candidate:
+def _candidate(cell: Cell, offer: Offer | None = None) -> OfferedCard:
     name, device = text.short_card(cell.card), cell.trials[0].device_name
-    return Candidate(name, cell.machine, cell.card, device, cell.machine_label, offer)
+    return OfferedCard(name, cell.machine, cell.card, device, cell.machine_label, offer)
 
 
 def _machine_names(cell: Cell) -> tuple[str, str]:
-    """A machine's label, also as told apart from others that bear it."""
+    """Return a machine's label, also as distinguished from others that bear it."""
     return cell.machine_label.casefold(), cell.trials[0].record.machine.label.casefold()
 
 
 def meant(words: str, sides: Sequence[Cell], where: str) -> Cell | None:
-    """The card of that name, else of which it is a part; else the machine of that label."""
+    """Return the card of that name, else of which it is a part; else the machine of that label."""
     name = words.casefold().strip()
     tests: tuple[Callable[[Cell], bool], ...] = (
         lambda cell: name in (cell.card.casefold(), text.short_card(cell.card).casefold()),
@@ -192,14 +192,14 @@ def meant(words: str, sides: Sequence[Cell], where: str) -> Cell | None:
     return None
 
 
-def _named(found: Sequence[Candidate], own: Collection[str]) -> tuple[Candidate, ...]:
-    """Candidates of one name told apart: by machine, as bought or rented, else by number."""
-    machines = _told_by(found, lambda one: one.machine)
+def _named(found: Sequence[OfferedCard], own: Collection[str]) -> tuple[OfferedCard, ...]:
+    """Return the candidates with distinct names: by machine, as bought or rented, else by number."""
+    machines = _ambiguous_by(found, lambda one: one.machine)
     named = []
     for one in found:
         machine = text.THIS if one.machine in own else f"machine {text.clean(one.label, 40)}"
         named.append(replace(one, name=machine) if one.name in machines else one)
-    terms = _told_by(named, _terms)
+    terms = _ambiguous_by(named, _terms)
     seen: Counter[str] = Counter()
     final = []
     for one in named:
@@ -209,20 +209,20 @@ def _named(found: Sequence[Candidate], own: Collection[str]) -> tuple[Candidate,
     return tuple(final)
 
 
-def _told_by(found: Sequence[Candidate], key: Callable[[Candidate], str]) -> set[str]:
-    """The names whose candidates differ in `key`."""
+def _ambiguous_by(found: Sequence[OfferedCard], key: Callable[[OfferedCard], str]) -> set[str]:
+    """Return the names whose candidates differ in `key`."""
     counted = Counter(name for name, _ in {(one.name, key(one)) for one in found})
     return {name for name, count in counted.items() if count > 1}
 
 
-def _terms(one: Candidate) -> str:
+def _terms(one: OfferedCard) -> str:
     return "" if one.offer is None else "rented" if one.offer.rented else "bought"
 
 
 def mix_lines(
-    cells: Sequence[Cell], offers: Sequence[Candidate], trials: Sequence[TrialResult]
+    cells: Sequence[Cell], offers: Sequence[OfferedCard], trials: Sequence[TrialResult]
 ) -> tuple[MixLine, ...]:
-    """Every line of equal key and length, with each candidate's cell; the leading session's come first."""
+    """Return every line of equal key and length, with each candidate's cell; the leading session's first."""
     recorded = []
     for alike in grouped_by(cells, same_but(within=("length",))).values():
         key, length = alike[0].key, alike[0].length
@@ -244,8 +244,8 @@ def mix_lines(
     )
 
 
-def _reason(key: Key, offer: Candidate, trials: Sequence[TrialResult]) -> str:
-    """Why a candidate has no figure: its own failure, or that it was not measured."""
+def _reason(key: Key, offer: OfferedCard, trials: Sequence[TrialResult]) -> str:
+    """Return why a candidate has no figure: its own failure, or that it was not measured."""
     if not offer.measured:
         return "no record"
     compared = without(key, *MEASURED_FIELDS)
@@ -258,7 +258,7 @@ def _reason(key: Key, offer: Candidate, trials: Sequence[TrialResult]) -> str:
 
 
 def default_mix(recorded: Sequence[MixLine], hours: float) -> tuple[MixLine, ...]:
-    """The work where none is given: equal shares of `hours` for each line that every offer did or failed on.
+    """Return the work where none is given: equal shares of `hours` for each line that every offer ran.
 
     One mode for each work, the one nearest the card; where no line is common to all, those of most offers.
     """
@@ -271,35 +271,39 @@ def default_mix(recorded: Sequence[MixLine], hours: float) -> tuple[MixLine, ...
 
 
 def buyers_mix(
-    recorded: Sequence[MixLine], purchase: Purchase, in_use: float
+    recorded: Sequence[MixLine], purchase: Purchase
 ) -> tuple[tuple[MixLine, ...], tuple[Doubt, ...]]:
-    """The lines of the buyer's mix with their hours, and a caveat for each that is not on record.
+    """Return the lines of the buyer's mix with their hours, and a caveat for each that is not on record.
 
-    A share is one of the hours `in_use`. Raises UserError where a line of the file fits several, naming the
-    key that tells them apart.
+    Raises UserError where a line of the file fits several, naming the
+    key that distinguishes them.
     """
     chosen: dict[tuple[Key, ProtocolLength], MixLine] = {}
     missing = []
     for number, work in enumerate(purchase.work, 1):
-        line, hours = _line_of(recorded, work, number), work.hours_per_year or (work.share or 0) * in_use
+        line, hours = _line_of(recorded, work, number), work.hours_per_year
         if line is None:
-            missing.append(_not_recorded(work, hours, recorded))
+            missing.append(_not_recorded(work, recorded))
             continue
         before = chosen.get((line.key, line.length))
         chosen[line.key, line.length] = replace(line, hours=hours + (before.hours if before else 0.0))
     return tuple(chosen.values()), tuple(missing)
 
 
-def _not_recorded(work: Work, hours: float, recorded: Sequence[MixLine]) -> Doubt:
-    """With the nearest works on record, else all of them."""
+def _not_recorded(work: PurchaseWork, recorded: Sequence[MixLine]) -> Doubt:
+    """Return the caveat, with the nearest works on record, else all of them."""
     named = dict.fromkeys(f"{one.key.workload} {one.key.model} {one.key.precision}" for one in recorded)
     what = " ".join(filter(None, (work.workload, work.model, work.precision)))
     near = get_close_matches(what, named, n=3, cutoff=0.4) or list(named)[:6]
-    data = {"work": text.clean(what, 120), "hours": hours, "near": tuple(text.clean(one, 60) for one in near)}
+    data = {
+        "work": text.clean(what, 120),
+        "hours": work.hours_per_year,
+        "near": tuple(text.clean(one, 60) for one in near),
+    }
     return Doubt("not-on-record", data)
 
 
-def _line_of(recorded: Sequence[MixLine], work: Work, number: int) -> MixLine | None:
+def _line_of(recorded: Sequence[MixLine], work: PurchaseWork, number: int) -> MixLine | None:
     fits = [line for line in recorded if _fits(line.key, work)]
     if not fits:
         return None
@@ -320,7 +324,7 @@ def _line_of(recorded: Sequence[MixLine], work: Work, number: int) -> MixLine | 
     return max(fits, key=support)
 
 
-def _fits(key: Key, work: Work) -> bool:
-    """By names as people write them: `lstm` is LSTM."""
+def _fits(key: Key, work: PurchaseWork) -> bool:
+    """Return whether a key has the names that are given, as people write them: `lstm` is LSTM."""
     names = [name for name in (*_KEYS, "data_mode") if getattr(work, name) is not None]
     return all(str(getattr(key, name)).casefold() == str(getattr(work, name)).casefold() for name in names)

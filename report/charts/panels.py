@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Protocol
 
 from report.charts.marks import SWATCH, Look, draw_bar, key_rows, uprights
@@ -15,7 +14,6 @@ from report.charts.style import (
     HATCH,
     INK,
     LABEL,
-    LINE,
     NOTE,
     PAPER,
     RULE,
@@ -88,21 +86,13 @@ class CurvePanel:
     zero: bool = True
     doubling: bool = False
     ticks: tuple[tuple[float, str], ...] = ()
-    between: tuple[tuple[str, ...], ...] = ()
-    """What happened from each of these ticks to the next, below them."""
 
     def height(self, width: float) -> float:
         """Higher where many lines have to be named."""
-        named = max(HEIGHT, STEP * len({line.label for line in self.lines}) + FOOT + 2 * TOP)
-        return named + self._below
-
-    @property
-    def _below(self) -> float:
-        return LINE * max(map(len, self.between), default=0)
+        return max(HEIGHT, STEP * len({line.label for line in self.lines}) + FOOT + 2 * TOP)
 
     def draw(self, sheet: Sheet, left: float, top: float, width: float, height: float) -> None:
         """Write the names at the right in the order of the lines' ends, with a leader to each."""
-        height -= self._below
         lines = [line for line in self.lines if line.finite()]
         values = [y for line in lines for _, y in line.finite()]
         values += [end for line in lines for pair in line.ranges if pair for end in pair]
@@ -123,7 +113,6 @@ class CurvePanel:
             sheet.text(start - 8, y + 4.5, written(tick, self.form), align="right")
             sheet.line([(start, y), (plot.across[1], y)], {"color": RULE, "lw": 1.0, "zorder": 0.5})
         self._foot(sheet, plot, lines, top + height - 5, left + width)
-        self._events(sheet, plot, top + height)
         for line in sorted(lines, key=lambda line: not line.published):
             _draw(sheet, plot, line)
         if names:
@@ -149,15 +138,6 @@ class CurvePanel:
             if x - half > last:
                 sheet.text(x, y, text, align="center")
                 last = x + half + 8
-
-    def _events(self, sheet: Sheet, plot: _Plot, top: float) -> None:
-        """Each below a stroke from its tick to the next, as much as fits there."""
-        for words, ((begin, _), (end, _)) in zip(self.between, pairwise(self.ticks), strict=False):
-            left, right = plot.x(begin) + 6, plot.x(end) - 6
-            if words:
-                sheet.line([(left, top), (right, top)], {"color": AXIS, "lw": 1.0})
-            for place, word in enumerate(words, 1):
-                sheet.text(left, top + LINE * place - 3, cut(word, right - left, NOTE), colour=INK)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,205 +1,161 @@
-"""The expected value of a task on a card with its range, or why there is none, and all of one card."""
+"""The expected value of a task on a card with its range, or why there is none; and all of one card."""
 
 from __future__ import annotations
 
 import json
 import math
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from statistics import median
-from typing import Literal
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from harness.record.published.cards import Card
 from harness.record.store import write_whole
-from report.expected.figures import Row, Task, figures_of, fingerprint, read_tables, task_of
+from report.expected.figures import (
+    PublishedRow,
+    TrainingTask,
+    figures_of,
+    fingerprint,
+    read_tables,
+    task_of,
+)
 from report.expected.model import (
     SETTINGS,
-    Fit,
-    Places,
+    MixedModelFit,
+    RowIndices,
     Vector,
     described,
     fit,
+    indices_by,
     modelled,
-    most_telling,
-    places_by,
 )
-from report.expected.refusal import WIDEST, Ground, Refusal, ground, refusal
-from report.expected.specs import Specs, load_specs
+from report.expected.refusal import WIDEST, ReferenceCards, Refusal, reference_cards, refusal
+from report.expected.specs import CardSpecs, load_specs
 
-MOST_WORKS = 3
-"""More measured works of a card are counted as so many."""
-
-UNTOLD = 1.0
+UNKNOWN_LEVEL = 1.0
 """The deviation of a task whose only software is left out: its level is unknown, and no range is given."""
-METHOD = "2"
-LEVELS = (0.8, 0.9)
+METHOD = "3"
+COVERAGE = 0.9
+"""The share of new cards that a range holds."""
 MOST_KEPT = 4
-"""Beside a new one: a page asks several, less the records of other cards."""
-Standing = Literal["specifications", "published", "measured"]
-HERE = "here"
-"""The software of what was measured outside of the tables."""
+"""Besides a new one: one page asks several models, each without the records of some cards."""
+NEW_SOFTWARE = "new"
+"""The software of a figure that no table has."""
 NEIGHBOURS = 2
 
-
-@dataclass(frozen=True, slots=True, order=True)
-class Situation:
-    """What is known of the card asked for: whether tables have its software, and how many works of it."""
-
-    software: bool
-    works: int
+CardErrors = Mapping[str, tuple[float, ...]]
+"""The errors of each card, in deviations."""
 
 
-SITUATIONS = tuple(
-    Situation(software, works) for software in (True, False) for works in range(MOST_WORKS + 1)
-)
+def left_out_cards(
+    fit: MixedModelFit, *, software_known: bool
+) -> Iterator[tuple[MixedModelFit, str, RowIndices, RowIndices]]:
+    """Yield each card with each software that it was measured with, left out of the figures.
 
-Scores = Mapping[Situation, Mapping[str, tuple[float, ...]]]
-"""Of each situation and card, its errors in deviations."""
-
-
-def cases(fit: Fit, situation: Situation) -> Iterator[tuple[Fit, str, Places, Places]]:
-    """Each card with each software that it was measured with, left out but for the most telling works.
-
-    With the card the fit before its figures, those that are asked for, and what is left out for that.
+    With the card come the fit before its figures, the figures that are asked for, and all that are left out
+    for it.
     """
     figures = fit.figures
-    of_software = places_by(figures, "software")
-    for card, places in places_by(figures, "card").items():
-        before = fit.before(places)
-        for software, here in places_by(figures.iloc[places], "software").items():
-            mine = np.sort(places[here])
-            if len(mine) <= situation.works:
-                continue
-            gone = places if situation.software else np.union1d(places, of_software[software])
-            own = np.searchsorted(gone, mine)
-            joint = before.joint_without(gone)[np.ix_(own, own)]
-            known = mine[most_telling(joint, situation.works)]
-            yield before, card, np.setdiff1d(mine, known), np.setdiff1d(gone, known)
+    of_software = indices_by(figures, "software")
+    for card, rows in indices_by(figures, "card").items():
+        before = fit.before(rows)
+        for software, own in indices_by(figures.iloc[rows], "software").items():
+            gone = rows if software_known else np.union1d(rows, of_software[software])
+            yield before, card, np.sort(rows[own]), gone
 
 
-def scores(
-    fit: Fit, answered: Mapping[str, frozenset[str]], situations: Sequence[Situation] = SITUATIONS
-) -> Scores:
-    """The scores of each situation, of the tasks for which a card would be answered."""
-    found: dict[Situation, dict[str, tuple[float, ...]]] = {}
-    for situation in situations:
-        of_cards: dict[str, list[float]] = {}
-        for before, card, measured, left in cases(fit, situation):
-            tasks = fit.figures.task.to_numpy()[measured]
-            asked = measured[[task in answered.get(card, ()) for task in tasks]]
-            if len(asked):
-                error, deviation = before.without(left, asked)
-                ratio = np.abs(error / deviation)[deviation < UNTOLD]
-                of_cards.setdefault(card, []).extend(ratio.round(4).tolist())
-        found[situation] = {card: tuple(values) for card, values in of_cards.items() if values}
-    return found
+def errors(fit: MixedModelFit, answered: Mapping[str, frozenset[str]], *, software_known: bool) -> CardErrors:
+    """Return the errors of left-out cards in the tasks for which the card would be answered."""
+    of_cards: dict[str, list[float]] = {}
+    for before, card, measured, left in left_out_cards(fit, software_known=software_known):
+        tasks = fit.figures.task.to_numpy()[measured]
+        asked = measured[[task in answered.get(card, ()) for task in tasks]]
+        if len(asked):
+            error, deviation = before.without(left, asked)
+            ratio = np.abs(error / deviation)[deviation < UNKNOWN_LEVEL]
+            of_cards.setdefault(card, []).extend(ratio.round(4).tolist())
+    return {card: tuple(values) for card, values in of_cards.items() if values}
 
 
-def quantile(of_cards: Mapping[str, tuple[float, ...]], level: float) -> float:
-    """What `level` of the scores of a new card stay below; infinite where there are too few cards for it."""
+def quantile(of_cards: CardErrors, level: float) -> float:
+    """Return what `level` of a new card's errors stay below; infinite where there are too few cards."""
     if not of_cards:
         return float("inf")
-    values = np.concatenate([np.asarray(scores) for scores in of_cards.values()])
-    weights: Vector = np.concatenate([np.full(len(s), 1 / len(s)) for s in of_cards.values()])
+    values = np.concatenate([np.asarray(each) for each in of_cards.values()])
+    weights: Vector = np.concatenate([np.full(len(each), 1 / len(each)) for each in of_cards.values()])
     order = np.argsort(values)
     reached = np.cumsum(weights[order]) / (len(of_cards) + 1)
-    place = int(np.searchsorted(reached, level))
-    return float(values[order][place]) if place < len(values) else float("inf")
+    at = int(np.searchsorted(reached, level))
+    return float(values[order][at]) if at < len(values) else float("inf")
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
-    """A task's figure that was measured on the card asked for."""
-
-    task: Task
-    value: float
-    software: str = HERE
-
-
-@dataclass(frozen=True, slots=True)
-class Expected:
-    """A figure in its task's unit, with the range that holds it in eight and in nine of ten cards."""
+class ExpectedValue:
+    """A figure in its task's unit, with the range that holds it for nine of ten cards."""
 
     card: str
-    task: Task
+    task: TrainingTask
     value: float
-    low_80: float
-    high_80: float
-    low_90: float
-    high_90: float
-    factor_90: float
-    """The range of nine in ten, as what the value is multiplied and divided by."""
-    stands_on: Standing
-    works: int
-    """Measured works of the card that it stands on; with `published`, figures of the card in the tables."""
+    low: float
+    high: float
+    factor: float
+    """The range, as what the value is multiplied and divided by."""
+    published: int
+    """How many figures of this very card the tables have; 0 where it is known by its specifications alone."""
 
 
 @dataclass(frozen=True)
-class Model:
+class ExpectationModel:
     """Everything that an answer needs."""
 
-    specs: Mapping[str, Specs]
-    tasks: Mapping[str, Task]
+    specs: Mapping[str, CardSpecs]
+    tasks: Mapping[str, TrainingTask]
     """Those with figures of enough cards."""
-    fit: Fit
-    scores: Scores
-    ground: Ground
+    fit: MixedModelFit
+    errors: Mapping[bool, CardErrors]
+    """The errors of left-out cards, by whether the tables have the software."""
+    reference: ReferenceCards
 
     def ask(
-        self, card: Specs, task: Task, *, software: str | None = None, measured: Sequence[Measured] = ()
-    ) -> Expected | Refusal:
-        """The expected value with a software of the tables, else with one of which nothing is known."""
-        key = task.key
-        refused = refusal(card, key, self.ground)
+        self, card: CardSpecs, task: TrainingTask, *, software: str | None = None
+    ) -> ExpectedValue | Refusal:
+        """Return the expected value with a software of the tables, else with a new one."""
+        refused = refusal(card, task.key, self.reference)
         if refused:
             return refused
-        known = [one for one in measured if one.task.key in self.tasks and one.task != task]
-        asked = self._rows(card, [(task, software or HERE, math.nan)])
-        given = self._rows(card, [(one.task, one.software, one.task.log_speed(one.value)) for one in known])
-        mean, joint = self.fit.predict(asked, given)
-        situation = Situation(
-            (key, software) in self._software,
-            min(len(known), MOST_WORKS),
-        )
-        reach = [quantile(self.scores[situation], level) * math.sqrt(joint[0, 0]) for level in LEVELS]
-        if not reach[1] < math.log(WIDEST):
-            return Refusal("width", f"{math.exp(reach[1]):.2g}", f"{WIDEST:g}")
-        ends = [sorted((task.value(mean[0] - far), task.value(mean[0] + far))) for far in reach]
-        published = int((self.fit.figures.card == card.name).sum())
-        return Expected(
+        mean, variance = self.fit.predict(self._row(card, task, software or NEW_SOFTWARE))
+        known = (task.key, software) in self._software
+        reach = quantile(self.errors[known], COVERAGE) * math.sqrt(variance)
+        if not reach < math.log(WIDEST):
+            return Refusal("width", f"{math.exp(reach):.2g}", f"{WIDEST:g}")
+        low, high = sorted((task.value(mean - reach), task.value(mean + reach)))
+        return ExpectedValue(
             card=card.name,
             task=task,
-            value=task.value(mean[0]),
-            low_80=ends[0][0],
-            high_80=ends[0][1],
-            low_90=ends[1][0],
-            high_90=ends[1][1],
-            factor_90=math.exp(reach[1]),
-            stands_on="measured" if known else "published" if published else "specifications",
-            works=len(known) or published,
+            value=task.value(mean),
+            low=low,
+            high=high,
+            factor=math.exp(reach),
+            published=int((self.fit.figures.card == card.name).sum()),
         )
 
-    def to_measure(self, card: Specs, tasks: Sequence[Task], software: str | None = None) -> tuple[Task, ...]:
-        """Those of these tasks that, measured on the card, tell the most of the others."""
-        rows = self._rows(card, [(task, software or HERE, math.nan) for task in tasks])
-        _, joint = self.fit.predict(rows, rows[:0])
-        return tuple(tasks[place] for place in most_telling(joint, min(MOST_WORKS, len(tasks))))
-
-    def _rows(self, card: Specs, wanted: Iterable[tuple[Task, str, float]]) -> pd.DataFrame:
-        """What the model reads of figures that are in no table."""
-        rows = [
-            (task.key, task.program, task.work, task.precision, software, log_speed, self._scale[task.key])
-            for task, software, log_speed in wanted
-        ]
-        names = ["task", "program", "work", "precision", "software", "log_speed", "scale"]
-        frame = pd.DataFrame(rows, columns=names).assign(card=card.name)
-        return described(frame.astype({"log_speed": float, "scale": float}), {card.name: card})
+    def _row(self, card: CardSpecs, task: TrainingTask, software: str) -> pd.DataFrame:
+        """Return what the fit reads of a figure that is in no table."""
+        fields = {
+            "task": task.key,
+            "program": task.program,
+            "work": task.work,
+            "precision": task.precision,
+            "software": software,
+            "scale": float(self._scale[task.key]),
+            "card": card.name,
+        }
+        return described(pd.DataFrame([fields]), {card.name: card})
 
     @cached_property
     def _scale(self) -> Mapping[str, float]:
@@ -210,115 +166,100 @@ class Model:
         return frozenset(zip(self.fit.figures.task, self.fit.figures.software, strict=True))
 
 
-def answered(figures: pd.DataFrame, specs: Mapping[str, Specs]) -> dict[str, frozenset[str]]:
-    """The tasks that each card with figures would be answered, had it none."""
-    on = ground(figures)
+def answered(figures: pd.DataFrame, specs: Mapping[str, CardSpecs]) -> dict[str, frozenset[str]]:
+    """Return the tasks in which each card with figures would be answered, had it none."""
+    on = reference_cards(figures)
     return {
         card: frozenset(
-            task for task in figures.task.iloc[places].unique() if refusal(specs[card], task, on) is None
+            task for task in figures.task.iloc[rows].unique() if refusal(specs[card], task, on) is None
         )
-        for card, places in places_by(figures, "card").items()
+        for card, rows in indices_by(figures, "card").items()
     }
 
 
-def model_of(
-    rows: Sequence[Row],
-    specs: Mapping[str, Specs],
-    situations: Sequence[Situation] = SITUATIONS,
-) -> Model:
-    """The model of these rows."""
+def model_of(rows: Sequence[PublishedRow], specs: Mapping[str, CardSpecs]) -> ExpectationModel:
+    """Return the model of these rows."""
     figures = modelled(described(figures_of(rows), specs))
-    fitted = fit(figures)
-    of_cards = scores(fitted, answered(figures, specs), situations)
-    return _assembled(rows, specs, fitted, of_cards)
+    fitted, of = fit(figures), answered(figures, specs)
+    found = {known: errors(fitted, of, software_known=known) for known in (True, False)}
+    return _assembled(rows, specs, fitted, found)
 
 
-def _assembled(rows: Sequence[Row], specs: Mapping[str, Specs], fitted: Fit, of_cards: Scores) -> Model:
+def _assembled(
+    rows: Sequence[PublishedRow],
+    specs: Mapping[str, CardSpecs],
+    fitted: MixedModelFit,
+    found: Mapping[bool, CardErrors],
+) -> ExpectationModel:
     held = set(fitted.figures.task)
     tasks = {task.key: task for task in map(task_of, rows) if task.key in held}
-    return Model(specs, tasks, fitted, of_cards, ground(fitted.figures))
+    return ExpectationModel(specs, tasks, fitted, found, reference_cards(fitted.figures))
 
 
-def kept(root: Path, cards: Sequence[Card], folder: Path, more: Sequence[Row] = ()) -> Model:
-    """The model of the clone's tables and of more rows; what took long is kept in a folder by their hash."""
+def kept(
+    root: Path, cards: Sequence[Card], folder: Path, more: Sequence[PublishedRow] = ()
+) -> ExpectationModel:
+    """Return the model of the clone's tables and of more rows; its slow part is cached in `folder`."""
     rows = [*(row for table in read_tables(root).values() for row in table), *more]
     specs = load_specs(root, cards)
-    place = folder / f"expected-{METHOD}-{fingerprint(rows, specs, SETTINGS)[:16]}.json"
-    if place.is_file():
-        return _reread(json.loads(place.read_text(encoding="utf-8")), rows, specs)
+    path = folder / f"expected-{METHOD}-{fingerprint(rows, specs, SETTINGS)[:16]}.json"
+    if path.is_file():
+        return _reread(json.loads(path.read_text(encoding="utf-8")), rows, specs)
     made = model_of(rows, specs)
     for old in sorted(folder.glob("expected-*.json"), key=lambda path: path.stat().st_mtime)[:-MOST_KEPT]:
         old.unlink()
-    write_whole(place, json.dumps(_to_keep(made)), replace=True)
+    write_whole(path, json.dumps(_to_keep(made)), replace=True)
     return made
 
 
-def _to_keep(made: Model) -> dict[str, object]:
-    return {
-        "scale": made.fit.figures.scale.tolist(),
-        "loose": made.fit.figures.loose.tolist(),
-        "scores": [
-            {"software": situation.software, "works": situation.works, "cards": dict(of_cards)}
-            for situation, of_cards in made.scores.items()
-        ],
-    }
+def _to_keep(made: ExpectationModel) -> dict[str, object]:
+    figures = made.fit.figures
+    known, new = made.errors[True], made.errors[False]
+    return {"scale": figures.scale.tolist(), "loose": figures.loose.tolist(), "known": known, "new": new}
 
 
-def _reread(known: Mapping[str, list], rows: Sequence[Row], specs: Mapping[str, Specs]) -> Model:  # type: ignore[type-arg]
+def _reread(
+    known: Mapping[str, Any], rows: Sequence[PublishedRow], specs: Mapping[str, CardSpecs]
+) -> ExpectationModel:
     figures = modelled(described(figures_of(rows), specs))
-    fitted = Fit(figures.assign(scale=known["scale"], loose=known["loose"]), SETTINGS)
-    of_cards = {Situation(one["software"], one["works"]): one["cards"] for one in known["scores"]}
-    return _assembled(rows, specs, fitted, of_cards)
+    fitted = MixedModelFit(figures.assign(scale=known["scale"], loose=known["loose"]), SETTINGS)
+    return _assembled(rows, specs, fitted, {True: known["known"], False: known["new"]})
 
 
 @dataclass(frozen=True, slots=True)
-class AskedRow:
-    """One task; `beside` are the figures of the cards in the tables whose peaks are nearest."""
+class TaskExpectation:
+    """One task; `neighbours` are the published figures of the cards whose peaks are nearest."""
 
-    expected: Expected
-    beside: tuple[tuple[str, float], ...]
+    expected: ExpectedValue
+    neighbours: tuple[tuple[str, float], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """All that is said of the card. `refused` counts the tasks by the reason why nothing is said of them."""
+class CardExpectation:
+    """What is expected of a card. `refused` counts the tasks by the reason why nothing is said of them."""
 
     card: str
-    rows: tuple[AskedRow, ...]
+    rows: tuple[TaskExpectation, ...]
     refused: tuple[tuple[Refusal, int], ...]
-    to_measure: tuple[Task, ...]
-    """The works that would tell the most of the others, once measured on it."""
-    by_plan: bool
-    """Whether they are of a plan here."""
-    factors: tuple[float, float] | None
-    """The typical range of nine in ten now, and after these works."""
 
 
-def asked_of(
-    model: Model, card: Specs, measured: Sequence[Measured] = (), runnable: Collection[Task] = ()
-) -> Asked:
-    """What the model says of a card in every task; `runnable` are those that a plan runs."""
-    said = {task: model.ask(card, task, measured=measured) for task in model.tasks.values()}
+def expectation_of(model: ExpectationModel, card: CardSpecs) -> CardExpectation:
+    """Return what the model says of a card in every task, the narrowest range first."""
+    found = {task: model.ask(card, task) for task in model.tasks.values()}
     rows = [
-        AskedRow(one, _beside(model, card, task)) for task, one in said.items() if isinstance(one, Expected)
+        TaskExpectation(one, _neighbours(model, card, task))
+        for task, one in found.items()
+        if isinstance(one, ExpectedValue)
     ]
-    refused = Counter(one for one in said.values() if isinstance(one, Refusal))
-    rows.sort(key=lambda row: row.expected.factor_90)
-    here = [row.expected.task for row in rows if row.expected.task in runnable]
-    narrow = here or [row.expected.task for row in rows[: (len(rows) + 1) // 2]]
-    tell = model.to_measure(card, narrow) if narrow else ()
-    return Asked(
-        card.name,
-        tuple(rows),
-        tuple(refused.most_common()),
-        tell,
-        bool(here),
-        _factors(model, card, rows, tell),
-    )
+    refused = Counter(one for one in found.values() if isinstance(one, Refusal))
+    rows.sort(key=lambda row: row.expected.factor)
+    return CardExpectation(card.name, tuple(rows), tuple(refused.most_common()))
 
 
-def _beside(model: Model, card: Specs, task: Task) -> tuple[tuple[str, float], ...]:
-    """The cards whose peaks are nearest to the card's, and its own figures."""
+def _neighbours(
+    model: ExpectationModel, card: CardSpecs, task: TrainingTask
+) -> tuple[tuple[str, float], ...]:
+    """Return the cards whose peaks are nearest to the card's, itself among them, with their figures."""
     figures = model.fit.figures
     rows = figures[figures.task == task.key]
     far = [
@@ -328,18 +269,4 @@ def _beside(model: Model, card: Specs, task: Task) -> tuple[tuple[str, float], .
     nearest = rows.assign(far=far).groupby("card").agg(far=("far", "first"), speed=("log_speed", "median"))
     return tuple(
         (str(name), task.value(speed)) for name, speed in nearest.nsmallest(NEIGHBOURS, "far").speed.items()
-    )
-
-
-def _factors(
-    model: Model, card: Specs, rows: Sequence[AskedRow], tell: Sequence[Task]
-) -> tuple[float, float] | None:
-    """The typical factor of the other tasks before and after; what is measured is taken to be as expected."""
-    known = [Measured(row.expected.task, row.expected.value) for row in rows if row.expected.task in tell]
-    others = [row.expected for row in rows if row.expected.task not in tell]
-    if not others:
-        return None
-    after = [model.ask(card, one.task, measured=known) for one in others]
-    return median(one.factor_90 for one in others), median(
-        one.factor_90 for one in after if isinstance(one, Expected)
     )

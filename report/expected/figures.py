@@ -15,8 +15,8 @@ from pydantic import Field
 
 from harness.errors import UserError
 from harness.record import Model, Precision, Record
-from harness.record.published.program import Program, Table
-from report.expected.specs import FOLDER, Specs, csv_rows
+from harness.record.published.program import Program
+from report.expected.specs import FOLDER, CardSpecs, csv_rows
 
 PUBLISHED = FOLDER / "published"
 
@@ -24,7 +24,7 @@ RATES = frozenset({"images/s", "samples/s", "sequences/s", "tokens/s", "items/s"
 TIMES = frozenset({"ms/step", "ms/image", "s", "min total"})
 
 
-class Row(Model):
+class PublishedRow(Model):
     """One row of a table in results/tables/published/."""
 
     source: str
@@ -44,7 +44,7 @@ class Row(Model):
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Task:
+class TrainingTask:
     """What was trained: a program's work in one precision; the batch where it is the same for every card."""
 
     program: str
@@ -59,22 +59,22 @@ class Task:
         return f"{self.program}\t{self.work}\t{self.precision}\t{self.batch or ''}\t{self.unit}"
 
     def value(self, log_speed: float) -> float:
-        """The figure in the task's unit."""
+        """Return the figure in the task's unit."""
         return float(np.exp(-log_speed if self.unit in TIMES else log_speed))
 
     def log_speed(self, value: float) -> float:
-        """The other way round: larger is faster, whatever the unit."""
+        """Return the logarithm of a figure's speed: larger is faster, whatever the unit."""
         return float(-np.log(value) if self.unit in TIMES else np.log(value))
 
 
-def read_tables(root: Path) -> dict[str, tuple[Row, ...]]:
-    """The rows of every table by its name; raises UserError with the file and the line that is wrong."""
+def read_tables(root: Path) -> dict[str, tuple[PublishedRow, ...]]:
+    """Return the rows of every table by its name; raises UserError with the file and the wrong line."""
     paths = sorted((root / PUBLISHED).glob("*.csv"))
     return {path.stem: tuple(_rows_of(root, path.relative_to(root))) for path in paths}
 
 
-def _rows_of(root: Path, name: Path) -> Iterable[Row]:
-    for place, found in csv_rows(root, name, Row):
+def _rows_of(root: Path, name: Path) -> Iterable[PublishedRow]:
+    for place, found in csv_rows(root, name, PublishedRow):
         if found.unit not in RATES | TIMES:
             raise UserError(
                 f"{name}, line {place}: '{found.unit[:40]}' is no unit of a speed",
@@ -83,19 +83,19 @@ def _rows_of(root: Path, name: Path) -> Iterable[Row]:
         yield found
 
 
-def task_of(row: Row) -> Task:
-    """The task that a row is of."""
+def task_of(row: PublishedRow) -> TrainingTask:
+    """Return the task that a row is of."""
     batch = row.batch if row.batch_rule == "fixed" else None
-    return Task(row.program, row.work, row.precision, batch, row.unit)
+    return TrainingTask(row.program, row.work, row.precision, batch, row.unit)
 
 
-def software_of(row: Row) -> str:
-    """The software that a row's figure goes with, which is one program's."""
+def software_of(row: PublishedRow) -> str:
+    """Return the software that a row's figure goes with, which is one program's."""
     return f"{row.program} {row.software}"
 
 
-def figures_of(rows: Iterable[Row]) -> pd.DataFrame:
-    """One line for each task, software and card: the median of its rows, and how many they are."""
+def figures_of(rows: Iterable[PublishedRow]) -> pd.DataFrame:
+    """Return one line for each task, software and card: the median of its rows, and how many they are."""
     found = pd.DataFrame(
         {
             "task": task.key,
@@ -117,22 +117,16 @@ def figures_of(rows: Iterable[Row]) -> pd.DataFrame:
     )
 
 
-def fingerprint(rows: Iterable[Row], specs: Mapping[str, Specs], settings: object) -> str:
-    """The hash of all that a fit is of."""
+def fingerprint(rows: Iterable[PublishedRow], specs: Mapping[str, CardSpecs], settings: object) -> str:
+    """Return the hash of all that a fit is of."""
     digest = hashlib.sha256(repr(settings).encode())
     for part in (*rows, *specs.values()):
         digest.update(part.model_dump_json().encode())
     return digest.hexdigest()
 
 
-def table_task(table: Table, model: str, batch: int) -> Task:
-    """The task of a model's run at a batch."""
-    fixed = batch if table.batch_rule == "fixed" else None
-    return Task(table.program, _filled(table.work, {"model": model}), table.precision, fixed, table.unit)
-
-
-def table_row(record: Record, program: Program, card: str, rate: float) -> Row | None:
-    """Null where it is of no table: another command, or other options than the table's.
+def table_row(record: Record, program: Program, card: str, rate: float) -> PublishedRow | None:
+    """Return a record as a row of its program's table; null where its command or options are others.
 
     `rate` is in samples per second.
     """
@@ -146,7 +140,7 @@ def table_row(record: Record, program: Program, card: str, rate: float) -> Row |
     if command != ran.command or any(names[name] != value for name, value in table.options.items()):
         return None
     batch = record.trial.asked.variant.batch_size
-    return Row(
+    return PublishedRow(
         source=record.session,
         licence="CC0-1.0",
         commit=ran.commit,
@@ -164,7 +158,7 @@ def table_row(record: Record, program: Program, card: str, rate: float) -> Row |
 
 
 def _names(record: Record, program: Program) -> dict[str, object]:
-    """What stood in braces, as the workload fills them."""
+    """Return the values of the names in braces, as the workload fills them."""
     asked, on = record.trial.asked, program.on.get(record.trial.asked.device)
     options = {**program.options, **(on.options if on else {}), **asked.variant.options}
     return {**asked.variant.model_dump(), "seed": record.trial.seed, **options}

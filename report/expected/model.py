@@ -19,11 +19,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from report.expected.specs import Specs, arithmetic
+from report.expected.specs import CardSpecs, arithmetic
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
-Places = NDArray[np.intp]
+RowIndices = NDArray[np.intp]
 
 FEWEST_CARDS = 8
 """A task is in the model where so many cards have a figure of it."""
@@ -39,7 +39,7 @@ SHRUNK = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Deviations:
+class TermDeviations:
     """How much each term scatters, as a logarithm.
 
     Found once, by what made left-out cards likeliest, and fixed since.
@@ -67,8 +67,8 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
 """The columns that two figures share where they share a term."""
 
 
-def described(figures: pd.DataFrame, specs: Mapping[str, Specs]) -> pd.DataFrame:
-    """The figures of cards whose specifications are known, with what the model asks of each."""
+def described(figures: pd.DataFrame, specs: Mapping[str, CardSpecs]) -> pd.DataFrame:
+    """Return the figures of cards whose specifications are known, with what the model asks of each."""
     known = figures[figures.card.isin(list(specs))].reset_index(drop=True)
     cards = [specs[name] for name in known.card]
     return known.assign(
@@ -83,13 +83,13 @@ def described(figures: pd.DataFrame, specs: Mapping[str, Specs]) -> pd.DataFrame
 
 
 def modelled(figures: pd.DataFrame) -> pd.DataFrame:
-    """Those of tasks that enough cards have."""
+    """Return the figures of tasks that enough cards have."""
     cards = figures.groupby("task").card.nunique()
     return figures[figures.task.map(cards) >= FEWEST_CARDS].reset_index(drop=True)
 
 
-def covariance(first: pd.DataFrame, second: pd.DataFrame, scatter: Deviations, centre: Vector) -> Matrix:
-    """What the figures of two frames have in common; a figure's own scatter is not in it."""
+def covariance(first: pd.DataFrame, second: pd.DataFrame, scatter: TermDeviations, centre: Vector) -> Matrix:
+    """Return what the figures of two frames have in common; a figure's own scatter is not in it."""
     a, b = _features(first) - centre, _features(second) - centre
     task = _same(first, second, ("task",))
     slopes = scatter.peak_slope**2 * np.outer(a[:, 0], b[:, 0])
@@ -109,8 +109,8 @@ def _floats(values: pd.Series) -> Vector:
     return np.asarray(values, dtype=np.float64)
 
 
-def places_by(figures: pd.DataFrame, column: str) -> dict[str, Places]:
-    """Where the figures of each value of a column stand."""
+def indices_by(figures: pd.DataFrame, column: str) -> dict[str, RowIndices]:
+    """Return the row indices of each value of a column."""
     return {str(key): np.asarray(places) for key, places in figures.groupby(column).indices.items()}
 
 
@@ -121,11 +121,11 @@ def _same(first: pd.DataFrame, second: pd.DataFrame, columns: tuple[str, ...]) -
 
 
 @dataclass(frozen=True)
-class Fit:
+class MixedModelFit:
     """The figures with their `scale` and `loose`, and the inverse of their covariance."""
 
     figures: pd.DataFrame
-    scatter: Deviations
+    scatter: TermDeviations
 
     @cached_property
     def centre(self) -> Vector:
@@ -155,23 +155,19 @@ class Fit:
         """What each figure counts."""
         return self.precision @ self.y
 
-    def without(self, left: Places, asked: Places | None = None) -> tuple[Vector, Vector]:
-        """What the model says of figures, their errors and deviations, had those at `left` not been there."""
-        block = self.joint_without(left)
+    def without(self, left: RowIndices, asked: RowIndices | None = None) -> tuple[Vector, Vector]:
+        """Return the errors and deviations of figures, had those at `left` not been there."""
+        block = np.linalg.inv(self.precision[np.ix_(left, left)])
         chosen = slice(None) if asked is None else np.searchsorted(left, asked)
         return (block @ self.weights[left])[chosen], np.sqrt(np.diag(block)[chosen])
 
-    def joint_without(self, left: Places) -> Matrix:
-        """How the errors of such figures go together."""
-        return np.asarray(np.linalg.inv(self.precision[np.ix_(left, left)]))
-
-    def before(self, places: Places) -> Fit:
-        """The same before any of these figures is known to be an outlier, as nobody knows of a new card's."""
+    def before(self, places: RowIndices) -> MixedModelFit:
+        """Return the fit before any of these figures is known to be an outlier, as of a new card's."""
         loose = _floats(self.figures.loose)
         at = places[loose[places] > 0]
         if not len(at):
             return self
-        found = Fit(
+        found = MixedModelFit(
             self.figures.assign(loose=np.where(np.isin(range(len(loose)), at), 0, loose)), self.scatter
         )
         # The inverse less a few entries of the diagonal (Woodbury), for a new one takes a second.
@@ -179,30 +175,23 @@ class Fit:
         vars(found)["precision"] = self.precision + self.precision[:, at] @ core @ self.precision[at]
         return found
 
-    def predict(self, asked: pd.DataFrame, measured: pd.DataFrame) -> tuple[Vector, Matrix]:
-        """The expected logarithms of the rows asked and their covariance, with `measured` known besides."""
-        both = pd.concat([measured, asked], ignore_index=True)
-        cross = covariance(both, self.figures, self.scatter, self.centre)
-        mean = cross @ self.weights
-        joint = covariance(both, both, self.scatter, self.centre) - cross @ self.precision @ cross.T
-        joint[np.diag_indices(len(both))] += (self.scatter.figure * _floats(both.scale)) ** 2
-        levels = _floats(both.task.map(self.levels))
-        n = len(measured)
-        if n:
-            gain = np.linalg.solve(joint[:n, :n], joint[:n, n:]).T
-            known = _floats(measured.log_speed) - levels[:n] - mean[:n]
-            mean, joint = mean[n:] + gain @ known, joint[n:, n:] - gain @ joint[:n, n:]
-        return mean + levels[n:], joint
+    def predict(self, asked: pd.DataFrame) -> tuple[float, float]:
+        """Return the expected logarithm of a row that is in no table, and its variance."""
+        cross = covariance(asked, self.figures, self.scatter, self.centre)
+        own = covariance(asked, asked, self.scatter, self.centre) - cross @ self.precision @ cross.T
+        own[np.diag_indices(len(asked))] += (self.scatter.figure * _floats(asked.scale)) ** 2
+        level = float(self.levels[asked.task.iloc[0]])
+        return float((cross @ self.weights)[0]) + level, float(own[0, 0])
 
 
-SETTINGS = Deviations()
+SETTINGS = TermDeviations()
 
 
-def fit(figures: pd.DataFrame, scatter: Deviations = SETTINGS) -> Fit:
-    """The model of these figures; a first fit with one scatter tells each task's own, and the outliers."""
-    first = Fit(figures.assign(scale=1.0, loose=0.0), scatter)
+def fit(figures: pd.DataFrame, scatter: TermDeviations = SETTINGS) -> MixedModelFit:
+    """Return the model of these figures; a first fit finds each task's own scatter, and the outliers."""
+    first = MixedModelFit(figures.assign(scale=1.0, loose=0.0), scatter)
     errors, deviations = np.empty(len(figures)), np.empty(len(figures))
-    for places in places_by(figures, "card").values():
+    for places in indices_by(figures, "card").values():
         errors[places], deviations[places] = first.without(places)
     ratio = pd.Series(np.abs(errors / deviations), index=figures.index)
     tasks = pd.Series(ratio.to_numpy(), figures.task.to_numpy()).groupby(level=0).agg(["median", "size"])
@@ -210,18 +199,6 @@ def fit(figures: pd.DataFrame, scatter: Deviations = SETTINGS) -> Fit:
     common = figures.groupby("task").program.first().map(programs)
     scale = (tasks["median"] * tasks["size"] + SHRUNK * common) / (tasks["size"] + SHRUNK) / ratio.median()
     alone = np.abs(first.weights) / np.sqrt(np.diag(first.precision))
-    return Fit(
+    return MixedModelFit(
         figures.assign(scale=figures.task.map(scale), loose=np.where(alone > OUTLIER, LOOSE**2, 0.0)), scatter
     )
-
-
-def most_telling(joint: Matrix, works: int) -> list[int]:
-    """So many rows of a covariance that, once known, leave the least variance in all; greedily."""
-    left, chosen = joint.copy(), list[int]()
-    for _ in range(works):
-        variance = np.diag(left).copy()
-        variance[chosen] = np.inf
-        place = int(((left**2).sum(axis=0) / variance).argmax())
-        chosen.append(place)
-        left = left - np.outer(left[:, place], left[place]) / left[place, place]
-    return chosen

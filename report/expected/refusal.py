@@ -11,17 +11,17 @@ import pandas as pd
 
 from harness.record import Precision
 from report.expected.model import FEWEST_CARDS, Vector
-from report.expected.specs import Specs
+from report.expected.specs import CardSpecs
 
 FEWEST_OF_VENDOR = 5
 MOST_YEARS = 2
-"""After the newest card that has figures."""
+"""How many years after the newest card with figures a card may be."""
 
 BEYOND = 2.0
 """A specification may lie so many times outside those of the task's cards."""
 
 LEAST_OF_MEMORY = 0.75
-"""Of the task's smallest card, where the batch is fixed; one that was made to fit shrinks with the memory."""
+"""The share of the smallest card's memory that is needed, where the batch is fixed and not made to fit."""
 
 WIDEST = 3.0
 """A range of more than a third to three times says nothing."""
@@ -29,14 +29,14 @@ WIDEST = 3.0
 SPECIFICATIONS = ("peak", "FP32 peak", "bandwidth", "memory", "power")
 MEMORY = SPECIFICATIONS.index("memory")
 
-Reason = Literal["task", "vendor", "architecture", "year", "memory", "specification", "width"]
+RefusalReason = Literal["task", "vendor", "architecture", "year", "memory", "specification", "width"]
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
     """Why there is no expected value: what was `found` against what is `needed`."""
 
-    reason: Reason
+    reason: RefusalReason
     found: str = ""
     needed: str = ""
 
@@ -53,7 +53,7 @@ class TaskCards:
 
 
 @dataclass(frozen=True, slots=True)
-class Ground:
+class ReferenceCards:
     """The cards that have figures: of each task, of each program and vendor, of each architecture, in all."""
 
     tasks: Mapping[str, TaskCards]
@@ -62,8 +62,8 @@ class Ground:
     years: Mapping[str, int]
 
 
-def ground(figures: pd.DataFrame) -> Ground:
-    """What the figures say of their cards."""
+def reference_cards(figures: pd.DataFrame) -> ReferenceCards:
+    """Return what the figures say of their cards."""
     tasks = {}
     for key, rows in figures.drop_duplicates(["task", "card"]).groupby("task"):
         first = rows.iloc[0]
@@ -71,7 +71,7 @@ def ground(figures: pd.DataFrame) -> Ground:
             first.program, first.precision, int(first.batch), tuple(rows.card), np.stack(list(rows.features))
         )
     vendors = figures.groupby(["program", "vendor"]).card.agg(frozenset)
-    return Ground(
+    return ReferenceCards(
         tasks,
         dict(zip(vendors.index.tolist(), vendors, strict=True)),
         {str(key): frozenset(cards) for key, cards in figures.groupby("architecture").card},
@@ -79,8 +79,8 @@ def ground(figures: pd.DataFrame) -> Ground:
     )
 
 
-def refusal(card: Specs, task: str, on: Ground) -> Refusal | None:
-    """Why a card has no expected value of a task; its own figures do not count."""
+def refusal(card: CardSpecs, task: str, on: ReferenceCards) -> Refusal | None:
+    """Return why a card has no expected value of a task; its own figures do not count."""
     same, own = on.tasks.get(task), {card.name}
     if same is None:
         return Refusal("task", "0", str(FEWEST_CARDS))
@@ -97,7 +97,7 @@ def refusal(card: Specs, task: str, on: Ground) -> Refusal | None:
 
 
 def _beyond(own: Vector, others: Vector, batch: int) -> Refusal | None:
-    """A specification outside of what the task's cards have."""
+    """Return a refusal where a specification is outside of what the task's cards have."""
     least = others[:, MEMORY].min() + (np.log(LEAST_OF_MEMORY) if batch else 0)
     if own[MEMORY] < least - 0.01:
         return Refusal("memory", f"{np.exp(own[MEMORY]):.0f} GB", f"{np.exp(least):.0f} GB")

@@ -13,7 +13,7 @@ import numpy as np
 from pydantic import Field
 
 from harness.record import Model
-from report.expected.figures import TIMES, Row, task_of
+from report.expected.figures import TIMES, PublishedRow, task_of
 from report.expected.specs import FOLDER, csv_rows
 
 FILE = FOLDER / "pairs.csv"
@@ -21,13 +21,13 @@ FEWEST_PAIRS = 4
 ENDS = (0.05, 0.95)
 LAYOUTS = (" NCHW", " channels_last")
 
-Difference = Literal["software", "layout", "memory clock", "display"]
+SystemDifference = Literal["software", "layout", "memory clock", "display"]
 
 
-class Pair(Model):
+class PublishedPair(Model):
     """Two published figures of one work on one model of card: `after` has the difference, `before` not."""
 
-    difference: Difference
+    difference: SystemDifference
     source: str
     commit: str = ""
     path: str
@@ -45,28 +45,28 @@ class Pair(Model):
 
 
 @dataclass(frozen=True, slots=True)
-class Size:
+class DifferenceSize:
     """`low` and `high` hold nine in ten pairs: shares by which the speed grows; of software, either way."""
 
-    difference: Difference
+    difference: SystemDifference
     low: float
     high: float
     pairs: int
     sources: tuple[str, ...]
 
 
-def read_pairs(root: Path, rows: Iterable[Row]) -> list[Pair]:
-    """Those of the file, and those that tables hold; raises UserError with the line that is wrong.
+def read_pairs(root: Path, rows: Iterable[PublishedRow]) -> list[PublishedPair]:
+    """Return the pairs of the file and of the tables; raises UserError with the line that is wrong.
 
     An archive for a site has neither.
     """
-    found = csv_rows(root, FILE, Pair) if (root / FILE).exists() else ()
+    found = csv_rows(root, FILE, PublishedPair) if (root / FILE).exists() else ()
     return [*(pair for _, pair in found), *_in_tables(list(rows))]
 
 
-def _in_tables(rows: Sequence[Row]) -> Iterator[Pair]:
-    """Of each source, equal works on one card with equal batches: two releases, or two layouts."""
-    alike: dict[tuple[object, ...], list[Row]] = {}
+def _in_tables(rows: Sequence[PublishedRow]) -> Iterator[PublishedPair]:
+    """Yield the pairs of each source: equal works on one card with equal batches."""
+    alike: dict[tuple[object, ...], list[PublishedRow]] = {}
     for row in rows:
         if row.batch:
             work = row.work.removesuffix(LAYOUTS[0]).removesuffix(LAYOUTS[1])
@@ -79,16 +79,16 @@ def _in_tables(rows: Sequence[Row]) -> Iterator[Pair]:
                 yield _pair(difference, first, second)
 
 
-def _difference(first: Row, second: Row) -> Difference | None:
-    """The only one; null where there is none, or the software is another and no other release."""
+def _difference(first: PublishedRow, second: PublishedRow) -> SystemDifference | None:
+    """Return the only difference; null where there is none, or the software is no other release."""
     if first.work == second.work:
         releases = [re.sub(r"[\d.]+\S*", "", row.software) for row in (first, second)]
         return "software" if first.software != second.software and releases[0] == releases[1] else None
     return "layout" if first.software == second.software else None
 
 
-def _pair(difference: Difference, first: Row, second: Row) -> Pair:
-    return Pair(
+def _pair(difference: SystemDifference, first: PublishedRow, second: PublishedRow) -> PublishedPair:
+    return PublishedPair(
         difference=difference,
         source=first.source,
         commit=first.commit,
@@ -101,9 +101,9 @@ def _pair(difference: Difference, first: Row, second: Row) -> Pair:
     )
 
 
-def sizes(pairs: Sequence[Pair]) -> dict[Difference, Size]:
-    """Of each difference that enough pairs tell."""
-    found: dict[Difference, Size] = {}
+def sizes(pairs: Sequence[PublishedPair]) -> dict[SystemDifference, DifferenceSize]:
+    """Return the size of each difference that enough pairs have."""
+    found: dict[SystemDifference, DifferenceSize] = {}
     for name in dict.fromkeys(pair.difference for pair in pairs):
         of_it = [pair for pair in pairs if pair.difference == name]
         gains = np.array([pair.gain for pair in of_it])
@@ -111,5 +111,7 @@ def sizes(pairs: Sequence[Pair]) -> dict[Difference, Size]:
             # Which of two releases is the faster is not known beforehand.
             low, high = np.quantile(np.abs(gains) if name == "software" else gains, ENDS)
             sources = tuple(dict.fromkeys(pair.source.removeprefix("github:") for pair in of_it))
-            found[name] = Size(name, float(np.expm1(low)), float(np.expm1(high)), len(of_it), sources)
+            found[name] = DifferenceSize(
+                name, float(np.expm1(low)), float(np.expm1(high)), len(of_it), sources
+            )
     return found

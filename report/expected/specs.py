@@ -25,11 +25,11 @@ FILE = FOLDER / "cards.csv"
 NAMES_SHOWN = 4
 EPOCH = 2019
 
-Positive = Annotated[float, Field(gt=0)]
+PositiveNumber = Annotated[float, Field(gt=0)]
 AnyModel = TypeVar("AnyModel", bound=Model)
 
 
-class Specs(Model):
+class CardSpecs(Model):
     """One device of a card: dense peaks in TFLOP/s, null where it has no such path or no source says."""
 
     name: str
@@ -37,22 +37,22 @@ class Specs(Model):
     architecture: str
     year: Annotated[int, Field(ge=2010, le=2100)]
     form: str
-    fp32_tflops: Positive
-    tf32_tflops: Positive | None = None
-    fp16_tflops: Positive | None = None
-    bandwidth_gbs: Positive
-    memory_gb: Positive
-    power_watts: Positive
+    fp32_tflops: PositiveNumber
+    tf32_tflops: PositiveNumber | None = None
+    fp16_tflops: PositiveNumber | None = None
+    bandwidth_gbs: PositiveNumber
+    memory_gb: PositiveNumber
+    power_watts: PositiveNumber
     source: str = ""
     note: str = ""
 
     def peak_tflops(self, precision: Precision) -> float:
-        """The peak in a label's own arithmetic; where the card has no such path, that of FP32."""
+        """Return the peak in a label's own arithmetic; where the card has no such path, that of FP32."""
         peaks = {"32": None, "tf32": self.tf32_tflops, "16": self.fp16_tflops}
         return peaks[arithmetic(precision)] or self.fp32_tflops
 
     def features(self, precision: Precision) -> NDArray[np.float64]:
-        """What the model knows of the card: logarithms of its specifications, and its year."""
+        """Return what the model knows of the card: logarithms of its specifications, and its year."""
         logs = np.log(
             [
                 self.peak_tflops(precision),
@@ -66,7 +66,7 @@ class Specs(Model):
 
 
 def csv_rows(root: Path, name: Path, kind: type[AnyModel]) -> Iterator[tuple[int, AnyModel]]:
-    """A table's rows with their lines, each without its empty fields; raises UserError with a wrong one."""
+    """Yield a table's rows with their lines, without empty fields; raises UserError with a wrong one."""
     try:
         text = (root / name).read_text(encoding="utf-8")
     except OSError as error:
@@ -80,10 +80,10 @@ def csv_rows(root: Path, name: Path, kind: type[AnyModel]) -> Iterator[tuple[int
             ) from None
 
 
-def load_specs(root: Path, cards: Sequence[Card]) -> dict[str, Specs]:
-    """Every card's specifications by its name; raises UserError with the row that is wrong."""
+def load_specs(root: Path, cards: Sequence[Card]) -> dict[str, CardSpecs]:
+    """Return every card's specifications by its name; raises UserError with the row that is wrong."""
     found = {card.name: _of(card) for card in cards if card.launch}
-    for place, specs in csv_rows(root, FILE, Specs):
+    for place, specs in csv_rows(root, FILE, CardSpecs):
         if specs.name in found:
             raise UserError(
                 f"{FILE}, line {place}: '{specs.name}' has its specifications already", remedy="keep one row"
@@ -92,10 +92,10 @@ def load_specs(root: Path, cards: Sequence[Card]) -> dict[str, Specs]:
     return found
 
 
-def _of(card: Card) -> Specs:
-    """The part of the card that a framework sees as one device."""
+def _of(card: Card) -> CardSpecs:
+    """Return the part of the card that a framework sees as one device."""
     peaks, parts = card.peaks, card.devices
-    return Specs(
+    return CardSpecs(
         name=card.name,
         vendor=card.vendor,
         architecture=card.architecture.split()[0],
@@ -111,8 +111,8 @@ def _of(card: Card) -> Specs:
     )
 
 
-def named(name: str, specs: Mapping[str, Specs]) -> Specs:
-    """The card of that name, or the one that has all its words; raises UserError with the nearest names."""
+def named(name: str, specs: Mapping[str, CardSpecs]) -> CardSpecs:
+    """Return the card of that name, or with all its words; raises UserError with the nearest names."""
     wanted = name.casefold().split()
     exact = [card for key, card in specs.items() if key.casefold().split() == wanted]
     fitting = exact or [card for key, card in specs.items() if set(wanted) <= set(key.casefold().split())]
@@ -121,7 +121,7 @@ def named(name: str, specs: Mapping[str, Specs]) -> Specs:
     keys = {key.casefold(): key for key in specs}
     near = [keys[key] for key in difflib.get_close_matches(name.casefold(), keys, NAMES_SHOWN, cutoff=0.5)]
     names = [card.name for card in fitting][:NAMES_SHOWN] or near
-    required = ", ".join(key for key, field in Specs.model_fields.items() if field.is_required())
+    required = ", ".join(key for key, field in CardSpecs.model_fields.items() if field.is_required())
     near_words = f"use {' or '.join(names)}, or " if names else ""
     raise UserError(
         f"'{name[:60]}' is no one card of the tables",
@@ -133,6 +133,6 @@ Arithmetic = Literal["32", "tf32", "16"]
 
 
 def arithmetic(precision: Precision) -> Arithmetic:
-    """What kind of product a label's kernels use."""
+    """Return what kind of product a label's kernels use."""
     kind = PRECISIONS[precision].arithmetic[-1]
     return "tf32" if kind == "tf32" else "32" if kind == "fp32-ieee" else "16"

@@ -12,7 +12,7 @@ from report.charts.bars import Bar, Bars, Group
 from report.charts.marks import KeyEntry, Look
 from report.compare.cells import Cell
 from report.compare.groups import ComparisonGroup
-from report.expected.expected import Expected
+from report.expected.expected import ExpectedValue
 from report.page.filters import UNKNOWN, apart, details, seconds, setting
 from report.page.values import Picture, Systems, rate_unit
 from report.trials.key import Key
@@ -45,7 +45,7 @@ class TimePicture:
 def time_picture(
     groups: Sequence[ComparisonGroup],
     systems: Systems,
-    should: Mapping[str, Expected] = MappingProxyType({}),
+    should: Mapping[str, ExpectedValue] = MappingProxyType({}),
 ) -> TimePicture | None:
     """Page one's: the first works that there is room for; null where none has a figure.
 
@@ -163,7 +163,7 @@ def _group(
     among: Sequence[ComparisonGroup],
     systems: Systems,
     most: int,
-    should: Mapping[str, Expected] = MappingProxyType({}),
+    should: Mapping[str, ExpectedValue] = MappingProxyType({}),
 ) -> Group:
     whole, cells = _has_seconds(group), _cells(group)
     published = [claim for claim in group.published if claim.value] if whole else []
@@ -239,11 +239,11 @@ def _published(claim: Claim, fastest: float) -> Bar:
     )
 
 
-def _expected(cell: Cell, said: Expected, fastest: float, whole: bool) -> Bar:
+def _expected(cell: Cell, said: ExpectedValue, fastest: float, whole: bool) -> Bar:
     """Where the cell would be if its card did what others on record make one expect."""
     time, speed = _time(cell, whole), cell.throughput.mean
     assert time is not None and speed is not None
-    near, value, far = (time * speed / rate / fastest for rate in (said.high_90, said.value, said.low_90))
+    near, value, far = (time * speed / rate / fastest for rate in (said.high, said.value, said.low))
     return Bar(
         text.short_card(said.card),
         "expected",

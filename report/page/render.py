@@ -16,12 +16,10 @@ from jinja2.runtime import Context
 from markupsafe import Markup, escape
 
 from report.analysis import Analysis
-from report.buying.life import Life
 from report.charts.drawing import as_png, draw, undrawn
 from report.charts.style import DARK
 from report.compare.cells import states_of
 from report.compare.side_by_side import Comparison
-from report.expected.sizes import Size
 from report.page.filters import FILTERS
 from report.page.parts import acceptance, ran, workloads
 from report.page.values import Page, Picture
@@ -140,16 +138,6 @@ def clause(order: Analysis, command: str) -> str:
     """
     written = _markdown("clause.md", lambda *_: Markup(""), str, view=acceptance.view(order), command=command)
     return re.sub(r"\n{2,}", "\n", written).replace("**", "").strip()
-
-
-def life(view: Life, released: Size | None) -> tuple[str, bytes]:
-    """What an accepted machine has kept, as the terminal shows it, and its picture as SVG.
-
-    `released` is what is published of other releases of a software.
-    """
-    drawings, shown = _Drawings(drawn=True, png=False), acceptance.life_picture(view)
-    written = _markdown("life.md", drawings.on_page, str, view=view, released=released, picture=shown)
-    return written.strip(), drawings.files[f"{shown.name}.svg"]
 
 
 def comparison(found: Comparison, differ: Iterable[str], limit: float | None, refused: Sequence[str]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import shutil
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -111,18 +111,6 @@ def one_card(
         repeats=repeats,
         lock_sha256=lock_sha256(),
     )
-
-
-def visit(name: str, *, unit: str, seconds: float = 0.0121, digits: str = "a", **gpu: Any) -> list[Record]:
-    """Three runs of the order's work on one unit of its card, on the day of the session."""
-    day = datetime.strptime(f"{name[:8]}+0000", "%Y%m%d%z")
-    found = []
-    for record in one_card(name, digits=digits, seconds=seconds):
-        card = record.machine.gpus[0].model_copy(update={"unit": unit, **gpu})
-        machine = record.machine.model_copy(update={"gpus": (card,)})
-        started = day + timedelta(minutes=record.order)
-        found.append(record.model_copy(update={"machine": machine, "started_at": started}))
-    return found
 
 
 def proven(

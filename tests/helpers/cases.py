@@ -47,18 +47,16 @@ RENTED = """
 [[offer]]
 card = "Card C"
 price_per_hour = { low = 0.5, best = 0.8, high = 0.9 }
-currency = "EUR"
 date = 2026-02-20
 source = "a third constructed offer"
 
 [[offer]]
 card = "Card Z"
 price = 900
-currency = "EUR"
 date = 2026-01-20
 source = "an offer of what was never measured"
 """
-THREE = FILE.replace("budget", 'hours_on = "Card B"\nmemory_gib = 20\nbudget')
+THREE = FILE.replace("life_years", 'hours_on = "Card B"\nlife_years')
 THREE = THREE.replace("[[work]]", f"{RENTED}\n[[work]]", 1).replace('"word_lm"', '"cifar_fastai"')
 THREE = THREE.replace("lstm", "resnet18").replace("resnet50", "resnet18").replace("fp16-master", "amp-fp16")
 

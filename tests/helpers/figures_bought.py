@@ -6,10 +6,9 @@ from typing import Any
 
 from report.analysis import Analysis
 from report.buying import cost_inputs, cost_model
-from report.buying.clause import Clause, Demand, DemandResult, judge
+from report.buying.clause import AcceptanceClause, RequirementResult, SpeedRequirement, judge
 from report.buying.cost_inputs import CostInputs
-from report.buying.cost_model import CardAnswer, CostAnswer
-from report.buying.costs import most_moving
+from report.buying.cost_model import CostRanking, OfferCost
 from report.buying.workload_mix import MixLine
 from tests.helpers.figures_read import first_trial, key, length
 
@@ -20,24 +19,19 @@ def costs(analysis: Analysis) -> dict[str, Any] | None:
     found = cost_inputs.cost_inputs(analysis.groups, analysis.trials, evidence.cards, evidence.purchase)
     if found is None or evidence.purchase is None:
         return None
-    result = cost_model.answer(found.numbers)
+    result = cost_model.rank_costs(found.numbers)
     return {
         "inputs": found.numbers.inputs,
-        "site": found.numbers.limits,
         "offers": [_offer(found, result, i) for i in range(len(found.offers))],
         "ranking": [found.offers[i].name for i in result.order],
         "mix": [_line(line) for line in found.lines],
         "hours_are_on": found.offers[found.numbers.hours_on].name,
         "time_over": _time_over(found),
-        "alone": [_costs(card) for card in analysis.costs.answers["alone"].cards]
-        if analysis.costs and "alone" in analysis.costs.answers
-        else None,
-        "most_moving": _most_moving(found, result),
     }
 
 
-def _offer(found: CostInputs, result: CostAnswer, i: int) -> dict[str, Any]:
-    offer, card = found.offers[i], found.numbers.cards[i]
+def _offer(found: CostInputs, result: CostRanking, i: int) -> dict[str, Any]:
+    offer, card = found.offers[i], found.numbers.offers[i]
     return {
         "name": offer.name,
         "machine": offer.machine,
@@ -46,22 +40,18 @@ def _offer(found: CostInputs, result: CostAnswer, i: int) -> dict[str, Any]:
         "rented": card.rented,
         "price": card.price,
         "watts": card.watts,
-        "board_watts": card.board_watts,
         "power_measured": found.measured_power[i],
-        "fits": card.fits,
-        "costs": _costs(result.cards[i]),
+        "costs": _costs(result.offers[i]),
     }
 
 
-def _costs(found: CardAnswer) -> dict[str, Any]:
+def _costs(found: OfferCost) -> dict[str, Any]:
     """Each a range of low, best and high."""
     return {
-        "how_many": found.count,
         "hours": found.hours,
         "year": found.cost,
-        "kwh": found.kwh,
         "over_cheapest": found.ratio,
-        "break_even_price": found.break_even,
+        "break_even_price": found.turning_price,
     }
 
 
@@ -86,22 +76,6 @@ def _time_over(found: CostInputs) -> dict[str, Any]:
     }
 
 
-def _most_moving(found: CostInputs, result: CostAnswer) -> dict[str, Any] | None:
-    """Of the two cheapest: the input that moves their ratio most, and where the ranking turns."""
-    if len(result.order) < 2:
-        return None
-    most = most_moving(found.numbers, *result.order[:2])
-    if most is None:
-        return None
-    return {
-        "input": most.name,
-        "offer": most.of,
-        "values": most.values,
-        "reach": most.reach,
-        "ranking_turns_at": most.flip,
-    }
-
-
 def acceptance(analysis: Analysis) -> dict[str, Any] | None:
     """The clause of the leading session, and what each session beside it would answer to it."""
     wanted = analysis.clause
@@ -116,13 +90,13 @@ def acceptance(analysis: Analysis) -> dict[str, Any] | None:
     }
 
 
-def _delivered(analysis: Analysis, wanted: Clause, session: str) -> tuple[DemandResult, ...]:
+def _delivered(analysis: Analysis, wanted: AcceptanceClause, session: str) -> tuple[RequirementResult, ...]:
     failed = [row for row in analysis.trials if row.session == session and row.failure is not None]
     delivered = [cell for cell in analysis.cells if cell.session == session]
     return judge(wanted, delivered, failed)
 
 
-def _demand(found: Demand) -> dict[str, Any]:
+def _demand(found: SpeedRequirement) -> dict[str, Any]:
     return {
         "figure": found.figure.estimate,
         "runs": found.runs,
@@ -133,5 +107,5 @@ def _demand(found: Demand) -> dict[str, Any]:
     }
 
 
-def _finding(found: DemandResult) -> dict[str, Any]:
+def _finding(found: RequirementResult) -> dict[str, Any]:
     return {"passed": found.passed, "ratio": [found.ratio, found.low, found.high]}

@@ -15,10 +15,9 @@ from harness.errors import GateError
 PURCHASE = """
 currency = "EUR"
 
-[[quote]]
+[[offer]]
 card = "Constructed Card A"
 price_per_hour = 1.5
-currency = "EUR"
 date = 2026-01-02
 source = "constructed for a test"
 """

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import random
 
-from report.buying.cost_inputs import INPUTS, CardNumbers, Numbers, Range
+from report.buying.cost_inputs import INPUTS, CostNumbers, OfferNumbers, Range
 
 FILE = """\
 currency = "EUR"
-budget = 60000
-slots = 8
-watts_available = 6000
 life_years = { low = 3, best = 4, high = 5 }
 utilisation = { low = 0.3, best = 0.5, high = 0.7 }
 electricity_price = { low = 0.20, best = 0.25, high = 0.35 }
@@ -22,7 +19,6 @@ host_watts = 120
 [[offer]]
 card = "Card A"
 price = 2000
-currency = "EUR"
 date = 2026-01-05
 source = "a constructed offer"
 watts = 300
@@ -30,7 +26,6 @@ watts = 300
 [[offer]]
 card = "Card B"
 price = { low = 3000, best = 3200, high = 3500 }
-currency = "EUR"
 date = 2025-01-05
 source = "another constructed offer"
 watts = 350
@@ -54,7 +49,7 @@ def around(value: float, part: float) -> Range:
     return value * (1 - part), value, value * (1 + part)
 
 
-Made = tuple[CardNumbers, tuple[float | None, ...]]
+Made = tuple[OfferNumbers, tuple[float | None, ...]]
 """A card, and its seconds for one unit of each row's work."""
 
 
@@ -65,10 +60,8 @@ def card(name: str, price: Range | None, seconds: tuple[float | None, ...], **ch
         "rented": False,
         "price": price,
         "watts": tuple((300.0, 300.0, 300.0) for _ in seconds),
-        "board_watts": 300.0,
-        "fits": True,
     }
-    return CardNumbers(**{**values, **changes}), seconds  # type: ignore[arg-type]
+    return OfferNumbers(**{**values, **changes}), seconds  # type: ignore[arg-type]
 
 
 def speeds(cards: tuple[Made, ...], part: float) -> tuple[tuple[tuple[Range | None, ...], ...], ...]:
@@ -88,7 +81,7 @@ def speeds(cards: tuple[Made, ...], part: float) -> tuple[tuple[tuple[Range | No
 
 def numbers(
     *cards: Made, hours: tuple[float, ...] = (30.0, 10.0), part: float = 0.08, **changes: Range
-) -> Numbers:
+) -> CostNumbers:
     """A buyer whose site is certain unless `changes` says otherwise."""
     site = {
         "life_years": 4.0,
@@ -100,17 +93,16 @@ def numbers(
         "host_watts": 120.0,
     }
     inputs: dict[str, Range] = {name: (site[name], site[name], site[name]) for name in INPUTS}
-    return Numbers(
+    return CostNumbers(
         inputs={**inputs, **changes},
-        limits={"budget": None, "cards": None, "slots": None, "watts": None},
-        cards=tuple(one for one, _ in cards),
+        offers=tuple(one for one, _ in cards),
         hours=hours,
         hours_on=0,
         speed=speeds(cards, part),
     )
 
 
-def random_buyer(seed: int) -> Numbers:
+def random_buyer(seed: int) -> CostNumbers:
     """Any buyer: 1 to 4 cards, 1 to 4 rows, bought and rented, with gaps wherever gaps can be."""
     draw = random.Random(seed)
 
@@ -130,11 +122,9 @@ def random_buyer(seed: int) -> Numbers:
                 tuple(draw.uniform(10, 5000) if draw.random() < 0.95 else None for _ in range(rows)),
                 rented=rented,
                 watts=watts,
-                board_watts=draw.choice([None, draw.uniform(50, 700)]),
-                fits=draw.random() < 0.9,
             )
         )
-    found = numbers(
+    return numbers(
         *cards,
         hours=tuple(draw.choice([0.0, draw.uniform(0.1, 100)]) for _ in range(rows)),
         part=draw.uniform(0, 0.3),
@@ -146,10 +136,3 @@ def random_buyer(seed: int) -> Numbers:
         host_price=ranged(0, 5000),
         host_watts=ranged(0, 400),
     )
-    found.limits.update(
-        budget=draw.choice([None, draw.uniform(100, 1e6)]),
-        cards=draw.choice([None, draw.randint(1, 16)]),
-        slots=draw.choice([None, draw.randint(1, 8)]),
-        watts=draw.choice([None, draw.uniform(100, 20_000)]),
-    )
-    return found

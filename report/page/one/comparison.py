@@ -10,13 +10,11 @@ from typing import Any, Literal
 from harness.summary.bound import speedup_limit
 from report.analysis import Analysis
 from report.buying.costs import Costs
-from report.buying.purchase import Use
 from report.compare.cells import Cell, TimeBreakdown, time_breakdown
 from report.compare.pairs import Benchmark, Expectation
 from report.compare.spread import missing_share
 from report.page.filters import work
 from report.page.one.measured import gain_of
-from report.page.parts.costs import Assumption, assumption
 from report.page.parts.verdicts import VerdictCounts, counts
 from report.page.pictures import TimePicture, time_picture
 from report.page.values import NamedSystem, Quantity, Systems, between, quantity, rate
@@ -65,8 +63,6 @@ class SystemComparison:
     picture: TimePicture | None
     groups: tuple[tuple[FactGroup, list[Fact]], ...]
     works_left: int
-    assumption: Assumption | None
-    """The input that the order of the costs depends on most; null without prices."""
     counts: VerdictCounts
     """What came of the published claims."""
 
@@ -96,7 +92,6 @@ def comparison(analysis: Analysis, systems: Systems) -> SystemComparison:
         time_picture(shown, systems),
         tuple(grouped_by(marked, lambda fact: fact.group).items()),
         max(0, len(expectation.benchmarks) - MOST_WORKS),
-        assumption(analysis),
         counts(analysis),
     )
 
@@ -104,7 +99,7 @@ def comparison(analysis: Analysis, systems: Systems) -> SystemComparison:
 def _second_over_first(analysis: Analysis) -> Expectation:
     """The expectation of the pair that the page is about, turned so that its `slow` side is this machine."""
     costs, found = analysis.costs, analysis.expectations
-    if costs is not None and costs.pair is not None and costs.answer is not None:
+    if costs is not None and costs.pair is not None:
         offers = [costs.inputs.offers[place] for place in costs.pair]
         wanted = {(offer.machine, offer.card) for offer in offers}
         found = tuple(one for one in found if {(s.machine, s.card) for s in (one.slow, one.fast)} == wanted)
@@ -128,12 +123,12 @@ def _second_over_first(analysis: Analysis) -> Expectation:
 
 def _money(analysis: Analysis, pair: tuple[NamedSystem, NamedSystem]) -> Iterator[Fact]:
     costs = analysis.costs
-    if costs is None or costs.answer is None or costs.inputs.purchase is None:
+    if costs is None or costs.ranking is None or costs.inputs.purchase is None:
         return
     places = [_place_of(costs, system) for system in pair]
     if None in places:
         return
-    answers = [costs.answer.cards[place] for place in places if place is not None]
+    found = [costs.ranking.offers[place] for place in places if place is not None]
     offers = [costs.inputs.offers[place].offer for place in places if place is not None]
     currency = costs.inputs.purchase.currency
     prices = [quantity(offer.cost if offer else None, currency) for offer in offers]
@@ -146,17 +141,16 @@ def _money(analysis: Analysis, pair: tuple[NamedSystem, NamedSystem]) -> Iterato
         data=tuple(offer.date if offer else None for offer in offers),
         note="rented" if any(offer and offer.rented for offer in offers) else "",
     )
-    for use, found in costs.answers.items():
-        each = tuple(quantity(found.cards[place].cost, currency) for place in places if place is not None)
-        if any(each):
-            yield Fact("money", f"cost-{use}", each, ratio=_cost_ratio(costs, use, places), ahead="less")
+    amounts = tuple(quantity(each.cost, currency) for each in found)
+    if any(amounts):
+        yield Fact("money", "cost", amounts, ratio=_cost_ratio(costs, places), ahead="less")
     cheapest = costs.pair[0] if costs.pair else None
     turning = [
-        quantity(answer.break_even if place == cheapest else None, currency)
-        for place, answer in zip(places, answers, strict=True)
+        quantity(each.turning_price if place == cheapest else None, currency)
+        for place, each in zip(places, found, strict=True)
     ]
     if any(turning):
-        yield Fact("money", "turning-price", tuple(turning), note=costs.use)
+        yield Fact("money", "turning-price", tuple(turning))
 
 
 def _misses(analysis: Analysis, pair: tuple[NamedSystem, NamedSystem]) -> Fact:
@@ -171,9 +165,9 @@ def _place_of(costs: Costs, system: NamedSystem) -> int | None:
     return next(found, None)
 
 
-def _cost_ratio(costs: Costs, use: Use, places: Sequence[int | None]) -> Quantity | None:
+def _cost_ratio(costs: Costs, places: Sequence[int | None]) -> Quantity | None:
     """The second's cost over the first's; the costs have that of their own second over their first."""
-    ratio = costs.over[use] if costs.over else None
+    ratio = costs.ratio
     if ratio is None or costs.pair is None:
         return None
     low, best, high = ratio
@@ -201,9 +195,9 @@ def _speed(
     pair: tuple[NamedSystem, NamedSystem],
 ) -> Iterator[Fact]:
     costs = analysis.costs
-    if costs and costs.answer and analysis.evidence.purchase:
+    if costs and costs.ranking and analysis.evidence.purchase:
         places = [_place_of(costs, system) for system in pair]
-        hours = [costs.answer.cards[place].hours if place is not None else None for place in places]
+        hours = [costs.ranking.offers[place].hours if place is not None else None for place in places]
         units = expectation.units
         ratio = between(1 / expectation.best, units.inverse) if units else None
         yield Fact("speed", "hours", tuple(quantity(each, "h") for each in hours), ratio=ratio, ahead="less")

@@ -50,10 +50,10 @@ def of_pair(expectation: Expectation, systems: Systems) -> Headline:
 
 
 def of_costs(costs: Costs, expectation: Expectation, systems: Systems) -> Headline:
-    """Speed of the two cheapest offers, and which costs less a year by the buyer's use."""
-    assert costs.pair is not None and costs.answer is not None and costs.inputs.purchase is not None
+    """Speed of the two cheapest offers, and which costs less a year."""
+    assert costs.pair is not None and costs.ranking is not None and costs.inputs.purchase is not None
     offers = [costs.inputs.offers[place] for place in costs.pair]
-    amounts = [costs.answer.cards[place].cost for place in costs.pair]
+    amounts = [costs.ranking.offers[place].cost for place in costs.pair]
     currency = costs.inputs.purchase.currency
     speed = of_pair(expectation, systems)
     data = {
@@ -62,7 +62,6 @@ def of_costs(costs: Costs, expectation: Expectation, systems: Systems) -> Headli
         "cheaper": systems.of(offers[0]),
         "amounts": [quantity(each, currency) for each in amounts],
         "cost_tied": costs.tied,
-        "use": costs.use,
     }
     return Headline("costs", data)
 

@@ -12,7 +12,7 @@ from report.charts.strips import Dot, Strip, Strips
 from report.compare.cells import Cell, time_breakdown
 from report.compare.precisions import Speedup
 from report.compare.ranking import Standing, Standings, standings
-from report.expected.expected import Expected
+from report.expected.expected import ExpectedValue
 from report.page.filters import work
 from report.page.pictures import TimePicture, time_picture
 from report.page.values import Headline, Picture, Quantity, Systems, quantity
@@ -87,11 +87,11 @@ def _row(cell: Cell, among: Sequence[Cell], analysis: Analysis) -> SpeedRow:
     )
 
 
-def _expected(cell: Cell, should: Mapping[str, Expected]) -> Quantity:
+def _expected(cell: Cell, should: Mapping[str, ExpectedValue]) -> Quantity:
     said, speed = should.get(cell.trials[0].path), cell.throughput.mean
     if said is None or speed is None:
         return Quantity(None, "ratio")
-    low, high = speed / said.high_90, speed / said.low_90
+    low, high = speed / said.high, speed / said.low
     return Quantity(speed / said.value, "ratio", low, high, tied=low <= 1 <= high)
 
 

@@ -113,12 +113,8 @@ def _costs(analysis: Analysis, systems: Systems) -> PageOne:
 
 
 def _offer_chips(analysis: Analysis, systems: Systems) -> Iterator[Chip]:
-    """Whether a machine that does nothing else has another answer, and offers that are old."""
-    costs = analysis.costs
-    if costs and costs.other_winner is not None:
-        cheaper = systems.of(costs.inputs.offers[costs.other_winner])
-        yield Chip("care", "use-turns", "costs", {"name": cheaper.name, "use": costs.use})
-    for one in costs.inputs.offers if costs else ():
+    """Yield a chip for each old offer."""
+    for one in analysis.costs.inputs.offers if analysis.costs else ():
         if (
             one.measured
             and one.offer

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from report.analysis import Analysis
 from report.compare.pairs import Benchmark
 from report.compare.ranking import Standings, standings
-from report.expected.sizes import Difference, Size
+from report.expected.sizes import DifferenceSize, SystemDifference
 from report.page.filters import work
 from report.page.values import Systems
 
@@ -19,8 +19,8 @@ class PairsView:
 
     works: tuple[tuple[str, Benchmark], ...]
     standings: Standings | None
-    sizes: tuple[Size, ...]
-    """What a difference between the first two is worth, where published pairs say so."""
+    sizes: tuple[DifferenceSize, ...]
+    """Of what differs between the first two, where published pairs say what it is worth."""
 
 
 def view(analysis: Analysis, systems: Systems) -> PairsView | None:
@@ -33,12 +33,12 @@ def view(analysis: Analysis, systems: Systems) -> PairsView | None:
     return PairsView(tuple(works), found, sizes)
 
 
-def _sizes(work: Benchmark, known: Mapping[Difference, Size]) -> tuple[Size, ...]:
+def _sizes(work: Benchmark, known: Mapping[SystemDifference, DifferenceSize]) -> tuple[DifferenceSize, ...]:
     """Clocks and displays count where the model of card is the same."""
     sides = [cell.trials[0].record for cell in (work.of, work.over)]
     frameworks = [record.measurement.framework if record.measurement else None for record in sides]
     gpus = [record.machine.gpus[0] if record.machine.gpus else None for record in sides]
-    told: dict[Difference, list[object]] = {
+    told: dict[SystemDifference, list[object]] = {
         "software": [work.of.stack.versions, work.over.stack.versions],
         "layout": [framework.layout if framework else None for framework in frameworks],
     }

@@ -19,7 +19,7 @@ from harness.settings import Settings
 from report import text
 from report.analysis import Analysis, Question, analyse, evidence_in
 from report.buying import clause
-from report.buying.clause import Clause, Demand, judge, unanswered
+from report.buying.clause import AcceptanceClause, SpeedRequirement, judge, unanswered
 from report.compare.cells import Cell
 from report.page import render
 from tests.helpers import bundled
@@ -39,7 +39,7 @@ def cells_in(folder: Path, session: str) -> tuple[Cell, ...]:
     return analysis_of(folder, session).own_cells
 
 
-def clause_of(folder: Path, session: str = bundled.LEAD, **more: Any) -> Clause:
+def clause_of(folder: Path, session: str = bundled.LEAD, **more: Any) -> AcceptanceClause:
     found = clause.clause(cells_in(folder, session), **more)
     assert found is not None
     return found
@@ -57,7 +57,7 @@ def order(ordered, tmp_path_factory) -> Path:
 
 
 @pytest.fixture
-def demand(ordered) -> Demand:
+def demand(ordered) -> SpeedRequirement:
     return clause_of(ordered).demands[0]
 
 
@@ -240,7 +240,7 @@ def test_windows_too_short_to_be_proven_answer_no_order_that_was_proven(bench, c
 
 def test_work_that_was_not_measured_at_all_is_not_known(demand):
     both = (demand, replace(demand, key=replace(demand.key, model="another")))
-    wanted = Clause(0.05, both, 0)
+    wanted = AcceptanceClause(0.05, both, 0)
     found = judge(wanted, ())
     assert [one.passed for one in found] == [None, None]
     assert [one.why for one in unanswered(found)] == ["0 of 3 runs were measured"] * 2

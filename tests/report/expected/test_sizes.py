@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from report.expected.figures import read_tables
-from report.expected.sizes import FEWEST_PAIRS, Pair, Size, read_pairs, sizes
+from report.expected.sizes import FEWEST_PAIRS, DifferenceSize, PublishedPair, read_pairs, sizes
 from report.page.build import page_of, write
 from tests.helpers import ROOT
 from tests.helpers.purposes import analysis_of
@@ -21,7 +21,7 @@ def pairs():
 
 
 def a_pair(before, after, unit="images/s", difference="layout"):
-    return Pair(difference=difference, source="constructed", commit="", path="", work="w", card="c",
+    return PublishedPair(difference=difference, source="constructed", commit="", path="", work="w", card="c",
                 before=before, after=after, unit=unit)  # fmt: skip
 
 
@@ -59,7 +59,7 @@ def test_what_was_published_of_layouts_clocks_and_displays_is_found_again(pairs)
 
 def test_only_what_differs_between_the_two_systems_is_said_with_its_sources(tmp_path):
     analysis = analysis_of("pair")
-    known = {name: Size(name, 0.02, 0.16, 9, ("a/b",)) for name in ("software", "display")}
+    known = {name: DifferenceSize(name, 0.02, 0.16, 9, ("a/b",)) for name in ("software", "display")}
     first = analysis.expectations[0]
     work = first.benchmarks[0]
     stack = replace(work.over.stack, versions=(("torch", "2.12.0"),))

@@ -6,28 +6,25 @@ from dataclasses import replace
 
 import pytest
 
-from report.expected.expected import Asked, AskedRow, Expected
-from report.expected.figures import Task
+from report.expected.expected import CardExpectation, ExpectedValue, TaskExpectation
+from report.expected.figures import TrainingTask
 from report.expected.refusal import Refusal
 from report.page.build import page_of, write
 from report.page.one.measured import leading
 from tests.helpers.purposes import analysis_of
 
-TASK = Task("constructed", "work", "amp-fp16", 64, "samples/s")
+TASK = TrainingTask("constructed", "work", "amp-fp16", 64, "samples/s")
 
 
 def an_expected(value, factor=1.2):
-    return Expected(
+    return ExpectedValue(
         card="Constructed card",
         task=TASK,
         value=value,
-        low_80=value / 1.1,
-        high_80=value * 1.1,
-        low_90=value / factor,
-        high_90=value * factor,
-        factor_90=factor,
-        stands_on="specifications",
-        works=0,
+        low=value / factor,
+        high=value * factor,
+        factor=factor,
+        published=0,
     )
 
 
@@ -61,19 +58,16 @@ def test_without_other_cards_nothing_is_said():
     assert not any(row.expected for row in page_of(analysis_of("one-machine")).one.view.rows)
 
 
-def test_a_named_card_has_a_part_with_its_ranges_and_what_to_measure(tmp_path):
+def test_a_named_card_has_a_part_with_its_ranges_and_neighbours(tmp_path):
     analysis = analysis_of("one-machine")
-    asked = Asked(
+    asked = CardExpectation(
         "Constructed card",
-        (AskedRow(an_expected(100.0), (("Other", 90.0),)),),
+        (TaskExpectation(an_expected(100.0), (("Other", 90.0),)),),
         ((Refusal("memory", "8 GB", "16 GB"), 2),),
-        (TASK,),
-        True,
-        (1.4, 1.2),
     )
     written = write(
         replace(analysis, question=replace(analysis.question, asked=(asked,))), tmp_path, drawn=False
     )
     text = written.markdown.read_text(encoding="utf-8")
-    for figure in ("91 to 110", "83 to 120", "Other 90.0", "16 GB", "1.20", "invoke build --plan programs"):
+    for figure in ("83 to 120", "Other 90.0", "16 GB", "invoke build --plan programs"):
         assert figure in text.replace("\N{NO-BREAK SPACE}", " ")

@@ -78,23 +78,6 @@ def test_a_device_is_held_against_paper_and_its_own_ceilings():
     assert all(point.flops_per_second > 0 for _, point, _ in device.rows)
 
 
-def test_a_machine_for_its_own_work_alone_is_ranked_by_all_that_it_bears_of_a_year():
-    shared = analysed("two-cards-proven-priced")
-    case = CASES["two-cards-proven-priced"]
-    alone = analysis_of(replace(case, purchase=f'use = "alone"\n{case.purchase}'))
-    assert shared.costs is not None and alone.costs is not None and shared.costs.answer is not None
-    assert alone.costs.answers == shared.costs.answers
-    assert (shared.costs.use, alone.costs.use, alone.costs.pair) == (
-        "shared",
-        "alone",
-        shared.costs.pair[::-1],
-    )
-    first, second = costs.view(alone, systems_of(alone)).rows
-    assert first.alone.value < second.alone.value and first.shared.value > second.shared.value
-    assert (first.alone.best, first.shared.best, first.ratio) == (True, False, None)
-    assert page_of(alone).one.headline.data["use"] == "alone"
-
-
 def test_an_offer_without_a_record_stands_last_and_changes_no_other_figure():
     offer = '[[offer]]\ncard = "Card X"\nprice = 9\ndate = 2026-01-05\nsource = "constructed"\n\n[[offer]]'
     case = CASES["two-cards-proven-priced"]
@@ -102,8 +85,8 @@ def test_an_offer_without_a_record_stands_last_and_changes_no_other_figure():
     before = analysed("two-cards-proven-priced")
     rows = costs.view(found, systems_of(found)).rows
     last = rows[-1]
-    assert (last.name, last.system, last.shared.value, last.price.value) == ("Card X", None, None, 9)
-    assert found.costs.answer.cards[:2] == before.costs.answer.cards
+    assert (last.name, last.system, last.cost.value, last.price.value) == ("Card X", None, None, 9)
+    assert found.costs.ranking.offers[:2] == before.costs.ranking.offers
 
 
 def test_without_ranked_runs_or_prices_the_costs_say_so_by_their_state():

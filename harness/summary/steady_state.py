@@ -111,10 +111,10 @@ class _Window:
         hidden = min(last.variance / last.mean**2, TOLERANCE_AT_MOST)
         return max(TOLERANCE, hidden) * last.mean
 
-    def held(self, part: Floats, *, times: int = 1) -> bool:
+    def held(self, part: Floats) -> bool:
         """Whether so many relative values are as long as a level must hold."""
         steps, seconds = part.size * self.steps_per_value, float(part.sum()) * self.median_seconds
-        return steps >= times * LEAST_STEPS and seconds >= times * LEAST_SECONDS
+        return steps >= LEAST_STEPS and seconds >= LEAST_SECONDS
 
 
 @lru_cache(maxsize=256)
@@ -123,7 +123,8 @@ def steady_state(step_us: Series) -> Steady:
 
     flat: nothing was cut. recurrent: levels change and come back; all of them are kept. warm-up: a slower
     start was cut. slowdown: it was faster before, or becomes slower; that is a result, and no fault.
-    none: still becoming faster. unproven: the window, or a new level at its end, is too short to tell. Step numbers count single steps also where the series holds sums over several.
+    none: still becoming faster. unproven: the window, or a new level at its end, is too short to tell. Step
+    numbers count single steps also where the series holds sums over several.
     """
     if not any(step_us.values()):
         return Steady(kind="unproven", first_step=0)

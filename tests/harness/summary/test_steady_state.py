@@ -157,7 +157,7 @@ def test_a_level_at_the_end_that_did_not_hold_cuts_nothing_and_proves_nothing(ti
     assert [(steady.kind, steady.first_step) for steady in found] == [("unproven", 0)] * 2
     held = steady_state(series(ended(135, times, 600)))
     assert held.kind == ("slowdown" if times > 1 else "warm-up")
-    assert abs(held.first_step - (2000 - round(450 / times))) <= 5
+    assert abs(held.first_step - (2000 - round(450 / times))) <= 12
 
 
 def test_a_warm_up_is_cut_before_a_level_that_is_most_of_a_window_too_short_to_prove_it():
@@ -170,8 +170,8 @@ def test_a_neighbour_of_20_s_in_140_leaves_no_counted_figure_more_than_5_percent
     for times, window, _ in product(hour, (75, 150, 300, 900), range(5)):
         begin, n = rng.uniform(0, 140), round(window / 0.3)
         at, values = begin, []
-        for noise in normal(rng, n):
-            values.append(noise * (times if at % 140 < 20 else 1.0))
+        for one in normal(rng, n):
+            values.append(one * (times if at % 140 < 20 else 1.0))
             at += 0.3 * values[-1]
         steady = steady_state(series(np.array(values)))
         mean = float(np.mean(values[steady.first_step :]))

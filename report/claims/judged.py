@@ -108,6 +108,8 @@ def _length(claim: Claim, cell: Cell, places: Sequence[Cell]) -> Difference | No
     """A quality needs its epochs; a projection needs a window that settled, and the whole run near it."""
     metric = CLAIMED[claim.metric]
     kind = metric.kind
+    if kind == "quality" and (lost := sum(trial.lost for trial in cell.trials)):
+        return Difference("runs_that_learned", len(cell.trials) - lost, len(cell.trials))
     if kind == "quality":
         trained = max(trial.epochs_trained or 0 for trial in cell.trials)
         least = metric.least_epochs

@@ -277,12 +277,14 @@ class ToTarget:
 
 
 def to_target(cell: Cell, target: float) -> ToTarget:
-    """The epochs and seconds to one target, of the runs that count."""
+    """The epochs and seconds to one target, of the runs that count; one that was lost did not reach it."""
     without = frozenset({"invalid"} if cell.takes_unproven else {"invalid", "unproven"})
     if cell.verdict == "unproven":
         without = frozenset({"invalid"})
     counted = [
-        trial for trial in cell.trials if trial.verdict not in without and trial.best_quality is not None
+        trial
+        for trial in cell.trials
+        if trial.lost or (trial.verdict not in without and trial.best_quality is not None)
     ]
     found = [(trial, place) for trial in counted if (place := target_reached(trial, target)) is not None]
     whole = found if len(found) == len(counted) else []
@@ -301,8 +303,9 @@ def to_target(cell: Cell, target: float) -> ToTarget:
 
 
 def target_reached(trial: TrialResult, target: float) -> Reached | None:
-    """When one trial had a target; null where it did not."""
-    return reached(trial.record.measurement, target) if trial.record.measurement else None
+    """When one trial had a target; null where it did not, or was lost."""
+    measured = trial.record.measurement
+    return reached(measured, target) if measured and not trial.lost else None
 
 
 def targets_of(cells: Iterable[Cell]) -> tuple[float, ...]:

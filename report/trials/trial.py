@@ -28,6 +28,9 @@ from report.trials.key import Key, ProtocolLength, Stack, key_of, length_of, sta
 LEAST = 1e-15
 """Seconds, or samples per second; what is smaller, or as much larger, no clock has counted."""
 
+LOST = frozenset({"not-finite", "collapsed", "loss-scale"})
+"""What makes a run invalid and is a result of its training; all else disturbed it, or it was another work."""
+
 LABEL_BEFORE_ID = 17
 """Characters: with an id behind it a label still fits where names are cut."""
 
@@ -77,6 +80,12 @@ class TrialResult:
     def with_findings(self, *more: Finding) -> TrialResult:
         """The trial with what else was found, and the verdict that all of it makes."""
         return replace(self, findings=(*self.findings, *more), verdict=gravest(more, self.verdict))
+
+    @property
+    def lost(self) -> bool:
+        """Whether its training failed by itself: it reached nothing, whatever it had before."""
+        invalid = {found.name for found in self.findings if found.severity == "invalid"}
+        return bool(invalid) and invalid <= LOST
 
     @property
     def bottleneck(self) -> str:

@@ -178,4 +178,5 @@ def _sentence(finding: DemandResult) -> str:
     if finding.ratio is None:
         return f"{word}: {finding.demand.what}: {finding.why}"
     interval = "" if finding.low is None else f", 95 % interval {finding.low:.3f} to {finding.high:.3f}"
-    return f"{word}: {finding.demand.what}: {finding.ratio:.3f} of its figure{interval}"
+    hours = ", hours ± 1 % assumed" if interval and finding.demand.figure.blocks_assumed else ""
+    return f"{word}: {finding.demand.what}: {finding.ratio:.3f} of its figure{interval}{hours}"

@@ -65,6 +65,8 @@ def compare_two(root: Path, first: str, second: str, gate: str | None) -> None:
         print(f"  FAILS: {line}")
     if refused:
         raise GateError(f"'{first}' is below {fail_below:g} of '{second}' in {len(refused)} ways")
+    for line in side_by_side.undecided(comparison, fail_below):
+        print(f"  WARNING: {line}")
     print("  passed")
 
 

@@ -92,6 +92,11 @@ class Ratio:
         return None if self.interval is None else self.interval.includes(1.0)
 
     @property
+    def first_look(self) -> bool:
+        """Whether its sides are of too few blocks of time to be called faster or slower."""
+        return self.interval is not None and self.interval.blocks_assumed is not None
+
+    @property
     def inverse(self) -> Ratio:
         """`over` against `of`."""
         ends = self.interval

@@ -39,7 +39,9 @@ class Speedup:
     @property
     def ranking(self) -> Ranking:
         """Whether `of` may be called faster or slower than `over`."""
-        return ranking(tied=self.ratio.tied, ranked=self.of.ranked and self.over.ranked)
+        return ranking(
+            tied=self.ratio.tied, ranked=self.of.ranked and self.over.ranked and not self.ratio.first_look
+        )
 
 
 def speedups(cells: Sequence[Cell]) -> tuple[Speedup, ...]:

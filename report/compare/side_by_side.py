@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from harness.errors import UserError
 from report.compare.cells import Cell, Ratio, cell_ratio, cells_of, states_of
 from report.compare.key import matched, same_but
-from report.stats.intervals import FLOOR_RUNS, Doubt, rare_runs_missed
+from report.stats.intervals import FLOOR_RUNS, Doubt, Interval, rare_runs_missed
 from report.text import clean, count, failure_words, on_nodes, short_card, times
 from report.trials.key import Key, differing, grouped_by, stack_differences
 from report.trials.trial import TrialResult
@@ -22,6 +21,7 @@ DOUBTS = {
     "rare-runs": "a slow run that is 1 in 10 is missed by {runs} runs with a chance of {missed:.0%}",
     "no-spread": "identical values: no spread was seen",
     "block-spread-assumed": "{in_blocks}: ±{spread:.0%} between blocks assumed",
+    "hour-effect-assumed": "{in_blocks}: an hour is assumed to treat the sides ±{spread:.1%} differently",
     "few-blocks": "{in_blocks}: too few to tell their spread",
     "invalid-left-out": "{counted_runs} left out",
     "unproven-taken-in": "{counted_runs} taken in: without {them} the mean is {change:+.1%}",
@@ -264,7 +264,8 @@ def verdict(pair: Pair) -> str:
         return f"{spread}{notes}; tied: no difference shown"
     runs = min(pair.ratio.n)
     few = f", quick look (n={runs})" if runs < FLOOR_RUNS else ""
-    return f"{spread}{notes}; {'faster' if interval.low > 1 else 'slower'}{few}"
+    shown = "first look" if pair.ratio.first_look else "faster" if interval.low > 1 else "slower"
+    return f"{spread}{notes}; {shown}{few}"
 
 
 def worded(doubt: Doubt) -> str:
@@ -282,14 +283,26 @@ def below(comparison: Comparison, limit: float) -> tuple[str, ...]:
     runs allow is too slow, and noise alone rarely closes the gate. What failed, and a gate with nothing to
     judge, fail too.
     """
-    judged = [pair for pair in comparison.pairs if pair.ratio.interval is not None]
-    reasons = []
-    for pair in judged:
-        high = pair.ratio.interval.high if pair.ratio.interval else math.inf
-        if high < limit:
-            best = f"at best {times(high)} times as fast, which is below {limit:g}"
-            reasons.append(f"{what(pair.first.key)}: {best}")
+    judged = [pair.ratio.interval for pair in comparison.pairs if pair.ratio.interval is not None]
+    reasons = _at_limit(comparison, limit, lambda interval: interval.high < limit)
     reasons += [f"{failure}, where '{comparison.second}' was measured" for failure in comparison.failed]
     if not judged:
         reasons.append("no work has two runs on both sides, so nothing could be judged")
     return tuple(reasons)
+
+
+def undecided(comparison: Comparison, limit: float) -> tuple[str, ...]:
+    """What a gate at `limit` lets pass, and may be slower than that: the range holds the limit."""
+    return tuple(_at_limit(comparison, limit, lambda interval: interval.includes(limit)))
+
+
+def _at_limit(comparison: Comparison, limit: float, where: Callable[[Interval], bool]) -> list[str]:
+    """Each work whose interval is so, with its ends, and what was assumed for them."""
+    found = [(pair, pair.ratio.interval) for pair in comparison.pairs]
+    return [
+        f"{what(pair.first.key)}: {times(ends.low)} to {times(ends.high)} times as fast, "
+        + ("which is below" if ends.high < limit else "which holds")
+        + f" {limit:g}{''.join(f'; {worded(note)}' for note in ends.notes if 'spread' in note.data)}"
+        for pair, ends in found
+        if ends is not None and where(ends)
+    ]

@@ -46,6 +46,7 @@ def of_pair(expectation: Expectation, systems: Systems) -> Headline:
         state = "unclear"
     times = between(expectation.best, expectation.units)
     data = {"fast": fast, "slow": slow, "times": times, "own_work": expectation.own_mix}
+    data["first_look"] = expectation.ranked and expectation.blocks_assumed is not None
     return Headline(f"pair-{state}", data)
 
 
@@ -247,7 +248,7 @@ def _runs(analysis: Analysis, cells: Sequence[Cell]) -> Iterator[Chip]:
         yield Chip("care", "invalid", "uncertainty", {"count": len(invalid), "of": of, "cause": cause})
     if trials and not failed and not invalid:
         yield Chip("good", "all-finished", data={"of": of})
-    if any(pair.blocks_assumed and pair.ranking is Ranking.RANKED for pair in analysis.expectations[:1]):
+    if any(pair.blocks_assumed and pair.ranking is Ranking.FIRST_LOOK for pair in analysis.expectations[:1]):
         yield Chip("care", "few-hours", "uncertainty")
     if any(cause.name == "busy-machine" for trial in trials for cause in trial.causes):
         yield Chip("care", "busy", "uncertainty")

@@ -161,7 +161,7 @@ def _unit(trial: TrialResult) -> str:
 
 
 def _build(trial: TrialResult) -> tuple[float | None, ...]:
-    """What makes units of one name alike: of a processor cores and memory, of a card memory and power limit."""
+    """What makes units alike: of a processor its cores and memory, of a card memory and declared limit."""
     machine = trial.record.machine
     if trial.environment.device == "cpu":
         return machine.cpu.cores, machine.cpu.threads, machine.cpu.usable, _size(machine.memory_bytes)

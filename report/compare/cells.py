@@ -113,7 +113,9 @@ def cells_of(trials: Iterable[TrialResult]) -> tuple[Cell, ...]:
 
 def _cell(trials: tuple[TrialResult, ...]) -> Cell:
     first = trials[0]
-    assert first.length is not None
+    # Where one run of a limit ended and another was stopped by it, all of them stand for a projection.
+    length = next((trial.length for trial in trials if trial.length and trial.length.projected), first.length)
+    assert length is not None
     verdicts = [trial.verdict for trial in trials]
     runs = {
         name: [
@@ -132,7 +134,7 @@ def _cell(trials: tuple[TrialResult, ...]) -> Cell:
         figures |= {name: Figure(()) for name, metric in FIGURES.items() if metric.of_one_length}
     return Cell(
         key=first.key,
-        length=first.length,
+        length=length,
         stack=first.stack,
         session=first.session,
         machine=first.machine,

@@ -23,7 +23,7 @@ from harness.summary.bound import UNKNOWN, Bound
 from harness.summary.device_checks import busy_share, device_name, memory_bytes
 from harness.summary.statistics import METHOD, judge_trial
 from report.trials import learning
-from report.trials.key import Key, ProtocolLength, Stack, key_of, length_of, stack_of
+from report.trials.key import Key, ProtocolLength, Stack, key_of, length_of, limit_of, stack_of
 
 LEAST = 1e-15
 """Seconds, or samples per second; what is smaller, or as much larger, no clock has counted."""
@@ -260,8 +260,9 @@ class TrialResult:
 
 
 def identity_of(trial: TrialResult) -> tuple[Hashable, ...]:
-    """What the repeats of one cell share."""
-    return trial.key, trial.length, trial.stack, trial.session, trial.machine, trial.card
+    """What the repeats of one cell share: the limit that was asked for, whether they reached it or not."""
+    length = trial.length and replace(trial.length, projected=False, limit=limit_of(trial.record.trial.asked))
+    return trial.key, length, trial.stack, trial.session, trial.machine, trial.card
 
 
 def trial_of(stored: Stored) -> TrialResult:

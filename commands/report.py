@@ -274,6 +274,7 @@ def _figure(cell: Cell) -> str:
 
 
 def _sureness(cells: Sequence[Cell]) -> str:
-    runs = min(cell.throughput.n for cell in cells)
+    runs = [cell.throughput.n for cell in cells]
+    least = f"{min(runs)} to " if min(runs) < max(runs) else ""
     kind = "ranges of 95 %" if all(cell.ranked for cell in cells) else "a first look, not ranked"
-    return f"how sure: {kind}, from {text.count(runs, 'run')} each"
+    return f"how sure: {kind}, from {least}{text.count(max(runs), 'run')} each"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
@@ -12,7 +12,7 @@ from report.compare.key import same_but
 from report.metrics import FIGURES
 from report.stats.intervals import Doubt, Interval, Runs, blocks_interval
 from report.trials.key import LOADER_ALONE, Key, ProtocolLength, Stack, grouped_by
-from report.trials.learning import Reached, more_is_better, reached
+from report.trials.learning import Reached, learned, more_is_better, reached
 from report.trials.trial import TrialResult, identity_of
 
 PROJECTION_TOLERANCE = 0.01
@@ -117,10 +117,11 @@ def _cell(trials: tuple[TrialResult, ...]) -> Cell:
     length = next((trial.length for trial in trials if trial.length and trial.length.projected), first.length)
     assert length is not None
     verdicts = [trial.verdict for trial in trials]
+    distinct = _distinct(trials)
     runs = {
         name: [
             Run(value, trial.record.block, trial.verdict)
-            for trial in trials
+            for trial in (distinct if metric.kind == "quality" else trials)
             if (value := metric.of(trial)) is not None and math.isfinite(value)
         ]
         for name, metric in FIGURES.items()
@@ -145,6 +146,15 @@ def _cell(trials: tuple[TrialResult, ...]) -> Cell:
         takes_unproven="unproven" not in without and any(trial.verdict == "unproven" for trial in trials),
         figures=figures,
     )
+
+
+def _distinct(trials: Sequence[TrialResult]) -> tuple[TrialResult, ...]:
+    """Without runs of which another has every loss and quality: their program sets its own seed."""
+    found: dict[Hashable, TrialResult] = {}
+    for trial in trials:
+        measured = trial.record.measurement
+        found.setdefault((measured and learned(measured)) or trial.path, trial)
+    return tuple(found.values())
 
 
 def _verdict(trials: Sequence[TrialResult], without: frozenset[str]) -> str:
@@ -290,7 +300,7 @@ def to_target(cell: Cell, target: float) -> ToTarget:
         without = frozenset({"invalid"})
     counted = [
         trial
-        for trial in cell.trials
+        for trial in _distinct(cell.trials)
         if trial.lost or (trial.verdict not in without and trial.best_quality is not None)
     ]
     found = [(trial, place) for trial in counted if (place := target_reached(trial, target)) is not None]

@@ -12,7 +12,7 @@ from report import text
 from report.analysis import Analysis
 from report.buying.costs import Costs
 from report.claims.matching import smaller
-from report.compare.cells import Cell, fewest_runs, time_breakdown
+from report.compare.cells import Cell, fewest_runs, runs_of_figures, time_breakdown
 from report.compare.pairs import Expectation
 from report.compare.precisions import best_of_each_workload
 from report.page.filters import apart, work
@@ -130,6 +130,7 @@ def how_sure(analysis: Analysis, cells: Sequence[Cell]) -> Headline:
     pair = analysis.expectations[0] if compared else None
     data = {
         "runs": fewest_runs(cells),
+        "most": max(runs_of_figures(cells), default=0),
         "blocks": max((cell.blocks for cell in cells), default=1),
         "widest": work(widest, cells) if widest else "",
         "spread": quantity(widest.throughput, "") if widest else None,
@@ -215,7 +216,7 @@ def confidence(cells: Sequence[Cell]) -> Chip:
         "good" if level == 3 else "care",
         "confidence",
         "uncertainty",
-        {"level": level, "runs": runs, "blocks": max(blocks, 1)},
+        {"level": level, "runs": runs, "most": max(runs_of_figures(cells)), "blocks": max(blocks, 1)},
     )
 
 

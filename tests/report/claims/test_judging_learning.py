@@ -85,6 +85,20 @@ def test_a_run_that_ends_in_nan_did_not_reach_its_target_and_one_that_was_distur
     assert (found.reached, found.runs, found.epochs.n) == (2, 2, 2)
 
 
+def test_runs_that_their_program_s_own_seed_makes_equal_are_one_run():
+    first, *others = learned(4, repeats=3)
+    assert first.measurement is not None
+    losses, epochs = first.measurement.losses, first.measurement.epochs
+    equal = [
+        build.changed(one, measurement__losses=losses, measurement__epochs=epochs) for one in (first, *others)
+    ]
+    (cell,) = cells_of(trials_of(equal))
+    assert (cell.figures["quality"].n, cell.throughput.n) == (1, 3)
+    assert (stats.to_target(cell, 0.75).reached, stats.to_target(cell, 0.75).runs) == (1, 1)
+    (cell,) = cells_of(trials_of([first, *others]))
+    assert cell.figures["quality"].n == 3
+
+
 def test_no_claim_is_judged_on_the_runs_that_did_not_end_in_nan():
     first, *others = learned(9, batch=2048)
     records = [*learned(4), lost(first), *others]

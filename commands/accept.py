@@ -103,4 +103,5 @@ def _sentence(result: RequirementResult) -> str:
     if result.ratio is None:
         return f"{word}: {result.demand.what}: {result.why}"
     interval = "" if result.low is None else f", 95 % interval {result.low:.3f} to {result.high:.3f}"
-    return f"{word}: {result.demand.what}: {result.ratio:.3f} of its figure{interval}"
+    hours = ", hours ± 1 % assumed" if interval and result.demand.figure.blocks_assumed else ""
+    return f"{word}: {result.demand.what}: {result.ratio:.3f} of its figure{interval}{hours}"

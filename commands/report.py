@@ -60,9 +60,10 @@ def compare_two(root: Path, first: str, second: str, gate: str | None) -> None:
     ]
     differ = dict.fromkeys(chain.from_iterable(differences(before, after) for before, after in machines))
     refused = () if fail_below is None else side_by_side.below(comparison, fail_below)
-    print(render.comparison(comparison, differ, fail_below, refused))
+    warned = () if fail_below is None else side_by_side.undecided(comparison, fail_below)
+    print(render.comparison(comparison, differ, fail_below, refused, warned))
     if refused:
-        raise GateError(f"'{first}' is below {gate} of '{second}' in {len(refused)} ways")
+        raise GateError(f"'{first}' is below {gate} of '{second}' for {text.count(len(refused), 'work')}")
 
 
 def _ratio(given: str) -> float:
@@ -260,6 +261,7 @@ def _figure(cell: Cell) -> str:
 
 
 def _sureness(cells: Sequence[Cell]) -> str:
-    runs = min(cell.throughput.n for cell in cells)
+    runs = [cell.throughput.n for cell in cells]
+    least = f"{min(runs)} to " if min(runs) < max(runs) else ""
     kind = "ranges of 95 %" if all(cell.ranked for cell in cells) else "a first look, not ranked"
-    return f"how sure: {kind}, from {text.count(runs, 'run')} each"
+    return f"how sure: {kind}, from {least}{text.count(max(runs), 'run')} each"

@@ -222,7 +222,10 @@ def _short_epoch(measurement: Measurement) -> Findings:
 
 def _short_window(measurement: Measurement, steady: Steady) -> Finding:
     series = measurement.step_us
-    values = series.values()[steady.first_step // series.steps_per_value :]
+    # A level at the end that did not hold has no slope.
+    ended = steady.changes[-1:] if steady.slope_error is None else ()
+    start = max((steady.first_step, *ended))
+    values = series.values()[start // series.steps_per_value :]
     seconds, steps = sum(values) / 1e6, len(values) * series.steps_per_value
     length: dict[str, Value] = {"level_seconds": seconds, "level_steps": steps}
     if seconds < LEAST_SECONDS or steps < LEAST_STEPS or steady.slope_error is None:

@@ -111,10 +111,10 @@ class _Window:
         hidden = min(last.variance / last.mean**2, TOLERANCE_AT_MOST)
         return max(TOLERANCE, hidden) * last.mean
 
-    def held(self, part: Floats, *, times: int = 1) -> bool:
+    def held(self, part: Floats) -> bool:
         """Whether so many relative values are as long as a level must hold."""
         steps, seconds = part.size * self.steps_per_value, float(part.sum()) * self.median_seconds
-        return steps >= times * LEAST_STEPS and seconds >= times * LEAST_SECONDS
+        return steps >= LEAST_STEPS and seconds >= LEAST_SECONDS
 
 
 @lru_cache(maxsize=256)
@@ -123,8 +123,8 @@ def steady_state(step_us: Series) -> Steady:
 
     flat: nothing was cut. recurrent: levels change and come back; all of them are kept. warm-up: a slower
     start was cut. slowdown: it was faster before, or becomes slower; that is a result, and no fault.
-    none: still changing at the end of a long window, or still becoming faster. unproven: the window is too
-    short to tell. Step numbers count single steps also where the series holds sums over several.
+    none: still becoming faster. unproven: the window, or a new level at its end, is too short to tell. Step
+    numbers count single steps also where the series holds sums over several.
     """
     if not any(step_us.values()):
         return Steady(kind="unproven", first_step=0)
@@ -136,7 +136,8 @@ def steady_state(step_us: Series) -> Steady:
     window = _Window(relative, middle / 1e6, steps_per_value, relative[places], segments)
     chosen = _start_of_steady(window)
     first = int(places[segments[chosen].start]) if chosen else _leading_outliers(relative, inliers)
-    movement = slow_movement(relative[first:][inliers[first:]])
+    held = not any(_changed(window, chosen, change) for change in range(chosen + 1, len(segments)))
+    movement = slow_movement(relative[first:][inliers[first:]]) if held else None
     return Steady(
         kind=_classify(window, chosen, first, movement),
         first_step=first * steps_per_value,
@@ -307,16 +308,21 @@ def slow_movement(values: Floats) -> SlowMovement | None:
 
 
 def _start_of_steady(window: _Window) -> int:
-    """The earliest segment after which nothing changed for good."""
+    """The earliest segment after which nothing changed for good.
+
+    A change into what is too short for a level to hold is not for good, unless most of the window is that.
+    """
     last = len(window.segments) - 1
+    after = [window.values[segment.start :] for segment in window.segments]
+    held = [window.held(part) or 2 * part.size > window.values.size for part in after]
     for start in range(last):
-        if not any(_lasting(window, start, change) for change in range(start + 1, last + 1)):
+        if not any(held[change] and _changed(window, start, change) for change in range(start + 1, last + 1)):
             return start
     return last
 
 
-def _lasting(window: _Window, start: int, change: int) -> bool:
-    """Whether the levels from segment `start` to before `change` never come back, and the means differ.
+def _changed(window: _Window, start: int, change: int) -> bool:
+    """Whether the levels from segment `start` to before `change` do not come back, and the means differ.
 
     The slow movement of the longer side says by how much means differ unchanged. A side that is too short for
     a level to hold may be a mixture of levels, so it is enough that the other side's lie around it.
@@ -354,11 +360,7 @@ def _classify(window: _Window, chosen: int, first: int, movement: SlowMovement |
         if (segment.stop - segment.start) * window.steps_per_value >= COUNTED_STEPS
     ]
     faster = [segment for segment in earlier if segment.mean < level - window.reach]
-    if not window.held(kept):
-        if not window.held(window.relative, times=2) or 2 * kept.size > window.relative.size:
-            return "unproven"
-        return "slowdown" if faster and len(faster) == len(earlier) else "none"
-    if movement is None:
+    if movement is None or not window.held(kept):
         return "unproven"
     changed = any(abs(segment.mean - segments[-1].mean) > window.reach for segment in segments[chosen:])
     drifts = abs(movement.change) > max(SLOPE_LIMIT, SLOPE_ERRORS * movement.change_error)

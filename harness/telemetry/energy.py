@@ -20,6 +20,11 @@ WARN_ABOVE = 0.05
 WITHHOLD_ABOVE = 0.10
 LEAST_SECONDS = 60.0
 LEAST_SAMPLES = 60
+LEAST_INTERVALS = 20
+"""Of samples in each window: at an edge between two of them power that changes is read as its mean.
+
+Where it falls to nothing between windows that costs a third of an interval, at most 1/60 of such a window.
+"""
 LONGEST_GAP = 5.0
 """Seconds between two samples of power over which nobody should integrate."""
 
@@ -99,6 +104,8 @@ def energy(
         reason = f"the window of {seconds:.0f} s is shorter than {LEAST_SECONDS:.0f} s"
     elif samples < LEAST_SAMPLES:
         reason = f"{samples} samples in the window are fewer than {LEAST_SAMPLES}"
+    elif (intervals := _fewest_intervals(devices, windows)) < LEAST_INTERVALS:
+        reason = f"a window of {intervals:.1f} intervals between samples is shorter than {LEAST_INTERVALS}"
     if reason:
         return found.model_copy(update={"unknown_because": reason})
     counted = _sum([counter_joules(device.counter, windows) for device in devices])
@@ -120,10 +127,17 @@ def energy(
             "joules": joules,
             "joules_per_sample": joules / items if items else None,
             "method": "counter" if counted is not None else "sampled power",
-            "band": BAND,
+            "band": BAND + 1 / (3 * _fewest_intervals(devices, windows)),
             "warning": f"counter and sampled power differ by {apart:+.1%}" if warned else None,
         }
     )
+
+
+def _fewest_intervals(devices: Sequence[Read], windows: Windows) -> float:
+    """The shortest window over the longest of the devices' usual intervals between samples."""
+    times = [[second for second, _ in device.power or device.counter] for device in devices]
+    usual = max(float(numpy.median(numpy.diff(each))) for each in times)
+    return min(end - begin for begin, end in windows) / usual
 
 
 def _inside(points: Points, windows: Windows) -> int:

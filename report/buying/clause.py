@@ -10,7 +10,7 @@ from harness.record.finding import fault as fault_of
 from harness.record.finding import label, sentence
 from report import text
 from report.compare.cells import Cell
-from report.stats.intervals import BLOCKS_NEEDED, Interval, Runs, blocks_interval
+from report.stats.intervals import Interval, Runs, blocks_interval
 from report.trials.key import Key, differing, without
 from report.trials.trial import TrialResult
 
@@ -65,11 +65,6 @@ class AcceptanceClause:
     def unproven(self) -> bool:
         """Whether a test of the order was too short, so that this is a first look and no clause."""
         return any(demand.unproven for demand in self.demands)
-
-    @property
-    def few_blocks(self) -> bool:
-        """Whether a figure is from fewer blocks of time than would show how much hours differ."""
-        return any(len(set(demand.measured.blocks)) < BLOCKS_NEEDED for demand in self.demands)
 
 
 def clause(cells: Sequence[Cell], *, margin: float = MARGIN) -> AcceptanceClause | None:

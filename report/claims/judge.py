@@ -26,10 +26,10 @@ from report.compare.spread import ASSUMED_SPREAD
 from report.metrics import CLAIMED
 from report.stats.equivalence import (
     equivalence,
-    few_runs_bounded,
-    few_runs_hold,
     figure_bound_holds,
     range_holds,
+    seeds_bounded,
+    seeds_hold,
     structure_holds,
 )
 
@@ -141,14 +141,13 @@ def _verdict_of_side(claim: Claim, cell: Cell) -> Judged:
     seeds = seeds_for(claim, figure.runs) if figure.mean else None
     other_unit = ASSUMED_SPREAD if claim.kind == "absolute" else 0.0
     if claim.relation != "equal" and seeds is not None and figure.mean:
-        verdict = few_runs_bounded(figure.mean, 1 / figure.n, seeds, claim.relation, claim.value)
+        verdict = seeds_bounded(figure.mean, [figure.runs], seeds, claim.relation, claim.value)
     elif claim.relation != "equal":
         bound, kind = claim.value, claim.kind
         verdict = figure_bound_holds(figure.runs, claim.relation, bound, other_unit=other_unit, kind=kind)
     elif seeds is not None and figure.mean:
-        # Its own run and the published one are both of a seed.
-        share = 1 / figure.n + 1
-        verdict = few_runs_hold(figure.mean, share, seeds, claim.value, claim.margin, claim.half_digit)
+        held = claim.value, claim.margin, claim.half_digit
+        verdict = seeds_hold(figure.mean, [figure.runs], seeds, *held, runs=claim.runs)
     else:
         verdict = equivalence(
             figure.runs,

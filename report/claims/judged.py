@@ -14,7 +14,7 @@ from report.compare.batch_sweeps import BatchSweep
 from report.compare.cells import PROJECTION_TOLERANCE, Cell, cell_ratio, to_target
 from report.compare.key import Difference
 from report.metrics import CLAIMED
-from report.stats.equivalence import SEEDS, Verdict
+from report.stats.equivalence import Verdict
 from report.stats.intervals import Runs
 from report.trials.learning import validated_batches
 
@@ -108,6 +108,8 @@ def _length(claim: Claim, cell: Cell, places: Sequence[Cell]) -> Difference | No
     """A quality needs its epochs; a projection needs a window that settled, and the whole run near it."""
     metric = CLAIMED[claim.metric]
     kind = metric.kind
+    if kind == "quality" and (lost := sum(trial.lost for trial in cell.trials)):
+        return Difference("runs_that_learned", len(cell.trials) - lost, len(cell.trials))
     if kind == "quality":
         trained = max(trial.epochs_trained or 0 for trial in cell.trials)
         least = metric.least_epochs
@@ -194,6 +196,5 @@ def _evidence(claim: Claim, cell: Cell) -> tuple[int, int, bool]:
 
 
 def seeds_for(claim: Claim, *sides: Runs) -> Seeds | None:
-    """The published spread of seeds, where a side has runs and too few to show their own."""
-    counts = [len(runs.values) for runs in sides]
-    return claim.seeds if 0 < min(counts) < SEEDS else None
+    """The published spread of seeds, where each side has runs."""
+    return claim.seeds if all(runs.values and min(runs.values) > 0 for runs in sides) else None

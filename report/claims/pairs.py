@@ -25,11 +25,12 @@ from report.stats.equivalence import (
     bound_holds,
     bounds_hold,
     difference_holds,
-    few_runs_bounded,
-    few_runs_hold,
     order_holds,
     range_holds,
     ratio_holds,
+    seeds_bounded,
+    seeds_hold,
+    seeds_trend,
     trend_holds,
 )
 from report.stats.intervals import Runs, blocks_interval
@@ -84,11 +85,11 @@ def _verdict(claim: Claim, of: Cell, over: Cell) -> Judged:
         return Judged(claim, _verdict_of_bytes(claim, *runs), (of, over), first / second)
     seeds = seeds_for(claim, *runs)
     if seeds is not None and claim.value is not None and first and second:
-        share = sum(1 / len(side.values) for side in runs)
         if claim.relation == "equal":
-            verdict = few_runs_hold(first / second, share, seeds, claim.value, claim.margin, claim.half_digit)
+            held = claim.value, claim.margin, claim.half_digit
+            verdict = seeds_hold(first / second, runs, seeds, *held, runs=claim.runs)
         else:
-            verdict = few_runs_bounded(first / second, share, seeds, claim.relation, claim.value)
+            verdict = seeds_bounded(first / second, runs, seeds, claim.relation, claim.value)
         return Judged(claim, verdict, (of, over), first / second)
     if claim.kind == "order":
         verdict = order_holds(*runs, claim.relation, claim.margin, paired=paired)
@@ -159,13 +160,12 @@ def _verdict_of_slopes(claim: Claim, cells: tuple[Cell, ...]) -> Judged:
     assert claim.relation != "equal"
     figures = [figure for cell in cells if (figure := figure_of(claim, cell)) is not None]
     means = [figure.mean or 0.0 for figure in figures]
-    seeds = seeds_for(claim, *(figure.runs for figure in figures))
+    seeds, slopes = seeds_for(claim, *(figure.runs for figure in figures)), _slopes(claim, cells, weights)
     if seeds is not None and min(means) > 0:
         slope = math.fsum(weight * math.log(mean) for weight, mean in zip(weights, means, strict=True))
         share = math.fsum(weight**2 / figure.n for weight, figure in zip(weights, figures, strict=True))
         factor = math.exp(slope)
-        return Judged(claim, few_runs_bounded(factor, share, seeds, claim.relation, 1.0), cells, factor)
-    slopes = _slopes(claim, cells, weights)
+        return Judged(claim, seeds_trend(factor, share, slopes, seeds, claim.relation), cells, factor)
     interval = blocks_interval(slopes, paired=True)
     measured = interval.estimate if interval else slopes.mean
     return Judged(claim, trend_holds(slopes, claim.relation), cells, measured)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
@@ -12,7 +12,7 @@ from report.compare.key import same_but
 from report.metrics import FIGURES
 from report.stats.intervals import Doubt, Interval, Runs, blocks_interval
 from report.trials.key import LOADER_ALONE, Key, ProtocolLength, Stack, grouped_by
-from report.trials.learning import Reached, more_is_better, reached
+from report.trials.learning import Reached, learned, more_is_better, reached
 from report.trials.trial import TrialResult, identity_of
 
 PROJECTION_TOLERANCE = 0.01
@@ -92,6 +92,11 @@ class Ratio:
         return None if self.interval is None else self.interval.includes(1.0)
 
     @property
+    def first_look(self) -> bool:
+        """Whether its sides are of too few blocks of time to be called faster or slower."""
+        return self.interval is not None and self.interval.blocks_assumed is not None
+
+    @property
     def inverse(self) -> Ratio:
         """`over` against `of`."""
         ends = self.interval
@@ -108,12 +113,15 @@ def cells_of(trials: Iterable[TrialResult]) -> tuple[Cell, ...]:
 
 def _cell(trials: tuple[TrialResult, ...]) -> Cell:
     first = trials[0]
-    assert first.length is not None
+    # Where one run of a limit ended and another was stopped by it, all of them stand for a projection.
+    length = next((trial.length for trial in trials if trial.length and trial.length.projected), first.length)
+    assert length is not None
     verdicts = [trial.verdict for trial in trials]
+    distinct = _distinct(trials)
     runs = {
         name: [
             Run(value, trial.record.block, trial.verdict)
-            for trial in trials
+            for trial in (distinct if metric.kind == "quality" else trials)
             if (value := metric.of(trial)) is not None and math.isfinite(value)
         ]
         for name, metric in FIGURES.items()
@@ -127,7 +135,7 @@ def _cell(trials: tuple[TrialResult, ...]) -> Cell:
         figures |= {name: Figure(()) for name, metric in FIGURES.items() if metric.of_one_length}
     return Cell(
         key=first.key,
-        length=first.length,
+        length=length,
         stack=first.stack,
         session=first.session,
         machine=first.machine,
@@ -138,6 +146,15 @@ def _cell(trials: tuple[TrialResult, ...]) -> Cell:
         takes_unproven="unproven" not in without and any(trial.verdict == "unproven" for trial in trials),
         figures=figures,
     )
+
+
+def _distinct(trials: Sequence[TrialResult]) -> tuple[TrialResult, ...]:
+    """Without runs of which another has every loss and quality: their program sets its own seed."""
+    found: dict[Hashable, TrialResult] = {}
+    for trial in trials:
+        measured = trial.record.measurement
+        found.setdefault((measured and learned(measured)) or trial.path, trial)
+    return tuple(found.values())
 
 
 def _verdict(trials: Sequence[TrialResult], without: frozenset[str]) -> str:
@@ -277,12 +294,14 @@ class ToTarget:
 
 
 def to_target(cell: Cell, target: float) -> ToTarget:
-    """The epochs and seconds to one target, of the runs that count."""
+    """The epochs and seconds to one target, of the runs that count; one that was lost did not reach it."""
     without = frozenset({"invalid"} if cell.takes_unproven else {"invalid", "unproven"})
     if cell.verdict == "unproven":
         without = frozenset({"invalid"})
     counted = [
-        trial for trial in cell.trials if trial.verdict not in without and trial.best_quality is not None
+        trial
+        for trial in _distinct(cell.trials)
+        if trial.lost or (trial.verdict not in without and trial.best_quality is not None)
     ]
     found = [(trial, place) for trial in counted if (place := target_reached(trial, target)) is not None]
     whole = found if len(found) == len(counted) else []
@@ -301,8 +320,9 @@ def to_target(cell: Cell, target: float) -> ToTarget:
 
 
 def target_reached(trial: TrialResult, target: float) -> Reached | None:
-    """When one trial had a target; null where it did not."""
-    return reached(trial.record.measurement, target) if trial.record.measurement else None
+    """When one trial had a target; null where it did not, or was lost."""
+    measured = trial.record.measurement
+    return reached(measured, target) if measured and not trial.lost else None
 
 
 def targets_of(cells: Iterable[Cell]) -> tuple[float, ...]:

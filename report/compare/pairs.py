@@ -103,7 +103,7 @@ class Expectation:
     @property
     def ranking(self) -> Ranking:
         """Whether `fast` may be called the faster."""
-        return ranking(tied=self.tied, ranked=self.ranked)
+        return ranking(tied=self.tied, ranked=self.ranked and not self.blocks_assumed)
 
     @property
     def blocks_assumed(self) -> int | None:

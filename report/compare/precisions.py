@@ -39,7 +39,9 @@ class Speedup:
     @property
     def ranking(self) -> Ranking:
         """Whether `of` may be called faster or slower than `over`."""
-        return ranking(tied=self.ratio.tied, ranked=self.of.ranked and self.over.ranked)
+        return ranking(
+            tied=self.ratio.tied, ranked=self.of.ranked and self.over.ranked and not self.ratio.first_look
+        )
 
 
 def speedups(cells: Sequence[Cell]) -> tuple[Speedup, ...]:
@@ -102,7 +104,7 @@ NORMS_FOLLOW = 0.05
 
 REFERENCE = "fp32-ieee"
 
-Unjudged = Literal["no reference", "cut short", "generated data", "no quality", "few seeds"]
+Unjudged = Literal["no reference", "cut short", "generated data", "no quality", "lost runs", "few seeds"]
 """Why a speed has no verdict on the end beside it."""
 
 _trial_place = same_but("precision", within=("session", "machine", lambda trial: trial.record.trial.seed))
@@ -221,6 +223,8 @@ def _unjudged(of: Cell, over: Cell | None) -> Unjudged | None:
         return "cut short"
     if of.key.data_source == "generated":
         return "generated data"
+    if any(trial.lost for cell in (of, over) for trial in cell.trials):
+        return "lost runs"
     if not of.figures["quality"].values or not over.figures["quality"].values:
         return "no quality"
     return None

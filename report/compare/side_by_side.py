@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from harness.errors import UserError
 from report.compare.cells import Cell, Ratio, cell_ratio, cells_of, states_of
 from report.compare.key import matched, same_but
-from report.stats.intervals import FLOOR_RUNS
-from report.text import clean, failure_words, on_nodes, short_card, times
+from report.stats.intervals import FLOOR_RUNS, Interval
+from report.text import clean, failure_words, on_nodes, short_card
 from report.trials.key import Key, differing, grouped_by, stack_differences
 from report.trials.trial import TrialResult
 
@@ -44,17 +44,19 @@ class Pair:
 
     @property
     def standing(self) -> str:
-        """What an interval shows: unranked, tied, faster or slower."""
+        """What an interval shows: unranked, tied, first look, faster or slower."""
         if self.ratio.interval is None or not (self.first.ranked and self.second.ranked):
             return "unranked"
         if self.ratio.tied:
             return "tied"
+        if self.ratio.first_look:
+            return "first look"
         return "faster" if self.ratio.interval.low > 1 else "slower"
 
     @property
-    def first_look(self) -> bool:
+    def quick_look(self) -> bool:
         """Whether it ranks by fewer runs than a claim needs."""
-        return self.standing in ("faster", "slower") and min(self.ratio.n) < FLOOR_RUNS
+        return self.standing in ("first look", "faster", "slower") and min(self.ratio.n) < FLOOR_RUNS
 
     @property
     def states(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -207,21 +209,36 @@ def what(key: Key) -> str:
     )
 
 
-def below(comparison: Comparison, limit: float) -> tuple[str, ...]:
-    """Why a gate at `limit` says no; empty where it lets pass.
+@dataclass(frozen=True, slots=True)
+class GateReason:
+    """Why a gate says no to a work, or warns of it: `slower` and `undecided` have the ratio's interval."""
+
+    name: Literal["slower", "undecided", "failed", "nothing-judged"]
+    what: str = ""
+    interval: Interval | None = None
+
+
+def below(comparison: Comparison, limit: float) -> tuple[GateReason, ...]:
+    """Return why a gate at `limit` says no; nothing where it lets pass.
 
     A workload fails where its interval's upper end lies below the limit: then even the best value that the
     runs allow is too slow, and noise alone rarely closes the gate. What failed, and a gate with nothing to
     judge, fail too.
     """
-    judged = [pair for pair in comparison.pairs if pair.ratio.interval is not None]
-    reasons = []
-    for pair in judged:
-        high = pair.ratio.interval.high if pair.ratio.interval else math.inf
-        if high < limit:
-            best = f"at best {times(high)} times as fast, which is below {limit:g}"
-            reasons.append(f"{what(pair.first.key)}: {best}")
-    reasons += [f"{failure}, where '{comparison.second}' was measured" for failure in comparison.failed]
-    if not judged:
-        reasons.append("no work has two runs on both sides, so nothing could be judged")
-    return tuple(reasons)
+    slower = [
+        GateReason("slower", pair.what, ends)
+        for pair in comparison.pairs
+        if (ends := pair.ratio.interval) is not None and ends.high < limit
+    ]
+    failed = [GateReason("failed", each) for each in comparison.failed]
+    judged = any(pair.ratio.interval is not None for pair in comparison.pairs)
+    return (*slower, *failed, *(() if judged else (GateReason("nothing-judged"),)))
+
+
+def undecided(comparison: Comparison, limit: float) -> tuple[GateReason, ...]:
+    """Return what a gate at `limit` lets pass although it may be slower than that: the range holds the limit."""
+    return tuple(
+        GateReason("undecided", pair.what, ends)
+        for pair in comparison.pairs
+        if (ends := pair.ratio.interval) is not None and ends.includes(limit)
+    )

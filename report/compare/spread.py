@@ -11,7 +11,9 @@ from statistics import fmean, median
 import numpy
 from scipy import special
 
+from harness.summary.device_checks import used_cards
 from report.compare.cells import Cell
+from report.compare.figures import PROVEN
 from report.stats.intervals import critical_t
 from report.text import clean
 from report.trials.key import Key, grouped_by
@@ -142,9 +144,9 @@ def spreads_among(cells: Iterable[Cell], given: float | None = None) -> UnitSpre
 
 
 def units_of_most(trials: Iterable[TrialResult]) -> dict[str, list[TrialResult]]:
-    """The trials of each unit that have a speed, on the one card, work and stack that most units ran."""
-    timed = [trial for trial in trials if trial.verdict != "invalid" and trial.samples_per_second]
-    works = grouped_by(timed, lambda trial: (trial.key, trial.card, trial.stack))
+    """The proven trials of each unit, on the one card, work and stack that most units of one build ran."""
+    timed = [trial for trial in trials if trial.verdict in PROVEN and trial.samples_per_second]
+    works = grouped_by(timed, lambda trial: (trial.key, trial.card, trial.stack, _build(trial)))
     by_unit = (grouped_by(own, _unit) for own in works.values())
     known = ({unit: own for unit, own in units.items() if unit} for units in by_unit)
     return max(known, key=len, default={})
@@ -153,6 +155,20 @@ def units_of_most(trials: Iterable[TrialResult]) -> dict[str, list[TrialResult]]
 def _unit(trial: TrialResult) -> str:
     """The card's own id; a processor is that of its machine."""
     return trial.device_unit or (trial.machine if trial.environment.device == "cpu" else "")
+
+
+def _build(trial: TrialResult) -> tuple[float | None, ...]:
+    """What makes units alike: of a processor its cores and memory, of a card memory and declared limit."""
+    machine = trial.record.machine
+    if trial.environment.device == "cpu":
+        return machine.cpu.cores, machine.cpu.threads, machine.cpu.usable, _size(machine.memory_bytes)
+    limits = [gpu.power_limit_watts for gpu in used_cards(trial.record)] if machine.declared else []
+    return _size(trial.device_memory_bytes), *limits
+
+
+def _size(memory: int | None) -> float | None:
+    """Its half octave: a machine tells a little less than what it was sold with."""
+    return math.floor(2 * math.log2(1.05 * memory)) if memory else None
 
 
 def mean_rate(trials: Sequence[TrialResult]) -> float:

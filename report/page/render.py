@@ -19,7 +19,7 @@ from report.analysis import Analysis
 from report.charts.drawing import as_png, draw, undrawn
 from report.charts.style import DARK
 from report.compare.cells import states_of
-from report.compare.side_by_side import Comparison
+from report.compare.side_by_side import Comparison, GateReason
 from report.page.filters import FILTERS
 from report.page.parts import acceptance, ran, workloads
 from report.page.values import Page, Picture
@@ -140,10 +140,16 @@ def clause(order: Analysis, command: str) -> str:
     return re.sub(r"\n{2,}", "\n", written).replace("**", "").strip()
 
 
-def comparison(found: Comparison, differ: Iterable[str], limit: float | None, refused: Sequence[str]) -> str:
+def comparison(
+    found: Comparison,
+    differ: Iterable[str],
+    limit: float | None,
+    refused: Sequence[GateReason],
+    undecided: Sequence[GateReason],
+) -> str:
     """Return two sides as the terminal shows them, with what a gate at `limit` refuses."""
     fewest = min((min(pair.ratio.n) for pair in found.pairs), default=0)
-    given = {"it": found, "differ": tuple(differ), "limit": limit, "refused": refused}
+    given = {"it": found, "differ": tuple(differ), "limit": limit, "refused": refused, "undecided": undecided}
     given["missed"] = rare_runs_missed(fewest)
     return _markdown("compare.md", lambda *_: Markup(""), str, **given).strip()
 

@@ -18,9 +18,6 @@ LEVEL = 0.90
 SEEDS = 5
 """Runs an arm that a verdict on parity needs."""
 
-RARELY = 1.96
-"""Standard deviations that chance goes beyond in one case of twenty."""
-
 ACCURACY_FLOOR = 0.001
 LOSS_FLOOR = 0.005
 
@@ -76,6 +73,8 @@ class _Published:
     half_digit: float
     spread: float | None
     runs: int
+    pairs: int = 0
+    """Of equal runs, where the spread is of these."""
 
     @property
     def error(self) -> float:
@@ -84,7 +83,7 @@ class _Published:
 
     def t(self, own: float) -> float:
         """Student's quantile for its spread; where its runs are not told, for `own` degrees of freedom."""
-        return critical_t(LEVEL, self.runs - 1 if self.runs > 1 else own)
+        return critical_t(LEVEL, self.pairs or (self.runs - 1 if self.runs > 1 else own))
 
 
 def words_for(kind: ClaimKind) -> Words:
@@ -135,28 +134,51 @@ def ratio_holds(
     return _against(interval, source, margin, 0.0, HERE)
 
 
-def few_runs_hold(
-    measured: float, share: float, seeds: Seeds, published: float, margin: float, half_digit: float = 0.0
+def seeds_hold(
+    measured: float,
+    sides: Sequence[Runs],
+    seeds: Seeds,
+    published: float,
+    margin: float,
+    half_digit: float = 0.0,
+    *,
+    runs: int | None = None,
 ) -> Verdict:
-    """Whether a quality of too few runs to show a spread is the published one, by the spread of its seeds.
+    """Whether a quality, or the ratio of two sides, is the published one, by the spread of its seeds.
 
-    `share` is the variance in units of that of one run: 2 for one run held against one published run, or for
-    the ratio of two. The margin is at least the one that a true equality meets in 19 of 20 cases:
-    ln(1 + δ) = (t + 1.96) · √share · spread, t the quantile of the published pairs.
+    The published figure is of as many sides, of `runs` runs each, and scatters as these do. The margin is at
+    least the one that a true equality meets in 19 of 20 cases with one run a side, however many there are:
+    ln(1 + δ) = (t + t′) · √v · spread with v the sum of 1 ÷ runs of all sides, and t and t′ the quantiles of
+    the published pairs at 90 and 95 %.
     """
-    deviation = math.sqrt(share) * seeds.spread
-    least = math.expm1((critical_t(LEVEL, seeds.pairs) + RARELY) * deviation)
-    source = _Published(published, half_digit, None, 1)
-    interval = of_seeds(math.log(measured), deviation, seeds)
-    verdict = _against(interval, source, max(margin, least), 0.0, HERE)
-    return replace(verdict, s_star=None)
+    count, of_each = len(sides), runs or 1
+    quantiles = critical_t(LEVEL, seeds.pairs) + critical_t(0.95, seeds.pairs)
+    least = math.expm1(quantiles * math.sqrt(count * (1 + 1 / of_each)) * seeds.spread)
+    spread = math.sqrt(count) * seeds.spread * published
+    source = _Published(published, half_digit, spread, of_each, seeds.pairs)
+    interval = _of_seeds(measured, sides, seeds, least_df=2)
+    return replace(_against(interval, source, max(margin, least), 0.0, HERE), s_star=None)
 
 
-def of_seeds(estimate: float, deviation: float, seeds: Seeds) -> Interval:
-    """Around a logarithm, of the published spread; in place of one that our runs are too few for."""
-    reach = critical_t(LEVEL, seeds.pairs) * deviation
+def _of_seeds(measured: float, sides: Sequence[Runs], seeds: Seeds, *, least_df: int = 1) -> Interval:
+    """By the larger of the published spread of one run and our own.
+
+    Where that is ours, with the published pairs' degrees of freedom below `least_df` own ones.
+    """
+    logs = [[math.log(value) for value in side.values] for side in sides]
+    df = sum(len(side) - 1 for side in logs)
+    squares = sum(float(numpy.var(side)) * len(side) for side in logs)
+    own = math.sqrt(squares / df) if df else 0.0
+    freedom = df if own > seeds.spread and df >= least_df else seeds.pairs
+    deviation = max(own, seeds.spread) * math.sqrt(sum(1 / len(side) for side in logs))
+    return of_seeds(math.log(measured), deviation, freedom)
+
+
+def of_seeds(estimate: float, deviation: float, df: float) -> Interval:
+    """Around a logarithm, by a spread that was published, or that is larger here."""
+    reach = critical_t(LEVEL, df) * deviation
     low, middle, high = (math.exp(estimate + end) for end in (-reach, 0.0, reach))
-    return Interval(low, middle, high, (1,), float(seeds.pairs), LEVEL, "Student, spread of published seeds")
+    return Interval(low, middle, high, (1,), float(df), LEVEL, "Student, spread of seeds")
 
 
 def range_holds(low: float, high: float, published: float, margin: float, half_digit: float = 0.0) -> Verdict:
@@ -352,13 +374,22 @@ def _bounded(
     return Verdict(words.yes if below == (relation == "less") else words.no, interval)
 
 
-def few_runs_bounded(
-    measured: float, share: float, seeds: Seeds, relation: Literal["less", "greater"], bound: float
+def seeds_bounded(
+    measured: float, sides: Sequence[Runs], seeds: Seeds, relation: Literal["less", "greater"], bound: float
 ) -> Verdict:
-    """Whether a quality of too few runs is less or greater than `bound`, by the spread of its seeds.
+    """Whether a quality, or the ratio of two, is less or greater than `bound`, by the spread of its seeds."""
+    return _bounded(_of_seeds(measured, sides, seeds), relation, bound)
 
-    `share` is the variance in units of that of one run: 1 for one run, 2 for the ratio of two. What falls or
-    grows along a trend, by a factor, is less or greater than 1.
+
+def seeds_trend(
+    factor: float, share: float, slopes: Runs, seeds: Seeds, relation: Literal["less", "greater"]
+) -> Verdict:
+    """Whether what falls or grows along a trend by a factor is less or greater than 1.
+
+    `share` is the factor's variance in units of that of one run; `slopes` are those of the repeats.
     """
-    interval = of_seeds(math.log(measured), math.sqrt(share) * seeds.spread, seeds)
-    return _bounded(interval, relation, bound)
+    df, published = len(slopes.values) - 1, math.sqrt(share) * seeds.spread
+    logs = [math.log(slope) for slope in slopes.values]
+    own = float(numpy.std(logs, ddof=1)) / math.sqrt(df + 1) if df > 0 else 0.0
+    interval = of_seeds(math.log(factor), max(own, published), df if own > published else seeds.pairs)
+    return _bounded(interval, relation, 1.0)

@@ -19,6 +19,9 @@ BLOCKS_NEEDED = 3
 ASSUMED_BLOCK_SPREAD = 0.01
 """Relative standard deviation between a machine's blocks of time, where too few of them show it."""
 
+ASSUMED_HOUR_EFFECT = 0.005
+"""The same by which an hour treats two variants differently that ran side by side in it."""
+
 RARELY_MISSED = 0.05
 """From 29 runs on a slow run that is one in ten is missed less often than this."""
 
@@ -160,10 +163,11 @@ def blocks_interval(
 
     With `logs` it is of the geometric mean, or of the ratio of two; without, of the mean, or of the
     difference `of` − `over`. With three blocks the block means are the replicates. With fewer the runs are,
-    and `ASSUMED_BLOCK_SPREAD` joins their error. `paired` says that nothing beyond these blocks is spoken
-    of: two sides ran side by side on one machine, so the replicates are their differences in the blocks
-    that they share; one side stands for itself. Then no spread is assumed. Two estimates are joined with
-    Welch's degrees of freedom. The level holds for all `comparisons` together (Bonferroni).
+    and the spread of a side that has three joins their error, else `ASSUMED_BLOCK_SPREAD`. `paired` says that
+    nothing beyond these blocks is spoken of: two sides ran side by side on one machine, so the replicates are
+    their differences in the blocks that they share, and `ASSUMED_HOUR_EFFECT` joins where these are too few;
+    one side stands for itself, and no spread is assumed. Two estimates are joined with Welch's degrees of
+    freedom. The level holds for all `comparisons` together (Bonferroni).
 
     Null where a side has too few runs to show a spread, and where a logarithm is asked of what is not
     positive.
@@ -194,13 +198,20 @@ def _estimated(sides: Sequence[Runs], *, paired: bool, logs: bool) -> tuple[_Est
     in_blocks = [_in_blocks(side, logs) for side in sides]
     if paired and len(sides) == 1:
         return _of_one_side(in_blocks[0], 0.0), 0.0
-    side_by_side = _paired(in_blocks) if paired else None
+    scales = [1.0 if logs else abs(fmean(side.values)) if side.values else 0.0 for side in sides]
+    in_time = all(side.blocks for side in sides)
+    side_by_side = (
+        _paired(in_blocks, ASSUMED_HOUR_EFFECT * scales[-1] if in_time else 0.0) if paired else None
+    )
     if side_by_side is not None:
-        return side_by_side, 0.0
-    estimates = []
-    for side, blocks in zip(sides, in_blocks, strict=True):
-        scale = 1.0 if logs else abs(fmean(side.values)) if side.values else 0.0
-        estimates.append(_of_one_side(blocks, ASSUMED_BLOCK_SPREAD * scale if side.blocks else 0.0))
+        return side_by_side, ASSUMED_HOUR_EFFECT
+    few = [place for place, blocks in enumerate(in_blocks) if len(blocks) < BLOCKS_NEEDED]
+    if in_time and len(sides) == 2 and len(few) == 1:
+        return _with_other_spread(in_blocks, few[0], scales), 0.0
+    estimates = [
+        _of_one_side(blocks, ASSUMED_BLOCK_SPREAD * scale if side.blocks else 0.0)
+        for side, blocks, scale in zip(sides, in_blocks, scales, strict=True)
+    ]
     return _joined(estimates), ASSUMED_BLOCK_SPREAD
 
 
@@ -219,7 +230,24 @@ def _of_one_side(blocks: Mapping[int, Sequence[float]], assumed: float) -> _Esti
     return _estimate(means, error2, df, assumed, (sum(map(len, blocks.values())),))
 
 
-def _paired(sides: Sequence[Mapping[int, Sequence[float]]]) -> _Estimate | None:
+def _with_other_spread(
+    sides: Sequence[Mapping[int, Sequence[float]]], few: int, scales: Sequence[float]
+) -> _Estimate | None:
+    """The difference of two sides, of which one has too few blocks: the other's show how far hours differ."""
+    means = [[fmean(values) for values in side.values()] for side in sides]
+    within, df = _within(sides[few])
+    if not df:
+        return None
+    # Both sides stand on one spread, so that its own degrees of freedom are all there are.
+    many, count = means[1 - few], len(means[few])
+    spread2 = _squares(many) / (len(many) - 1)
+    between = spread2 / len(many) + spread2 * (scales[few] / scales[1 - few]) ** 2 / count
+    counts = tuple(map(len, means))
+    difference = fmean(means[0]) - fmean(means[1])
+    return _Estimate(difference, between + within, len(many) - 1, counts, len(many))
+
+
+def _paired(sides: Sequence[Mapping[int, Sequence[float]]], assumed: float) -> _Estimate | None:
     """The mean difference of two sides over the blocks that they share."""
     of, over = sides
     shared = of.keys() & over.keys()
@@ -228,7 +256,7 @@ def _paired(sides: Sequence[Mapping[int, Sequence[float]]]) -> _Estimate | None:
     df = _welch_df(within) if all(df for _, df in within) else 0
     counts = tuple(sum(len(side[block]) for block in shared) for side in sides)
     differences = [fmean(of[block]) - fmean(over[block]) for block in sorted(shared)]
-    return _estimate(differences, error2, df, 0.0, counts)
+    return _estimate(differences, error2, df, assumed, counts)
 
 
 def _within(blocks: Mapping[int, Sequence[float]]) -> tuple[float, float]:
@@ -303,9 +331,8 @@ def _few_blocks(sides: Sequence[Runs], estimate: _Estimate, assumed: float) -> D
     """Where too few blocks show the spread between them."""
     if estimate.by_blocks or not any(side.blocks for side in sides):
         return None
-    if assumed:
-        return Doubt("block-spread-assumed", {"blocks": estimate.blocks, "spread": assumed})
-    return Doubt("few-blocks", {"blocks": estimate.blocks})
+    name = {ASSUMED_BLOCK_SPREAD: "block-spread-assumed", ASSUMED_HOUR_EFFECT: "hour-effect-assumed"}
+    return Doubt(name.get(assumed, "few-blocks"), {"blocks": estimate.blocks, "spread": assumed})
 
 
 def critical_t(level: float, df: float) -> float:
@@ -318,7 +345,7 @@ class Ranking(Enum):
 
     RANKED = "one is faster"
     TIED = "the range includes 1, so no difference is shown"
-    FIRST_LOOK = "the range leaves 1 out, but runs of a side may not be ranked"
+    FIRST_LOOK = "the range leaves 1 out, but runs of a side may not be ranked, or blocks of time are too few"
     SINGLE = "a side ran once, so there is no range"
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from statistics import fmean
@@ -21,6 +21,12 @@ class Reached:
     epochs: int
     seconds: float
     """Of training and validation up to there: the wall time of the fit, without its setup."""
+
+
+def learned(measured: Measurement) -> Hashable:
+    """What runs that one seed made equal have in common; null where nothing of their learning is known."""
+    qualities = tuple(epoch.quality for epoch in measured.epochs)
+    return (measured.losses, qualities) if measured.losses and any(qualities) else None
 
 
 def reached(measured: Measurement, target: float) -> Reached | None:

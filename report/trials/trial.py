@@ -23,10 +23,13 @@ from harness.summary.bound import UNKNOWN, Bound
 from harness.summary.device_checks import busy_share, device_name, memory_bytes
 from harness.summary.statistics import judge_trial
 from report.trials import learning
-from report.trials.key import Key, ProtocolLength, Stack, key_of, length_of, stack_of
+from report.trials.key import Key, ProtocolLength, Stack, key_of, length_of, limit_of, stack_of
 
 LEAST = 1e-15
 """Seconds, or samples per second; what is smaller, or as much larger, no clock has counted."""
+
+LOST = frozenset({"not-finite", "collapsed", "loss-scale"})
+"""What makes a run invalid and is a result of its training; all else disturbed it, or it was another work."""
 
 LABEL_BEFORE_ID = 17
 """Characters: with an id behind it a label still fits where names are cut."""
@@ -77,6 +80,12 @@ class TrialResult:
     def with_findings(self, *more: Finding) -> TrialResult:
         """The trial with what else was found, and the verdict that all of it makes."""
         return replace(self, findings=(*self.findings, *more), verdict=gravest(more, self.verdict))
+
+    @property
+    def lost(self) -> bool:
+        """Whether its training failed by itself: it reached nothing, whatever it had before."""
+        invalid = {found.name for found in self.findings if found.severity == "invalid"}
+        return bool(invalid) and invalid <= LOST
 
     @property
     def bottleneck(self) -> str:
@@ -251,8 +260,9 @@ class TrialResult:
 
 
 def identity_of(trial: TrialResult) -> tuple[Hashable, ...]:
-    """What the repeats of one cell share."""
-    return trial.key, trial.length, trial.stack, trial.session, trial.machine, trial.card
+    """What the repeats of one cell share: the limit that was asked for, whether they reached it or not."""
+    length = trial.length and replace(trial.length, projected=False, limit=limit_of(trial.record.trial.asked))
+    return trial.key, length, trial.stack, trial.session, trial.machine, trial.card
 
 
 def trial_of(stored: Stored) -> TrialResult:

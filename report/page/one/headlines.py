@@ -12,7 +12,7 @@ from report import text
 from report.analysis import Analysis
 from report.buying.costs import Costs
 from report.claims.matching import smaller
-from report.compare.cells import Cell, fewest_runs, time_breakdown
+from report.compare.cells import Cell, fewest_runs, runs_of_figures, time_breakdown
 from report.compare.pairs import Expectation
 from report.compare.precisions import best_of_each_workload
 from report.page.filters import apart, work
@@ -46,6 +46,7 @@ def of_pair(expectation: Expectation, systems: Systems) -> Headline:
         state = "unclear"
     times = between(expectation.best, expectation.units)
     data = {"fast": fast, "slow": slow, "times": times, "own_work": expectation.own_mix}
+    data["first_look"] = expectation.ranked and expectation.blocks_assumed is not None
     return Headline(f"pair-{state}", data)
 
 
@@ -128,6 +129,7 @@ def how_sure(analysis: Analysis, cells: Sequence[Cell]) -> Headline:
     pair = analysis.expectations[0] if compared else None
     data = {
         "runs": fewest_runs(cells),
+        "most": max(runs_of_figures(cells), default=0),
         "blocks": max((cell.blocks for cell in cells), default=1),
         "widest": work(widest, cells) if widest else "",
         "spread": quantity(widest.throughput, "") if widest else None,
@@ -213,7 +215,7 @@ def confidence(cells: Sequence[Cell]) -> Chip:
         "good" if level == 3 else "care",
         "confidence",
         "uncertainty",
-        {"level": level, "runs": runs, "blocks": max(blocks, 1)},
+        {"level": level, "runs": runs, "most": max(runs_of_figures(cells)), "blocks": max(blocks, 1)},
     )
 
 
@@ -246,7 +248,7 @@ def _runs(analysis: Analysis, cells: Sequence[Cell]) -> Iterator[Chip]:
         yield Chip("care", "invalid", "uncertainty", {"count": len(invalid), "of": of, "cause": cause})
     if trials and not failed and not invalid:
         yield Chip("good", "all-finished", data={"of": of})
-    if any(pair.blocks_assumed and pair.ranking is Ranking.RANKED for pair in analysis.expectations[:1]):
+    if any(pair.blocks_assumed and pair.ranking is Ranking.FIRST_LOOK for pair in analysis.expectations[:1]):
         yield Chip("care", "few-hours", "uncertainty")
     if any(cause.name == "busy-machine" for trial in trials for cause in trial.causes):
         yield Chip("care", "busy", "uncertainty")

@@ -16,7 +16,7 @@ from report.expected.expected import ExpectedValue
 from report.page.filters import work
 from report.page.pictures import TimePicture, time_picture
 from report.page.values import Headline, Picture, Quantity, Systems, quantity
-from report.stats.intervals import FLOOR_RUNS
+from report.stats.intervals import BLOCKS_NEEDED, FLOOR_RUNS
 from report.trials.key import LOADER_ALONE
 
 MOST_ROWS = 8
@@ -167,6 +167,7 @@ def of_machines(found: Machines, systems: Systems) -> Headline:
         {
             "machines": len(found.all.rows),
             "ranked": len(ranked),
+            "first_look": 0 < found.all.blocks < BLOCKS_NEEDED,
             "slowest": Quantity(slowest.time, "", slowest.low, slowest.high) if slowest else None,
             "own": systems.of(own) if own else None,
             "place": {"first": own.first, "last": own.last} if own else None,

@@ -105,6 +105,7 @@ def headline(work: Work, systems: Systems) -> Headline:
             "own": systems.of(first.cell),
             "tied": [first.name, *(line.name for line in tied)],
             "slower": {"name": slower.name, "times": quantity(slower.scaled)} if slower else None,
+            "first_look": any(line.scaled and line.scaled.first_look for line in others),
         },
     )
 

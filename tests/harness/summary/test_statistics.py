@@ -304,7 +304,9 @@ def test_a_loss_scale_that_fell_or_skips_steps_is_named(last, skipped, expected)
         ([STEP_US, STEP_US * 11 // 10] * 200, ("valid", set())),
         ([STEP_US] * 400 + [STEP_US * 3 // 2] * 40 + [STEP_US] * 400, ("unproven", {"short-window"})),
         ([STEP_US] * 600 + [STEP_US * 11 // 10] * 600, ("warn", {"slowdown"})),
-        ([STEP_US] * 1900 + [STEP_US * 9 // 10] * 100, ("invalid", {"no-steady-state"})),
+        ([STEP_US] * 1900 + [STEP_US * 9 // 10] * 100, ("unproven", {"short-window"})),
+        ([STEP_US] * 1900 + [STEP_US * 2] * 20, ("unproven", {"short-window"})),
+        ([STEP_US - at for at in range(2000)], ("invalid", {"no-steady-state"})),
     ],
 )
 def test_the_steady_state_enters_the_verdict(shape, expected):
@@ -321,6 +323,8 @@ def test_a_long_window_that_proves_nothing_says_what_it_lacks():
     assert once.startswith(
         "short-window: levels came back too seldom in 172 s and 840 steps: the standard error"
     )
+    end = cause([STEP_US] * 1900 + [STEP_US * 2] * 20)
+    assert end.startswith("short-window: the last level held for 8 s and 20 steps; 60 s and 200 steps")
     noise = np.random.default_rng(3).normal(0, 0.04, 400)
     ramp = cause([int(STEP_US * (1 + 0.03 * at / 400 + noise[at])) for at in range(400)])
     assert "whether there is a drift of +" in ramp

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import product
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from tests.helpers.step_series import Shape, correlated, heavy, ramp
 from tests.helpers.step_series import normal as noise
 
 STEP_US = 300_000
+REFUSED = ("unproven", "none")
 normal = noise()
 
 
@@ -129,10 +131,51 @@ def test_a_device_that_still_becomes_faster_at_the_end_has_no_steady_state():
     assert steady_state(series(normal(rng, 600) * np.linspace(1.012, 1, 600))).kind == "none"
 
 
-def test_a_change_shortly_before_the_end_of_a_long_window_leaves_no_steady_state():
-    rng = np.random.default_rng(4)
-    late = normal(rng, 2000) - 0.1 * (np.arange(2000) >= 1900)
-    assert steady_state(series(late)).kind == "none"
+def off_and_counted(values: np.ndarray, step_us: int) -> bool:
+    """Whether the figure counts, and is more than 3 % off that of the whole window."""
+    steady = steady_state(series(values, step_us))
+    kept = values[steady.first_step :]
+    return steady.kind not in REFUSED and abs(kept.mean() / values.mean() - 1) > 0.03
+
+
+def ended(seconds: float, times: float, window: float, step: float = 0.3) -> np.ndarray:
+    """A level that ends with so many seconds of another, whose steps take so many times as long."""
+    n, tail = round(window / step), max(1, round(seconds / step / times))
+    return normal(np.random.default_rng([n, tail]), n) * np.where(np.arange(n) < n - tail, 1, times)
+
+
+@pytest.mark.parametrize("window", [75, 120, 300, 1800])
+def test_no_end_of_a_window_replaces_its_figure_and_counts(window: int):
+    ends = list(product((3, 5, 10, 20, 30, 45, 59), (1.2, 1.5, 2, 2.5, 3), (1, -1)))
+    off = [end for end in ends if off_and_counted(ended(end[0], end[1] ** end[2], window), 300_000)]
+    assert off == [] and len(ends) == 70
+
+
+@pytest.mark.parametrize("times", [0.9, 1.1, 2.0])
+def test_a_level_at_the_end_that_did_not_hold_cuts_nothing_and_proves_nothing(times: float):
+    found = [steady_state(series(ended(seconds, times, 600))) for seconds in (20, 59)]
+    assert [(steady.kind, steady.first_step) for steady in found] == [("unproven", 0)] * 2
+    held = steady_state(series(ended(135, times, 600)))
+    assert held.kind == ("slowdown" if times > 1 else "warm-up")
+    assert abs(held.first_step - (2000 - round(450 / times))) <= 12
+
+
+def test_a_warm_up_is_cut_before_a_level_that_is_most_of_a_window_too_short_to_prove_it():
+    steady = steady_state(series(warm_up(np.random.default_rng(3), 150)))
+    assert steady.kind == "unproven" and abs(steady.first_step - 37) <= 5
+
+
+def test_a_neighbour_of_20_s_in_140_leaves_no_counted_figure_more_than_5_percent_off():
+    rng, hour = np.random.default_rng(11), {times: 140 / (120 + 20 / times) for times in (1.2, 1.5, 3.0)}
+    for times, window, _ in product(hour, (75, 150, 300, 900), range(5)):
+        begin, n = rng.uniform(0, 140), round(window / 0.3)
+        at, values = begin, []
+        for one in normal(rng, n):
+            values.append(one * (times if at % 140 < 20 else 1.0))
+            at += 0.3 * values[-1]
+        steady = steady_state(series(np.array(values)))
+        mean = float(np.mean(values[steady.first_step :]))
+        assert steady.kind in REFUSED or min(abs(mean - 1), abs(mean / hour[times] - 1)) <= 0.05
 
 
 def test_a_window_too_short_in_steps_or_in_seconds_is_unproven():

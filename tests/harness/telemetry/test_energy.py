@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -24,6 +25,32 @@ def test_a_ramp_is_integrated_by_trapezoids():
     assert sampled_joules([(t, 2.0 * t) for t in TIMES], ((10.5, 20.25),)) == pytest.approx(
         20.25**2 - 10.5**2
     )
+
+
+def trained(windows: int, seconds: float, pause: float, seed: int) -> float | None:
+    """How far joules are off, over their band: windows at 300 W, pauses at 60 W, read every second."""
+    rng = np.random.default_rng([windows, seed])
+    begins = 5 + rng.uniform(0, 1) + np.arange(windows) * (seconds + pause)
+    edges = np.concatenate(
+        [[0.0], *([begin, begin + seconds] for begin in begins), [begins[-1] + seconds + 9]]
+    )
+    joules = np.concatenate([[0.0], np.cumsum(np.diff(edges) * np.resize([60.0, 300.0], edges.size - 1))])
+    at = np.arange(0, edges[-1], 1.0)
+    counter = np.interp(at, edges, joules) * rng.uniform(0.95, 1.05)
+    told = energy([Read(list(zip(at, counter, strict=True)), [])], [(b, b + seconds) for b in begins], None)
+    assert told.joules is None or told.band
+    return None if told.joules is None else (told.joules / (300 * windows * seconds) - 1) / (told.band or 0)
+
+
+@pytest.mark.parametrize(("windows", "seconds"), [(20, 5.0), (60, 3.0), (60, 2.0), (6, 15.0)])
+def test_energy_of_windows_shorter_than_twenty_samples_is_withheld(windows, seconds):
+    assert trained(windows, seconds, 4.0, 1) is None
+
+
+@pytest.mark.parametrize(("windows", "seconds"), [(1, 75.0), (4, 22.0), (20, 25.0), (3, 60.0)])
+def test_the_band_of_energy_holds_in_19_of_20_trainings_with_pauses(windows, seconds):
+    off = [trained(windows, seconds, 4.0, seed) for seed in range(60)]
+    assert sum(each is not None and abs(each) <= 1 for each in off) >= 57
 
 
 def test_windows_add_up_and_what_lies_between_is_left_out():

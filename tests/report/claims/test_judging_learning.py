@@ -1,10 +1,15 @@
 from __future__ import annotations
 
+import math
+from dataclasses import replace
 from typing import Any
 
-from harness.record import Claim, Record
+from harness.record import Claim, Record, finding
+from report.compare import cells as stats
+from report.compare.cells import cells_of
 from tests.helpers import records_builder as build
 from tests.helpers.claims_builder import KIND, claim, lacks, series, word
+from tests.helpers.trial_tables import trials_of
 
 LEARNING = {**KIND, "quality": "accuracy", "epochs": 12}
 
@@ -57,6 +62,52 @@ def test_epochs_to_a_target_are_compared_where_every_run_of_both_sides_had_it():
 def test_a_run_that_ended_without_its_target_is_averaged_with_no_other():
     records = [*learned(4), *learned(12, batch=2048)]
     assert lacks(to_target("greater"), records) == [("runs_with_target", 3, 5)]
+
+
+def lost(record: Record) -> Record:
+    """The same run, whose loss is no number at its end."""
+    nan = finding("not-finite", loss=math.nan, step=99)
+    return build.changed(record, summary__findings=(nan,), summary__verdict="invalid")
+
+
+def test_a_run_that_ends_in_nan_did_not_reach_its_target_and_one_that_was_disturbed_is_left_out():
+    three = learned(4, repeats=3)
+    (cell,) = cells_of(trials_of([*three[:2], lost(three[2])]))
+    found = stats.to_target(cell, 0.75)
+    assert (found.reached, found.runs, found.epochs.mean, found.seconds.mean) == (2, 3, None, None)
+    trials = [
+        replace(trial.with_findings(finding("foreign-process", other_mib=900.0, card=0)), verdict="invalid")
+        for trial in cell.trials
+        if trial.lost
+    ]
+    (cell,) = cells_of([*cell.trials[:2], *trials])
+    found = stats.to_target(cell, 0.75)
+    assert (found.reached, found.runs, found.epochs.n) == (2, 2, 2)
+
+
+def test_runs_that_their_program_s_own_seed_makes_equal_are_one_run():
+    first, *others = learned(4, repeats=3)
+    assert first.measurement is not None
+    losses, epochs = first.measurement.losses, first.measurement.epochs
+    equal = [
+        build.changed(one, measurement__losses=losses, measurement__epochs=epochs) for one in (first, *others)
+    ]
+    (cell,) = cells_of(trials_of(equal))
+    assert (cell.figures["quality"].n, cell.throughput.n) == (1, 3)
+    assert (stats.to_target(cell, 0.75).reached, stats.to_target(cell, 0.75).runs) == (1, 1)
+    (cell,) = cells_of(trials_of([first, *others]))
+    assert cell.figures["quality"].n == 3
+
+
+def test_no_claim_is_judged_on_the_runs_that_did_not_end_in_nan():
+    first, *others = learned(9, batch=2048)
+    records = [*learned(4), lost(first), *others]
+    assert lacks(to_target("greater"), records) == [("runs_with_target", 4, 5)]
+    best = {"kind": "quality", "metric": "best_accuracy", "unit": "fraction", "over": None, "target": None}
+    of = {"model": "mlp", "batch_size": 2048}
+    assert lacks(to_target("less", of=of, epochs=12, value=0.8, **best), records) == [
+        ("runs_that_learned", 4, 5)
+    ]
 
 
 def test_a_target_on_a_part_of_the_validation_judges_no_claim():

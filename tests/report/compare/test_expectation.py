@@ -123,14 +123,14 @@ def test_hosts_that_differ_are_named_by_what_differs():
 
 
 def test_a_pair_that_ran_in_one_block_of_time_says_so_and_one_of_three_does_not():
-    def of(blocks: int) -> int | None:
+    def of(blocks: int) -> tuple[int | None, str]:
         records = [
             one.model_copy(update={"block": 1 + place % blocks})
             for made in (series(repeats=6), elsewhere(repeats=6))
             for place, one in enumerate(made)
         ]
         (pair,) = expectation.expectations(found(records))
-        assert pair.ranking.name == "RANKED"
-        return pair.blocks_assumed
+        return pair.blocks_assumed, pair.ranking.name
 
-    assert [of(blocks) for blocks in (1, 2, 3)] == [1, 2, None]
+    assert [of(blocks) for blocks in (1, 2)] == [(1, "FIRST_LOOK"), (2, "FIRST_LOOK")]
+    assert of(3) == (None, "RANKED")

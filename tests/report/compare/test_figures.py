@@ -10,6 +10,7 @@ from functools import cache
 import numpy as np
 import pytest
 
+from harness.record import Limit
 from report.compare.cells import Cell, cell_ratio, cells_of
 from report.compare.figures import Run, figure, left_out
 from report.stats.intervals import Doubt
@@ -85,6 +86,20 @@ def cell(of: Sequence[Run]) -> Cell:
         takes_unproven=takes,
         trials=trials,
     )
+
+
+def test_repeats_of_one_trial_are_one_line_though_one_was_stopped_by_its_limit_and_one_ended():
+    asked = Limit(seconds=20)
+    ended, stopped = (series(repeats=2, limit=asked, complete=complete) for complete in (True, False))
+    (cell,) = cells_of(trials_of([ended[0], stopped[1]]))
+    assert (cell.throughput.n, cell.length.projected, cell.length.limit) == (2, True, (("seconds", 20.0),))
+    (whole,) = cells_of(trials_of(ended))
+    assert (whole.length.projected, whole.length.limit) == (False, ())
+
+
+def test_repeats_of_other_limits_are_other_lines():
+    others = [series(repeats=2, limit=Limit(seconds=at), complete=False) for at in (20, 30)]
+    assert len(cells_of(trials_of([*others[0], *others[1]]))) == 2
 
 
 def test_both_sides_of_a_ratio_are_selected_alike():

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from harness.record import Record, finding
-from report.compare.spread import Fleet, fleets
-from tests.helpers.records_builder import changed
+from report.compare.spread import Fleet, UnitSpread, fleets, unit_spreads
+from tests.helpers.records_builder import LM, changed, machine, series_of
 from tests.helpers.records_devices import LEAD, runs
 from tests.helpers.records_fleet import CARD, fleet
 from tests.helpers.trial_tables import analysed, trials_of
@@ -51,6 +51,29 @@ def test_cards_of_a_node_whose_places_nobody_tells_have_names_of_their_own():
 
 def test_a_unit_that_ran_once_says_nothing_of_how_far_its_runs_lie_apart():
     assert one(fleet(8, repeats=1)).told_apart is None
+
+
+def processors(*cores: float, verdict: str = "valid") -> list[Record]:
+    """A machine for each number of usable cores of one processor, as fast as it has cores."""
+    made = []
+    for place, usable in enumerate(cores):
+        on = machine("Constructed CPU", label=f"cpu-{place}", digits=f"{place:x}")
+        on = on.model_copy(update={"cpu": on.cpu.model_copy(update={"usable": usable})})
+        session = LEAD if not place else f"20260130-{place:06x}"
+        made += series_of(LM, "fp32-ieee", 1 / usable, on=on, card="Constructed CPU", session=session)
+    return [changed(one, environment__device="cpu", summary__verdict=verdict) for one in made]
+
+
+def test_processors_of_other_numbers_of_cores_are_no_units_of_one_model():
+    assert len(one(processors(8, 8, 8)).units) == 3
+    assert len(one(processors(8, 8, 1, 8)).units) == 3
+    assert fleets(trials_of(processors(8, 1, 8)), LEAD) == ()
+    (card,) = {trial.card for trial in trials_of(processors(8))}
+    assert unit_spreads(trials_of(processors(8, 8, 1))).of(card) == UnitSpread(units=2)
+
+
+def test_runs_that_are_not_proven_are_no_units():
+    assert fleets(trials_of(processors(8, 8, 8, verdict="unproven")), LEAD) == ()
 
 
 def test_units_of_another_card_another_driver_or_of_an_invalid_trial_are_in_no_fleet():

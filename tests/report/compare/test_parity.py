@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.record import Limit, LossScale
+from harness.record import Limit, LossScale, finding
 from harness.summary.checks import loss_scale_findings
 from report.compare import cells as stats
 from report.compare import precisions as parity
@@ -110,6 +110,14 @@ def judged(*arms: tuple[str, list[float]], **more: Any) -> parity.Parity:
 def word(*arms: tuple[str, list[float]], **more: Any) -> str | None:
     found = judged(*arms, **more)
     return found.verdict and found.verdict.word
+
+
+def test_five_seeds_beside_one_that_ended_in_nan_are_no_parity():
+    fp32, mixed = cells(("fp32-ieee", FP32), ("amp-fp16", [*FP32, 0.82]))
+    nan = [with_measured(trial, losses=((9, math.nan),)) for trial in mixed.trials[5:]]
+    nan = [trial.with_findings(finding("not-finite", loss=math.nan, step=9)) for trial in nan]
+    (found,) = parity.parities((fp32, replace(mixed, trials=(*mixed.trials[:5], *nan))))
+    assert (found.verdict, found.unjudged) == (None, "lost runs")
 
 
 @pytest.mark.parametrize(

@@ -62,7 +62,7 @@ def test_the_ratio_is_how_many_times_as_fast_the_first_is_with_its_interval_and_
     assert pair.ratio.n == (5, 5)
     said = shown(compared(updated, NEW, OLD))
     assert re.search(
-        r"0\.90 \(95 % interval 0\.\d\d to 0\.\d\d\).*; slower; n = 5 and 5; whole protocol", said
+        r"0\.90 \(95 % interval 0\.\d\d to 0\.\d\d\).*; first look; n = 5 and 5; whole protocol", said
     )
 
 
@@ -172,13 +172,27 @@ def test_the_gate_says_no_where_the_upper_end_lies_below_and_says_why(updated, c
     assert refused.value.exit_code == 3
     said = capsys.readouterr().out
     assert "where the upper end of its interval lies below 0.95" in said
-    assert re.search(r"FAILS: word_lm .*: at best 0\.9\d times as fast, which is below 0\.95", said)
+    assert re.search(
+        r"FAILS: word_lm .*: 0\.8\d to 0\.9\d times as fast, which is below 0\.95; 1 block: ±1%", said
+    )
+    assert "WARNING" not in said
 
 
 def test_the_gate_lets_pass_what_is_slower_by_less_than_it_can_tell(tmp_path, capsys):
     noisy = [*runs(OLD, 0.01, spread=0.04), *runs(NEW, 0.0106, spread=0.04)]
     report.compare_two(clone(tmp_path, *noisy), NEW, OLD, "0.95")
-    assert "passed" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "passed" in said and re.search(r"WARNING: word_lm .*, which holds 0\.95; 1 block: ±1%", said)
+
+
+def test_three_blocks_a_side_are_called_slower_and_one_a_first_look(tmp_path):
+    both = [
+        one.model_copy(update={"block": 1 + place % 3})
+        for made in (runs(OLD, 0.01, repeats=6), runs(NEW, 0.0111, driver="590.10", repeats=6))
+        for place, one in enumerate(made)
+    ]
+    (pair,) = compared(clone(tmp_path, *both), NEW, OLD).pairs
+    assert side_by_side.verdict(pair).endswith("; slower")
 
 
 def test_the_gate_says_no_where_the_first_side_failed_at_what_the_second_did(tmp_path, capsys):

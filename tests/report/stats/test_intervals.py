@@ -11,6 +11,7 @@ from scipy import special
 
 from report.stats.intervals import (
     ASSUMED_BLOCK_SPREAD,
+    ASSUMED_HOUR_EFFECT,
     Doubt,
     Interval,
     Runs,
@@ -216,9 +217,36 @@ def test_in_fewer_than_three_blocks_a_spread_between_them_is_assumed_between_mac
     assert between is not None and within is not None
     assert math.log(between.high / 2) == pytest.approx(1.96 * ASSUMED_BLOCK_SPREAD * math.sqrt(2), rel=1e-4)
     assert Doubt("block-spread-assumed", {"blocks": 1, "spread": 0.01}) in between.notes
-    assert within.high == pytest.approx(2) and Doubt("few-blocks", {"blocks": 1}) in within.notes
-    two = blocks_interval(runs((10.0, 10.1), (10.0, 10.1)), LOW)
-    assert two is not None and two.notes[-1] == Doubt("block-spread-assumed", {"blocks": 2, "spread": 0.01})
+    assert math.log(within.high / 2) == pytest.approx(1.96 * ASSUMED_HOUR_EFFECT, rel=1e-4)
+    assert Doubt("hour-effect-assumed", {"blocks": 1, "spread": 0.005}) in within.notes
+    assert between.blocks_assumed == 1 and within.blocks_assumed is None
+    alone = blocks_interval(runs((10.0, 10.1)), paired=True)
+    assert alone is not None and alone.notes == (Doubt("few-blocks", {"blocks": 1, "spread": 0.0}),)
+    two = blocks_interval(runs((10.0, 10.1), (10.0, 10.1)), runs((5.0, 5.1)))
+    assert two is not None and two.notes[-1] == Doubt("block-spread-assumed", {"blocks": 1, "spread": 0.01})
+
+
+def test_an_hour_that_treats_two_variants_half_a_percent_differently_gives_5_percent_wrong_orders():
+    rng, wrong = np.random.default_rng(5), 0
+    for _ in range(1000):
+        of, over = np.exp(rng.normal(0, 0.003, (2, 5)) + rng.normal(0, (0.005, 0.0))[:, None])
+        interval = blocks_interval(runs(tuple(of)), runs(tuple(over)), paired=True)
+        wrong += interval is not None and not interval.includes(1)
+    assert 30 <= wrong <= 70
+
+
+@pytest.mark.parametrize(("block_cv", "counts"), [(0.02, (5,)), (0.03, (5,)), (0.03, (5, 5))])
+def test_three_blocks_beside_fewer_lend_them_the_spread_that_they_show(block_cv: float, counts: tuple[int]):
+    rng, wrong = np.random.default_rng(9), 0
+
+    def side(counts: tuple[int, ...]) -> Runs:
+        return runs(*(tuple(np.exp(rng.normal(0, block_cv) + rng.normal(0, 0.005, n))) for n in counts))
+
+    for _ in range(1000):
+        interval = blocks_interval(side((4, 4, 4)), side(counts))
+        assert interval is not None and interval.blocks_assumed is None
+        wrong += not interval.includes(1)
+    assert 15 <= wrong <= 65
 
 
 def test_two_blocks_that_differ_by_more_than_is_assumed_count_as_they_are():

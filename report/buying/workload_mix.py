@@ -109,8 +109,8 @@ def candidates(
 ) -> tuple[tuple[OfferedCard, ...], tuple[Doubt, ...]]:
     """Return the offers, then the other cards on record, and last the offers that no record is of.
 
-    Cards of one name are distinguished by their machines; those in `own` are this machine. A processor is what
-    its machine makes of it, so that machines of unlike labels are never one.
+    Cards of one name are distinguished by their machines; those in `own` are this machine. A processor is
+    what its machine makes of it, so that machines of unlike labels are never one.
     Raises UserError where an offer's text fits several cards.
     """
     sides = list({(cell.machine, cell.card): cell for cell in reversed(cells)}.values())[::-1]

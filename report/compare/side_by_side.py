@@ -236,7 +236,7 @@ def below(comparison: Comparison, limit: float) -> tuple[GateReason, ...]:
 
 
 def undecided(comparison: Comparison, limit: float) -> tuple[GateReason, ...]:
-    """Return what a gate at `limit` lets pass although it may be slower than that: the range holds the limit."""
+    """Return what a gate at `limit` lets pass though its range holds the limit."""
     return tuple(
         GateReason("undecided", pair.what, ends)
         for pair in comparison.pairs

@@ -1,7 +1,7 @@
 """Whether a card is as it should be: what it reaches, and whether it computes and keeps what it should.
 
 Protocol `card/1`, one process. A product and a training step are replayed, whose bits have to be equal
-(`parts/numerics/replay.py`). Timed for seconds, in samples of about 10 ms, are products of random normals in
+(`parts/numerics/card_faults.py`). Timed for seconds, in samples of about 10 ms, are products of random normals in
 each precision that the device has (fp8 by torch's scaled product with fast accumulation), copies within the
 memory, and copies over the link to the pinned memory of the host and back. A pattern is written to nine
 tenths of the free memory and read back. Then comes the window: products in the trial's own precision without
@@ -21,7 +21,7 @@ from typing import Any
 import torch
 
 from parts.device import choose, facts, seed_everything
-from parts.numerics import memory_pattern, precision, replay
+from parts.numerics import card_faults, precision
 from parts.timing.clock import Clock
 from parts.timing.operations import (
     HOST_BYTES,
@@ -106,18 +106,18 @@ class Parts:
             self._of_arithmetic(arithmetic)
         self._copies()
         with self.trial.phase("memory pattern"):
-            self.record["memory_pattern"] = memory_pattern.kept(self.device, small=self.small)
+            self.record["memory_pattern"] = card_faults.pattern_kept(self.device, small=self.small)
         return self
 
     def _of_arithmetic(self, arithmetic: str) -> None:
         try:
             dtype = self._prepared(arithmetic)
             with self.trial.phase(f"replay {arithmetic}"):
-                of = replay.of_product(arithmetic, dtype, self.device, small=self.small)
+                of = card_faults.of_product(arithmetic, dtype, self.device, small=self.small)
                 self.record["replays"].append(of)
                 if arithmetic in STEP_LABELS:
                     label = STEP_LABELS[arithmetic]
-                    step = replay.of_training_step(arithmetic, label, self.device, small=self.small)
+                    step = card_faults.of_training_step(arithmetic, label, self.device, small=self.small)
                     self.record["replays"].append(step)
             if arithmetic != self.left_out:
                 self._timed(
@@ -136,7 +136,7 @@ class Parts:
         if self.device.type == "cpu" and arithmetic not in ON_PROCESSORS:
             raise Failed("unsupported", f"no processor is measured in {arithmetic}")
         if arithmetic == "fp8":
-            return replay.eight_bits(self.device)
+            return card_faults.eight_bits(self.device)
         precision.switch(LABELS[arithmetic], self.device)
         return precision.PRECISIONS[LABELS[arithmetic]].weights
 

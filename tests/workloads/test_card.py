@@ -61,7 +61,7 @@ def test_another_protocol_or_precision_is_refused_by_name(tmp_path):
 FAULTY = """
 import sys; sys.path.insert(0, {workloads!r})
 import torch
-from parts.numerics import memory_pattern, replay
+from parts.numerics import card_faults
 cpu = torch.device("cpu")
 multiply, calls = torch.mm, []
 
@@ -73,10 +73,10 @@ def faulty(left, right, out):
     return out
 
 torch.mm = faulty
-found = replay.of_product("fp32-ieee", torch.float32, cpu, small=True)
+found = card_faults.of_product("fp32-ieee", torch.float32, cpu, small=True)
 print(found["differing"], found["largest_relative_difference"] > found["bound"])
 torch.mm = multiply
-write, words = memory_pattern._pattern, []
+write, words = card_faults._pattern, []
 
 def leaking(into, number, turned):
     write(into, number, turned)
@@ -84,9 +84,9 @@ def leaking(into, number, turned):
     if len(words) == 2:
         into[5] ^= 4
 
-memory_pattern._pattern = leaking
-print(memory_pattern.kept(cpu, small=True)["wrong_words"])
-blocks = memory_pattern._blocks(cpu, 64, 3)
+card_faults._pattern = leaking
+print(card_faults.pattern_kept(cpu, small=True)["wrong_words"])
+blocks = card_faults._blocks(cpu, 64, 3)
 for number, block in enumerate(blocks):
     write(block, number, number == 2)
 print(len(set(torch.cat(blocks).tolist())))

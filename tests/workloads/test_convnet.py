@@ -77,7 +77,7 @@ NAMES = """
 import json, sys
 sys.path.insert(0, sys.argv[1])
 import torch
-from parts.networks import models as classifiers
+import convnet as classifiers
 
 told = {}
 names = ("inception_v3", "resnet50", "resnet101", "efficientnet_b0", "efficientnet_b7", "timm/resnet26")

@@ -25,7 +25,7 @@ NOT_SETTINGS = frozenset(
 
 
 def _listed(value: Any) -> Any:
-    """A variable holds a list with commas between its words."""
+    """Read an environment variable: it holds a list with commas between its words."""
     return [word.strip() for word in value.split(",") if word.strip()] if isinstance(value, str) else value
 
 
@@ -72,7 +72,7 @@ def load(root: Path, environ: Mapping[str, str], options: Mapping[str, Any]) -> 
 
 
 def words(settings: Settings) -> tuple[str, ...]:
-    """The options of a line that asks for the same work, of those that were given."""
+    """Return the options of a line that asks for the same work, of those that were given."""
     fields = ("plan", "image", "device", "engine", "python", "base", "wheelhouse", "role", "precision")
     given = {name: getattr(settings, name) for name in (*fields, "blocks", "label")}
     return tuple(
@@ -84,7 +84,7 @@ def words(settings: Settings) -> tuple[str, ...]:
 
 
 def own_path(given: str) -> Path:
-    """A path as a user writes it; raises PlanError where its `~name` is nobody's."""
+    """Return a path as a user writes it; raises PlanError where its `~name` is nobody's."""
     try:
         return Path(given).expanduser()
     except RuntimeError:

@@ -1,11 +1,12 @@
 """Whether a card is as it should be: what it reaches, and whether it computes and keeps what it should.
 
 Protocol `card/1`, one process. A product and a training step are replayed, whose bits have to be equal
-(`parts/numerics/card_faults.py`). Timed for seconds, in samples of about 10 ms, are products of random normals
-in each precision that the device has (fp8 by torch's scaled product with fast accumulation), copies within the
-memory, and copies over the link to the pinned memory of the host and back. A pattern is written to nine
-tenths of the free memory and read back. Then comes the window: products in the trial's own precision without
-a pause, for the limit's seconds. Of each product three squares are tried, and the fastest is measured.
+(`parts/numerics/card_faults.py`). Timed for seconds, in samples of about 10 ms, are products of random
+normals in each precision that the device has (fp8 by torch's scaled product with fast accumulation),
+copies within the memory, and copies over the link to the pinned memory of the host and back. A pattern
+is written to nine tenths of the free memory and read back. Then comes the window: products in the
+trial's own precision without a pause, for the limit's seconds. Of each product three squares are tried,
+and the fastest is measured.
 
 Each part is a phase by its name, so that clock, power and temperature stand beside it. Nothing is trained.
 """

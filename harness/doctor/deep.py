@@ -61,7 +61,7 @@ class Path:
 
 
 def judge(session: Session, records: Iterable[Record], plan: Plan, kind: DeviceKind) -> tuple[Path, ...]:
-    """Every path of a session of the plan on a kind of device; the plan's other paths are not here."""
+    """Return every path of a session of the plan on a kind of device; the plan's other paths are not here."""
     last = {record.trial.id: record for record in sorted(records, key=lambda record: record.attempt)}
     judged = sorted(
         (_of_trial(trial, last.get(trial.id)) for trial in session.trials), key=lambda path: path.name
@@ -117,7 +117,7 @@ def _remedy(trial: TrialSpec, reason: str) -> str:
 
 
 def name_of(workload: str, variant: Variant) -> str:
-    """A path in a few words."""
+    """Return a path in a few words."""
     if workload == OWN:
         title = TITLES[variant.model]
         return f"{title} in {variant.precision}" if variant.model in WITH_PRECISION else title
@@ -148,7 +148,7 @@ def _facts(record: Record) -> Iterator[str]:
 
 
 def _telemetry(records: Sequence[Record]) -> Iterator[Path]:
-    """The samplers beside the trial that kept the device busy, and two sources of energy."""
+    """Yield the samplers beside the trial that kept the device busy, and two sources of energy."""
     beside = [
         record
         for record in records
@@ -208,7 +208,7 @@ def _same_losses(records: Sequence[Record]) -> Iterator[Path]:
 
 
 def _of_other_devices(plan: Plan, kind: DeviceKind) -> Iterator[Path]:
-    """The paths of our own that the plan has for other kinds of devices alone."""
+    """Yield the paths of our own that the plan has for other kinds of devices alone."""
     names = {
         here: {
             name_of(measure.workload, variant)

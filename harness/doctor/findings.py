@@ -31,7 +31,7 @@ _ARM = ("aarch64", "arm64")
 
 
 def examine(around: Surroundings, estimate: Estimate | None = None) -> tuple[Finding, ...]:
-    """What this machine can do, and what stands in the way of the estimated plan."""
+    """Return what this machine can do, and what stands in the way of the estimated plan."""
     parts = (
         _engine(around),
         _cards(around),
@@ -76,7 +76,7 @@ def _engine(around: Surroundings) -> Iterator[Finding]:
 
 
 def _cards(around: Surroundings) -> Iterator[Finding]:
-    """Each card that is taken and its state, and those that are not."""
+    """Yield each card that is taken and its state, and each one that is not."""
     for silent in around.machine.silent_cards:
         remedy = next(remedy for cause, remedy in _SILENT_REMEDIES.items() if cause in silent)
         yield Finding(
@@ -138,7 +138,7 @@ def _card_state(card: Gpu) -> Iterator[Finding]:
 
 
 def _access(around: Surroundings) -> Iterator[Finding]:
-    """Whether a trial gets to its cards."""
+    """Yield whether a trial gets to its cards."""
     if around.selection.kind == "cuda" and around.engine is not None:
         yield _cuda_access(around.engine, around.refusal)
     if around.selection.kind == "rocm":
@@ -175,7 +175,7 @@ def _rocm_access(around: Surroundings) -> Iterator[Finding]:
 
 
 def _ways_to_kfd(around: Surroundings) -> str:
-    """What opens AMD's device files, that which changes least first."""
+    """Return what opens AMD's device files, that which changes least first."""
     shut = sorted({node.group for node in around.nodes if not node.may_open})
     if shut:
         first = f"sudo usermod -aG {','.join(map(str, shut))} $USER and log in again"
@@ -188,7 +188,7 @@ def _ways_to_kfd(around: Surroundings) -> str:
 
 
 def _precisions(around: Surroundings) -> Iterator[Finding]:
-    """Which 16-bit types the processor computes in, where trials run on it and the system says."""
+    """Yield which 16-bit types the processor computes in, where trials run on it and the system says."""
     native = around.machine.cpu.native_16_bit
     if around.selection.kind != "cpu" or native is None:
         return
@@ -199,7 +199,7 @@ def _precisions(around: Surroundings) -> Iterator[Finding]:
 
 
 def _settings(machine: Machine, load: Load) -> Iterator[Finding]:
-    """What else disturbs a measurement here."""
+    """Yield what else disturbs a measurement here."""
     if machine.architecture.lower() in _ARM:
         yield warn(
             f"the processor is {machine.architecture}, and the images are for x86-64: trials run in a "

@@ -61,7 +61,7 @@ def untrusted(root: Path) -> str:
 
 
 def reach(hosts: Sequence[str], *, port: int = 443, timeout_seconds: float = 2.0) -> dict[str, bool]:
-    """Whether each host takes a connection, all tried at once, nothing sent."""
+    """Return whether each host takes a connection, all tried at once, nothing sent."""
     reached = dict.fromkeys(hosts, False)
 
     def ask(host: str) -> None:

@@ -49,7 +49,7 @@ class HipDevice:
 
 
 def devices(files: Files) -> list[HipDevice]:
-    """Every device in HIP's order: the parts of a card that is divided stand in its place."""
+    """Return every device in HIP's order: the parts of a card that is divided stand in its place."""
     nodes: dict[str, list[tuple[str | None, dict[str, str]]]] = {}
     for node, bus, fields in sorted(kfd_nodes(files), key=lambda one: int(one[0])):
         nodes.setdefault(bus, []).append((node, fields))
@@ -68,7 +68,7 @@ WHOLE = "SPX"
 
 
 def division(files: Files, folder: str) -> str | None:
-    """A card's compute and memory partition, as "CPX NPS4"; None where it has no such modes."""
+    """Return a card's compute and memory partition, as "CPX NPS4"; None where it has no such modes."""
     modes = (files.text(f"{folder}/current_{what}_partition") for what in ("compute", "memory"))
     return " ".join(mode for mode in modes if mode and mode != "UNKNOWN") or None
 
@@ -146,7 +146,7 @@ def kfd_nodes(files: Files) -> list[tuple[str, str, dict[str, str]]]:
 
 
 def gfx_name(version: int) -> str:
-    """90402 → gfx942, 90010 → gfx90a, 110000 → gfx1100."""
+    """Return the name of a version number: 90402 is gfx942, 90010 gfx90a, 110000 gfx1100."""
     return f"gfx{version // 10000}{version // 100 % 100:x}{version % 100:x}"
 
 
@@ -197,7 +197,7 @@ MISSING = {
 
 
 class AmdCards:
-    """The watched devices; those that `marks` name (index, UUID or unit), all where none is named."""
+    """The watched devices: the ones that `marks` name by index, UUID or unit; all without marks."""
 
     source = "sysfs"
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from harness.files import Files, unit_of
 from harness.gpu import query
-from harness.gpu.nvml import Unit, bus_of, driver, opened, units
+from harness.gpu.nvml import NvmlDevice, bus_of, driver, opened, units
 
 POLICIES = ("POWER", "THERMAL", "SYNC_BOOST", "BOARD_LIMIT", "LOW_UTILIZATION", "RELIABILITY")
 REASONS = (
@@ -30,14 +30,14 @@ NO_INSTANCE = 0xFFFFFFFF
 
 
 def describe(nvml: Any | None, files: Files) -> list[dict[str, Any]]:
-    """The fields of record.Gpu for every card or slice, and `uuid` and `bus`, which stay in memory."""
+    """Return the fields of record.Gpu for every card or slice, and `uuid` and `bus`, which stay in memory."""
     with driver(nvml) as refused:
         if refused or nvml is None:
             return []
         return [_described(nvml, files, unit) for unit in units(nvml) if unit.card is not None]
 
 
-def _described(nvml: Any, files: Files, unit: Unit) -> dict[str, Any]:
+def _described(nvml: Any, files: Files, unit: NvmlDevice) -> dict[str, Any]:
     def ask(name: str, *arguments: Any) -> Any:
         return query(nvml, name, unit.card, *arguments)
 
@@ -100,7 +100,7 @@ def _watts(milliwatts: int | None) -> float | None:
 
 
 def _remapped(nvml: Any, ask: Callable[..., Any]) -> int | None:
-    """Rows that Ampere and newer replaced; else pages that were retired for either kind of error."""
+    """Return rows that Ampere and newer replaced; else pages that were retired for either kind of error."""
     rows = ask("nvmlDeviceGetRemappedRows")
     if rows is not None:
         return int(rows[0] + rows[1])
@@ -171,7 +171,7 @@ def foreign(nvml: Any | None, ours: frozenset[int]) -> tuple[int, int] | None:
 class _Watched:
     """One device that is sampled."""
 
-    unit: Unit
+    unit: NvmlDevice
     instance: int | None
     """Its number as events have it, where it is a slice."""
     listener: Any
@@ -181,7 +181,7 @@ class _Watched:
     """The driver's time of the last sample of processes; None before the first."""
 
 
-class Cards:
+class NvidiaCards:
     """The watched cards. `missing` keeps, by card and quantity, the first reason that something is null."""
 
     source = "nvml"
@@ -203,8 +203,8 @@ class Cards:
     def _ask(self, what: str, name: str, *arguments: Any) -> Any:
         return query(self._nvml, name, *arguments, missing=self.missing, what=what)
 
-    def _watch(self, unit: Unit, marks: list[str]) -> None:
-        """Adds a device that is among those asked for, or where none is named."""
+    def _watch(self, unit: NvmlDevice, marks: list[str]) -> None:
+        """Add a device that the marks name; every device where there are no marks."""
         index = unit.index
         if unit.card is None:
             self._ask(f"cards.{index}", "nvmlDeviceGetHandleByIndex", index)
@@ -230,7 +230,7 @@ class Cards:
             self._ask("close", "nvmlShutdown")
 
     def sample(self, ours: Any, slow: bool) -> list[dict[str, Any]]:
-        """Each card's values; counters are cumulative."""
+        """Return each card's values; counters are cumulative."""
         return [self._sample(card, ours, slow) for card in self._watched]
 
     def _sample(self, card: _Watched, ours: Any, slow: bool) -> dict[str, Any]:
@@ -263,7 +263,7 @@ class Cards:
         return {**values, **self._slowly(ask)} if slow else values
 
     def _faults(self, card: _Watched) -> list[int] | None:
-        """The Xid numbers so far, but for those of another slice; asking does not wait."""
+        """Return the Xid numbers so far, but for those of another slice; asking does not wait."""
         if card.listener is None:
             return None
         try:
@@ -285,7 +285,7 @@ class Cards:
         return None if usage is None else usage / 1000
 
     def _field(self, ask: Callable[..., Any], what: str, name: str) -> int | None:
-        """A value that the driver has under a field's number; null where it has none, or 0."""
+        """Return a value that the driver has under a field's number; null where it has none, or 0."""
         field = getattr(self._nvml, name, None)
         answers = ask(what, "nvmlDeviceGetFieldValues", [field]) if field is not None else None
         return (answers[0].value.uiVal or None) if answers and answers[0].nvmlReturn == 0 else None
@@ -301,7 +301,7 @@ class Cards:
         return seconds or None
 
     def _reasons(self, ask: Callable[..., Any]) -> list[str] | None:
-        """The driver's event reasons; before driver 535 they were called throttle reasons."""
+        """Return the driver's event reasons; before driver 535 they were called throttle reasons."""
         bits = ask("reasons", "nvmlDeviceGetCurrentClocksEventReasons")
         if bits is None:
             bits = ask("throttle_reasons", "nvmlDeviceGetCurrentClocksThrottleReasons")

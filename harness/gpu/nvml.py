@@ -11,7 +11,7 @@ from harness.gpu import query
 
 
 def library() -> Any | None:
-    """The pynvml module; None where it is not installed, or broken."""
+    """Return the pynvml module; None where it is not installed, or broken."""
     try:
         import pynvml
     except Exception:
@@ -42,7 +42,7 @@ def driver(nvml: Any | None) -> Iterator[str | None]:
 
 
 @dataclass(frozen=True)
-class Unit:
+class NvmlDevice:
     """What CUDA takes for one device: a card, or a slice of one in MIG mode. A handle of None was refused."""
 
     index: int
@@ -53,19 +53,19 @@ class Unit:
 
     @property
     def own(self) -> Any:
-        """The handle that this device alone answers to."""
+        """Return the handle that this device alone answers to."""
         return self.card if self.part is None else self.part
 
 
-def units(nvml: Any) -> list[Unit]:
+def units(nvml: Any) -> list[NvmlDevice]:
     """Every card by the driver's index; a divided one's slices stand for it, counted on after the last."""
     count = query(nvml, "nvmlDeviceGetCount") or 0
     handles = [query(nvml, "nvmlDeviceGetHandleByIndex", index) for index in range(count)]
     slices = [() if handle is None else _slices(nvml, handle) for handle in handles]
-    whole = [Unit(index, handle) for index, handle in enumerate(handles) if not slices[index]]
+    whole = [NvmlDevice(index, handle) for index, handle in enumerate(handles) if not slices[index]]
     parts = [(parent, part) for parent, of_card in enumerate(slices) for part in of_card]
     return whole + [
-        Unit(count + at, handles[parent], part, parent) for at, (parent, part) in enumerate(parts)
+        NvmlDevice(count + at, handles[parent], part, parent) for at, (parent, part) in enumerate(parts)
     ]
 
 
@@ -79,12 +79,12 @@ def _slices(nvml: Any, card: Any) -> tuple[Any, ...]:
 
 
 def bus_of(nvml: Any, card: Any) -> str | None:
-    """A card's PCI address as the kernel writes it."""
+    """Return a card's PCI address as the kernel writes it."""
     place = query(nvml, "nvmlDeviceGetPciInfo", card)
     return None if place is None else bus_from(place)
 
 
 def bus_from(place: Any) -> str:
-    """The PCI address in NVML's answer, as the kernel writes it."""
+    """Return the PCI address in NVML's answer, as the kernel writes it."""
     bus: str = place.busId.decode() if isinstance(place.busId, bytes) else place.busId
     return bus[-12:].lower()

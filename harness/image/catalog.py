@@ -60,11 +60,11 @@ class Sources(Model):
     """The tools as a requirement file, a part of the lock."""
 
     def builds_with(self, package: str) -> bool:
-        """Whether a package of the lock is one of the tools."""
+        """Return whether a package of the lock is one of the tools."""
         return package in self.tools if self.tools else package not in self.packages
 
     def settings(self) -> tuple[str, ...]:
-        """The variables as NAME=value."""
+        """Return the variables as NAME=value."""
         return tuple(f"{name}={value}" for name, value in self.variables.items())
 
 
@@ -121,17 +121,17 @@ class Image(Model):
     notes: tuple[str, ...] = ()
 
     def runs_on(self, architecture: str) -> bool:
-        """Whether its platform is that of a machine, which names itself as `uname -m` does."""
+        """Return whether its platform is that of a machine, which names itself as `uname -m` does."""
         return MACHINES.get(architecture.lower(), architecture) == self.platform.rpartition("/")[2]
 
     @property
     def devices(self) -> tuple[DeviceKind, ...]:
-        """Every kind of device that it runs on, its own first."""
+        """Return every kind of device that it runs on, its own first."""
         return (self.device, *self.also_on)
 
     @property
     def python(self) -> str:
-        """The Python that the lock is resolved for first."""
+        """Return the Python that the lock is resolved for first."""
         return self.pythons[0]
 
 
@@ -160,7 +160,7 @@ class ImageFile(Model):
         return {**data, "images": named}
 
     def image(self, name: str) -> Image:
-        """The image of that name; raises UserError that lists those there are."""
+        """Return the image of that name; raises UserError, which lists the known ones."""
         if name not in self.images:
             raise UserError(
                 f"image '{name}' is not in docker/images.toml", remedy=f"take one of {', '.join(self.images)}"
@@ -184,7 +184,7 @@ def choose(
     driver: str | None = None,
     name: str | None = None,
 ) -> Image:
-    """The first image that serves a card, or each of several, by the ranges that images state.
+    """Return the first image that serves a card, or each of several, by the ranges that images state.
 
     Images that are taken by name alone are passed over. What is given back is for the device that is asked.
     `capability` is "6.1" or "sm_61" of NVIDIA's cards, "gfx906" of AMD's; what is unknown refuses nothing.
@@ -209,7 +209,7 @@ def choose(
 def _refused(
     image: Image, device: DeviceKind, capabilities: tuple[str, ...], driver: str | None
 ) -> str | None:
-    """Why an image does not serve these cards, in one clause; null where it does."""
+    """Return why an image does not serve these cards, in one clause; null where it does."""
     if device not in image.devices:
         kinds = " and ".join(f"'{kind}'" for kind in image.devices)
         return f"image '{image.name}' is for {kinds} devices, and this line runs on '{device}'"

@@ -76,7 +76,7 @@ class BuildSettings:
     network: str | None = None
 
     def spec(self, image: Image) -> BuildSpec:
-        """What to build of an image.
+        """Return what to build of an image.
 
         Wheels are taken from <root>/wheelhouse where that folder is there. Raises UserError for a secret,
         PlanError for a file of the image that is missing.
@@ -130,7 +130,7 @@ class BuildSettings:
 
 
 def docker_build_argv(spec: BuildSpec, *, client: str = "docker", buildx: bool) -> tuple[str, ...]:
-    """The command that builds an image.
+    """Return the command that builds an image.
 
     Without buildx a Docker client needs DOCKER_BUILDKIT=1 in its environment. Podman takes the same options.
     """
@@ -155,14 +155,14 @@ def docker_build_argv(spec: BuildSpec, *, client: str = "docker", buildx: bool) 
 
 
 def venv_name(image: Image, *, root: Path) -> str:
-    """A folder name that changes with the lock."""
+    """Return a folder name that changes with the lock."""
     return f"{image.name}-{lock_sha256(root, image.lock)[:12]}"
 
 
 def venv_steps(
     image: Image, *, root: Path, venv: Path, interpreter: str, wheelhouse: Path | None = None
 ) -> tuple[VenvStep, ...]:
-    """The commands that make a virtual environment of an image's lock with `interpreter`.
+    """Return the commands that make a virtual environment of an image's lock with `interpreter`.
 
     Sources in their order: the wheelhouse if it has everything, the channel, then the index that pip is
     configured for. Raises NoEngine for an image whose base brings packages of its own.

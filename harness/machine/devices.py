@@ -40,7 +40,7 @@ def select(
     uuids: Mapping[str, str] | None = None,
     environ: Mapping[str, str] | None = None,
 ) -> Selection:
-    """The cards that `devices` names: "cpu", indices as "0,1", or the driver's UUIDs.
+    """Return the cards that `devices` names: "cpu", indices as "0,1", or the driver's UUIDs.
 
     Where it is null, CUDA_VISIBLE_DEVICES or its like in `environ` decide, else all cards of the model with
     the most memory are taken. `uuids` as look() gives them: with it a UUID's beginning is enough. Raises
@@ -186,7 +186,7 @@ def passed_variables(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def recorded_variables(passed: Mapping[str, str], names: Names) -> dict[str, str]:
-    """The same for a record: a card's UUID as its hash, and no value that names somebody."""
+    """Return the same for a record: a card's UUID as its hash, and no value that names somebody."""
     return {
         name: kept(_UUID.sub(lambda match: f"unit:{unit_of(match.group())}", value), names)
         for name, value in passed.items()
@@ -194,7 +194,7 @@ def recorded_variables(passed: Mapping[str, str], names: Names) -> dict[str, str
 
 
 def card_notes(selection: Selection, machine: Machine) -> tuple[str, ...]:
-    """Which devices are taken, which are not, and which do not answer, for a person."""
+    """Return which devices are taken, which are not, and which do not answer, for a person."""
     silent = tuple(f"does not answer: {card}" for card in machine.silent_cards)
     others = f"not taken: {'; '.join(selection.others)}" if selection.others else ""
     if not selection.gpus:

@@ -45,7 +45,7 @@ def look(label: str | None = None) -> tuple[Machine, dict[str, str]]:
 
 
 def _known_cards() -> tuple[Card, ...]:
-    """The clone's table of cards; a broken one is refused where its figures are used."""
+    """Return the clone's table of cards; a broken one is refused where its figures are used."""
     try:
         return load_cards(Path(__file__).resolve().parents[2])
     except UserError:
@@ -55,7 +55,7 @@ def _known_cards() -> tuple[Card, ...]:
 def machine_from(
     fields: Mapping[str, Any], identity: str, label: str | None, names: Names, cards: Sequence[Card] = ()
 ) -> Machine:
-    """A Machine from what the probe read; a string that names this machine or a person is withheld.
+    """Return a Machine from what the probe read; a string that names this machine or a person is withheld.
 
     A card whose driver gives it a name of several models is named by its chip, where `cards` have that.
     """
@@ -82,7 +82,7 @@ def _without_names(value: Any, field: str, names: Names) -> Any:
 
 
 def default_label(fields: Mapping[str, Any]) -> str:
-    """The devices: "2x-rtx-4090", "1x-rtx-4090-1x-gtx-1080-ti", or "cpu-2-cores"."""
+    """Return the devices: "2x-rtx-4090", "1x-rtx-4090-1x-gtx-1080-ti", or "cpu-2-cores"."""
     counts = Counter(_slug(card["name"]) for card in fields["gpus"])
     if counts:
         label = "-".join(f"{count}x-{name}" for name, count in counts.items())
@@ -101,7 +101,7 @@ _ID = re.compile(r"[0-9a-f]{12}")
 
 
 def state_folder() -> Path:
-    """The folder of this user's state: GPUDYNO_STATE, else the platform's. It may not exist yet."""
+    """Return the folder of this user's state: GPUDYNO_STATE, else the platform's. It may not exist yet."""
     return Path(os.environ.get("GPUDYNO_STATE") or platformdirs.user_state_path("gpudyno"))
 
 

@@ -22,7 +22,7 @@ _NODES = "/sys/devices/system/node"
 
 
 def cpu(files: Files, affinity: int | None) -> dict[str, Any]:
-    """The fields of record.Cpu. `affinity` is how many CPUs this process may be scheduled on."""
+    """Return the fields of record.Cpu. `affinity` is how many CPUs this process may be scheduled on."""
     blocks = _blocks(files)
     first = blocks[0] if blocks else {}
     flags = set((first.get("flags") or first.get("Features") or "").split())
@@ -93,14 +93,14 @@ def _smt(files: Files, cores: int | None, threads: int | None) -> bool | None:
 
 
 def _native_16_bit(flags: set[str]) -> list[str] | None:
-    """The 16-bit types that it computes in by itself; None where the system does not say."""
+    """Return the 16-bit types that it computes in by itself; None where the system does not say."""
     if flags.isdisjoint(_KNOWN_BY_FLAGS):
         return None
     return [name for name, ways in NATIVE_16_BIT.items() if any(flags.issuperset(way) for way in ways)]
 
 
 def allowed() -> frozenset[int] | None:
-    """The CPUs that this process may be scheduled on; None where the system does not say."""
+    """Return the CPUs that this process may be scheduled on; None where the system does not say."""
     try:
         return frozenset(os.sched_getaffinity(0))
     except OSError:
@@ -108,7 +108,7 @@ def allowed() -> frozenset[int] | None:
 
 
 def numa_affinity(files: Files, cpus: frozenset[int] | None) -> list[int] | None:
-    """The nodes that these CPUs belong to; None where the system does not say."""
+    """Return the nodes that these CPUs belong to; None where the system does not say."""
     if cpus is None:
         return None
     nodes = [int(name[4:]) for name in files.names(_NODES) if re.fullmatch(r"node\d+", name)]
@@ -117,7 +117,7 @@ def numa_affinity(files: Files, cpus: frozenset[int] | None) -> list[int] | None
 
 
 def _range(text: str) -> set[int]:
-    """The numbers of a kernel's list such as "0-3,8"."""
+    """Return the numbers of a kernel's list such as "0-3,8"."""
     numbers: set[int] = set()
     for part in text.split(","):
         first, _, last = part.partition("-")

@@ -27,7 +27,7 @@ def cpu_quota(files: Files) -> float | None:
 
 
 def memory_limit(files: Files, installed_bytes: int | None) -> int | None:
-    """The tightest memory limit in bytes; None where there is none below what is installed."""
+    """Return the tightest memory limit in bytes; None where there is none below what is installed."""
     names = ("memory.max", "memory.limit_in_bytes")
     limits = (files.number(f"{folder}/{name}") for folder in _folders(files, "memory") for name in names)
     most = installed_bytes or 2**60
@@ -65,7 +65,7 @@ _CONTAINED = re.compile(r"docker|libpod|kubepods|containerd|/lxc|garden|actions_
 
 
 def system(files: Files) -> dict[str, Any]:
-    """The fields of record.Machine that are neither processor nor cards."""
+    """Return the fields of record.Machine that are neither processor nor cards."""
     memory = _kilobytes(files, "MemTotal")
     nodes = [name for name in files.names("/sys/devices/system/node") if re.fullmatch(r"node\d+", name)]
     balancing = files.number("/proc/sys/kernel/numa_balancing")
@@ -86,7 +86,7 @@ def system(files: Files) -> dict[str, Any]:
 
 
 def load_average() -> float | None:
-    """The system's load average over one minute; None where it keeps none."""
+    """Return the system's load average over one minute; None where it keeps none."""
     try:
         return round(os.getloadavg()[0], 2)
     except OSError:
@@ -127,7 +127,7 @@ def _libc() -> str | None:
 
 
 def virtual(files: Files, kernel: str) -> str | None:
-    """The hypervisor's kind, "none" on bare metal, None where nothing tells."""
+    """Return the hypervisor's kind, "none" on bare metal, None where nothing tells."""
     if "microsoft" in kernel.lower():
         return "wsl"
     if "gVisor" in (files.text("/proc/version") or ""):
@@ -145,7 +145,7 @@ def virtual(files: Files, kernel: str) -> str | None:
 
 
 def sees_processes(files: Files) -> bool:
-    """Whether all processes of this machine are seen from here, as in some containers too.
+    """Return whether all processes of this machine are seen from here, as in some containers too.
 
     The kernel's first namespace has a fixed number (`PROC_PID_INIT_INO`); gVisor has a kernel of its own.
     """
@@ -156,7 +156,7 @@ def sees_processes(files: Files) -> bool:
 
 
 def contained(files: Files) -> bool:
-    """Whether this is a container."""
+    """Return whether this is a container."""
     if any(files.exists(mark) for mark in ("/.dockerenv", "/run/.containerenv", "/run/systemd/container")):
         return True
     if "KUBERNETES_SERVICE_HOST" in os.environ or "container=" in (files.text("/proc/1/environ") or ""):

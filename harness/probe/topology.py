@@ -16,7 +16,7 @@ _ADDRESS = re.compile(r"[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-9a-f]")
 
 
 def links(cards: Sequence[dict[str, Any]], nvml: Any | None, files: Files) -> list[dict[str, Any]]:
-    """The fields of record.Link for each pair of cards of one maker; slices of one card have none."""
+    """Return the fields of record.Link for each pair of cards of one maker; slices of one card have none."""
     by_bus = {(card["vendor"], card["bus"]): card["index"] for card in reversed(cards) if card.get("bus")}
     fast = {**_nvlinks(nvml), **_xgmi(files)}
     return [
@@ -52,7 +52,7 @@ def _nvlinks(nvml: Any | None) -> dict[tuple[str, str], dict[str, Any]]:
 
 
 def _ends(nvml: Any, card: Any) -> Iterator[str | None]:
-    """Where each of a card's NVLinks that are up ends: a PCI address, or "switch"."""
+    """Yield where each of a card's NVLinks that are up ends: a PCI address, or "switch"."""
     for number in range(getattr(nvml, "NVML_NVLINK_MAX_LINKS", None) or 0):
         state = query(nvml, "nvmlDeviceGetNvLinkState", card, number)
         if state is None:
@@ -103,7 +103,7 @@ def _pcie(files: Files, near: str, far: str) -> dict[str, Any]:
 def _over(
     files: Files, near: str, far: str, one_root: bool, shared: int, apart: list[list[str]]
 ) -> str | None:
-    """What the way crosses, the nearest thing that both cards hang on."""
+    """Return what the way crosses, the nearest thing that both cards hang on."""
     if shared:
         return "one switch" if max(map(len, apart)) <= 1 else "several switches"
     if one_root:

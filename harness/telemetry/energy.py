@@ -91,7 +91,7 @@ def energy(
     *,
     scope: Literal["cards", "processor packages"] = "cards",
 ) -> Energy:
-    """All devices together over the windows; `items` are the training samples that passed in them."""
+    """Return all devices together over the windows; `items` are the training samples that passed in them."""
     seconds = sum(end - begin for begin, end in windows)
     samples = min((_inside(device.power or device.counter, windows) for device in devices), default=0)
     found = Energy(scope=scope, window_seconds=seconds, samples=samples)

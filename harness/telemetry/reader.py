@@ -99,7 +99,7 @@ def _thinned(
         windows=tuple(windows),
         cards=cards,
         cpu=CpuTelemetry(**_traces(slots, _CPU_TRACES)),
-        energy=Energy(scope="cards", unknown_because=missing.get("cards", "no card could be told"))
+        energy=Energy(scope="cards", unknown_because=missing.get("cards", "no card could be identified"))
         if unwatched
         else _energy(cpu, series, windows, items),
         others_unknown_because=head.get("others_unknown_because"),
@@ -109,20 +109,20 @@ def _thinned(
 
 
 def _of_card(samples: Sequence[Sample], index: int) -> list[Sample]:
-    """What each sample tells of one card, beside its time; nothing where the driver did not answer."""
+    """Return what each sample reports about one card, and its time; nothing where the driver was silent."""
     told: list[list[Sample]] = [(sample.get("cards") or [])[index : index + 1] for sample in samples]
     return [{"t": sample["t"], **dict(*card)} for sample, card in zip(samples, told, strict=True)]
 
 
 def _windows(head: Sample, segments: Segments, samples: Sequence[Sample]) -> list[tuple[float, float]]:
-    """The segments in the telemetry's own seconds; those outside the sampled time are left out."""
+    """Return the segments in the telemetry's own seconds; segments outside the sampled time are left out."""
     began, until = head["began"], samples[-1]["t"]
     shifted = [(round(begin - began, 3), round(end - began, 3)) for begin, end in segments]
     return [(begin, end) for begin, end in shifted if end > begin and begin >= -1.0 and end <= until + 1.0]
 
 
 def _phases(began: float, until: float, spans: Sequence[Span]) -> tuple[PhaseSpan, ...]:
-    """The spans in the telemetry's own seconds, as far as it was there."""
+    """Return the spans in the telemetry's own seconds, as far as it was there."""
     shifted = [
         (name, max(begin - began, 0.0), min(end - began, until))
         for name, begin, end in sorted(spans, key=lambda span: span[1])
@@ -194,7 +194,7 @@ def _card(
 
 
 def _inside(samples: Sequence[Sample], windows: Windows) -> Sequence[Sample]:
-    """The samples within the windows, none where it is one alone; all without windows."""
+    """Return the samples within the windows, none where it is one alone; all without windows."""
     if not windows:
         return samples
     found = [sample for sample in samples if any(begin <= sample["t"] <= end for begin, end in windows)]
@@ -202,7 +202,7 @@ def _inside(samples: Sequence[Sample], windows: Windows) -> Sequence[Sample]:
 
 
 def _around(samples: Sequence[Sample], windows: Windows) -> Sequence[Sample]:
-    """The samples from the first window to the last and one more on each side; all without windows."""
+    """Return the samples from the first window to the last and one more on each side; all without windows."""
     if not windows:
         return samples
     begin, end = windows[0][0], windows[-1][1]
@@ -220,7 +220,7 @@ def _rise(cards: Sequence[Sample], name: str) -> int | None:
 
 
 def _limited(samples: Sequence[Sample], windows: Windows) -> dict[str, float]:
-    """Each limit's share of the windows' time, its counter interpolated at their edges."""
+    """Return each limit's share of the windows' time, its counter interpolated at their edges."""
     points = [(sample["t"], told) for sample in samples if (told := sample.get("limited_seconds"))]
     if len(points) < 2:
         return {}

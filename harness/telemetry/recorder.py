@@ -70,7 +70,7 @@ def stop(work: Path) -> None:
 
 
 def added(record: Record, work: Path) -> Record:
-    """The record with what was sampled; a warning in its place where that cannot be read."""
+    """Return the record with what was sampled; a warning in its place where that cannot be read."""
     path = work / FILE
     if not path.is_file():
         return record

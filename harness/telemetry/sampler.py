@@ -108,7 +108,7 @@ def _mhz() -> float | None:
 class Sampler:
     """Asks one source of cards, and the processor."""
 
-    def __init__(self, cards: Any, cpu: Any, ours: Ours) -> None:
+    def __init__(self, cards: Any, cpu: Any, ours: TrialProcesses) -> None:
         self.cards = cards
         self.cpu = cpu
         self.ours = ours
@@ -142,8 +142,8 @@ class Sampler:
             self.gone = "the driver stopped answering"
 
 
-class Ours:
-    """The process ids of the trial: those named, what a file names, and all that they started."""
+class TrialProcesses:
+    """The process ids of the trial: the given ones, what a file names, and all that they started."""
 
     def __init__(self, pids: list[int], file: str | None, unknown: str | None) -> None:
         self._named = set(pids)
@@ -153,7 +153,7 @@ class Ours:
         )
 
     def among(self, pids: set[int]) -> set[int]:
-        """Which of `pids` belong to the trial, by their line of parents."""
+        """Return which of `pids` belong to the trial, by their line of parents."""
         roots = self._named | self._from_file() | {os.getpid()}
         return {pid for pid in pids if roots & _line_of(pid)}
 
@@ -186,7 +186,7 @@ class Ending:
         self.why = "stopped"
 
     def look(self, seconds: float) -> str | None:
-        """The reason to end at this time, if there is one."""
+        """Return the reason to end at this time, if there is one."""
         if self.why is None and self._file is not None and self._file.exists():
             self.why = "stopped"
         if self.why is None and self._parent and not _lives(self._parent):
@@ -203,34 +203,34 @@ def _lives(pid: int) -> bool:
 
 
 def source(kind: str, marks: list[str] | None) -> Any:
-    """The cards of that kind that answer to `marks` (UUID, unit or index); all if `marks` is null.
+    """Return the cards of that kind that answer to `marks` (UUID, unit or index); all if `marks` is null.
 
     Where one of them cannot be identified, none is watched: another's figures would be taken for its own.
     """
     if kind == "cpu":
         return NoCards()
-    cards = nvidia.Cards(nvml.library(), marks or []) if kind == "cuda" else amd.AmdCards(marks or [])
+    cards = nvidia.NvidiaCards(nvml.library(), marks or []) if kind == "cuda" else amd.AmdCards(marks or [])
     if marks is None or len(cards.described) == len(marks) > 0:
         return cards
     cards.close()
-    reason = f"{len(cards.described) if marks else 0} of the {len(marks)} cards asked for could be told"
+    reason = f"{len(cards.described) if marks else 0} of the {len(marks)} cards asked for could be identified"
     return NoCards(cards.source, {"cards": reason, **cards.missing})
 
 
 class NoCards:
-    """What is watched of a trial on the processor, or on cards of `source` that cannot be told."""
+    """What is watched of a trial on the processor, or on cards of `source` that cannot be identified."""
 
     def __init__(self, source: str = "none", missing: dict[str, str] | None = None) -> None:
         self.source = source
         self.missing = missing or {}
         self.described: list[dict[str, Any]] = []
 
-    def sample(self, ours: Ours, slow: bool) -> list[dict[str, Any]]:
-        """Nothing."""
+    def sample(self, ours: TrialProcesses, slow: bool) -> list[dict[str, Any]]:
+        """Return nothing: there is no card."""
         return []
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing: nothing is open."""
 
 
 def run(out: IO[str], sampler: Sampler, interval: float, ending: Ending, clock: Any = time) -> None:
@@ -278,7 +278,7 @@ def _words(text: str) -> list[str]:
 
 
 def options(arguments: list[str]) -> argparse.Namespace:
-    """The command line."""
+    """Return the command line."""
     parser = argparse.ArgumentParser(description="Sample devices and processor into a file of JSON lines.")
     parser.add_argument("out")
     parser.add_argument("--interval", type=float, default=1.0)
@@ -300,7 +300,7 @@ def main(arguments: list[str]) -> int:
     given = options(arguments)
     ending = Ending(given)
     unseen = "other processes cannot be seen from inside a container" if given.inside else None
-    ours = Ours([int(word) for word in given.pids], given.pids_file, unseen)
+    ours = TrialProcesses([int(word) for word in given.pids], given.pids_file, unseen)
     cards = source(given.kind, given.cards)
     try:
         with Path(given.out).open("w", encoding="utf-8") as out:

@@ -81,4 +81,4 @@ def watch(cards: Any, path: Path, clock: Clock, *own: int, seconds: int = SECOND
 def replay(trace: CardTrace, path: Path) -> None:
     """Writes the telemetry of a trace to `path`, beside a trial of process 100."""
     nvml = driver(trace)
-    watch(nvidia.Cards(nvml, []), path, TraceClock(nvml), OWN["pid"])
+    watch(nvidia.NvidiaCards(nvml, []), path, TraceClock(nvml), OWN["pid"])

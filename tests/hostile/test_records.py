@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import json
 import shutil
 import tarfile
 import tempfile
@@ -105,13 +106,25 @@ def paths(model: type) -> list[str]:
     return sorted(name for name in found if name.endswith("session.json") == (model is Session))
 
 
+@st.composite
+def scaled_windows(draw: st.DrawFn, content: bytes) -> bytes:
+    """A record whose window is longer or shorter by one of its numbers, as a forger would have it."""
+    document = json.loads(content)
+    window = document["measurement"]["window"]
+    key = draw(st.sampled_from(sorted(window)))
+    window[key] = type(window[key])(window[key] * draw(st.sampled_from((0.5, 0.9, 1.1, 2, 3))))
+    return json.dumps(document).encode()
+
+
 @pytest.mark.parametrize("model", [Record, Session])
 def test_a_figure_that_changes_is_named_or_has_its_cause_and_no_markup_reaches_the_page(model):
     @drawn(60)
     @given(st.data())
     def attack(data):
         touched = data.draw(st.sampled_from(paths(model)))
-        content = data.draw(json_files(laid_out()[touched], model))
+        good = laid_out()[touched]
+        forged_window = model is Record and data.draw(st.integers(0, 3)) == 0
+        content = data.draw(scaled_windows(good) if forged_window else json_files(good, model))
         with attacked() as root:
             lay_out(root)
             (root / touched).write_bytes(content)

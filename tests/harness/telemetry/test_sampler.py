@@ -72,7 +72,7 @@ def test_a_full_disk_ends_the_program_and_is_told_in_a_line():
 def test_a_child_of_the_trial_is_the_trial_s_own():
     child = subprocess.Popen(["sleep", "30"])
     try:
-        assert sampler.Ours([os.getpid()], None, None).among({child.pid, 1}) == {child.pid}
+        assert sampler.TrialProcesses([os.getpid()], None, None).among({child.pid, 1}) == {child.pid}
     finally:
         child.kill()
         child.wait()

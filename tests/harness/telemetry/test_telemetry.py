@@ -176,8 +176,8 @@ def test_energy_is_withheld_where_counter_and_samples_disagree():
 
 
 def test_without_the_trial_s_own_processes_nobody_is_accused():
-    cards = nvidia.Cards(FakeNvml(), [])
-    ours = sampler.Ours([], None, None)
+    cards = nvidia.NvidiaCards(FakeNvml(), [])
+    ours = sampler.TrialProcesses([], None, None)
     assert cards.sample(ours, True)[0]["others"] is None
     assert ours.unknown_because == "no process was named as the trial's own"
 
@@ -187,7 +187,7 @@ def test_without_the_trial_s_own_processes_nobody_is_accused():
     [(None, "nvidia-ml-py is not installed"), (FakeNvml(driver=False), "NVMLError_LibraryNotFound")],
 )
 def test_without_a_driver_the_cards_are_missing_with_the_reason(nvml, reason):
-    cards = nvidia.Cards(nvml, [])
+    cards = nvidia.NvidiaCards(nvml, [])
     assert (cards.described, cards.missing, cards.sample(Family(), True)) == ([], {"cards": reason}, [])
 
 
@@ -195,20 +195,22 @@ def test_only_the_wanted_cards_are_watched_by_uuid_unit_or_index():
     cards = [{"nvmlDeviceGetUUID": f"GPU-{n}"} for n in range(3)]
     unit = unit_of("GPU-1")
     for wanted, expected in (["GPU-0"], [0]), ([unit], [1]), (["2"], [2]), ([], [0, 1, 2]):
-        found = nvidia.Cards(FakeNvml(cards), wanted).described
+        found = nvidia.NvidiaCards(FakeNvml(cards), wanted).described
         assert [card["index"] for card in found] == expected
 
 
 def test_of_a_slice_its_own_memory_and_processes_are_watched_and_the_rest_is_its_card_s():
     slices = [{**one, "violation_ns": {"error": 3}} for one in SLICES]
     slices[0] |= {"nvmlDeviceGetComputeRunningProcesses": {"error": 4}, "utilization": {"error": 3}}
-    found = nvidia.Cards(FakeNvml(slices), [SLICES[2]["nvmlDeviceGetUUID"]])
+    found = nvidia.NvidiaCards(FakeNvml(slices), [SLICES[2]["nvmlDeviceGetUUID"]])
     (card,) = found.sample(Family(100), True)
     assert [one["name"] for one in found.described] == ["NVIDIA A100-SXM4-40GB MIG 3g.20gb"]
     assert card["memory_used_bytes"] == 2**30
     assert card["others"]["processes"] == 0, "another slice's process is no neighbour"
     assert (card["sm_mhz"], card["mig"], card["utilization_percent"]) == (2520, True, None)
-    (foreign,) = nvidia.Cards(FakeNvml(slices), [SLICES[3]["nvmlDeviceGetUUID"]]).sample(Family(100), True)
+    (foreign,) = nvidia.NvidiaCards(FakeNvml(slices), [SLICES[3]["nvmlDeviceGetUUID"]]).sample(
+        Family(100), True
+    )
     assert foreign["others"]["processes"] == 1
 
 
@@ -216,7 +218,7 @@ def test_of_a_slice_its_own_memory_and_processes_are_watched_and_the_rest_is_its
 def test_a_fault_of_another_slice_is_not_this_one_s(instance, xids):
     slices = [dict(one) for one in SLICES]
     slices[0] |= {"xids": [63], "xid_instance": instance}
-    (card,) = nvidia.Cards(FakeNvml(slices), [SLICES[2]["nvmlDeviceGetUUID"]]).sample(Family(), True)
+    (card,) = nvidia.NvidiaCards(FakeNvml(slices), [SLICES[2]["nvmlDeviceGetUUID"]]).sample(Family(), True)
     assert card["xids"] == xids
 
 
@@ -275,9 +277,9 @@ def test_in_a_rented_container_the_neighbours_are_unknown_and_not_none(tmp_path,
 @pytest.mark.parametrize(
     ("device", "reason"),
     [
-        (DeviceRequest("cuda"), "0 of the 0 cards asked for could be told"),
-        (DeviceRequest("cuda", indices=(1, 3)), "1 of the 2 cards asked for could be told"),
-        (DeviceRequest("cuda", ids=("GPU-1",)), "0 of the 1 cards asked for could be told"),
+        (DeviceRequest("cuda"), "0 of the 0 cards asked for could be identified"),
+        (DeviceRequest("cuda", indices=(1, 3)), "1 of the 2 cards asked for could be identified"),
+        (DeviceRequest("cuda", ids=("GPU-1",)), "0 of the 1 cards asked for could be identified"),
     ],
 )
 def test_cards_that_cannot_be_told_have_no_joules_and_the_record_says_why(
@@ -295,7 +297,7 @@ def test_the_processor_s_joules_never_stand_for_a_card_s(tmp_path):
     lines = [{"t": float(t), "cpu": {"energy_joules": 50.0 * t}, "cards": []} for t in range(91)]
     path.write_text("\n".join(map(json.dumps, [head, *lines])))
     found = read(path, WINDOW)
-    assert (found.energy.joules, found.energy.unknown_because) == (None, "no card could be told")
+    assert (found.energy.joules, found.energy.unknown_because) == (None, "no card could be identified")
 
 
 def test_nothing_of_ours_changes_a_card_s_clocks_or_power():
@@ -331,5 +333,5 @@ def test_a_name_that_an_older_library_lacks_costs_its_own_value_alone(monkeypatc
     vars(nvml).pop(name, None)
     (card,) = nvidia.describe(nvml, Files())
     assert card["name"] == CARD["nvmlDeviceGetName"]
-    assert nvidia.Cards(nvml, []).sample(Family(), True)[0]["power_watts"] == 300.0
+    assert nvidia.NvidiaCards(nvml, []).sample(Family(), True)[0]["power_watts"] == 300.0
     assert topology.links([card], nvml, Files()) == []

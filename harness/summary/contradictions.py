@@ -5,7 +5,8 @@ Each is something that no run of ours writes. What agrees with itself throughout
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Hashable, Iterator, Sequence
 from datetime import timedelta
 from itertools import pairwise
 
@@ -22,11 +23,20 @@ ITEMS_APART = 0.01
 VIRTUAL_RANKS = "virtual_ranks"
 """An option of how many ranks one device stands in for, each with its own batch."""
 
+DIFFERENT = 10
+"""Step times that differ: fewer may be the ticks of a coarse clock."""
+
 SAMPLED_SECONDS = 1.0
 """The telemetry's windows are rounded, and those outside its samples are left out."""
 
 SET_BACK = timedelta(seconds=2)
 """By so much a clock may be set while a session runs."""
+
+OWN_MEMORY = 0.02
+"""Of a machine's memory: a kernel keeps a little more or less of it."""
+
+_GPU = re.compile(r"GeForce|\b[RG]TX\b|Quadro|Tesla|Instinct|(?<!with )\bRadeon|NVIDIA (?!Grace\b)")
+"""What a card is called, and no processor."""
 
 A_DAY = timedelta(days=1)
 """The clocks of a node and of the machine that keeps the ledger may be hours apart."""
@@ -55,9 +65,20 @@ def within(record: Record) -> Iterator[str]:
     if measured is None:
         return
     yield from not_as_asked(asked, measured)
+    yield from _device(record, measured.device)
     yield from _window(record, measured)
     if not measured.ceilings and record.plan != DEEP:
         yield from _step_size(asked, measured)
+
+
+def _device(record: Record, device: DeviceUsed) -> Iterator[str]:
+    """A device that its image is not for, and a card's name on a processor."""
+    image = record.environment.image
+    kind = next((kind for kind in ("cuda", "rocm", "cpu") if kind in image), device.kind)
+    if kind != device.kind:
+        yield f"its device is of '{device.kind}', and its image '{image[:40]}' is for '{kind}'"
+    if device.kind == "cpu" and _GPU.search(device.name):
+        yield f"its processor is called {device.name[:80]!r}, as no processor is"
 
 
 def _step_size(asked: TrialRequest, measured: Measurement) -> Iterator[str]:
@@ -149,9 +170,25 @@ def among(results: Results) -> Iterator[str]:
         of_session.setdefault(stored.record.session, []).append(stored)
     for session in results.sessions:
         yield from across(session, of_session.get(session.id, []))
+    for copy, first in copies([stored.record for stored in results.records]):
+        paths = [results.records[place].path for place in (copy, first)]
+        yield f"{paths[0]}: its step times are those of {paths[1]}: it is one measurement, told twice"
     yield from _out_of_order(results.sessions)
     for ledger in results.ledgers:
         yield from _unlike_its_ledger(ledger, of_session.get(ledger.begin.session, []))
+
+
+def copies(records: Sequence[Record]) -> Iterator[tuple[int, int]]:
+    """The place of each record whose step times are those of another of one request, and of that one."""
+    first: dict[Hashable, int] = {}
+    for place in sorted(range(len(records)), key=lambda at: records[at].started_at):
+        request, measured = records[place].trial.id.rpartition("-")[2], records[place].measurement
+        # So many steps are never equal to the microsecond by chance.
+        if measured is None or len(set(measured.step_us.values())) < DIFFERENT:
+            continue
+        found = first.setdefault((request, measured.step_us), place)
+        if found != place:
+            yield place, found
 
 
 def _unlike_its_ledger(ledger: Ledger, records: Sequence[Stored]) -> Iterator[str]:
@@ -195,8 +232,27 @@ def across(session: Session, records: Sequence[Stored]) -> Iterator[str]:
                 yield f"{stored.path}: its {what} is not its session's"
         if record.started_at < session.started_at - SET_BACK:
             yield f"{stored.path}: it started before its session"
+    yield from _of_other_builds(records)
     yield from _one_after_the_other(records)
     yield from _measured_twice(records)
+
+
+def _of_other_builds(records: Sequence[Stored]) -> Iterator[str]:
+    """Records that tell another build of their machine than the session's first one of it."""
+    machines = [stored.record.machine for stored in records]
+    for stored, machine in zip(records, machines, strict=True):
+        first = next(other for other in machines if other.id == machine.id)
+        for name, here, there in (
+            ("processor", machine.cpu.model, first.cpu.model),
+            ("cores", machine.cpu.cores, first.cpu.cores),
+            ("threads", machine.cpu.threads, first.cpu.threads),
+            ("kernel", machine.kernel, first.kernel),
+        ):
+            if here != there:
+                yield f"{stored.path}: its machine's {name} is {here}, in its session's first record {there}"
+        here, there = machine.memory_bytes or 0, first.memory_bytes or 0
+        if abs(here - there) > OWN_MEMORY * there:
+            yield f"{stored.path}: its machine's memory is {here} B, in its session's first record {there} B"
 
 
 def _one_after_the_other(records: Sequence[Stored]) -> Iterator[str]:

@@ -106,7 +106,7 @@ def test_a_slower_machine_is_told_with_its_range_and_is_kept_beside_the_first(or
 
 def test_another_clone_knows_the_acceptance_by_the_file_beside_the_order(order, capsys):
     accept.accept(clone(order, ACCEPTED), Settings(), order, FIRST)
-    installed_anew = clone(order, session(SECOND, digits="b", driver="610.10"), name="anew")
+    installed_anew = clone(order, session(SECOND, digits="b", driver="610.10", seconds=0.01201), name="anew")
     accept.accept(installed_anew, Settings(), order, SECOND)
     assert capsys.readouterr().out.endswith("KEPT\n")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
@@ -14,6 +14,7 @@ from harness.record import DEEP, Session
 from harness.record.published.cards import Card
 from harness.record.published.claims import ClaimSet, load_claims
 from harness.record.store import Results
+from harness.summary import contradictions
 from report import text
 from report.buying.clause import MARGIN, AcceptanceClause, clause
 from report.buying.costs import Costs, ExpectedCost, costs
@@ -197,7 +198,9 @@ def evidence_in(root: Path, *, purchase: bool = True) -> Evidence:
     Raises RecordError where the claims cannot be read; other files are problems of the results.
     """
     bought = load_purchase(root) if purchase else None
-    return Evidence(results_of(root), load_claims(root), cards_of(root), bought)
+    results = results_of(root)
+    results = replace(results, problems=(*results.problems, *contradictions.among(results)))
+    return Evidence(results, load_claims(root), cards_of(root), bought)
 
 
 def analyse(evidence: Evidence, question: Question) -> Analysis:

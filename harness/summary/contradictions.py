@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Hashable, Iterator, Sequence
 
 from harness.device_kinds import DEVICE_KINDS
 from harness.record import DEEP, DeviceUsed, Machine, Measurement, Record, TrialRequest
+from harness.record.store import Results, Stored
 
 CLOCKS_APART = 0.02
 """Of a window: two clocks, and the first step of a segment, may differ by so much."""
@@ -16,8 +18,17 @@ ITEMS_APART = 0.01
 VIRTUAL_RANKS = "virtual_ranks"
 """An option of how many ranks one device stands in for, each with its own batch."""
 
+DIFFERENT = 10
+"""Step times that differ: fewer may be the ticks of a coarse clock."""
+
 SAMPLED_SECONDS = 1.0
 """The telemetry's windows are rounded, and those outside its samples are left out."""
+
+OWN_MEMORY = 0.02
+"""Of a machine's memory: a kernel keeps a little more or less of it."""
+
+_GPU = re.compile(r"GeForce|\b[RG]TX\b|Quadro|Tesla|Instinct|(?<!with )\bRadeon|NVIDIA (?!Grace\b)")
+"""What a card is called, and no processor."""
 
 
 def not_as_asked(asked: TrialRequest, measured: Measurement) -> Iterator[str]:
@@ -40,9 +51,20 @@ def within(record: Record) -> Iterator[str]:
     if measured is None:
         return
     yield from not_as_asked(asked, measured)
+    yield from _device(record, measured.device)
     yield from _window(record, measured)
     if not measured.ceilings and record.plan != DEEP:
         yield from _step_size(asked, measured)
+
+
+def _device(record: Record, device: DeviceUsed) -> Iterator[str]:
+    """A device that its image is not for, and a card's name on a processor."""
+    image = record.environment.image
+    kind = next((kind for kind in ("cuda", "rocm", "cpu") if kind in image), device.kind)
+    if kind != device.kind:
+        yield f"its device is of '{device.kind}', and its image '{image[:40]}' is for '{kind}'"
+    if device.kind == "cpu" and _GPU.search(device.name):
+        yield f"its processor is called {device.name[:80]!r}, as no processor is"
 
 
 def _step_size(asked: TrialRequest, measured: Measurement) -> Iterator[str]:
@@ -125,3 +147,46 @@ def _window(record: Record, measured: Measurement) -> Iterator[str]:
     all_trained = sum(epoch.steps for epoch in measured.epochs) == window.steps
     if all_trained and abs(trained - window.seconds) > slack:
         yield f"its epochs trained for {trained:.4g} s in a window of {window.seconds:.4g} s"
+
+
+def among(results: Results) -> Iterator[str]:
+    """Name records of another machine than their session's, and copies of one measurement."""
+    of_session: dict[str, list[Stored]] = {}
+    for stored in results.records:
+        of_session.setdefault(stored.record.session, []).append(stored)
+    for records in of_session.values():
+        yield from _of_other_builds(records)
+    for copy, first in copies([stored.record for stored in results.records]):
+        paths = [results.records[place].path for place in (copy, first)]
+        yield f"{paths[0]}: its step times are those of {paths[1]}: it is one measurement, named twice"
+
+
+def copies(records: Sequence[Record]) -> Iterator[tuple[int, int]]:
+    """The place of each record whose step times are those of another of one request, and of that one."""
+    first: dict[Hashable, int] = {}
+    for place in sorted(range(len(records)), key=lambda at: records[at].started_at):
+        request, measured = records[place].trial.id.rpartition("-")[2], records[place].measurement
+        # So many steps are never equal to the microsecond by chance.
+        if measured is None or len(set(measured.step_us.values())) < DIFFERENT:
+            continue
+        found = first.setdefault((request, measured.step_us), place)
+        if found != place:
+            yield place, found
+
+
+def _of_other_builds(records: Sequence[Stored]) -> Iterator[str]:
+    """Name each record that reports another build of its machine than the session's first one of it."""
+    machines = [stored.record.machine for stored in records]
+    for stored, machine in zip(records, machines, strict=True):
+        first = next(other for other in machines if other.id == machine.id)
+        for name, here, there in (
+            ("processor", machine.cpu.model, first.cpu.model),
+            ("cores", machine.cpu.cores, first.cpu.cores),
+            ("threads", machine.cpu.threads, first.cpu.threads),
+            ("kernel", machine.kernel, first.kernel),
+        ):
+            if here != there:
+                yield f"{stored.path}: its machine's {name} is {here}, in its session's first record {there}"
+        here, there = machine.memory_bytes or 0, first.memory_bytes or 0
+        if abs(here - there) > OWN_MEMORY * there:
+            yield f"{stored.path}: its machine's memory is {here} B, in its session's first record {there} B"

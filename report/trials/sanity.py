@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from operator import add
 from statistics import median
 
 from harness.record import Finding, Measurement, finding
@@ -41,7 +42,7 @@ _FORMS = re.compile(r"SXM|NVL|PCIE|OAM", re.IGNORECASE)
 
 def checked(trials: Sequence[TrialResult], cards: Sequence[Card]) -> tuple[TrialResult, ...]:
     """The same trials in the same order; what cannot be is invalid, and a finding says why."""
-    among_repeats = _marked(trials, repeat_flags(trials))
+    among_repeats = _marked(trials, map(add, repeat_flags(trials), copy_flags(trials)))
     too_bad = _marked(among_repeats, trial_flags(among_repeats, cards))
     return _marked(too_bad, too_good(too_bad))
 
@@ -59,6 +60,15 @@ def repeat_flags(trials: Sequence[TrialResult]) -> list[tuple[Finding, ...]]:
         repeats = [repeat for repeat in cells[identity_of(trial)] if repeat is not trial]
         others = [rate for repeat in repeats if (rate := repeat.samples_per_second) is not None]
         flagged.append(raised(jump(trial.samples_per_second, others) if len(others) > 1 else None))
+    return flagged
+
+
+def copy_flags(trials: Sequence[TrialResult]) -> list[tuple[Finding, ...]]:
+    """Each trial's flag where its step times are those of an earlier one: a measurement counts once."""
+    flagged: list[tuple[Finding, ...]] = [()] * len(trials)
+    for copy, first in contradictions.copies([trial.record for trial in trials]):
+        what = f"its step times are those of {trials[first].path}"
+        flagged[copy] = (finding("contradicts-itself", what=what),)
     return flagged
 
 

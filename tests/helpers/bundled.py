@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import shutil
+import zlib
 from collections.abc import Sequence
 from datetime import timedelta
 from functools import cache
@@ -102,7 +103,8 @@ def one_card(
     return build.series_of(
         build.LM,
         "fp32-ieee",
-        seconds,
+        # No two sessions have equal steps.
+        seconds * (1 + zlib.crc32(session.encode()) / 2**32 / 5000),
         batch_size=20,
         on=on,
         card=card,

@@ -246,5 +246,5 @@ def _compared(found: Comparison) -> dict[str, Any]:
         "failed": found.failed,
         "stack_differences": len(found.stacks),
         "one_unit": found.one_unit,
-        "refused_at_0.95": compare.below(found, 0.95),
+        "refused_at_0.95": [[each.name, each.what] for each in compare.below(found, 0.95)],
     }

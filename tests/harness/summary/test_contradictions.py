@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 
 from harness.record import Gpu, Record
+from harness.record.store import Results, Stored
 from harness.summary import contradictions
 from tests.helpers import records_builder as build
 from tests.helpers.here import results_here
@@ -21,6 +24,10 @@ OWN = tuple(
 
 def said_of(record: Record) -> str:
     return "\n".join((*contradictions.within(record), *contradictions.of_another_place(record)))
+
+
+def said_among(*records: Stored) -> str:
+    return "\n".join(contradictions.among(Results(records, (SESSION,), ())))
 
 
 def test_nothing_that_was_measured_here_contradicts_itself():
@@ -84,3 +91,49 @@ def test_the_card_that_was_measured_is_one_of_its_machines(kind, card, device, f
     places |= {"trial__asked__device": kind, "environment__device": kind}
     said = said_of(build.changed(RECORD, machine__gpus=(card,) if card else (), **places))
     assert ("which its machine does not have" in said) is not fits
+
+
+@pytest.mark.parametrize(
+    ("places", "says"),
+    [
+        ({"machine__cpu__cores": 64}, "its machine's cores is 64"),
+        ({"machine__kernel": "6.66.6"}, "its machine's kernel is 6.66.6"),
+        ({"machine__memory_bytes": 2**40}, "its machine's memory is 1099511627776 B"),
+    ],
+)
+def test_a_record_of_another_build_than_its_session_s_is_named(places, says):
+    first, second = OWN[:2]
+    assert said_among(first, second) == ""
+    assert says in said_among(first, Stored(second.path, build.changed(second.record, **places)))
+
+
+def test_a_copy_of_a_record_as_a_further_repeat_is_named():
+    first, *others = OWN
+    later = first.record.started_at + timedelta(hours=5)
+    spec = first.record.trial.model_copy(
+        update={"repeat": 9, "id": first.record.trial.id.replace("-r1-", "-r9-")}
+    )
+    copied = first.record.model_copy(update={"trial": spec, "started_at": later})
+    assert list(contradictions.copies([first.record, *(other.record for other in others)])) == []
+    assert list(contradictions.copies([copied, first.record])) == [(0, 1)]
+    found = Results((first, Stored("copy.json", copied)), (SESSION,), ())
+    assert any(
+        f"copy.json: its step times are those of {first.path}" in line for line in contradictions.among(found)
+    )
+
+
+@pytest.mark.parametrize("name", ["NVIDIA GeForce RTX 5090", "AMD Radeon RX 9070", "Tesla V100-SXM2-16GB"])
+def test_a_processor_with_a_card_s_name_is_named_though_its_machine_says_the_same(name):
+    forged = build.changed(RECORD, machine__cpu__model=name, measurement__device__name=name)
+    assert f"its processor is called '{name}'" in said_of(forged)
+
+
+@pytest.mark.parametrize("name", ["AMD Ryzen 7 5700U with Radeon Graphics", "Neoverse-V2", "AMD EPYC"])
+def test_a_processor_with_its_own_name_is_not(name):
+    own = build.changed(RECORD, machine__cpu__model=name, measurement__device__name=name)
+    assert said_of(own) == ""
+
+
+def test_a_device_that_its_image_is_not_for_is_named():
+    forged = build.changed(RECORD, environment__image="cuda126")
+    assert "its device is of 'cpu', and its image 'cuda126' is for 'cuda'" in said_of(forged)

@@ -60,7 +60,9 @@ def processors(*cores: float, verdict: str = "valid") -> list[Record]:
         on = machine("Constructed CPU", label=f"cpu-{place}", digits=f"{place:x}")
         on = on.model_copy(update={"cpu": on.cpu.model_copy(update={"usable": usable})})
         session = LEAD if not place else f"20260130-{place:06x}"
-        made += series_of(LM, "fp32-ieee", 1 / usable, on=on, card="Constructed CPU", session=session)
+        made += series_of(
+            LM, "fp32-ieee", (1 + place / 1e4) / usable, on=on, card="Constructed CPU", session=session
+        )
     return [changed(one, environment__device="cpu", summary__verdict=verdict) for one in made]
 
 

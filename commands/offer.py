@@ -279,27 +279,26 @@ def _figure_problems(opened: Opened, manifest: Manifest) -> tuple[list[str], str
         print(f"  {line}")
     for line in remake.older_summaries(analysis):
         print(f"  {line}")
-    packed = _packed_figures(opened.folder)
-    if packed is None:
-        if manifest.bundle == 1:
-            return [], "method 1: this bundle was packed before its figures lay beside the page"
+    packed, made, by_method = _packed_figures(opened.folder), remake.figures(analysis), ""
+    if packed is None and manifest.bundle > 1:
         return [f"{bundle.FIGURES}: is missing or no JSON"], ""
-    made = remake.figures(analysis)
     print(f"  figures: {remake.count(made):,} figures made again from raw samples")
-    differing = list(remake.differences(packed, made))
-    methods = packed.get("methods")
-    if methods != METHODS:
+    differing = list(remake.differences(packed, made)) if packed else []
+    problems = [f"{bundle.FIGURES}: {line}" for line in differing]
+    if packed is None:
+        by_method = "method 1: this bundle was packed before its figures lay beside the page"
+    elif packed.get("methods") != METHODS:
         for line in differing[:MOST_LISTED]:
             print(f"  by the present methods: {line}")
-        return [], f"methods {methods}, those of here are {METHODS}"
-    problems = [f"{bundle.FIGURES}: {line}" for line in differing]
-    if manifest.gpudyno.version == version("gpudyno"):
-        problems = _page_problems(opened.folder, analysis) + problems
+        problems, by_method = [], f"methods {packed.get('methods')}, those of here are {METHODS}"
+    if by_method or manifest.gpudyno.version != version("gpudyno"):
+        print(f"  page: of the words of gpudyno {manifest.gpudyno.version} the speeds alone were compared")
+        problems = _speed_problems(opened.folder, analysis) + problems
     else:
-        print(f"  page: its words are those of gpudyno {manifest.gpudyno.version}, and were not compared")
+        problems = _page_problems(opened.folder, analysis) + problems
     if len(problems) > MOST_LISTED:
         problems = [*problems[:MOST_LISTED], f"{len(problems) - MOST_LISTED} more places differ"]
-    return problems, ""
+    return problems, by_method
 
 
 def _packed_figures(folder: Path) -> dict[str, Any] | None:
@@ -308,6 +307,20 @@ def _packed_figures(folder: Path) -> dict[str, Any] | None:
     except (OSError, ValueError, RecursionError):
         return None
     return packed if isinstance(packed, dict) else None
+
+
+def _speed_problems(folder: Path, analysis: Analysis) -> list[str]:
+    """Speeds on the page of another release that nothing made again is near."""
+    with TemporaryDirectory() as temporary:
+        written = write(analysis, Path(temporary), drawn=False)
+        known = [*remake.speeds_of(analysis), *remake.speeds_on(written.markdown)]
+        return [
+            f"{bundle.PAGE}/{path.name}: it says {speed:,g} a second, which no figure made again is near"
+            for path in sorted((folder / bundle.PAGE).glob("*.*"))
+            if path.suffix in (written.html.suffix, written.markdown.suffix)
+            for speed in remake.speeds_on(path)
+            if not any(abs(speed / each - 1) <= remake.NEAR for each in known if each)
+        ]
 
 
 def _page_problems(folder: Path, analysis: Analysis) -> list[str]:

@@ -20,6 +20,10 @@ from report.trials.trial import TrialResult
 CLOSE = 1e-9
 """Relative: two builds of one library may add up in another order."""
 
+NEAR = 0.03
+"""Relative: figures are printed with two digits or more, and older methods were a little apart."""
+
+_SPEED = re.compile(r"(\d[\d,.]*)(?:&nbsp;|\s)*[a-z]+/s\b")
 _DRAWING = re.compile(r"<svg.*?</svg>", re.S)
 _DESCRIBED = re.compile(r"<(?:title|desc)[^>]*>(.*?)</", re.S)
 _HEADING = re.compile(r"h[1-3]\b|summary|caption")
@@ -108,6 +112,22 @@ def _pieces(page: str) -> list[str]:
     """Tags and the texts between them, or lines; of a drawing its title and description alone."""
     words = _DRAWING.sub(lambda drawing: "\n".join(_DESCRIBED.findall(drawing[0])), page)
     return [piece.strip() for piece in re.split(r"[<>\n]+", words) if piece.strip()]
+
+
+def speeds_on(page: Path) -> list[float]:
+    """The samples a second that the words of a page's file tell with their unit."""
+    words = "\n".join(_pieces(page.read_text(encoding="utf-8", errors="replace")))
+    return [float(said.replace(",", "").rstrip(".")) for said in dict.fromkeys(_SPEED.findall(words))]
+
+
+def speeds_of(analysis: Analysis) -> Iterator[float]:
+    """Those of all trials, by their records' own summaries too, and the means and ranges of all cells."""
+    for trial in analysis.on_record:
+        told = trial.record.summary
+        yield from (trial.samples_per_second or 0.0, told.throughput if told else 0.0)
+    for figure in (cell.throughput for cell in analysis.cells):
+        ends = figure.interval
+        yield from (figure.mean or 0.0, *((ends.low, ends.high) if ends else ()))
 
 
 def older_summaries(analysis: Analysis) -> Iterator[str]:

@@ -151,6 +151,26 @@ def test_a_bundle_of_the_form_before_is_whole_by_the_method_before(packed, tmp_p
     assert "whole; figures by method 1" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("form", ["1", "3"])
+def test_a_page_whose_speeds_were_changed_differs_whatever_release_or_form_its_bundle_names(
+    packed, tmp_path, capsys, form
+):
+    def change(work: Path) -> None:
+        if form == "1":
+            (work / "analysis.json").unlink()
+            manifest = work / "bundle.json"
+            manifest.write_text(re.sub(r'"bundle": \d+', '"bundle": 1', manifest.read_text()))
+        for name in ("index.html", "report.md"):
+            page = work / "page" / name
+            text = page.read_text()
+            # Every speed that stands with its unit, ten times as high.
+            page.write_text(re.sub(r"(\d)((?:\s|&nbsp;)*tokens/s)", r"\g<1>0\2", text))
+        of_an_earlier_release(work)
+
+    printed = bundles.differs(bundles.forged(packed, tmp_path, change), capsys)
+    assert "a second, which no figure made again is near" in printed
+
+
 def test_where_a_method_has_changed_since_a_difference_is_named_and_not_called_tampered(
     packed, tmp_path, capsys
 ):

@@ -1,0 +1,122 @@
+"""Cases of what may bend a figure: the ends of windows, lost runs, neighbours, units, seeds, energy, hours.
+
+To be joined to the table of coverage. Each is drawn as the others of it are.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from benchmarks.coverage.cases import SLOW_DRAWS, Case, Draw, Generator, Target
+from benchmarks.coverage.series import normal
+from benchmarks.coverage.steady import REFUSED
+from harness.record import Seeds, Series
+from harness.summary.steady_state import steady_state
+from harness.telemetry.energy import Read, energy
+from report.stats.equivalence import seeds_bounded, seeds_hold
+from report.stats.intervals import Runs, blocks_interval
+
+STEP = 0.1
+SELDOM = Target(high=5)
+
+
+def _off(values: np.ndarray, *truths: float, most: float) -> Draw:
+    """Whether the figure counts and is further than `most` from each of the means that it may be."""
+    steady = steady_state(Series.of([round(1e6 * STEP * value) for value in values]))
+    mean = values[steady.first_step :].mean()
+    refused = steady.kind in REFUSED
+    return Draw(not refused and min(abs(mean / truth - 1) for truth in truths) > most, refused)
+
+
+def ends(slow: bool) -> Case:
+    """A window whose last 3 to 59 s are 1.2 to 3 times as slow or fast."""
+
+    def draw(rng: Generator) -> Draw:
+        times = rng.uniform(1.2, 3) if slow else 1 / rng.uniform(1.2, 3)
+        n, tail = round(rng.choice([75, 120, 300]) / STEP), round(rng.uniform(3, 58) / STEP / times)
+        values = normal()(rng, n) * np.where(np.arange(n) < n - tail, 1, times)
+        return _off(values, values.mean(), most=0.03)
+
+    words = "slow" if slow else "fast"
+    return Case(
+        f"a {words} end of 3 to 59 s: counted and 3 % off its window", Target(high=1), draw, SLOW_DRAWS
+    )
+
+
+def neighbour(rng: Generator) -> Draw:
+    """20 s on and 120 s off, from × 1.2 to × 3."""
+    times, at, values = rng.uniform(1.2, 3), rng.uniform(0, 140), []
+    for one in normal()(rng, round(rng.choice([75, 300]) / STEP)):
+        values.append(one * (times if at % 140 < 20 else 1))
+        at += STEP * values[-1]
+    return _off(np.array(values), 1.0, 140 / (120 + 20 / times), most=0.05)
+
+
+def short_energy(rng: Generator) -> Draw:
+    """20 segments of 5 s at 300 W, 4 s apart at 60 W, read every second."""
+    begins = 5 + rng.uniform(0, 1) + np.arange(20) * 9.0
+    edges = np.concatenate([[0.0], *([begin, begin + 5] for begin in begins), [190.0]])
+    joules = np.concatenate([[0.0], np.cumsum(np.diff(edges) * np.resize([60.0, 300.0], edges.size - 1))])
+    at = np.arange(0, 190.0)
+    read = Read(list(zip(at, np.interp(at, edges, joules), strict=True)), [])
+    told = energy([read], [(begin, begin + 5) for begin in begins], None)
+    off = told.joules is not None and abs(told.joules / 30_000 - 1) > (told.band or 0)
+    return Draw(off, told.joules is None)
+
+
+def seeds(n: int, times: float, *, equal: bool) -> Case:
+    """Our seeds scatter so many times as the published pairs: bounds decided, or equalities that hold."""
+
+    def draw(rng: Generator) -> Draw:
+        spread = 0.01 * np.sqrt(rng.chisquare(8) / 8)
+        ours, other = np.exp(rng.normal(0, 0.01 * times, n)), float(np.exp(rng.normal(0, 0.01)))
+        told, runs = Seeds(spread=spread, pairs=8), Runs(tuple(ours))
+        if equal:
+            return Draw(seeds_hold(runs.mean or 0, [runs], told, other, 1e-6).word == "holds here")
+        return Draw(seeds_bounded(runs.mean or 0, [runs], told, "less", 1.0).word != "inconclusive")
+
+    words = "a true equality: 'holds here'" if equal else "a bound at equality is decided"
+    target = Target(94) if equal else Target(high=10)
+    return Case(f"own spread {times:g} × the published, {n} seeds: {words}", target, draw)
+
+
+def hours(counts: tuple[int, ...], cv: float) -> Case:
+    """The order of equal cards, three blocks of 4 against others; a first look is a caveat."""
+
+    def side(rng: Generator, lengths: tuple[int, ...]) -> Runs:
+        drawn = [np.exp(rng.normal(0, cv) + rng.normal(0, 0.01, n)) for n in lengths]
+        blocks = tuple(block for block, n in enumerate(lengths) for _ in range(n))
+        return Runs(tuple(np.concatenate(drawn).tolist()), blocks)
+
+    def draw(rng: Generator) -> Draw:
+        interval = blocks_interval(side(rng, (4, 4, 4)), side(rng, counts))
+        wrong = interval is not None and not interval.includes(1)
+        return Draw(wrong, interval is None or interval.blocks_assumed is not None)
+
+    name = f"equal cards, 3 blocks of 4 against {len(counts)} of {counts[0]}, block CV {cv:.0%}: an order"
+    return Case(name, SELDOM, draw)
+
+
+def hour_of_two(cv: float) -> Case:
+    """One machine and block, in which the hour treats two variants 0.5 % differently."""
+
+    def draw(rng: Generator) -> Draw:
+        of, over = np.exp(rng.normal(0, cv, (2, 5)) + rng.normal(0, (0.005, 0.0))[:, None])
+        interval = blocks_interval(Runs(tuple(of), (1,) * 5), Runs(tuple(over), (1,) * 5), paired=True)
+        return Draw(interval is not None and not interval.includes(1))
+
+    return Case(
+        f"equal variants, an hour that treats them 0.5 % differently, CV {cv:.1%}: an order", SELDOM, draw
+    )
+
+
+CASES = [
+    ends(True),
+    ends(False),
+    Case("a neighbour, 20 s on and 120 s off: counted and 5 % off", Target(high=1), neighbour, SLOW_DRAWS),
+    Case("energy of 20 × 5 s with pauses: told and outside its band", SELDOM, short_energy, SLOW_DRAWS),
+    *(seeds(n, 3, equal=False) for n in (2, 3, 5)),
+    *(seeds(n, 1, equal=True) for n in (1, 2, 5, 10)),
+    *(hours(counts, cv) for counts in ((5,), (5, 5)) for cv in (0.02, 0.03)),
+    *(hour_of_two(cv) for cv in (0.003, 0.01)),
+]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-
 from benchmarks.coverage.cases import Case
+
 from tests.helpers.bent_figures import CASES
 
 KNOWN_SHORT = {"own spread 3 × the published, 2 seeds: a bound at equality is decided"}

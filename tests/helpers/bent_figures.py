@@ -6,10 +6,10 @@ To be joined to the table of coverage. Each is drawn as the others of it are.
 from __future__ import annotations
 
 import numpy as np
-
 from benchmarks.coverage.cases import SLOW_DRAWS, Case, Draw, Generator, Target
 from benchmarks.coverage.series import normal
 from benchmarks.coverage.steady import REFUSED
+
 from harness.record import Seeds, Series
 from harness.summary.steady_state import steady_state
 from harness.telemetry.energy import Read, energy

@@ -1,23 +1,23 @@
-"""Cases of what may bend a figure: the ends of windows, lost runs, neighbours, units, seeds, energy, hours.
-
-To be joined to the table of coverage. Each is drawn as the others of it are.
-"""
+"""Cases of what may bend a figure: ends of windows, lost runs, neighbours, units, seeds, energy, hours."""
 
 from __future__ import annotations
 
 import numpy as np
-from benchmarks.coverage.cases import SLOW_DRAWS, Case, Draw, Generator, Target
-from benchmarks.coverage.series import normal
-from benchmarks.coverage.steady import REFUSED
 
 from harness.record import Seeds, Series
 from harness.summary.steady_state import steady_state
 from harness.telemetry.energy import Read, energy
 from report.stats.equivalence import seeds_bounded, seeds_hold
 from report.stats.intervals import Runs, blocks_interval
+from tests.helpers.coverage_case import SLOW_DRAWS, Case, Target
+from tests.helpers.step_series import normal
 
 STEP = 0.1
-SELDOM = Target(high=5)
+REFUSED = ("unproven", "none")
+RARELY, SELDOM = Target("≤ 1", 0, 1), Target("≤ 5", 0, 5)
+
+Generator, Draw = np.random.Generator, tuple[bool, bool]
+"""Whether the event came, and whether the page has a caveat."""
 
 
 def _off(values: np.ndarray, *truths: float, most: float) -> Draw:
@@ -25,7 +25,7 @@ def _off(values: np.ndarray, *truths: float, most: float) -> Draw:
     steady = steady_state(Series.of([round(1e6 * STEP * value) for value in values]))
     mean = values[steady.first_step :].mean()
     refused = steady.kind in REFUSED
-    return Draw(not refused and min(abs(mean / truth - 1) for truth in truths) > most, refused)
+    return not refused and min(abs(mean / truth - 1) for truth in truths) > most, refused
 
 
 def ends(slow: bool) -> Case:
@@ -38,9 +38,7 @@ def ends(slow: bool) -> Case:
         return _off(values, values.mean(), most=0.03)
 
     words = "slow" if slow else "fast"
-    return Case(
-        f"a {words} end of 3 to 59 s: counted and 3 % off its window", Target(high=1), draw, SLOW_DRAWS
-    )
+    return Case(f"a {words} end of 3 to 59 s: counted and 3 % off its window", RARELY, draw, SLOW_DRAWS)
 
 
 def neighbour(rng: Generator) -> Draw:
@@ -61,7 +59,7 @@ def short_energy(rng: Generator) -> Draw:
     read = Read(list(zip(at, np.interp(at, edges, joules), strict=True)), [])
     told = energy([read], [(begin, begin + 5) for begin in begins], None)
     off = told.joules is not None and abs(told.joules / 30_000 - 1) > (told.band or 0)
-    return Draw(off, told.joules is None)
+    return off, told.joules is None
 
 
 def seeds(n: int, times: float, *, equal: bool) -> Case:
@@ -72,11 +70,11 @@ def seeds(n: int, times: float, *, equal: bool) -> Case:
         ours, other = np.exp(rng.normal(0, 0.01 * times, n)), float(np.exp(rng.normal(0, 0.01)))
         told, runs = Seeds(spread=spread, pairs=8), Runs(tuple(ours))
         if equal:
-            return Draw(seeds_hold(runs.mean or 0, [runs], told, other, 1e-6).word == "holds here")
-        return Draw(seeds_bounded(runs.mean or 0, [runs], told, "less", 1.0).word != "inconclusive")
+            return seeds_hold(runs.mean or 0, [runs], told, other, 1e-6).word == "holds here", False
+        return seeds_bounded(runs.mean or 0, [runs], told, "less", 1.0).word != "inconclusive", False
 
     words = "a true equality: 'holds here'" if equal else "a bound at equality is decided"
-    target = Target(94) if equal else Target(high=10)
+    target = Target("≥ 94", 94) if equal else Target("≤ 10", 0, 10)
     return Case(f"own spread {times:g} × the published, {n} seeds: {words}", target, draw)
 
 
@@ -91,7 +89,7 @@ def hours(counts: tuple[int, ...], cv: float) -> Case:
     def draw(rng: Generator) -> Draw:
         interval = blocks_interval(side(rng, (4, 4, 4)), side(rng, counts))
         wrong = interval is not None and not interval.includes(1)
-        return Draw(wrong, interval is None or interval.blocks_assumed is not None)
+        return wrong, interval is None or interval.blocks_assumed is not None
 
     name = f"equal cards, 3 blocks of 4 against {len(counts)} of {counts[0]}, block CV {cv:.0%}: an order"
     return Case(name, SELDOM, draw)
@@ -103,7 +101,7 @@ def hour_of_two(cv: float) -> Case:
     def draw(rng: Generator) -> Draw:
         of, over = np.exp(rng.normal(0, cv, (2, 5)) + rng.normal(0, (0.005, 0.0))[:, None])
         interval = blocks_interval(Runs(tuple(of), (1,) * 5), Runs(tuple(over), (1,) * 5), paired=True)
-        return Draw(interval is not None and not interval.includes(1))
+        return interval is not None and not interval.includes(1), False
 
     return Case(
         f"equal variants, an hour that treats them 0.5 % differently, CV {cv:.1%}: an order", SELDOM, draw
@@ -113,7 +111,7 @@ def hour_of_two(cv: float) -> Case:
 CASES = [
     ends(True),
     ends(False),
-    Case("a neighbour, 20 s on and 120 s off: counted and 5 % off", Target(high=1), neighbour, SLOW_DRAWS),
+    Case("a neighbour, 20 s on and 120 s off: counted and 5 % off", RARELY, neighbour, SLOW_DRAWS),
     Case("energy of 20 × 5 s with pauses: told and outside its band", SELDOM, short_energy, SLOW_DRAWS),
     *(seeds(n, 3, equal=False) for n in (2, 3, 5)),
     *(seeds(n, 1, equal=True) for n in (1, 2, 5, 10)),

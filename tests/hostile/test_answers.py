@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from harness.engine.base import Handle
 from harness.engine.connection import Connection
 from harness.engine.docker import DockerEngine
-from harness.engine.slurm.scheduler import JobId, Slurm
+from harness.engine.slurm.scheduler import Slurm
 from harness.image.spec import BuildSettings
 from tests.helpers.fake_engine import DOCKER
 from tests.hostile.judging import LONG, attacked, drawn
@@ -55,9 +55,9 @@ def test_a_scheduler_that_answers_anything_or_dies_is_said_in_one_sentence(data)
             slurm.version,
             lambda: slurm.states((None,)),
             lambda: slurm.send(root / "squeue.txt", ()),
-            lambda: slurm.accounted((JobId(12), JobId(13))),
+            lambda: slurm.accounted((12, 13)),
             lambda: slurm.nodes("gpu", ()),
-            lambda: slurm.cancel((JobId(12),)),
+            lambda: slurm.cancel((12,)),
             lambda: slurm.told((root / "squeue.txt").read_text(errors="replace")),
         )
         data.draw(st.sampled_from(asked))()

@@ -9,9 +9,7 @@ from __future__ import annotations
 import csv
 import math
 import os
-import zlib
-from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -28,6 +26,8 @@ from report.stats.intervals import FLOOR_RUNS, blocks_interval, rare_runs_missed
 from report.text import percent
 from tests.helpers import ROOT
 from tests.helpers import step_series as shapes
+from tests.helpers.bent_figures import CASES as BENT
+from tests.helpers.coverage_case import SLOW_DRAWS, Case, Share, Target
 from tests.helpers.drawn_runs import (
     BLOCK_CV,
     CV,
@@ -42,61 +42,14 @@ from tests.helpers.drawn_runs import (
 from tests.helpers.step_series import drawn, until_held
 
 TABLE = ROOT / "docs" / "coverage.csv"
-SEED, DRAWS, SLOW_DRAWS, PART = 20_240_229, 4_000, 1_000, 10
+PART = 10
 MARGIN, RATIO = 0.05, 1.5
 EDGE = 1 + MARGIN
-
-
-class Target(NamedTuple):
-    """The bounds in percent that a share is to keep; with a lower one the event is the right answer."""
-
-    words: str
-    low: float = 0
-    high: float = 100
-
-    def missed(self, found: float, slack: float) -> bool:
-        return found < self.low - slack or found > self.high + slack
 
 
 WELL, FAIR, SELDOM = Target("94 to 97.5", 94, 97.5), Target("≥ 92", 92), Target("≤ 3", 0, 3)
 TOGETHER, MOSTLY, DELIVERED = Target("≥ 94", 94), Target("≥ 97", 97), Target("≥ 95", 95)
 WRONG, NONE = Target("≤ 5", 0, 5), Target("none")
-
-
-class Case(NamedTuple):
-    """A scenario, the target of its event's share, and what draws of one page the event and any caveat."""
-
-    name: str
-    target: Target
-    draw: Callable[[np.random.Generator], tuple[bool, bool]]
-    draws: int = DRAWS
-
-    def share(self, draws: int) -> Share:
-        rng = np.random.default_rng([SEED, zlib.crc32(self.name.encode())])
-        events, caveats = np.array([self.draw(rng) for _ in range(draws)], dtype=bool).T
-        silent = (events != (self.target.low > 0)) & ~caveats
-        at_least = min(max(events.mean(), 1 / draws), 1 - 1 / draws)
-        error = math.sqrt(at_least * (1 - at_least) / draws)
-        return Share(*(100 * float(each) for each in (events.mean(), caveats.mean(), silent.mean(), error)))
-
-    def row(self) -> tuple[str, ...]:
-        share = self.share(self.draws)
-        caveats = f"{share.caveats:.0f}" if self.target.missed(share.found, 2 * share.error) else ""
-        return self.name, f"{share.found:.1f}", f"{share.error:.1f}", self.target.words, caveats
-
-
-class Share(NamedTuple):
-    """Percentages of pages with the event, with a caveat, and that err without one; the first's error."""
-
-    found: float
-    caveats: float
-    silent: float
-    error: float
-
-    def is_short_of(self, target: Target, errors: float) -> bool:
-        """Whether more pages miss the target than have a caveat."""
-        with_caveats = 100 - self.silent if target.low else self.silent
-        return all(target.missed(share, errors * self.error) for share in (self.found, with_caveats))
 
 
 def page(interval, truth=1.0, *, doubt=False):
@@ -342,6 +295,7 @@ GROUPS: dict[str, list[Case]] = {
     "A buyer's range holds the delivered pair": [*purchase()],
     "The kind of a trial's step times": [*steady()],
     "Which runs count": [*selection()],
+    "No end, loss or neighbour bends a figure": BENT,
 }
 
 

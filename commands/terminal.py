@@ -183,11 +183,11 @@ def name_of(trial: TrialSpec) -> str:
 
 
 def _length(limit: Limit) -> str:
-    """How long a trial goes on that is not stopped by a clock alone."""
+    """How long a trial goes on."""
     if limit.steps is not None:
         return f" {limit.steps} steps"
     if limit.seconds is not None:
-        return ""
+        return f" {limit.seconds:g} s"
     if limit.epochs is None:
         return " whole"
     return " 1 epoch" if limit.epochs == 1 else f" {limit.epochs} epochs"

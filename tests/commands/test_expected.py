@@ -204,7 +204,9 @@ def test_a_card_can_be_asked_for_beside_bundles(clone, monkeypatch, tmp_path):
         yield clone, None
 
     monkeypatch.setattr(report, "merged", unpacked)
-    how = How(bundles=(Path("constructed.zip"),), expect="RTX A6000")
+    packed = tmp_path / "constructed.tar.gz"
+    packed.write_bytes(b"constructed")
+    how = How(bundles=(packed,), expect="RTX A6000")
     analysis, _ = report_on(ROOT, tmp_path / "out", how)
     assert [one.card for one in analysis.question.asked] == ["RTX A6000"]
     assert analysis.question.should

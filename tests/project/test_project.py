@@ -322,9 +322,9 @@ def test_every_part_of_a_record_stands_in_its_page(name):
         (errors.MachineError, 4),
     ],
 )
-def test_the_readme_tells_the_exit_code_of_each_kind_of_error(error, code):
+def test_the_page_on_running_has_the_exit_code_of_each_kind_of_error(error, code):
     assert error.exit_code == code
-    assert re.search(rf"^\| {code} \|", README, re.M)
+    assert re.search(rf"^\| {code} \|", (DOCS / "running.md").read_text(encoding="utf-8"), re.M)
 
 
 def test_the_changelog_names_the_version_first():

@@ -1,4 +1,4 @@
-"""The one answer that a published figure gets: a verdict, its distance from what is here, a way to it, or why not.
+"""The one answer that a published figure gets: a verdict, its distance from here, a way to it, or a reason.
 
 Of an absolute figure the work has to be the same; the card, the software and the loader may be others, and
 are told. Figures of other kinds have a verdict, a way, or a reason.
@@ -40,7 +40,7 @@ LADDER: tuple[AnswerState, ...] = (
 WAYS: tuple[AnswerState, ...] = ("not measured yet", "cannot be measured here")
 
 Term = Literal["card", "software", "loader"]
-ObstacleKind = Literal["figure", "metric", "code", "gpu", "devices", "card", "memory", "framework", "plan"]
+ObstacleKind = Literal["figure", "metric", "gpu", "devices", "card", "cards", "framework", "plan"]
 
 _CARD = ("card", "card_class")
 _SOFTWARE = ("PyTorch", "fastai", "CUDA", "driver", "cuDNN", "stack")
@@ -50,7 +50,7 @@ _PROOF = "settled"
 
 @dataclass(frozen=True, slots=True)
 class Obstacle:
-    """Why nothing here can answer a figure, and what it would take; `names` are the terms that no plan has."""
+    """Why nothing here can answer a figure; `names` are the terms that no plan has."""
 
     kind: ObstacleKind
     need: str | int | None = None
@@ -59,7 +59,7 @@ class Obstacle:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """`times` is how many times as fast as published the cell is (of memory, how many times as much it takes).
+    """`times` is how many times as fast as published a cell is (of memory, how many times as much it takes).
 
     `low` and `high` are its range, null where its windows are unproven or it has one run: a first look.
     """
@@ -121,7 +121,7 @@ def answers(
         answered = _verdict(judged) if judged.compared else _beside(judged.claim, cells, cards, software)
         way = ways.get(judged.claim.id)
         if answered is None:
-            barrier = None if way else barred.get(judged.claim.id) or _of_itself(judged.claim)
+            barrier = None if way else barred.get(judged.claim.id) or of_itself(judged.claim)
             nearest = _nearest(judged.claim, cells)
             state = WAYS[0] if way else WAYS[1]
             answered = Answer(judged.claim, state, way=way, obstacle=barrier, nearest=nearest)
@@ -129,7 +129,8 @@ def answers(
     return tuple(found)
 
 
-def _of_itself(claim: Claim) -> Obstacle:
+def of_itself(claim: Claim) -> Obstacle:
+    """Why a figure has no answer whatever the device: else that no plan has its work."""
     if claim.value is None and not claim.is_direction:
         return Obstacle("figure")
     return Obstacle("metric") if not _measured(claim) else Obstacle("plan")
@@ -165,9 +166,7 @@ def _beside(
     return _measured_answer(claim, state, best, alone)
 
 
-def _candidate(
-    claim: Claim, cell: Cell, places: Sequence[Cell], cards: Sequence[Card]
-) -> _Candidate | None:
+def _candidate(claim: Claim, cell: Cell, places: Sequence[Cell], cards: Sequence[Card]) -> _Candidate | None:
     figure = figure_of(claim, cell)
     if cell.key.workload != claim.workload or figure is None or not figure.mean:
         return None
@@ -190,7 +189,8 @@ def _measured_answer(
         return Answer(claim, state, found.cell, differs=found.differs)
     metric = CLAIMED[claim.metric]
     direct = metric.more_is_better or metric.kind != "duration"
-    times, ends = _over(figure.mean, claim.value, direct), (None, None)
+    times = _over(figure.mean, claim.value, direct)
+    ends: tuple[float | None, float | None] = (None, None)
     interval = figure.interval if found.proven else None
     if interval is not None and interval.low > 0:
         low, high = (_over(end, claim.value, direct) for end in (interval.low, interval.high))

@@ -123,9 +123,14 @@ def _told(answer: Answer) -> str:
     if answer.times is None or answer.way:
         return answer.state
     speed = "times as fast" if answer.claim.metric != "peak_bytes" else "times as much"
-    range_ = "first look" if answer.low is None else f"{answer.low:.3g} to {answer.high:.3g}"
     loader = "other loader, " if "loader" in answer.differs else ""
-    return f"{answer.state}: {loader}{answer.times:.3g} {speed} ({range_})"
+    return f"{answer.state}: {loader}{answer.times:.3g} {speed}{_range(answer)}"
+
+
+def _range(answer: Answer) -> str:
+    if answer.low is not None:
+        return f" ({answer.low:.3g} to {answer.high:.3g})"
+    return " (a first look, no range)" if answer.first_look else ""
 
 
 def _answers(setup: RunSetup, claims: Sequence[Claim], *, alone: bool) -> tuple[Answer, ...]:
@@ -174,8 +179,7 @@ def answered(answer: Answer, study: str) -> list[str]:
         if "loader" in answer.differs:
             out.append("  the loader differs: this is of the systems, and not of the cards alone")
         word = "times the memory" if claim.metric == "peak_bytes" else "times as fast as published"
-        range_ = "a first look, no range" if answer.first_look else f"{answer.low:.3g} to {answer.high:.3g}"
-        out.append(f"  {answer.times:.3g} {word} ({range_})")
+        out.append(f"  {answer.times:.3g} {word}{_range(answer)}")
     if answer.software is not None:
         size, reach = answer.software, "within" if answer.within_software else "beyond"
         out.append(

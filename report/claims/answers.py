@@ -81,8 +81,8 @@ class Answer:
 
     @property
     def first_look(self) -> bool:
-        """Whether it has a ratio and no range."""
-        return self.times is not None and self.low is None
+        """Whether it has a ratio of times or speeds without a range; bytes need none."""
+        return self.times is not None and self.low is None and CLAIMED[self.claim.metric].kind == "duration"
 
     @property
     def within_software(self) -> bool | None:

@@ -186,17 +186,32 @@ def compare(first: str, second: str, fail_below: str = "") -> None:
 
 @line.verb(
     MACHINE,
+    word="claim",
     help={
-        "here": "which of them this machine can judge, in which plan, and in how many hours",
+        "claim": "one figure by its id: its answer, and every term there and here",
+        "here": "which of them this machine can answer, and in how many minutes",
         "study": "only those of this study, by its name or id, as 'Bhutani 2019'",
         "card": CARD,
+        "rows": "of the table, at most (default: 20)",
     },
 )
-def claims(settings: Settings, here: bool = False, study: str = "", card: str = "") -> None:
-    """List the published figures that a report judges, or say which of them can be judged."""
+def claims(
+    settings: Settings,
+    claim: str = "",
+    here: bool = False,
+    study: str = "",
+    card: str = "",
+    rows: int = 20,
+) -> None:
+    """List the published figures, answer one, or say which of them can be answered here."""
     from commands import claims as published
 
-    published.here(ROOT, settings, card) if here or card else published.listed(ROOT, study)
+    if claim:
+        published.one(ROOT, settings, claim, card)
+    elif here or card:
+        published.here(ROOT, settings, card, study, rows)
+    else:
+        published.listed(ROOT, study)
 
 
 @line.verb(

@@ -2,35 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
 from commands import measure
 from commands.plans.matrix import wrapped
+from commands.plans.ways import barriers, by_claim, device_of, images_of, serves, shipped
 from harness.errors import UserError
-from harness.image.catalog import ImageFile, load_images
-from harness.machine import Selection
-from harness.plan import estimate, plan, selection
-from harness.plan.plan import Plan, PlanContext, Planned
-from harness.plan.selection import supported
-from harness.record import DEEP, Claim, Cpu, DataSource, DeviceKind, Gpu, Machine, TrialSpec
+from harness.machine.fingerprint import machine_id, state_folder
+from harness.plan import plan
+from harness.record import Claim, TrialSpec
 from harness.record.published.cards import load_cards
-from harness.record.published.claims import ClaimSet, load_claims
+from harness.record.published.claims import ClaimSet, load_claims, nearest, same_card
 from harness.run import on_paper
-from harness.run import setup as run_setup
 from harness.run.choice import choose, speeds_of
 from harness.run.setup import RunSetup
 from harness.settings import Settings
 from harness.units import duration, seconds_of
 from report import text
-from report.analysis import Analysis
-from report.claims.judgeable import Judgeable, JudgingPlan, TargetDevice, askable, judgeable
-
-UNRANKED = (DEEP, "selfcheck", "ceilings", "card", "card-long")
-"""Plans that compare nothing with anything published."""
+from report.analysis import Evidence, Question, analyse, evidence_in
+from report.claims.answers import Answer, Obstacle, answers
+from report.claims.judgeable import JudgingPlan, judgeable
+from report.claims.judged import not_compared
+from report.expected.figures import read_tables
+from report.expected.sizes import read_pairs, sizes
+from report.expected.specs import FOLDER
 
 
 def listed(root: Path, study: str = "") -> None:
@@ -76,145 +76,200 @@ def _figure(claim: Claim) -> str:
     return f"{metric} without a figure: {claim.words}"
 
 
-def shipped(root: Path) -> list[str]:
-    """The plans whose records may be held against publications."""
-    return [name for name in plan.names(root) if name not in UNRANKED]
-
-
-def images_of(asked: Plan, kind: DeviceKind, images: ImageFile) -> tuple[str | None, ...]:
-    """The images that a plan runs in on a kind of device: its own as null, and those asked for by name."""
-    named = dict.fromkeys(
-        name
-        for part in asked.measure
-        for name in part.images
-        if kind in part.devices and name in images.images
-    )
-    by_name = (images.images[name] for name in named)
-    return (None, *(image.name for image in by_name if image.by_name_alone and kind in image.devices))
-
-
-def _planned(asked: Plan, device: TargetDevice, image: str | None, cpu: Cpu) -> tuple[Planned, ...]:
-    environment = image or device.kind
-    if not any(part.is_for(device.kind, environment) for part in asked.measure):
-        return ()
-    sources: dict[str, DataSource] = dict.fromkeys(plan.datasets(asked, device.kind), "real")
-    weights = dict.fromkeys(plan.pretrained_models(asked, device.kind), True)
-    context = PlanContext(device.kind, environment, None, sources, weights)
-    planned = plan.trials(asked, context, seed=0)
-    card = None
-    if device.kind != "cpu":
-        card = Gpu(index=0, vendor="NVIDIA", name=device.name, architecture=device.capability)
-    able, _ = supported(planned, device.kind, card, 1, cpu=cpu)
-    return tuple(selection.one_full_each(able))
-
-
-def ways(root: Path, analysis: Analysis) -> dict[str, JudgingPlan]:
-    """What would judge the claims that no record of the leading session's device meets: by the quickest plan.
-
-    Where nothing was measured, by the device that this machine would take. Told from records and plans alone,
-    with all data at hand. A plan that cannot be read is no way.
-    """
-    first = next((trial for trial in analysis.own if trial.record.measurement), None)
-    if first is None:
-        machine, selection = run_setup.devices(Settings(), refuse=False)
-        device = device_of(machine, selection)
-    else:
-        machine = first.record.machine
-        device = TargetDevice(
-            first.environment.device, first.device_name, first.device_capability, first.device_memory_bytes
-        )
-    cards = analysis.evidence.cards
-    unmet = askable((result.claim for result in analysis.verdicts if not result.compared), device, cards)
-    workloads = {claim.workload for claim in unmet}
-    records = [stored.record for stored in analysis.evidence.results.records]
-    speeds = estimate.learned(estimate.Speeds(), records, machine.id)
-    found: dict[str, JudgingPlan] = {}
-    images = load_images(root)
-    for name in shipped(root):
-        try:
-            asked = plan.load(root, name)
-            if workloads.isdisjoint(part.workload for part in asked.measure):
-                continue
-            named = images_of(asked, device.kind, images)
-            each = {image: _planned(asked, device, image, machine.cpu) for image in named}
-        except UserError:
-            continue
-        for image, planned in each.items():
-            can = judgeable(unmet, [item.trial for item in planned], device, cards)
-            for claim, way in _by_claim(name, image, can, planned, speeds).items():
-                if claim not in found or way.seconds < found[claim].seconds:
-                    found[claim] = way
-    return found
-
-
-def _by_claim(
-    name: str,
-    image: str | None,
-    can: Iterable[Judgeable],
-    planned: Iterable[Planned],
-    speeds: estimate.Speeds,
-) -> dict[str, JudgingPlan]:
-    """By its id, the way to judge each claim that one plan in one image can."""
-    seconds = {item.trial.id: estimate.seconds(item, speeds) for item in planned}
-    timed = {one.claim.id: {trial: seconds[trial] for trial in sorted(one.trials)} for one in can}
-    return {claim: JudgingPlan(name, each, image) for claim, each in timed.items()}
-
-
-def _all_seconds(offer: Mapping[str, JudgingPlan]) -> float:
-    """How long all take that a claim needs."""
-    each: dict[str, float] = {}
-    for way in offer.values():
-        each |= way.seconds_by_trial
-    return sum(each.values())
-
-
-def here(root: Path, settings: Settings, card: str = "") -> None:
-    """Prints which claims this machine or that card can judge, in which plan, and in how many hours."""
+def here(root: Path, settings: Settings, card: str = "", study: str = "", rows: int = 20) -> None:
+    """Prints a table of the figures that this machine or that card can answer: its own card's first."""
     setup = on_paper.prepare(root, settings, card)
-    offers = _offers(setup, load_claims(root).claims)
-    if not offers:
-        print("No shipped plan can judge a claim here.")
-        return
-    for offer in sorted(offers, key=_all_seconds):
-        line, whole = next(iter(offer.values())).line, duration(_all_seconds(offer))
-        print(f"`invoke run --plan {line}`: {text.count(len(offer), 'claim')}, about {whole}")
-        cheapest_first = sorted(offer.items(), key=lambda one: (one[1].seconds, one[0]))
-        each = (f"{claim} ({duration(way.seconds)})" for claim, way in cheapest_first)
-        print("\n".join(wrapped(", ".join(each), "  ", "  ")))
-        print()
-    every = {claim for offer in offers for claim in offer}
-    print(f"judgeable here: {len(every)}; `invoke run --claim ID` runs what one needs")
+    every = load_claims(root)
+    claims = every.of(study).claims if study else every.claims
+    found = [answer for answer in _answers(setup, claims, alone=bool(card)) if answer.way or answer.cell]
+    device, cards = device_of(setup.machine, setup.selection), load_cards(root)
+
+    def order(answer: Answer) -> tuple[int, int, float, str]:
+        claim, way, card = answer.claim, answer.way, answer.claim.of.card
+        # Of this card, of a class that it is of, of another.
+        other = 0 if card and same_card(card, device.name, cards) else 1 + int(claim.kind == "absolute")
+        differs = int(claim.kind == "absolute" and claim.stack is not None) + len(answer.differs)
+        return other, differs, way.seconds if way else 0.0, claim.id
+
+    shown = sorted(found, key=order)[: max(rows, 0)]
+    print(_row("figure", "published", "card", "minutes", "answer"))
+    for answer in shown:
+        claim, way = answer.claim, answer.way
+        minutes = f"{way.seconds / 60:.0f}" if way and way.seconds >= 60 else "<1" if way else ""
+        card_of = claim.of.card or claim.card_class or "any"
+        print(_row(claim.id, _value(claim), card_of, minutes, _told(answer)))
+    left = len(found) - len(shown)
+    more = f"; {left} more with `--rows {len(found)}`" if left else ""
+    print(f"{text.count(len(found), 'figure')} of {len(claims)} can be answered here{more}")
+    print("`invoke claims ID` gives one figure's answer, `invoke run --claim ID` what it needs")
+
+
+def _row(*cells: str) -> str:
+    widths = (-64, 16, -16, 7, 0)
+    each = zip(cells, widths, strict=True)
+    return " ".join(cell.ljust(-width) if width < 0 else cell.rjust(width) for cell, width in each).rstrip()
+
+
+def _value(claim: Claim) -> str:
+    if claim.value is None:
+        return claim.relation
+    sign = {"equal": "", "less": "<", "greater": ">"}[claim.relation]
+    value = f"{claim.value:.4g}" if claim.value < 1e4 else f"{claim.value:,.0f}"
+    return f"{sign}{value} {claim.unit}"
+
+
+def _told(answer: Answer) -> str:
+    """A row's answer; a loader that differs stands before the ratio."""
+    if answer.times is None or answer.way:
+        return answer.state
+    speed = "times as fast" if answer.claim.metric != "peak_bytes" else "times as much"
+    loader = "other loader, " if "loader" in answer.differs else ""
+    return f"{answer.state}: {loader}{answer.times:.3g} {speed}{_range(answer)}"
+
+
+def _range(answer: Answer) -> str:
+    if answer.low is not None:
+        return f" ({answer.low:.3g} to {answer.high:.3g})"
+    return " (a first look, no range)" if answer.first_look else ""
+
+
+def _answers(setup: RunSetup, claims: Sequence[Claim], *, alone: bool) -> tuple[Answer, ...]:
+    """The answers by this machine's records and the plans that fit; by plans `alone` for a card on paper."""
+    root = setup.root
+    device, cards = device_of(setup.machine, setup.selection), load_cards(root)
+    ways: dict[str, JudgingPlan] = {}
+    planned: list[TrialSpec] = []
+    for offer, trials in _offered(setup, claims):
+        planned += trials
+        for claim, way in offer.items():
+            if claim not in ways or way.seconds < ways[claim].seconds:
+                ways[claim] = way
+    barred = barriers((claim for claim in claims if claim.id not in ways), planned, device, cards)
+    if alone:
+        return answers([not_compared(claim) for claim in claims], (), cards, ways, barred)
+    question = Question(datetime.now(UTC), machine=machine_id(state_folder()))
+    evidence = evidence_in(root)
+    ours = {session.id for session in evidence.results.sessions if session.machine == question.machine}
+    question = replace(question, ways=ways, barred=barred, committed=_others(evidence, ours))
+    if (root / FOLDER).is_dir():
+        published = [row for table in read_tables(root).values() for row in table]
+        question = replace(question, sizes=sizes(read_pairs(root, published)))
+    wanted = {claim.id for claim in claims}
+    return tuple(answer for answer in analyse(evidence, question).answers if answer.claim.id in wanted)
+
+
+def _others(evidence: Evidence, ours: set[str]) -> frozenset[str]:
+    """The sessions of other machines, which answer nothing here."""
+    return frozenset(session.id for session in evidence.results.sessions) - ours
+
+
+def one(root: Path, settings: Settings, name: str, card: str = "") -> None:
+    """Prints one figure's answer with every term there and here; raises UserError for an id that is not."""
+    setup = on_paper.prepare(root, settings, card)
+    claim = _known(load_claims(root).claims, [name])[0]
+    (answer,) = _answers(setup, [claim], alone=bool(card))
+    print("\n".join(answered(answer, load_claims(root).name_of(claim.study))))
+
+
+def answered(answer: Answer, study: str) -> list[str]:
+    """The lines of one answer: the figure, what it came to, and each term of the work."""
+    claim, cell = answer.claim, answer.cell
+    out = [f"{claim.id}: {answer.state}", *wrapped(f"{study}: {claim.words or _figure(claim)}", "  ", "  ")]
+    if answer.times is not None:
+        if "loader" in answer.differs:
+            out.append("  the loader differs: this is of the systems, and not of the cards alone")
+        word = "times the memory" if claim.metric == "peak_bytes" else "times as fast as published"
+        out.append(f"  {answer.times:.3g} {word}{_range(answer)}")
+    if answer.software is not None:
+        size, reach = answer.software, "within" if answer.within_software else "beyond"
+        out.append(
+            f"  {reach} what software alone is known to change: {100 * size.low:.0f} to "
+            f"{100 * size.high:.0f} % in nine of ten of {size.pairs} pairs"
+        )
+    if answer.way:
+        takes = duration(answer.way.seconds)
+        out.append(f"  `invoke run --claim {claim.id}`, about {takes}, plan {answer.way.line}")
+    if answer.obstacle:
+        out.append(f"  {reason(answer.obstacle)}")
+    if answer.nearest:
+        each_term = ((each.field.replace("_", " "), each.here, each.wanted) for each in answer.nearest)
+        near = ", ".join(f"{name} {ours} for {theirs}" for name, ours, theirs in each_term)
+        out += wrapped(f"nearest here: {near}", "    ", "  ")
+    out.append(f"  {'':<16} {'published':<28} here")
+    side, key = claim.of, cell.key if cell else None
+    software = ", ".join(f"{name} {value}" for name, value in cell.stack.versions[:3]) if cell else None
+    rows: list[tuple[str, object, object]] = [
+        ("figure", _value(claim), "" if answer.here is None else f"{answer.here:.4g}"),
+        ("card", side.card or claim.card_class, cell.card if cell else None),
+        ("software", claim.stack, software),
+        ("loader", side.data_mode, key and key.data_mode),
+        ("runs", claim.runs, cell.throughput.n if cell else None),
+        *((name.replace("_", " "), getattr(side, name), key and getattr(key, name)) for name in WORK),
+    ]
+    for term, there, ours in rows:
+        if there is not None or ours is not None:
+            out.append(f"  {term:<16} {_cut(there):<28} {_cut(ours)}".rstrip())
+    return [*out, *wrapped(f"source: {claim.source}", "    ", "  ")]
+
+
+WORK = ("model", "precision", "batch_size", "image_size", "sequence_length", "gpus")
+
+
+def _cut(value: object) -> str:
+    return "not said" if value is None else text.clean(str(value), 28)
+
+
+REASONS: Mapping[str, str] = {
+    "figure": "it has no figure",
+    "metric": "nothing here measures it",
+    "gpu": "it needs a GPU",
+    "devices": "it needs {need} GPUs",
+    "card": "it is claimed for {need} alone",
+    "cards": "it needs two cards: {need}",
+    "framework": "no image has {need} for this kind of device",
+    "plan": "no plan has its {names}",
+}
+
+
+def reason(obstacle: Obstacle) -> str:
+    """Why a figure cannot be measured here, as a clause."""
+    names = ", ".join(name.replace("_", " ") for name in obstacle.names) or "work"
+    return REASONS[obstacle.kind].format(need=obstacle.need, names=names)
 
 
 def _offers(setup: RunSetup, claims: Sequence[Claim]) -> list[dict[str, JudgingPlan]]:
     """By claim, what each plan can judge here, in the image of the line, or in all where it names none."""
+    return [offer for offer, _ in _offered(setup, claims) if offer]
+
+
+def _offered(
+    setup: RunSetup, claims: Sequence[Claim]
+) -> Iterator[tuple[dict[str, JudgingPlan], list[TrialSpec]]]:
     cards, speeds = load_cards(setup.root), speeds_of(setup)
-    offers = []
+    device = device_of(setup.machine, setup.selection)
     for name in shipped(setup.root):
         asked = replace(setup, plan=plan.load(setup.root, name))
         images = images_of(asked.plan, setup.selection.kind, setup.images)
         for image in images if setup.settings.image is None else (None,):
             taken = setup.images.image(image) if image else setup.image
-            if any(part.is_for(setup.selection.kind, taken.name) for part in asked.plan.measure):
+            for_it = any(part.is_for(setup.selection.kind, taken.name) for part in asked.plan.measure)
+            if for_it and serves(setup.images, device, taken.name):
                 in_image = replace(asked, image=taken)
                 # One of whose trials the device can do none judges nothing.
                 with suppress(UserError):
                     planned = choose(in_image, speeds=speeds).planned
-                    device = device_of(in_image.machine, in_image.selection)
-                    can = judgeable(claims, [item.trial for item in planned], device, cards)
-                    offers.append(_by_claim(name, image, can, planned, speeds))
-    return [offer for offer in offers if offer]
+                    trials = [item.trial for item in planned]
+                    can = judgeable(claims, trials, device, cards)
+                    yield by_claim(name, image, can, planned, speeds), trials
 
 
-def device_of(machine: Machine, selection: Selection) -> TargetDevice:
-    """This machine's first device of the kind that is taken."""
-    kind: DeviceKind = selection.kind
-    if not selection.gpus:
-        return TargetDevice(kind, machine.cpu.model or "a CPU")
-    card = selection.gpus[0]
-    return TargetDevice(
-        kind, card.name, (card.architecture or "").removeprefix("sm_") or None, card.memory_bytes
-    )
+def _known(claims: Sequence[Claim], ids: Collection[str]) -> list[Claim]:
+    """The claims of those ids; raises UserError for one that there is not."""
+    known = {claim.id: claim for claim in claims}
+    for name in sorted(set(ids) - known.keys()):
+        problem = f"there is no claim '{text.clean(name, 64)}'{nearest(name, known)}"
+        raise UserError(problem, remedy="`invoke claims` lists them")
+    return [claim for claim in claims if claim.id in ids]
 
 
 def run_asked(root: Path, settings: Settings, ids: Sequence[str], where: str, how: measure.How) -> None:
@@ -239,9 +294,7 @@ def run(root: Path, settings: Settings, ids: Sequence[str], how: measure.How) ->
     UserError for an id that there is not, and for a claim that no shipped plan can judge here.
     """
     claims = load_claims(root).claims
-    unknown = sorted(set(ids) - {claim.id for claim in claims})
-    if unknown:
-        raise UserError(f"there is no claim '{unknown[0]}'", remedy="`invoke claims` lists them")
+    _known(claims, ids)
     setup = on_paper.prepare(root, settings, how.card)
     asked = [claim for claim in claims if claim.id in ids] if ids else list(claims)
     offers = _offers(setup, asked)

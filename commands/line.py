@@ -38,6 +38,8 @@ class Verb:
     """Those that may have one."""
     settings: frozenset[str]
     """Those that are settings, which the whole line shares."""
+    word: str = ""
+    """The option that a word without a name is the value of."""
 
 
 Option = tuple[str, str | None]
@@ -62,10 +64,11 @@ class Line:
     """What each setting that is an option means, by its name."""
     verbs: dict[str, Verb] = field(default_factory=dict)
 
-    def verb(self, takes: str = "", **options: Any) -> Callable[[Callable[..., None]], Any]:
+    def verb(self, takes: str = "", word: str = "", **options: Any) -> Callable[[Callable[..., None]], Any]:
         """A task whose errors are one sentence on standard error and the exit code of their kind.
 
         `takes` are the settings that are its options; where there are any, its body gets the Settings first.
+        A word without a name is the value of the option `word`.
         """
         names = takes.split()
 
@@ -87,7 +90,7 @@ class Line:
             context = inspect.Parameter("c", kind)
             guarded.__signature__ = inspect.Signature([context, *parameters])  # type: ignore[attr-defined]
             made = task(**options, help=words, auto_shortflags=False)(guarded)
-            self.verbs[made.name] = _known(parameters, names, options.get("optional", ()))
+            self.verbs[made.name] = _known(parameters, names, options.get("optional", ()), word)
             return made
 
         return decorate
@@ -101,13 +104,16 @@ class Line:
             core.unparsed[:] = placed(core.unparsed, self.verbs)
 
 
-def _known(parameters: Sequence[inspect.Parameter], settings: Sequence[str], optional: Sequence[str]) -> Verb:
+def _known(
+    parameters: Sequence[inspect.Parameter], settings: Sequence[str], optional: Sequence[str], word: str
+) -> Verb:
     return Verb(
         positionals=sum(one.default is inspect.Parameter.empty for one in parameters),
         options=frozenset(_option(one.name) for one in parameters),
         flags=frozenset(_option(one.name) for one in parameters if isinstance(one.default, bool)),
         either=frozenset(map(_option, optional)),
         settings=frozenset(map(_option, settings)),
+        word=_option(word) if word else "",
     )
 
 
@@ -139,6 +145,8 @@ def parsed(words: Sequence[str], verbs: Mapping[str, Verb]) -> tuple[list[str], 
             line[-1].words.append(word)
         elif word in verbs:
             line.append(Given(word))
+        elif known is not None and known.word and not word.startswith("-"):
+            line[-1].options.append((known.word, word))
         else:
             (line[-1].words if line else before).append(word)
     return before, line

@@ -13,9 +13,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from commands import claims, gate
+from commands import gate
 from commands.expected import expected_lines, expected_of, offers, should
 from commands.offer import PURCHASE, intact
+from commands.plans.ways import prospects
 from commands.terminal import Screen
 from harness.bundle import archive, bundle
 from harness.bundle.bundle import Opened
@@ -170,9 +171,11 @@ def report_on(root: Path, out: Path, how: How) -> tuple[Analysis, WrittenPage]:
     if not how.bundles:
         question = replace(question, committed=_committed(root))
         analysis = analyse(evidence_in(root), question)
+        ahead = prospects(root, analysis)
         question = replace(
             question,
-            ways=claims.ways(root, analysis),
+            ways=ahead.ways,
+            barred=ahead.barred,
             longer=_longer(analysis),
             **_expected(root, analysis, how.expect),
             logs=_ends_of_logs(root, analysis),

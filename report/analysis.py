@@ -19,6 +19,7 @@ from report import text
 from report.buying.clause import MARGIN, AcceptanceClause, clause
 from report.buying.costs import Costs, ExpectedCost, costs
 from report.buying.purchase import Purchase, load_purchase
+from report.claims.answers import Answer, Obstacle, answers
 from report.claims.judge import judge
 from report.claims.judgeable import JudgingPlan
 from report.claims.judged import Judged
@@ -80,6 +81,8 @@ class Question:
     """Sessions that came with the clone, of whatever machine."""
     ways: Mapping[str, JudgingPlan] = field(default_factory=dict)
     """By their ids, what would judge the claims that no record meets; the report itself knows no plans."""
+    barred: Mapping[str, Obstacle] = field(default_factory=dict)
+    """By their ids, why no plan here can answer the others."""
     longer: str = ""
     """The line that a first look leads to; empty where the leading session was more than that."""
     asked: tuple[CardExpectation, ...] = ()
@@ -177,6 +180,13 @@ class Analysis:
             if leads and len({line.framework for line in work.ranked}) > 1:
                 return work
         return None
+
+    @cached_property
+    def answers(self) -> tuple[Answer, ...]:
+        """The one answer of each published figure, by what this machine measured, and by its plans."""
+        question, software = self.question, self.question.sizes.get("software")
+        cards, ways = self.evidence.cards, question.ways
+        return answers(self.verdicts, self.measured_here, cards, ways, question.barred, software)
 
     @property
     def with_ceilings(self) -> list[TrialResult]:

@@ -18,8 +18,8 @@ from harness.record import Claim
 from harness.record.published.claims import load_claims, nearest, sides
 
 SHARES = ("accuracy", "auc")
-OF_LIBRARIES = "timm.create_model"
-"""Called by a workload that takes whatever model torchvision and timm have."""
+OF_LIBRARIES = "import timm"
+"""Imported by a workload that takes whatever model torchvision and timm have."""
 
 _PROTOCOL = re.compile(r"\b[a-z][a-z-]*/[0-9]+\b")
 

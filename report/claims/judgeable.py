@@ -16,7 +16,7 @@ from harness.record.published.claims import speaks_of
 from report.claims.matching import asked_by
 from report.compare.key import PartialKey
 from report.metrics import CLAIMED
-from report.trials.key import DATA, Key, Value, grouped_by, key_of_asked
+from report.trials.key import DATA, FRAMEWORK, Key, Value, grouped_by, key_of_asked
 
 SETTLED_SECONDS = 60.0
 """A window of less is taken to be unproven."""
@@ -37,6 +37,8 @@ class TargetDevice:
     name: str
     capability: str | None = None
     memory_bytes: int | None = None
+    count: int = 1
+    """Devices of it; a CPU's are processes, of which there may be any number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,16 +116,29 @@ class _Variant:
 
 
 def askable(claims: Iterable[Claim], device: TargetDevice, cards: Sequence[Card]) -> list[Claim]:
-    """The claims that need a run, and that a run on this device could judge."""
+    """The claims that need a run, and that a run on this device could judge.
+
+    An absolute figure is answered on any card and software, which the answer then names.
+    """
 
     def can_be(claim: Claim) -> bool:
-        # The versions that an absolute figure is of are not known before a run.
-        elsewhere = claim.kind == "absolute" and claim.stack is not None
         figured = claim.value is not None or claim.is_direction
-        here = speaks_of(claim, device.kind, device.name, device.capability, cards, device.memory_bytes)
-        return bool(CLAIMED[claim.metric].needs_run and figured and here and not elsewhere)
+        here = claim.kind == "absolute" or (
+            own_card(claim, device, cards) and (claim.card_class is not None or len(cards_of(claim)) < 2)
+        )
+        return bool(CLAIMED[claim.metric].needs_run and figured and here)
 
     return [claim for claim in claims if can_be(claim)]
+
+
+def cards_of(claim: Claim) -> list[str]:
+    """The cards that its sides name."""
+    return sorted({side.card for side in _sides(claim) if side.card})
+
+
+def own_card(claim: Claim, device: TargetDevice, cards: Sequence[Card]) -> bool:
+    """Whether a claim speaks of this device."""
+    return bool(speaks_of(claim, device.kind, device.name, device.capability, cards, device.memory_bytes))
 
 
 def judgeable(
@@ -145,6 +160,19 @@ def judgeable(
     return tuple(found)
 
 
+def differing(
+    claim: Claim, planned: Iterable[TrialSpec], device: TargetDevice
+) -> tuple[tuple[str, ...], frozenset[Value]]:
+    """What the nearest planned variant of its model has otherwise, by name, and all frameworks planned."""
+    asked = asked_by(claim, claim.of).less("data_mode", "epochs")
+    keys = {key_of_asked(trial.asked) for trial in planned}
+    same = [key for key in keys if key.workload == claim.workload]
+    alike = [key for key in same if key.model.casefold() == claim.of.model.casefold()]
+    found = [tuple(each.field for each in asked.differences(PartialKey.of(key))) for key in alike]
+    frameworks = frozenset(dict(key.options).get(FRAMEWORK) for key in same)
+    return min(found, key=len, default=("model",) if same else ("workload",)), frameworks
+
+
 def _sides(claim: Claim) -> list[Side]:
     """All that the claim compares."""
     sides = [(point.of, point.over) for point in claim.points] or [(claim.of, claim.over)]
@@ -152,9 +180,18 @@ def _sides(claim: Claim) -> list[Side]:
 
 
 def _trials(claim: Claim, variants: Sequence[_Variant], device: TargetDevice) -> list[TrialSpec]:
-    """Return the trials of a variant for each side, in one setting; none where a side has no variant."""
+    """Return the trials of a variant for each side, in one setting; none where a side has no variant.
+
+    An absolute figure takes those that load as published, else any: one run of them gives a first look.
+    """
     usable = [one for one in variants if len(one.trials) >= _runs_needed(claim) and _fits(claim, one, device)]
     of_sides = [_meeting(asked_by(claim, side), usable) for side in _sides(claim)]
+    if claim.kind == "absolute" and not of_sides[0]:
+        usable = [one for one in variants if _fits(claim, one, device)]
+        of_sides = [_meeting(asked_by(claim, claim.of), usable)]
+        of_sides = (
+            of_sides if of_sides[0] else [_meeting(asked_by(claim, claim.of).less("data_mode"), usable)]
+        )
     together = [each for each in product(*of_sides) if _one_setting(claim, each)]
     if not together:
         return []

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 import pytest
 
 from commands import claims, measure
+from commands.plans import ways
 from harness.errors import UserError
 from harness.image.catalog import load_images
 from harness.plan import plan
@@ -51,7 +52,7 @@ def test_each_source_stands_whole_below_the_first_of_its_claims():
 
 @pytest.mark.parametrize("card", ["4x RTX 4090", "MI300X"])
 def test_a_card_by_its_name_can_judge_claims_of_each_of_the_five_studies(card, capsys):
-    claims.here(ROOT, Settings(), card)
+    claims.here(ROOT, Settings(), card, rows=900)
     named = re.findall(r"\b(00[0-4])-[a-z]", capsys.readouterr().out)
     assert set(named) == {"000", "001", "002", "003", "004"}
 
@@ -59,19 +60,20 @@ def test_a_card_by_its_name_can_judge_claims_of_each_of_the_five_studies(card, c
 def test_an_unmet_claim_has_a_way_in_the_plan_that_is_quickest_for_the_records_own_device():
     question = Question(datetime(2026, 12, 1, tzinfo=UTC), session=QUICK_ON_A_CPU)
     found = analyse(evidence_here(), question)
-    ways = claims.ways(ROOT, found)
+    ahead = ways.prospects(ROOT, found)
     met = {result.claim.id for result in found.verdicts if result.compared}
-    assert ways and not met & ways.keys()
-    assert {way.plan for way in ways.values()} >= {"cpu-claims"}
-    assert all(way.seconds > 0 for way in ways.values())
+    assert ahead.ways and not met & ahead.ways.keys()
+    assert {way.plan for way in ahead.ways.values()} >= {"cpu-claims"}
+    assert all(way.seconds > 0 for way in ahead.ways.values())
+    assert not ahead.ways.keys() & ahead.barred.keys()
 
 
 def test_a_plan_is_counted_in_every_image_that_its_measures_name():
     asked = plan.load(ROOT, "chexnet-cpu")
     images = load_images(ROOT)
-    assert claims.images_of(asked, "cpu", images) == (None, "tensorflow", "mxnet", "chainer")
-    assert claims.images_of(asked, "cuda", images) == (None,)
-    assert claims.images_of(plan.load(ROOT, "quick"), "cpu", images) == (None,)
+    assert ways.images_of(asked, "cpu", images) == (None, "tensorflow", "mxnet", "chainer")
+    assert ways.images_of(asked, "cuda", images) == (None,)
+    assert ways.images_of(plan.load(ROOT, "quick"), "cpu", images) == (None,)
 
 
 def offer(

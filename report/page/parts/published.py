@@ -2,25 +2,38 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from harness.record import Claim
+from harness.record.published.cards import Card
 from report import text
 from report.analysis import Analysis
+from report.claims.answers import ObstacleKind
 from report.compare.cells import Cell
-from report.page.parts.studies import MOST_BARS, DrawnStudy, StudyFigure, figures, picture
-from report.page.parts.verdicts import ClaimRow, VerdictCounts, claim_rows, counts
+from report.page.parts.studies import StudyFigure, figures
+from report.page.parts.study_pictures import DrawnStudy, picture
+from report.page.parts.verdicts import (
+    AnswerRow,
+    ClaimRow,
+    VerdictCounts,
+    answer_rows,
+    claim_rows,
+    counts,
+)
 from report.page.pictures import LEAD, MOST_ON_PAGE_ONE
 from report.page.values import NamedSystem, Systems
 from report.trials.key import NAMES, grouped_by
 
-MOST_ALONE, BARS_ALONE = 6, 14
-"""Pictures of a page without records of its own, and bars in each."""
+MOST_ALONE = 6
+"""Pictures of a page without records of its own."""
 BENEATH = ("libc", "numpy", "python", "system")
 """Versions that a row of a table has no room for."""
 MOST_DIFFERENCES = 3
+HELD_BACK = 0.98
+"""Of the time in fp32: what takes longer in 16 bits gains nothing of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +67,8 @@ class StudyView:
     source: str
     pictures: tuple[tuple[DrawnStudy, OtherTerms | None], ...]
     setups: tuple[StudySetup, ...]
+    held_back: tuple[tuple[str, str], ...]
+    """Each card with matrix units, and model, that 16 bits made no faster there: its loader set the pace."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +79,10 @@ class PublishedView:
     """Whether nothing was measured here."""
     counts: VerdictCounts
     rows: tuple[ClaimRow, ...]
+    answers: tuple[AnswerRow, ...]
+    """Figures of the same work on another card or other software."""
+    barriers: tuple[tuple[ObstacleKind, int], ...]
+    """How many figures each obstacle keeps away, the most first."""
     studies: tuple[StudyView, ...]
     other_terms: OtherTerms | None
     """Figures on other terms, of the studies that have no picture."""
@@ -86,14 +105,14 @@ def view(analysis: Analysis, systems: Systems) -> PublishedView | None:
     by_study = grouped_by(found, lambda figure: figure.study)
     if alone:
         by_study = {study: by_study[study][:1] for study in [*by_study][:MOST_ALONE]}
-    drawn = [
-        _study_view(study, members, analysis, systems, BARS_ALONE if alone else MOST_BARS)
-        for study, members in by_study.items()
-    ]
+    drawn = [_study_view(study, members, analysis, systems) for study, members in by_study.items()]
+    barriers = Counter(one.obstacle.kind for one in analysis.answers if one.obstacle)
     return PublishedView(
         alone=alone,
         counts=counts(analysis),
         rows=claim_rows(analysis),
+        answers=answer_rows(analysis),
+        barriers=tuple(barriers.most_common()),
         studies=tuple(drawn),
         other_terms=None if alone else _other_terms(figure for figure in everything if not figure.measured),
         differs=_nearest_differences(analysis),
@@ -115,14 +134,15 @@ def _other_terms(figures: Iterable[StudyFigure]) -> OtherTerms | None:
 
 
 def _study_view(
-    study: str, members: Sequence[StudyFigure], analysis: Analysis, systems: Systems, most: int
+    study: str, members: Sequence[StudyFigure], analysis: Analysis, systems: Systems
 ) -> StudyView:
     claims = analysis.evidence.claims
     known = claims.study(study)
     pictures = []
     for figure in members:
+        apart = "-".join(str(value).replace("/", "-") for _, value in figure.apart if value is not None)
         name = f"study-{text.clean(study, 40)}-{figure.metric.replace('_', '-')}"
-        drawn = picture(figure, name, analysis, systems, most)
+        drawn = picture(figure, f"{name}-{apart}" if apart else name, analysis, systems)
         pictures.append((drawn, _other_terms((figure,))))
     return StudyView(
         name=claims.name_of(study),
@@ -130,7 +150,26 @@ def _study_view(
         source=known.source if known else "",
         pictures=tuple(pictures),
         setups=tuple(_setups([drawn.figure for drawn, _ in pictures], analysis, systems)),
+        held_back=tuple(
+            pair for drawn, _ in pictures for pair in held_back(drawn.figure, analysis.evidence.cards)
+        ),
     )
+
+
+def held_back(figure: StudyFigure, cards: Sequence[Card]) -> Iterable[tuple[str, str]]:
+    """Yield card and model where a published time in 16 bits, fed by the host, is fp32's or more."""
+    for row in figure.rows if figure.metric == "protocol_seconds" else ():
+        claims = [entry.source for entry in row.entries if isinstance(entry.source, Claim)]
+        timed = {
+            (one.of.card, one.of.precision): one.value or 0.0
+            for one in claims
+            if one.of.card and one.of.data_mode == "host"
+        }
+        for card, precision in timed:
+            known = next((one for one in cards if one.name == card), None)
+            half, whole = timed[card, precision], timed.get((card, "fp32-ieee"), math.inf)
+            if precision == "fp16-master" and known and known.matrix_units and half > HELD_BACK * whole:
+                yield text.short_card(card or ""), text.model_name(row.model)
 
 
 def _setups(figures: Sequence[StudyFigure], analysis: Analysis, systems: Systems) -> Iterable[StudySetup]:

@@ -1,8 +1,9 @@
 """Published studies drawn again with what was measured.
 
-A row is what one publication has of a model on equal terms: protocol, data mode, image size, layout, profile,
-options, and the batch, or the batches where a study fixes one for each precision. Cards, precisions and
-software may differ within a row. What was measured on other terms is counted and is in no row.
+A row is what one publication has of a model on equal terms: protocol, image size, layout, profile, options,
+and the batch, or the batches where a study fixes one for each precision. Cards, precisions and software may
+differ within a row, and so may the loader, which is told. What was measured on other terms is counted and is
+in no row. A picture is of one protocol and one size of images.
 """
 
 from __future__ import annotations
@@ -12,17 +13,11 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from harness.record import Claim
-from report import text
 from report.analysis import Analysis
-from report.charts.bars import Bar, Bars, Group
-from report.charts.marks import KeyEntry
 from report.claims.matching import asked_by, measured_of, scaled_down
 from report.compare.cells import Cell
 from report.compare.key import PartialKey
 from report.metrics import CLAIMED
-from report.page.filters import GIB, value
-from report.page.pictures import described, nearest_bars, with_room
-from report.page.values import Picture, Quantity, Systems
 from report.trials.key import DATA, FRAMEWORK, LOADER_ALONE, NAMES, Value, grouped_by
 
 DRAWN = (
@@ -33,9 +28,8 @@ DRAWN = (
 OF_A_PASS = ("protocol_seconds", "epoch_seconds")
 FEWER_IMAGES = "train_images"
 """An option by which a pass over the data is shorter than the protocol's: its seconds are of another work."""
-MOST_BARS, MOST_IN_ROW, LEAST_ROWS = 24, 8, 3
-"""Bars of a picture and of a row; rows that a picture has room for, where a study has as many."""
 _TERMS = ("protocol", "data_mode", "image_size", "layout", "profile")
+_LOADER = (NAMES["data_mode"],)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +40,8 @@ class StudyEntry:
     precision: str
     value: float
     scaled: float = 1.0
+    loader: bool = False
+    """Whether another loader fed it than the published figures of its row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,20 +79,20 @@ class StudyFigure:
     other_terms: tuple[tuple[str, ...], ...] = ()
     left_out: int = 0
     """Figures for which a picture has no room."""
+    apart: tuple[tuple[str, Value], ...] = ()
+    """What tells it from other pictures of the study and metric, by name and value."""
 
     @property
     def measured(self) -> int:
         """How many measured figures it has."""
         return sum(row.measured for row in self.rows)
 
-
-@dataclass(frozen=True, slots=True)
-class DrawnStudy:
-    """One metric of a study as far as the picture has room; `name` says who published it, and when."""
-
-    picture: Picture
-    figure: StudyFigure
-    name: str
+    @property
+    def loaders(self) -> tuple[str, ...]:
+        """The loaders of measured figures that differ from the published one, each once."""
+        entries = [entry for row in self.rows for entry in row.entries if entry.loader]
+        modes = (entry.source.key.data_mode for entry in entries if isinstance(entry.source, Cell))
+        return tuple(dict.fromkeys(modes))
 
 
 def figures(analysis: Analysis) -> tuple[StudyFigure, ...]:
@@ -139,10 +135,21 @@ def study_figures(
     absolute = [claim for claim in claims if claim.kind == "absolute" and claim.metric in DRAWN]
     known = [claim for claim in absolute if claim.value is not None and claim.value > 0]
     drawn = _once(known, {cell.key.protocol for cell in own})
-    by_figure = grouped_by(drawn, lambda claim: (claim.study, claim.metric, claim.unit))
-    return tuple(
-        _figure(study, metric, members, own, beside) for (study, metric, _), members in by_figure.items()
-    )
+    by_metric = grouped_by(drawn, lambda claim: (claim.study, claim.metric, claim.unit))
+    found = []
+    for (study, metric, _), members in by_metric.items():
+        parts = grouped_by(members, _subject_of_picture)
+        for part, same in parts.items():
+            figure = _figure(study, metric, same, own, beside)
+            told = tuple(pair for at, pair in enumerate(part) if len({each[at] for each in parts}) > 1)
+            found.append(replace(figure, apart=told))
+    return tuple(found)
+
+
+def _subject_of_picture(claim: Claim) -> tuple[tuple[str, Value], ...]:
+    """What all figures of a picture have in common: the data follow from the workload and its protocol."""
+    size = dict(asked_by(claim, claim.of).fields).get("image_size")
+    return ("workload", claim.workload), ("protocol", claim.protocol), ("image_size", size)
 
 
 def _once(claims: Sequence[Claim], measured: Collection[str]) -> list[Claim]:
@@ -217,6 +224,7 @@ def _figure(
     mine = [alike[0] for alike in grouped_by(own, lambda cell: (cell.key, cell.card)).values()]
     found: dict[RowTerms, list[Claim | Cell]] = {each: [] for each in terms}
     apart: list[tuple[str, ...]] = []
+    otherwise: dict[RowTerms, list[Cell]] = {}
     for claim in claims:
         fits = (each for each in terms if each.subject == _subject(claim) and not each.differences(claim))
         found[next(fits)].append(claim)
@@ -227,10 +235,21 @@ def _figure(
         nearest = min(differing, key=lambda each: len(differing[each]), default=None)
         if nearest is not None and not differing[nearest]:
             found[nearest].append(cell)
+        elif nearest is not None and differing[nearest] == _LOADER:
+            otherwise.setdefault(nearest, []).append(cell)
         elif nearest is not None and any(cell is one for one in mine):
             apart.append(differing[nearest])
-    rows = [_row(each.subject, sources, metric) for each, sources in found.items() if sources]
+    for each, cells in otherwise.items():
+        # What loads as published goes before what does not.
+        fed = {_place(source) for source in found[each] if isinstance(source, Cell)}
+        found[each] += (cell for cell in cells if _place(cell) not in fed)
+    loose = {id(cell) for cells in otherwise.values() for cell in cells}
+    rows = [_row(each.subject, sources, metric, loose) for each, sources in found.items() if sources]
     return StudyFigure(study, metric, tuple(rows), tuple(apart))
+
+
+def _place(cell: Cell) -> tuple[str, str, str]:
+    return cell.machine, cell.card, cell.key.precision
 
 
 def _subject(claim: Claim) -> RowSubject:
@@ -267,9 +286,11 @@ def _other_terms(cell: Cell, terms: RowTerms, metric: str) -> tuple[str, ...]:
     return (*terms.differences(cell), *scaled, *([NAMES["data_source"]] if generated else []))
 
 
-def _row(subject: RowSubject, sources: Sequence[Claim | Cell], metric: str) -> StudyRow:
-    """The sources over the best of them, the best first."""
-    entries = [_entry(source, metric) for source in sources]
+def _row(
+    subject: RowSubject, sources: Sequence[Claim | Cell], metric: str, loose: Collection[int]
+) -> StudyRow:
+    """The sources over the best of them, the best first; `loose` are those that another loader fed."""
+    entries = [replace(_entry(source, metric), loader=id(source) in loose) for source in sources]
     values = [entry.value for entry in entries]
     if CLAIMED[metric].more_is_better:
         scaled = [replace(entry, scaled=max(values) / entry.value) for entry in entries]
@@ -285,103 +306,3 @@ def _entry(source: Claim | Cell, metric: str) -> StudyEntry:
     figure = measured_of(source, metric)
     assert figure is not None and figure.mean is not None
     return StudyEntry(source, source.key.precision, figure.mean)
-
-
-# Pictures
-
-
-def picture(
-    figure: StudyFigure, name: str, analysis: Analysis, systems: Systems, most: int = MOST_BARS
-) -> DrawnStudy:
-    """The rows with something measured, else all that compare, as many as have room, in the study's order."""
-    rows = [row for row in figure.rows if row.measured or not figure.measured]
-    rows = [row for row in rows if len(row.entries) > 1] or rows
-    drawn = [
-        (row, _group(row, label, figure, systems, most))
-        for row, label in zip(rows, _labels(rows), strict=True)
-    ]
-    by_measured = sorted(drawn, key=lambda each: -each[0].measured)
-    kept = set(map(id, with_room([group for _, group in by_measured], most)))
-    shown = [(row, group) for row, group in drawn if id(group) in kept]
-    groups = tuple(group for _, group in shown)
-    absolute = figure.metric == "peak_bytes"
-    chart = Bars(
-        groups,
-        axis="GiB" if absolute else "fastest = 1.00",
-        key=_key(systems),
-        reference=None if absolute else 1.0,
-    )
-    left = sum(len(row.entries) for row in figure.rows) - sum(len(group.bars) for group in groups)
-    fitted = replace(figure, rows=tuple(row for row, _ in shown), left_out=left)
-    return DrawnStudy(
-        Picture(name, chart, described(groups)), fitted, analysis.evidence.claims.name_of(figure.study)
-    )
-
-
-def _group(row: StudyRow, label: str, figure: StudyFigure, systems: Systems, most: int) -> Group:
-    bars = nearest_bars(
-        [_bar(entry, figure, systems) for entry in row.entries], min(MOST_IN_ROW, max(most // LEAST_ROWS, 4))
-    )
-    subject = row.subject
-    notes = [text.count(subject.epochs, "epoch")] if subject.epochs else []
-    notes += [f"{text.clean(subject.data, 20)} data"] if subject.data else []
-    notes += [f"{subject.gpus} devices"] if subject.gpus > 1 else []
-    return Group(label, bars, tuple(notes))
-
-
-def _key(systems: Systems) -> tuple[KeyEntry, ...]:
-    """Return the words of every look; a chart keeps those that it uses."""
-    shown = systems.all[:4]
-    measured = [KeyEntry(one.title, one.look, one.slot) for one in shown]
-    unranked = [KeyEntry(f"{one.title}, not ranked", "unranked", one.slot) for one in shown]
-    return (*measured, *unranked, KeyEntry("published, one run, no range", "published"))
-
-
-def _labels(rows: Sequence[StudyRow]) -> list[str]:
-    """The model of each row; with its workload where two would be equal."""
-    counted = Counter(text.model_name(row.model) for row in rows)
-    several = len({row.subject.workload for row in rows}) > 1
-    return [
-        f"{name}, {text.clean(row.subject.workload, 40)}" if counted[name] > 1 and several else name
-        for row in rows
-        for name in [text.model_name(row.model)]
-    ]
-
-
-def _bar(entry: StudyEntry, figure: StudyFigure, systems: Systems) -> Bar:
-    absolute, source = figure.metric == "peak_bytes", entry.source
-    framework = _framework(source)
-    card = text.short_card((source.card if isinstance(source, Cell) else source.of.card) or "")
-    bar = Bar(
-        framework or card,
-        "published",
-        entry.value / GIB if absolute else entry.scaled,
-        text=value(Quantity(entry.value, CLAIMED[figure.metric].unit)),
-        small="" if absolute else text.times(entry.scaled),
-        note=f"{card} {entry.precision}".strip() if framework else entry.precision,
-    )
-    if isinstance(source, Claim):
-        return bar
-    system = systems.of(source)
-    low, high = _ends(entry, source, figure)
-    look = system.look if source.ranked else "unranked"
-    return replace(bar, label=framework or system.name, look=look, low=low, high=high, slot=system.slot)
-
-
-def _framework(source: Claim | Cell) -> str:
-    options = dict(source.key.options) if isinstance(source, Cell) else source.of.options
-    return text.clean(options[FRAMEWORK], 24) if FRAMEWORK in options else ""
-
-
-def _ends(entry: StudyEntry, cell: Cell, figure: StudyFigure) -> tuple[float | None, float | None]:
-    """The interval of the cell's own mean on the picture's scale: a published figure has none to lend."""
-    measured = measured_of(cell, figure.metric)
-    interval = measured.interval if measured else None
-    if interval is None or interval.low <= 0:
-        return None, None
-    if figure.metric == "peak_bytes":
-        return interval.low / GIB, interval.high / GIB
-    low, high = interval.low / entry.value, interval.high / entry.value
-    if CLAIMED[figure.metric].more_is_better:
-        low, high = 1 / high, 1 / low
-    return entry.scaled * low, entry.scaled * high

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from harness.record import Claim, Side
-from harness.record.published.claims import speaks_of
 from report import text
 from report.analysis import Analysis
+from report.claims.answers import LADDER, Answer
 from report.claims.judged import Judged
 from report.claims.matching import figure_of
 from report.compare.cells import figure_ratio
@@ -69,12 +69,34 @@ class ClaimRow:
 
 
 @dataclass(frozen=True, slots=True)
+class AnswerRow:
+    """An absolute figure of the same work as a cell of this machine, on another card or other software."""
+
+    answer: Answer
+    study: str
+    common: Pairs
+    published: Quantity
+    here: Quantity
+    times: Quantity
+
+    @property
+    def claim(self) -> Claim:
+        """The figure."""
+        return self.answer.claim
+
+
+@dataclass(frozen=True, slots=True)
 class VerdictCounts:
-    """What came of all claims. `ways` need one more command here, `cards` another card."""
+    """What came of all claims. `software` and `another` are the same work there, told as a ratio.
+
+    `ways` need one more command here, `cards` another card.
+    """
 
     holds: int
     fails: int
     open: int
+    software: int
+    another: int
     ways: int
     cards: int
     others: int
@@ -91,27 +113,42 @@ def claim_rows(analysis: Analysis) -> tuple[ClaimRow, ...]:
     return tuple(sorted(rows, key=lambda row: (ORDER.index(row.state), not row.claim.is_relative)))
 
 
-def counts(analysis: Analysis) -> VerdictCounts:
-    """How many claims came to which verdict, and what the others need."""
-    states = Counter(STATES[one.verdict.word] for one in analysis.verdicts if one.compared)
-    unmet = [one.claim for one in analysis.verdicts if not one.compared]
-    ways = [claim for claim in unmet if claim.id in analysis.question.ways]
-    rest = [claim for claim in unmet if claim.id not in analysis.question.ways]
-    cards = sum(_needs_another_card(claim, analysis) for claim in rest)
-    return VerdictCounts(
-        states["holds"], states["fails"], states["open"], len(ways), cards, len(rest) - cards
+def answer_rows(analysis: Analysis) -> tuple[AnswerRow, ...]:
+    """The figures whose work this machine did on other terms: of its own card first, then by study."""
+    found = [
+        answer for answer in analysis.answers if answer.state in LADDER and answer.times and answer.differs
+    ]
+    return tuple(
+        _answer_row(answer, analysis) for answer in sorted(found, key=lambda one: LADDER.index(one.state))
     )
 
 
-def _needs_another_card(claim: Claim, analysis: Analysis) -> bool:
-    """Whether a claim speaks of none of the leading session's devices."""
-    devices = {
-        (trial.environment.device, trial.device_name, trial.device_capability, trial.device_memory_bytes)
-        for trial in analysis.own
-    }
-    return bool(devices) and not any(
-        speaks_of(claim, kind, name, capability, analysis.evidence.cards, memory) is not False
-        for kind, name, capability, memory in devices
+def _answer_row(answer: Answer, analysis: Analysis) -> AnswerRow:
+    claim, unit = answer.claim, unit_of(answer.claim)
+    return AnswerRow(
+        answer=answer,
+        study=analysis.evidence.claims.name_of(claim.study),
+        common=_parts(claim.of),
+        published=Quantity(claim.value, unit),
+        here=Quantity(answer.here, unit),
+        times=Quantity(answer.times, "ratio", answer.low, answer.high),
+    )
+
+
+def counts(analysis: Analysis) -> VerdictCounts:
+    """How many claims came to which answer, and what the others need."""
+    of_states = Counter(STATES.get(one.state, one.state) for one in analysis.answers)
+    barriers = Counter(one.obstacle.kind for one in analysis.answers if one.obstacle)
+    cards = barriers["card"] + barriers["cards"] + barriers["gpu"]
+    return VerdictCounts(
+        of_states["holds"],
+        of_states["fails"],
+        of_states["open"],
+        of_states["on other software"],
+        of_states["on another card"],
+        of_states["not measured yet"],
+        cards,
+        of_states["cannot be measured here"] - cards,
     )
 
 

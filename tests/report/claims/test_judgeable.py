@@ -9,6 +9,7 @@ import pytest
 from harness.plan import plan
 from harness.plan.plan import PlanContext
 from harness.record import Claim, Record, TrialSpec
+from report.claims.answers import WAYS, answers
 from report.claims.judge import judge
 from report.claims.judgeable import TargetDevice, judgeable
 from report.compare.batch_sweeps import without_sweeps
@@ -23,7 +24,7 @@ from tests.helpers.trial_tables import trials_of
 
 CLAIMS = claims_here().claims
 UNSEEN = "NVIDIA Unseen GPU"
-ON_A_CPU = {"20261121-38cb4c": 0, "20261123-bba217": 3}
+ON_A_CPU = {"20261121-38cb4c": 0, "20261123-bba217": 5}
 """Sessions of this clone, and how many claims their runs judge."""
 EPOCHS = {
     ("tensorcore_mlp", "published/1"): 3,
@@ -48,8 +49,10 @@ def compared(records: list[Record]) -> set[str]:
     trials = trials_of(records)
     session = records[0].session
     groups = comparison_groups(without_sweeps(cells_of(trials), session), session, baseline=None)
-    judged = (found for found in judge(CLAIMS, groups, CARDS) if found.compared)
-    return {found.claim.id for found in judged if CLAIMED[found.claim.metric].needs_run}
+    own = [entry.cell for group in groups for entry in group.entries if entry.own]
+    found = answers(judge(CLAIMS, groups, CARDS), own, CARDS, {}, {})
+    answered = (one for one in found if one.state not in WAYS and not one.first_look)
+    return {one.claim.id for one in answered if CLAIMED[one.claim.metric].needs_run}
 
 
 def measured(trial: TrialSpec, place: int) -> Record:
@@ -105,11 +108,18 @@ def test_a_card_without_matrix_units_is_not_asked_what_is_claimed_for_those():
     assert "001-mlp-amp-memory" in with_units & without
 
 
-def test_an_absolute_figure_of_another_card_and_stack_is_never_judgeable():
+def test_an_absolute_figure_is_asked_for_on_any_card_and_a_ratio_of_two_cards_on_none():
     found = could(planned("mission", "cuda"), TargetDevice("cuda", UNSEEN, "9.0"))
-    kinds = {claim.kind for claim in CLAIMS if claim.id in found}
-    assert "absolute" not in kinds
-    assert {"quality", "ratio", "order", "trend"} <= kinds
+    assert {claim.kind for claim in CLAIMS if claim.id in found} >= {
+        "absolute",
+        "quality",
+        "ratio",
+        "order",
+        "trend",
+    }
+    assert "004-2080ti-resnet50-fp32-seconds" in found
+    on_own = could(planned("mission", "cuda"), TargetDevice("cuda", "NVIDIA GeForce RTX 2080 Ti", "7.5"))
+    assert "004-resnet18-fp16-1080ti-over-2080ti" not in on_own
 
 
 def test_a_claim_names_the_trials_that_its_verdict_would_rest_on():

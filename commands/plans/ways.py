@@ -1,0 +1,194 @@
+"""What plans can do for published figures on a device: the quickest way to each, else the one obstacle."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.device_kinds import BY_VENDOR
+from harness.errors import NoDevice, UserError
+from harness.image.catalog import ImageFile, load_images
+from harness.image.catalog import choose as choose_image
+from harness.machine import Selection
+from harness.plan import estimate, plan, selection
+from harness.plan.plan import Plan, PlanContext, Planned
+from harness.plan.selection import supported
+from harness.record import DEEP, Claim, Cpu, DataSource, DeviceKind, Gpu, Machine, TrialSpec
+from harness.record.published.cards import Card
+from harness.record.published.claims import sides
+from harness.run import setup as run_setup
+from harness.settings import Settings
+from report.analysis import Analysis
+from report.claims.answers import WAYS, Obstacle, of_itself
+from report.claims.judgeable import (
+    Judgeable,
+    JudgingPlan,
+    TargetDevice,
+    askable,
+    cards_of,
+    differing,
+    judgeable,
+    own_card,
+)
+from report.trials.key import FRAMEWORK
+
+UNRANKED = (DEEP, "selfcheck", "ceilings", "card", "card-long")
+"""Plans that compare nothing with anything published."""
+
+
+def shipped(root: Path) -> list[str]:
+    """The plans whose records may be held against publications."""
+    return [name for name in plan.names(root) if name not in UNRANKED]
+
+
+def images_of(asked: Plan, kind: DeviceKind, images: ImageFile) -> tuple[str | None, ...]:
+    """The images that a plan runs in on a kind of device: its own as null, and those asked for by name."""
+    named = dict.fromkeys(
+        name
+        for part in asked.measure
+        for name in part.images
+        if kind in part.devices and name in images.images
+    )
+    by_name = (images.images[name] for name in named)
+    return (None, *(image.name for image in by_name if image.by_name_alone and kind in image.devices))
+
+
+def planned_on(asked: Plan, device: TargetDevice, image: str | None, cpu: Cpu) -> tuple[Planned, ...]:
+    """The trials of a plan that such devices can do in an image, its own where none is named."""
+    environment = image or device.kind
+    if not any(part.is_for(device.kind, environment) for part in asked.measure):
+        return ()
+    sources: dict[str, DataSource] = dict.fromkeys(plan.datasets(asked, device.kind), "real")
+    weights = dict.fromkeys(plan.pretrained_models(asked, device.kind), True)
+    context = PlanContext(device.kind, environment, None, sources, weights)
+    planned = plan.trials(asked, context, seed=0)
+    card = None
+    if device.kind != "cpu":
+        card = Gpu(index=0, vendor="NVIDIA", name=device.name, architecture=device.capability)
+    able, _ = supported(planned, device.kind, card, device.count, cpu=cpu)
+    return tuple(selection.one_full_each(able))
+
+
+@dataclass(frozen=True, slots=True)
+class Prospects:
+    """By the id of a figure that met no record: the quickest way to it, or the one obstacle."""
+
+    ways: Mapping[str, JudgingPlan]
+    barred: Mapping[str, Obstacle]
+
+
+def prospects(root: Path, analysis: Analysis) -> Prospects:
+    """What would judge the claims that no record of the leading session's device meets, or what bars it.
+
+    Where nothing was measured, by the device that this machine would take. Told from records and plans alone,
+    with all data at hand. A plan that cannot be read is no way.
+    """
+    first = next((trial for trial in analysis.own if trial.record.measurement), None)
+    if first is None:
+        machine, selection = run_setup.devices(Settings(), refuse=False)
+        device = device_of(machine, selection)
+    else:
+        machine = first.record.machine
+        of_kind = sum(BY_VENDOR[gpu.vendor] == first.environment.device for gpu in machine.gpus)
+        device = TargetDevice(
+            first.environment.device,
+            first.device_name,
+            first.device_capability,
+            first.device_memory_bytes,
+            max(1, of_kind),
+        )
+    cards = analysis.evidence.cards
+    met = {answer.claim.id for answer in analysis.answers if answer.cell or answer.state not in WAYS}
+    unmet = [claim for claim in analysis.evidence.claims.claims if claim.id not in met]
+    can = askable(unmet, device, cards)
+    records = [stored.record for stored in analysis.evidence.results.records]
+    speeds = estimate.learned(estimate.Speeds(), records, machine.id)
+    found: dict[str, JudgingPlan] = {}
+    everything: list[TrialSpec] = []
+    images = load_images(root)
+    for name in shipped(root):
+        try:
+            asked = plan.load(root, name)
+            each = {
+                image: planned_on(asked, device, image, machine.cpu)
+                for image in images_of(asked, device.kind, images)
+                if serves(images, device, image)
+            }
+        except UserError:
+            continue
+        for image, planned in each.items():
+            trials = [item.trial for item in planned]
+            everything += trials
+            ways = by_claim(name, image, judgeable(can, trials, device, cards), planned, speeds)
+            for claim, way in ways.items():
+                if claim not in found or way.seconds < found[claim].seconds:
+                    found[claim] = way
+    return Prospects(
+        found, barriers((claim for claim in unmet if claim.id not in found), everything, device, cards)
+    )
+
+
+def serves(images: ImageFile, device: TargetDevice, name: str | None) -> bool:
+    """Whether an image, or any where none is named, has code for a device."""
+    with suppress(NoDevice):
+        return bool(choose_image(images, device.kind, capability=device.capability, name=name))
+    return False
+
+
+def barriers(
+    claims: Iterable[Claim], planned: Sequence[TrialSpec], device: TargetDevice, cards: Sequence[Card]
+) -> dict[str, Obstacle]:
+    """By its id, the one reason why nothing that is planned on a device answers a claim."""
+    return {claim.id: _barrier(claim, planned, device, cards) for claim in claims}
+
+
+def _barrier(
+    claim: Claim, planned: Sequence[TrialSpec], device: TargetDevice, cards: Sequence[Card]
+) -> Obstacle:
+    if (itself := of_itself(claim)).kind != "plan":
+        return itself
+    gpus = max(side.gpus for side in sides(claim))
+    named = cards_of(claim)
+    if device.kind == "cpu" and (named or claim.card_class not in (None, "any")):
+        return Obstacle("gpu")
+    if claim.kind != "absolute" and len(named) > 1:
+        return Obstacle("cards", " and ".join(named))
+    if claim.kind != "absolute" and not own_card(claim, device, cards):
+        return Obstacle("card", claim.card_class or named[0] if named or claim.card_class else None)
+    if device.kind != "cpu" and gpus > device.count:
+        return Obstacle("devices", gpus)
+    names, frameworks = differing(claim, planned, device)
+    framework = claim.of.options.get(FRAMEWORK)
+    if framework is not None and framework not in frameworks:
+        return Obstacle("framework", str(framework))
+    return Obstacle("plan", names=names)
+
+
+def by_claim(
+    name: str,
+    image: str | None,
+    can: Iterable[Judgeable],
+    planned: Iterable[Planned],
+    speeds: estimate.Speeds,
+) -> dict[str, JudgingPlan]:
+    """By its id, the way to judge each claim that one plan in one image can."""
+    seconds = {item.trial.id: estimate.seconds(item, speeds) for item in planned}
+    timed = {one.claim.id: {trial: seconds[trial] for trial in sorted(one.trials)} for one in can}
+    return {claim: JudgingPlan(name, each, image) for claim, each in timed.items()}
+
+
+def device_of(machine: Machine, selection: Selection) -> TargetDevice:
+    """This machine's first device of the kind that is taken."""
+    kind: DeviceKind = selection.kind
+    if not selection.gpus:
+        return TargetDevice(kind, machine.cpu.model or "a CPU")
+    card = selection.gpus[0]
+    return TargetDevice(
+        kind,
+        card.name,
+        (card.architecture or "").removeprefix("sm_") or None,
+        card.memory_bytes,
+        len(selection.gpus),
+    )

@@ -1,0 +1,210 @@
+"""The one answer that a published figure gets: a verdict, its distance from here, a way to it, or a reason.
+
+Of an absolute figure the work has to be the same; the card, the software and the loader may be others, and
+are told. Figures of other kinds have a verdict, a way, or a reason.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from harness.record import Claim
+from harness.record.published.cards import Card
+from report.claims.judgeable import JudgingPlan
+from report.claims.judged import Judged, obstacles
+from report.claims.matching import figure_of, side_differences
+from report.compare.cells import Cell
+from report.compare.key import Difference
+from report.expected.sizes import DifferenceSize
+from report.metrics import CLAIMED
+
+AnswerState = Literal[
+    "reproduced",
+    "not reproduced",
+    "holds here",
+    "does not hold here",
+    "inconclusive",
+    "on other software",
+    "on another card",
+    "not measured yet",
+    "cannot be measured here",
+]
+LADDER: tuple[AnswerState, ...] = (
+    *("reproduced", "not reproduced", "inconclusive"),
+    *("on other software", "on another card", "not measured yet", "cannot be measured here"),
+)
+"""What an absolute figure may get, the most first."""
+WAYS: tuple[AnswerState, ...] = ("not measured yet", "cannot be measured here")
+
+Term = Literal["card", "software", "loader"]
+ObstacleKind = Literal["figure", "metric", "gpu", "devices", "card", "cards", "framework", "plan"]
+
+_CARD = ("card", "card_class")
+_SOFTWARE = ("PyTorch", "fastai", "CUDA", "driver", "cuDNN", "stack")
+_LOADER = "data_mode"
+_PROOF = "settled"
+
+
+@dataclass(frozen=True, slots=True)
+class Obstacle:
+    """Why nothing here can answer a figure; `names` are the terms that no plan has."""
+
+    kind: ObstacleKind
+    need: str | int | None = None
+    names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """`times` is how many times as fast as published a cell is (of memory, how many times as much it takes).
+
+    `low` and `high` are its range, null where its windows are unproven or it has one run: a first look.
+    """
+
+    claim: Claim
+    state: AnswerState
+    cell: Cell | None = None
+    here: float | None = None
+    times: float | None = None
+    low: float | None = None
+    high: float | None = None
+    differs: tuple[Term, ...] = ()
+    software: DifferenceSize | None = None
+    """What software alone is known to change, where nothing but that differs."""
+    way: JudgingPlan | None = None
+    obstacle: Obstacle | None = None
+    nearest: tuple[Difference, ...] = ()
+    """Of work that is not the same: what the nearest cell has otherwise."""
+
+    @property
+    def first_look(self) -> bool:
+        """Whether it has a ratio of times or speeds without a range; bytes need none."""
+        return self.times is not None and self.low is None and CLAIMED[self.claim.metric].kind == "duration"
+
+    @property
+    def within_software(self) -> bool | None:
+        """Whether software alone is known to change as much; null where something else differs, too."""
+        if self.software is None or self.times is None:
+            return None
+        return abs(math.log(self.times)) <= math.log1p(self.software.high)
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    cell: Cell
+    differs: tuple[Term, ...]
+    proven: bool
+
+    def rank(self, runs: int) -> tuple[int, ...]:
+        """The same card first, then a loader as published, proven windows, the same software, most runs."""
+        others = [-int(term in self.differs) for term in ("card", "loader")]
+        return (*others, int(self.proven), -int("software" in self.differs), runs, self.cell.turn[0])
+
+
+def answers(
+    verdicts: Sequence[Judged],
+    cells: Sequence[Cell],
+    cards: Sequence[Card],
+    ways: Mapping[str, JudgingPlan],
+    barred: Mapping[str, Obstacle],
+    software: DifferenceSize | None = None,
+) -> tuple[Answer, ...]:
+    """Each figure's answer on the leading machine's cells, in the order of the verdicts.
+
+    `ways` and `barred` are by the ids of claims that met no record.
+    """
+    found = []
+    for judged in verdicts:
+        answered = _verdict(judged) if judged.compared else _beside(judged.claim, cells, cards, software)
+        way = ways.get(judged.claim.id)
+        if answered is None:
+            barrier = None if way else barred.get(judged.claim.id) or of_itself(judged.claim)
+            nearest = _nearest(judged.claim, cells)
+            state = WAYS[0] if way else WAYS[1]
+            answered = Answer(judged.claim, state, way=way, obstacle=barrier, nearest=nearest)
+        found.append(answered)
+    return tuple(found)
+
+
+def of_itself(claim: Claim) -> Obstacle:
+    """Why a figure has no answer whatever the device: else that no plan has its work."""
+    if claim.value is None and not claim.is_direction:
+        return Obstacle("figure")
+    return Obstacle("metric") if not _measured(claim) else Obstacle("plan")
+
+
+def _measured(claim: Claim) -> bool:
+    metric = CLAIMED[claim.metric]
+    return bool(metric.path) or claim.target is not None or claim.metric == "batch_ratio"
+
+
+def _verdict(judged: Judged) -> Answer:
+    state: AnswerState = judged.verdict.word  # type: ignore[assignment]
+    cell = judged.cells[0] if judged.cells else None
+    if judged.claim.kind != "absolute" or cell is None:
+        return Answer(judged.claim, state, cell, judged.measured)
+    return _measured_answer(judged.claim, state, _Candidate(cell, (), cell.verdict != "unproven"))
+
+
+def _beside(
+    claim: Claim, cells: Sequence[Cell], cards: Sequence[Card], software: DifferenceSize | None
+) -> Answer | None:
+    """The answer of the nearest cell that did the same work; null where none did."""
+    if claim.kind != "absolute" or not claim.value:
+        return None
+    found = [one for cell in cells if (one := _candidate(claim, cell, cells, cards)) is not None]
+    if not found:
+        return None
+    best = max(found, key=lambda one: one.rank(getattr(figure_of(claim, one.cell), "n", 0)))
+    state: AnswerState = "inconclusive"
+    if best.differs:
+        state = "on another card" if "card" in best.differs else "on other software"
+    alone = software if best.differs == ("software",) else None
+    return _measured_answer(claim, state, best, alone)
+
+
+def _candidate(claim: Claim, cell: Cell, places: Sequence[Cell], cards: Sequence[Card]) -> _Candidate | None:
+    figure = figure_of(claim, cell)
+    if cell.key.workload != claim.workload or figure is None or not figure.mean:
+        return None
+    work = {difference.field for difference in side_differences(claim.of, claim, cell)}
+    terms = {difference.field for difference in obstacles(claim, cell, cards, places)}
+    if not work <= {_LOADER} or not terms <= {*_CARD, *_SOFTWARE, _PROOF}:
+        return None
+    differs: list[Term] = []
+    differs += ["card"] if terms & {*_CARD} else []
+    differs += ["software"] if terms & {*_SOFTWARE} else []
+    differs += ["loader"] if work else []
+    return _Candidate(cell, tuple(differs), _PROOF not in terms and cell.verdict != "unproven")
+
+
+def _measured_answer(
+    claim: Claim, state: AnswerState, found: _Candidate, software: DifferenceSize | None = None
+) -> Answer:
+    figure = figure_of(claim, found.cell)
+    if figure is None or not figure.mean or not claim.value:
+        return Answer(claim, state, found.cell, differs=found.differs)
+    metric = CLAIMED[claim.metric]
+    direct = metric.more_is_better or metric.kind != "duration"
+    times = _over(figure.mean, claim.value, direct)
+    ends: tuple[float | None, float | None] = (None, None)
+    interval = figure.interval if found.proven else None
+    if interval is not None and interval.low > 0:
+        low, high = (_over(end, claim.value, direct) for end in (interval.low, interval.high))
+        ends = (min(low, high), max(low, high))
+    return Answer(claim, state, found.cell, figure.mean, times, *ends, found.differs, software)
+
+
+def _over(here: float, published: float, direct: bool) -> float:
+    return here / published if direct else published / here
+
+
+def _nearest(claim: Claim, cells: Sequence[Cell]) -> tuple[Difference, ...]:
+    """What the nearest cell of the same model has otherwise; empty where no cell is of it."""
+    same = (cell for cell in cells if cell.key.workload == claim.workload)
+    alike = [cell for cell in same if cell.key.model.casefold() == claim.of.model.casefold()]
+    found = [side_differences(claim.of, claim, cell) for cell in alike]
+    return min(found, key=len, default=())

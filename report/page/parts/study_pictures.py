@@ -1,0 +1,129 @@
+"""Pictures of published studies: a group a model, published bars beside what was measured on equal terms."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from harness.record import Claim
+from report import text
+from report.analysis import Analysis
+from report.charts.bars import Bar, Bars, Group
+from report.charts.marks import KeyEntry
+from report.claims.matching import measured_of
+from report.compare.cells import Cell
+from report.metrics import CLAIMED
+from report.page.filters import GIB, value
+from report.page.parts.studies import StudyEntry, StudyFigure, StudyRow
+from report.page.pictures import described, nearest_bars, with_room
+from report.page.values import Picture, Quantity, Systems
+from report.trials.key import FRAMEWORK
+
+MOST_BARS, MOST_IN_ROW, LEAST_ROWS = 24, 8, 3
+"""Bars of a picture and of a row; rows that a picture has room for, where a study has as many."""
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnStudy:
+    """One metric of a study as far as the picture has room; `name` says who published it, and when."""
+
+    picture: Picture
+    figure: StudyFigure
+    name: str
+
+
+def picture(
+    figure: StudyFigure, name: str, analysis: Analysis, systems: Systems, most: int = MOST_BARS
+) -> DrawnStudy:
+    """The rows that compare, what was measured first, as many as have room, in the study's order."""
+    rows = [row for row in figure.rows if len(row.entries) > 1] or list(figure.rows)
+    drawn = [
+        (row, _group(row, label, figure, systems, most))
+        for row, label in zip(rows, _labels(rows), strict=True)
+    ]
+    by_measured = sorted(drawn, key=lambda each: -each[0].measured)
+    kept = set(map(id, with_room([group for _, group in by_measured], most)))
+    shown = [(row, group) for row, group in drawn if id(group) in kept]
+    groups = tuple(group for _, group in shown)
+    absolute = figure.metric == "peak_bytes"
+    chart = Bars(
+        groups,
+        axis="GiB" if absolute else "fastest = 1.00",
+        key=_key(systems),
+        reference=None if absolute else 1.0,
+    )
+    left = sum(len(row.entries) for row in figure.rows) - sum(len(group.bars) for group in groups)
+    fitted = replace(figure, rows=tuple(row for row, _ in shown), left_out=left)
+    return DrawnStudy(
+        Picture(name, chart, described(groups)), fitted, analysis.evidence.claims.name_of(figure.study)
+    )
+
+
+def _group(row: StudyRow, label: str, figure: StudyFigure, systems: Systems, most: int) -> Group:
+    bars = nearest_bars(
+        [_bar(entry, figure, systems) for entry in row.entries], min(MOST_IN_ROW, max(most // LEAST_ROWS, 4))
+    )
+    subject = row.subject
+    notes = [text.count(subject.epochs, "epoch")] if subject.epochs else []
+    notes += [f"{text.clean(subject.data, 20)} data"] if subject.data else []
+    notes += [f"{subject.gpus} devices"] if subject.gpus > 1 else []
+    return Group(label, bars, tuple(notes))
+
+
+def _key(systems: Systems) -> tuple[KeyEntry, ...]:
+    """Return the words of every look; a chart keeps those that it uses."""
+    shown = systems.all[:4]
+    measured = [KeyEntry(one.title, one.look, one.slot) for one in shown]
+    unranked = [KeyEntry(f"{one.title}, not ranked", "unranked", one.slot) for one in shown]
+    return (*measured, *unranked, KeyEntry("published, one run, no range", "published"))
+
+
+def _labels(rows: Sequence[StudyRow]) -> list[str]:
+    """The model of each row; with its workload where two would be equal."""
+    counted = Counter(text.model_name(row.model) for row in rows)
+    several = len({row.subject.workload for row in rows}) > 1
+    return [
+        f"{name}, {text.clean(row.subject.workload, 40)}" if counted[name] > 1 and several else name
+        for row in rows
+        for name in [text.model_name(row.model)]
+    ]
+
+
+def _bar(entry: StudyEntry, figure: StudyFigure, systems: Systems) -> Bar:
+    absolute, source = figure.metric == "peak_bytes", entry.source
+    framework = _framework(source)
+    card = text.short_card((source.card if isinstance(source, Cell) else source.of.card) or "")
+    bar = Bar(
+        framework or card,
+        "published",
+        entry.value / GIB if absolute else entry.scaled,
+        text=value(Quantity(entry.value, CLAIMED[figure.metric].unit)),
+        small="" if absolute else text.times(entry.scaled),
+        note=f"{card} {entry.precision}".strip() if framework else entry.precision,
+    )
+    if isinstance(source, Claim):
+        return bar
+    system = systems.of(source)
+    low, high = _ends(entry, source, figure)
+    look = system.look if source.ranked else "unranked"
+    return replace(bar, label=framework or system.name, look=look, low=low, high=high, slot=system.slot)
+
+
+def _framework(source: Claim | Cell) -> str:
+    options = dict(source.key.options) if isinstance(source, Cell) else source.of.options
+    return text.clean(options[FRAMEWORK], 24) if FRAMEWORK in options else ""
+
+
+def _ends(entry: StudyEntry, cell: Cell, figure: StudyFigure) -> tuple[float | None, float | None]:
+    """The interval of the cell's own mean on the picture's scale: a published figure has none to lend."""
+    measured = measured_of(cell, figure.metric)
+    interval = measured.interval if measured else None
+    if interval is None or interval.low <= 0:
+        return None, None
+    if figure.metric == "peak_bytes":
+        return interval.low / GIB, interval.high / GIB
+    low, high = interval.low / entry.value, interval.high / entry.value
+    if CLAIMED[figure.metric].more_is_better:
+        low, high = 1 / high, 1 / low
+    return entry.scaled * low, entry.scaled * high

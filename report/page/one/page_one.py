@@ -13,6 +13,7 @@ from report.charts.bars import Bar, Bars, Group
 from report.charts.marks import KeyEntry
 from report.compare.cells import Cell
 from report.page.filters import setting
+from report.page.one import check
 from report.page.one.comparison import comparison
 from report.page.one.headlines import (
     FIRST,
@@ -216,6 +217,12 @@ def _verdicts(analysis: Analysis, systems: Systems) -> PageOne:
     )
 
 
+def _check(analysis: Analysis, systems: Systems) -> PageOne:
+    view = check.checked(analysis)
+    answer, three = check.headline(view, systems), check.notes(view)
+    return _assembled(analysis, answer, (), three, "check", view, more=[*check.chips(view)])
+
+
 def _failed(analysis: Analysis, systems: Systems) -> PageOne:
     view, plan = failures(analysis), analysis.own[0].record.plan
     commands = (f"invoke doctor --plan {plan}", f"invoke build --plan {plan} run report")
@@ -253,6 +260,7 @@ _PAGES: dict[str, Callable[[Analysis, Systems], PageOne]] = {
     "frameworks": _frameworks,
     "verdicts": _verdicts,
     "self": _self,
+    "check": _check,
     "first-look": _first_look,
     "failed": _failed,
     "nothing": _nothing,

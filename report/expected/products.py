@@ -20,9 +20,9 @@ NO_BF16 = {"Pascal", "Maxwell", "Volta", "Turing"}
 """Architectures that emulate bf16."""
 
 
-UNIT_SD = 0.039
-"""Standard deviation of the logarithm between cards of one model: in results/tables/products.csv, of one
-card's products in one arithmetic and one version of torch; without laptops, whose makers set the power."""
+UNIT_SD = 0.03
+"""Standard deviation of the logarithm between cards of one model: as `report.compare.spread` has it, and no
+less than between published products of one card, arithmetic and version of torch."""
 METHOD_SD = 0.13
 """The same between published products and those of this plan, which last, on random normals: an H200 reached
 0.84 to 1.00 of them."""

@@ -23,6 +23,7 @@ class CheckedRow:
     label: str
     of: CheckedSpeed
     value: Quantity
+    sound: Quantity
     ratio: Quantity
     paper: Quantity
     loss: Quantity
@@ -68,9 +69,9 @@ def checked(analysis: Analysis) -> CardCheckView:
 
 def _row(of: CheckedSpeed) -> CheckedRow:
     ratio = of.ratio if of.low is not None else None
-    value = Quantity(of.value, of.unit, of.low, of.high)
+    value, sound = Quantity(of.value, of.unit), Quantity(of.value, of.unit, of.low, of.high)
     paper, loss = Quantity(of.paper, of.unit), Quantity(of.smallest_loss, "share")
-    return CheckedRow(label(of.name), of, value, Quantity(ratio, "ratio"), paper, loss)
+    return CheckedRow(label(of.name), of, value, sound, Quantity(ratio, "ratio"), paper, loss)
 
 
 def _band(row: CheckedRow) -> BandRow:
@@ -78,7 +79,9 @@ def _band(row: CheckedRow) -> BandRow:
     of = row.of
     middle = of.known.middle if of.known and of.low is not None else of.paper or of.value
     unknown = of.low is None
-    note = "of the paper" if unknown and of.paper else "too little known" if unknown else ""
+    known = text.count(of.known.cards, "card") if of.known and of.known.basis != "published" else ""
+    known = known or (text.count(of.known.figures, "figure") if of.known else "")
+    note = "of the paper" if unknown and of.paper else "too little known" if unknown else known
     shown = f"{number(of.value)} {of.unit}" if unknown and not of.paper else f"{of.value / middle:.2f}"
     ends = (None, None) if of.low is None or of.high is None else (of.low / middle, of.high / middle)
     return BandRow(row.label, note, of.value / middle, shown, *ends, of.paper / middle if of.paper else None)

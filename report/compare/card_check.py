@@ -17,7 +17,7 @@ from typing import Literal
 import numpy
 from scipy import special
 
-from harness.record import Finding
+from harness.record import Finding, Gpu
 from harness.record.card_check import CardCheck
 from harness.record.published.cards import Card, find, plain_name
 from report.expected.products import KnownSpeed, PublishedProduct, known_of
@@ -25,7 +25,8 @@ from report.trials.ceilings import BUS, Device, device_of
 from report.trials.key import grouped_by
 from report.trials.trial import TrialResult
 
-PLAN = "card"
+PLANS = ("card", "card-long", "quick")
+"""Those that check a card; the first two train nothing else."""
 ALPHA = 0.05
 """Of sound cards, so many at most are called slow by all of a check's measured things together."""
 WIDEST_LOSS = 0.75
@@ -38,6 +39,7 @@ BLOCK_SECONDS, HELD_BLOCKS = 1.0, 3
 LINK = {"host_to_device_pinned_gb_per_second", "device_to_host_pinned_gb_per_second"}
 LANE_GBS = {1: 0.25, 2: 0.5, 3: 0.985, 4: 1.969, 5: 3.938, 6: 7.563}
 """Of one lane of PCI Express, by generation, each way."""
+ORDER = "gemm_fp32 gemm_tf32 gemm_bf16 gemm_fp16 gemm_fp8 copy host device all_reduce".split()
 FAULTS = frozenset({"memory-error", "device-fault"})
 SLOWING = frozenset(
     {
@@ -56,6 +58,7 @@ DISTURBED = frozenset({"foreign-process", "contradicts-itself", "impossible-figu
 State = Literal["differs", "flips", "slow", "unknown", "sound"]
 STATES: tuple[State, ...] = ("differs", "flips", "slow", "unknown", "sound")
 """The worst first."""
+FAULTY: tuple[State, ...] = ("differs", "flips", "slow")
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,20 +160,23 @@ def checked_cards(
     cards: Sequence[Card],
     products: Sequence[PublishedProduct],
 ) -> tuple[CheckedCard, ...]:
-    """Return what a session's check says of each of its cards, the worst first; none where it has none."""
+    """Return what a session's check says of its cards, the worst first, then of others of the machine."""
     usable = [trial for trial in trials if trial.record.measurement and _measures(trial)]
-    own = [trial for trial in usable if trial.session == session]
-    by_device = grouped_by(own, lambda trial: device_of(trial.record))
-    found = [
-        _checked(device, mine, usable, cards, products)
-        for device, mine in by_device.items()
-        if device and any(_check_of(trial) for trial in mine)
-    ]
-    return tuple(sorted(found, key=lambda one: (STATES.index(one.state), one.unit)))
+    machines = {trial.machine for trial in usable if trial.session == session}
+    by_device = grouped_by(
+        (trial for trial in usable if trial.machine in machines), lambda trial: device_of(trial.record)
+    )
+    found: list[tuple[bool, CheckedCard]] = []
+    for device, every in by_device.items():
+        mine = [trial for trial in every if trial.session == session]
+        if device and any(map(_check_of, mine or every)):
+            found.append((not mine, _checked(device, mine or every, usable, cards, products)))
+    return tuple(card for _, card in sorted(found, key=lambda one: (one[0], STATES.index(one[1].state))))
 
 
 def _measures(trial: TrialResult) -> bool:
-    return trial.record.plan == PLAN and not DISTURBED & {found.name for found in trial.findings}
+    checks = _check_of(trial) is not None or trial.record.plan in PLANS[:2]
+    return checks and not DISTURBED & {found.name for found in trial.findings}
 
 
 def _check_of(trial: TrialResult) -> CardCheck | None:
@@ -186,6 +192,7 @@ def _checked(
 ) -> CheckedCard:
     checks = [trial for trial in mine if _check_of(trial)]
     longest = max(checks, key=lambda trial: trial.record.measurement.window.seconds)  # type: ignore[union-attr]
+    made = [check for check in map(_check_of, checks) if check]
     name = checks[0].device_name
     others = [
         trial
@@ -218,8 +225,8 @@ def _checked(
         findings=tuple(
             {one.name: one for trial in mine for one in trial.findings if one.name in SLOWING}.values()
         ),
-        replays=sum(one.replays for trial in checks for one in _check_of(trial).replays),  # type: ignore[union-attr]
-        tested_bytes=max(_check_of(trial).memory_pattern.tested_bytes for trial in checks),  # type: ignore[union-attr]
+        replays=sum(one.replays for check in made for one in check.replays),
+        tested_bytes=max(check.memory_pattern.tested_bytes for check in made),
         load=load,
         longest=longest,
     )
@@ -243,19 +250,8 @@ def _figures(trials: Iterable[TrialResult]) -> dict[str, list[tuple[str, float]]
     return dict(sorted(found.items(), key=lambda one: _place(one[0])))
 
 
-def _place(name: str) -> tuple[int, str]:
-    order = (
-        "gemm_fp32",
-        "gemm_tf32",
-        "gemm_bf16",
-        "gemm_fp16",
-        "gemm_fp8",
-        "copy",
-        "host",
-        "device_to",
-        "all",
-    )
-    return next((place for place, start in enumerate(order) if name.startswith(start)), len(order)), name
+def _place(name: str) -> int:
+    return next((place for place, start in enumerate(ORDER) if name.startswith(start)), len(ORDER))
 
 
 def speed_of(
@@ -282,10 +278,10 @@ def speed_of(
 
 def _paper(name: str, card: Card | None, trial: TrialResult) -> float | None:
     """Return what the paper says: a dense peak, the memory's bandwidth, or all lanes of the card's link."""
-    gpus = [one for one in trial.record.machine.gpus if one.unit == trial.record.measurement.device.unit]  # type: ignore[union-attr]
-    if name in LINK and gpus:
-        lane = LANE_GBS.get(gpus[0].pcie_generation_of_card or gpus[0].pcie_generation_max or 0)
-        return lane * gpus[0].pcie_width_max if lane and gpus[0].pcie_width_max else None
+    gpu = gpu_of(trial)
+    if name in LINK and gpu:
+        lane = LANE_GBS.get(gpu.pcie_generation_of_card or gpu.pcie_generation_max or 0)
+        return lane * gpu.pcie_width_max if lane and gpu.pcie_width_max else None
     if card is None:
         return None
     if name.startswith("copy"):
@@ -295,6 +291,12 @@ def _paper(name: str, card: Card | None, trial: TrialResult) -> float | None:
         getattr(card.peaks, "fp32" if arithmetic == "fp32-ieee" else arithmetic, None) if arithmetic else None
     )
     return whole / card.devices if whole else None
+
+
+def gpu_of(trial: TrialResult) -> Gpu | None:
+    """Return what the driver says of a trial's card; null where it says nothing."""
+    device = device_of(trial.record)
+    return next((gpu for gpu in trial.record.machine.gpus if device and gpu.unit == device[1]), None)
 
 
 def levels(trial: TrialResult) -> tuple[tuple[float, float], ...]:

@@ -6,8 +6,9 @@ import random
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from harness.record import Finding, Gpu, Limit, Record
+from harness.record import Finding, Gpu, Limit, PrecisionFound, Record
 from harness.record.card_check import CardCheck, MemoryPattern, Replay, TimedPart
+from harness.record.measurement import Flops
 from harness.record.series import Series
 from tests.helpers import records_builder as build
 
@@ -40,6 +41,7 @@ SPEEDS = {
     "device_to_host_pinned_gb_per_second": 55.0,
 }
 STEP = 0.01
+HALF: dict[str, Any] = {"output_dtypes": {"float16": 1}, "parameter_dtypes": {}, "method": "constructed"}
 
 
 def checked_card(
@@ -109,8 +111,17 @@ def checked_card(
                 read_seconds=1.0,
             ),
         )
-        measured = build.measurement(CARD, asked, STEP, card=card, steps=10, ceilings=ceilings)
-        measured = measured.model_copy(update={"card": check, "step_us": Series.of(steps)})
+        found_in = PrecisionFound(label="pure-fp16", **HALF)
+        measured = build.measurement(
+            CARD, asked, STEP, card=card, steps=10, ceilings=ceilings, precision=found_in
+        )
+        measured = measured.model_copy(
+            update={
+                "card": check,
+                "flops": Flops(per_sample=6.4e12, method="constructed"),
+                "step_us": Series.of(steps),
+            }
+        )
         measured = build.changed(
             measured,
             device__unit=unit,
@@ -123,7 +134,14 @@ def checked_card(
         )
     for repeat in (1, 2):
         asked = build.trial(NET, "amp-fp16", repeat, batch_size=256, data="synthetic")
-        measured = build.measurement(NET, asked, 0.05 / speed, card=card, seed=repeat + ord(digit))
+        measured = build.measurement(
+            NET,
+            asked,
+            0.05 / speed,
+            card=card,
+            seed=repeat + ord(digit),
+            precision=PrecisionFound(label="amp-fp16", **HALF),
+        )
         measured = build.changed(measured, device__unit=unit)
         found.append(build.record(asked, measured, on=on, session=session, order=2 + repeat, plan="card"))
     return found

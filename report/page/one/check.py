@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from harness.record import Gpu
 from report import text
 from report.analysis import Analysis
 from report.charts.bands import BandRow, Bands
 from report.charts.panels import CurveLine, CurvePanel, Panels
-from report.compare.card_check import CheckedCard, CheckedSpeed, State
+from report.compare.card_check import CheckedCard, CheckedSpeed, State, gpu_of
 from report.page.values import Chip, Headline, Picture, Quantity, Systems
 from report.text import number
 
@@ -40,6 +41,8 @@ class CardCheckView:
     """The worst first."""
     cards: tuple[tuple[str, State], ...]
     """Each card's unit and state."""
+    gpu: Gpu | None
+    """What the driver says of the card."""
 
 
 def label(name: str) -> str:
@@ -62,8 +65,13 @@ def checked(analysis: Analysis) -> CardCheckView:
         card,
         Picture("bands", Bands(bands, "middle of what is known = 1"), alt),
         _load(card),
-        tuple(sorted(rows, key=lambda row: row.of.state != "slow")),
+        tuple(
+            sorted(
+                rows, key=lambda row: (row.of.state != "slow", row.of.ratio if row.of.state == "slow" else 0)
+            )
+        ),
         tuple((one.unit[:6], one.state) for one in analysis.checks),
+        gpu_of(card.longest),
     )
 
 
@@ -83,8 +91,8 @@ def _band(row: CheckedRow) -> BandRow:
     known = known or (text.count(of.known.figures, "figure") if of.known else "")
     note = "of the paper" if unknown and of.paper else "too little known" if unknown else known
     shown = f"{number(of.value)} {of.unit}" if unknown and not of.paper else f"{of.value / middle:.2f}"
-    ends = (None, None) if of.low is None or of.high is None else (of.low / middle, of.high / middle)
-    return BandRow(row.label, note, of.value / middle, shown, *ends, of.paper / middle if of.paper else None)
+    low, high, paper = (each / middle if each else None for each in (of.low, of.high, of.paper))
+    return BandRow(row.label, note, of.value / middle, shown, low, high, paper)
 
 
 def _load(card: CheckedCard) -> Picture:
@@ -134,6 +142,11 @@ def chips(view: CardCheckView) -> Iterator[Chip]:
     card = view.card
     for found in card.findings:
         yield Chip("care", "driver", "check", {"found": found})
+    gpu = view.gpu
+    if gpu and (gpu.remapping or gpu.ecc_uncorrected_ever):
+        yield Chip("care", "worn-memory", "check")
+    if gpu and gpu.vgpu_license == "unlicensed":
+        yield Chip("care", "no-licence", "check")
     if len(card.known) < len(card.speeds):
         yield Chip("care", "known", "check", {"of": len(card.speeds), "known": len(card.known)})
     yield Chip("care", "minutes", "check", {"seconds": card.load[-1][0] if card.load else 0.0})

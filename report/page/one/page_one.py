@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, get_args
 
 from harness.record.result import Stage
@@ -220,7 +220,10 @@ def _verdicts(analysis: Analysis, systems: Systems) -> PageOne:
 def _check(analysis: Analysis, systems: Systems) -> PageOne:
     view = check.checked(analysis)
     answer, three = check.headline(view, systems), check.notes(view)
-    return _assembled(analysis, answer, (), three, "check", view, more=[*check.chips(view)])
+    page = _assembled(analysis, answer, (), three, "check", view, more=[*check.chips(view)])
+    own = [trial for trial in analysis.on_record if trial.session == analysis.lead]
+    shown = tuple(chip for chip in page.chips if chip.name != "all-finished")
+    return replace(page, source=replace(page.source, trials=len(own)), chips=shown)
 
 
 def _failed(analysis: Analysis, systems: Systems) -> PageOne:

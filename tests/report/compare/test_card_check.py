@@ -56,11 +56,10 @@ def test_a_slow_card_is_found_by_what_it_is_slow_in():
     assert len(check_of(*checked_card(speed=0.8), *three_others())[0].slow) == MEASURED
 
 
-def test_equal_cards_of_one_host_are_held_against_each_other_and_the_weak_one_comes_first():
+def test_equal_cards_of_one_host_are_held_against_each_other_after_that_of_the_session():
     here = [record for digit in "cde" for record in checked_card(digit, speed=0.8 if digit == "d" else 1.0)]
-    here = [record.model_copy(update={"session": here[0].session}) for record in here]
     found = check_of(*here)
-    assert [(one.unit[0], one.state) for one in found] == [("d", "slow"), ("c", "sound"), ("e", "sound")]
+    assert [(one.unit[0], one.state) for one in found] == [("c", "sound"), ("d", "slow"), ("e", "sound")]
     assert {one.known.basis for one in found[0].known} == {"host"}
 
 

@@ -121,7 +121,7 @@ def build(
         "claims": f"{CLAIMS}, run",
         "new_session": "start over instead of going on with the open session",
         "retry": RETRY,
-        "strict": "exit with 3 if a trial failed",
+        "strict": "exit with 3 if a trial failed, with 5 if a card is slow or wrong",
         "no_build": "refuse instead of building what is missing",
     },
     iterable=["claim"],

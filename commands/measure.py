@@ -6,6 +6,7 @@ import re
 import shlex
 import time
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from harness.data.download import FetchProgress
 from harness.data.fetch import Resolved, default_folder, fetch
 from harness.engine.base import Built, Engine
 from harness.engine.choose import without_container
-from harness.errors import GateError, MachineError, NotBuilt, UserError
+from harness.errors import CardError, GateError, MachineError, NotBuilt, UserError
 from harness.image.catalog import Image
 from harness.machine import own_folder, state_folder
 from harness.plan import own_file
@@ -33,7 +34,11 @@ from harness.run.session import run_lock
 from harness.run.setup import RunSetup
 from harness.settings import Settings, words
 from report import text
-from report.compare import selfcheck
+from report.analysis import Question, analyse, evidence_in
+from report.compare import card_check, selfcheck
+from report.page import render
+from report.page.one.page_one import page_one
+from report.page.values import systems_of
 
 _BUILD_STEP = re.compile(r"(?:\[(?:[\w-]+ +)?|STEP )(\d+)/(\d+)")
 """BuildKit's `[stack 2/7]` and Podman's `STEP 2/7`; the whole output is in the build's log."""
@@ -200,7 +205,8 @@ def _made(image: Image, engine: Engine, screen: Screen) -> Built:
 def run(root: Path, settings: Settings, how: How) -> Outcome | None:
     """Runs what is missing of a plan, and says what it did; null of a dry run.
 
-    Raises GateError where --strict meets a failed trial, or where the plan is a selfcheck that does not pass.
+    Raises GateError where --strict meets a failed trial, or where the plan is a selfcheck that does not pass;
+    CardError where --strict meets a card that is slow or wrong.
     """
     setup = on_paper.prepare(root, settings, how.card)
     if how.keep is not None:
@@ -227,7 +233,20 @@ def run(root: Path, settings: Settings, how: How) -> Outcome | None:
         raise GateError(
             f"{text.count(outcome.failed, 'trial')} failed", remedy="the report shows each with its reason"
         )
+    if how.strict and setup.plan.name in card_check.PLANS:
+        _refuse_faulty_card(root, outcome.session.id)
     return outcome
+
+
+def _refuse_faulty_card(root: Path, session: str) -> None:
+    """Raises CardError where a session's check finds its card slow, at two speeds or with other bits."""
+    analysis = analyse(evidence_in(root, purchase=False), Question(datetime.now(UTC), session))
+    for card in analysis.checks:
+        if card.longest.session == session and card.state in card_check.FAULTY:
+            raise CardError(
+                render.answer(page_one(analysis, systems_of(analysis)).headline).rstrip("."),
+                remedy="see 'Is this card as it should be?' in docs/running.md",
+            )
 
 
 def _say_selfcheck(root: Path, session: str) -> None:

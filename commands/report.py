@@ -37,7 +37,9 @@ from report.expected.sizes import read_pairs, sizes
 from report.expected.specs import FOLDER
 from report.page import render
 from report.page.build import WrittenPage, write
+from report.page.one.page_one import page_one
 from report.page.pdf import write as write_pdf
+from report.page.values import systems_of
 
 LONGER_ON_CPU = "invoke build --plan desk run --blocks 3 report"
 LONGER_ON_GPU = "invoke build --plan mission run --budget 8h report"
@@ -214,7 +216,9 @@ def _expected(root: Path, analysis: Analysis, card: str) -> dict[str, Any]:
 
 
 def found(analysis: Analysis) -> list[str]:
-    """Two figures of the leading session with their ranges, and how sure they are."""
+    """The answer of a card's check, else two figures of the leading session, and how sure they are."""
+    if analysis.subject == "check":
+        return [f"answer:   {render.answer(page_one(analysis, systems_of(analysis)).headline)}"]
     shown = _shown(analysis.own_cells)
     if not shown:
         return [

@@ -72,6 +72,12 @@ class MachineError(GpudynoError):
     exit_code = 4
 
 
+class CardError(GpudynoError):
+    """A card is slow, flips between two speeds or computes otherwise than it should, under --strict."""
+
+    exit_code = 5
+
+
 class NoEngine(MachineError):
     """No container engine answers."""
 

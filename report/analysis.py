@@ -26,6 +26,7 @@ from report.claims.judged import Judged
 from report.claims.matching import with_published
 from report.compare import selfcheck
 from report.compare.batch_sweeps import batch_sweeps, without_sweeps
+from report.compare.card_check import CheckedCard, checked_cards
 from report.compare.cells import Cell, cells_of
 from report.compare.figures import PROVEN, most_proven
 from report.compare.groups import ComparisonGroup, comparison_groups
@@ -34,6 +35,7 @@ from report.compare.precisions import Gate, Parity, Speedup, early_gates, pariti
 from report.compare.ranking import Work, standings, works
 from report.compare.spread import Fleet, UnitSpreads, fleets, unit_spreads
 from report.expected.expected import CardExpectation, ExpectedValue
+from report.expected.products import PublishedProduct, load_products
 from report.expected.sizes import DifferenceSize, SystemDifference
 from report.trials.account import MachineAccount, accounts
 from report.trials.key import LOADER_ALONE, grouped_by
@@ -45,7 +47,7 @@ NO_WORK = (DEEP, selfcheck.PLAN)
 
 
 Subject = Literal[
-    "nothing", "failed", "costs", "verdicts", "class", "pair", "frameworks", "first-look", "self"
+    "nothing", "failed", "check", "costs", "verdicts", "class", "pair", "frameworks", "first-look", "self"
 ]
 
 CLASS_MACHINES = 5
@@ -60,6 +62,7 @@ class Evidence:
     claims: ClaimSet
     cards: tuple[Card, ...]
     purchase: Purchase | None = None
+    products: tuple[PublishedProduct, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +126,8 @@ class Analysis:
     speedups: tuple[Speedup, ...]
     parities: tuple[Parity, ...]
     early_gates: tuple[tuple[TrialResult, Gate], ...]
+    checks: tuple[CheckedCard, ...]
+    """Of the leading session's cards, the worst first; none where they were not checked."""
     fleets: tuple[Fleet, ...]
     """Of the leading session's cards, the units that did one work."""
     spreads: UnitSpreads
@@ -210,7 +215,8 @@ def evidence_in(root: Path, *, purchase: bool = True) -> Evidence:
     bought = load_purchase(root) if purchase else None
     results = results_of(root)
     results = replace(results, problems=(*results.problems, *contradictions.among(results)))
-    return Evidence(results, load_claims(root), cards_of(root), bought)
+    cards = cards_of(root)
+    return Evidence(results, load_claims(root), cards, bought, load_products(root, cards))
 
 
 def analyse(evidence: Evidence, question: Question) -> Analysis:
@@ -261,6 +267,7 @@ def analyse(evidence: Evidence, question: Question) -> Analysis:
         speedups=speedups(grouped),
         parities=parities(grouped),
         early_gates=early_gates(trial for trial in trials if trial.session == lead or trial.path in paths),
+        checks=() if came_with_clone else checked_cards(on_record, lead, evidence.cards, evidence.products),
         fleets=fleets(trials, lead),
         spreads=spreads,
         expectations=expectations(groups, mix, spreads) or expectations(groups, spreads=spreads),
@@ -330,11 +337,13 @@ def _of_proven_sessions(trials: Sequence[TrialResult]) -> list[TrialResult]:
 
 
 def _subject_of(analysis: Analysis) -> Subject:
-    """Costs, else a first look, else published numbers, other machines, frameworks, or this machine itself.
+    """A card's check, else costs, a first look, published numbers, other machines, frameworks, or itself.
 
     `nothing` has no record of its own, `failed` no figure; of a `first-look` fewer than half of the leading
     session's figures may be ranked.
     """
+    if analysis.own and analysis.checks:
+        return "check"
     if _priced(analysis):
         return "costs"
     if not analysis.own:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from report.analysis import Analysis
+from report.page.one.check import checked
 from report.page.one.page_one import page_one
 from report.page.parts import (
     acceptance,
@@ -24,6 +25,11 @@ from report.page.values import Page, PagePart, Systems, systems_of
 from report.trials.table import write_csv
 
 PARTS: tuple[tuple[str, str, Callable[[Analysis, Systems], Any]], ...] = (
+    (
+        "check",
+        "The check",
+        lambda analysis, systems: checked(analysis) if analysis.subject == "check" else None,
+    ),
     ("pairs", "Pair by pair", pairs.view),
     ("published", "Published studies", published.view),
     ("workloads", "Workloads", workloads.view),

@@ -22,7 +22,7 @@ from report.compare.cells import states_of
 from report.compare.side_by_side import Comparison, GateReason
 from report.page.filters import FILTERS
 from report.page.parts import acceptance, ran, workloads
-from report.page.values import Page, Picture
+from report.page.values import Headline, Page, Picture
 from report.stats.intervals import rare_runs_missed
 
 SCRIPTS = ("page.js",)
@@ -129,6 +129,11 @@ def comment(page: Page | None, problems: Sequence[str] = ()) -> str:
         count=len(problems),
     )
     return written if len(written) <= MOST_CHARACTERS else f"{written[:MOST_CHARACTERS]}\n\n… cut here"
+
+
+def answer(headline: Headline) -> str:
+    """Return a headline as the terminal shows it."""
+    return _markdown("answer.md", lambda *_: Markup(""), str, headline=headline).replace("**", "").strip()
 
 
 def clause(order: Analysis, command: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, get_args
 
 from harness.record.result import Stage
@@ -13,6 +13,7 @@ from report.charts.bars import Bar, Bars, Group
 from report.charts.marks import KeyEntry
 from report.compare.cells import Cell
 from report.page.filters import setting
+from report.page.one import check
 from report.page.one.comparison import comparison
 from report.page.one.headlines import (
     FIRST,
@@ -216,6 +217,15 @@ def _verdicts(analysis: Analysis, systems: Systems) -> PageOne:
     )
 
 
+def _check(analysis: Analysis, systems: Systems) -> PageOne:
+    view = check.checked(analysis)
+    answer, three = check.headline(view, systems), check.notes(view)
+    page = _assembled(analysis, answer, (), three, "check", view, more=[*check.chips(view)])
+    own = [trial for trial in analysis.on_record if trial.session == analysis.lead]
+    shown = tuple(chip for chip in page.chips if chip.name != "all-finished")
+    return replace(page, source=replace(page.source, trials=len(own)), chips=shown)
+
+
 def _failed(analysis: Analysis, systems: Systems) -> PageOne:
     view, plan = failures(analysis), analysis.own[0].record.plan
     commands = (f"invoke doctor --plan {plan}", f"invoke build --plan {plan} run report")
@@ -253,6 +263,7 @@ _PAGES: dict[str, Callable[[Analysis, Systems], PageOne]] = {
     "frameworks": _frameworks,
     "verdicts": _verdicts,
     "self": _self,
+    "check": _check,
     "first-look": _first_look,
     "failed": _failed,
     "nothing": _nothing,

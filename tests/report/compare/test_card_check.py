@@ -1,0 +1,203 @@
+"""A card's check: what each state needs, and how often it is right, with scatter from published products."""
+
+from __future__ import annotations
+
+import csv
+import math
+import random
+import re
+from pathlib import Path
+from statistics import fmean, median
+
+import numpy
+import pytest
+
+from harness.record import finding
+from harness.record.published.cards import load_cards
+from harness.record.store import Stored, read_all
+from report.compare.card_check import blocks, checked_cards, levels, speed_of, two_speeds
+from report.expected.products import UNIT_SD, known_of, load_products
+from report.trials.reading import read
+from tests.helpers.records_card import SPEEDS, checked_card
+
+ROOT = Path(__file__).parents[3]
+CARDS = load_cards(ROOT)
+PRODUCTS = load_products(ROOT, CARDS)
+H200 = next(card for card in CARDS if card.name.startswith("H200"))
+MEASURED = 9
+"""Things that a check measures."""
+CARDS_SIMULATED = 1000
+
+
+def check_of(*records, session: str | None = None, products=()):
+    trials = read([Stored(f"results/{n}.json", record) for n, record in enumerate(records)], CARDS)
+    return checked_cards(trials, session or records[0].session, CARDS, products)
+
+
+def three_others():
+    return [record for digit in "def" for record in checked_card(digit, machine=digit)]
+
+
+def test_a_card_like_three_others_is_as_it_should_be_and_alone_too_little_is_known():
+    alone = check_of(*checked_card())
+    assert [(one.state, len(one.known)) for one in alone] == [("unknown", 0)]
+    (found,) = check_of(*checked_card(), *three_others())
+    assert (found.state, len(found.known), len(found.speeds)) == ("sound", 9, 9)
+    assert {(one.known.basis, one.known.cards) for one in found.known} == {("records", 3)}
+    assert all(0.99 < one.ratio < 1.01 and 0.1 < one.smallest_loss < 0.18 for one in found.known)
+    assert found.replays == 400
+    assert two_speeds([speed for _, speed in found.load]) is None
+
+
+def test_a_slow_card_is_found_by_what_it_is_slow_in():
+    (found,) = check_of(*checked_card(speeds={"copy_gb_per_second": 0.7}), *three_others())
+    assert found.state == "slow"
+    assert [(one.name, round(one.ratio, 2)) for one in found.slow] == [("copy_gb_per_second", 0.7)]
+    assert len(check_of(*checked_card(speed=0.8), *three_others())[0].slow) == MEASURED
+
+
+def test_equal_cards_of_one_host_are_held_against_each_other_after_that_of_the_session():
+    here = [record for digit in "cde" for record in checked_card(digit, speed=0.8 if digit == "d" else 1.0)]
+    found = check_of(*here)
+    assert [(one.unit[0], one.state) for one in found] == [("c", "sound"), ("d", "slow"), ("e", "sound")]
+    assert {one.known.basis for one in found[0].known} == {"host"}
+
+
+def test_two_speeds_that_come_back_are_found_and_one_change_that_lasts_is_none():
+    (found,) = check_of(*checked_card(at=lambda second: 0.8 if second // 15 % 2 else 1.0))
+    assert found.state == "flips"
+    assert found.flips.slow / found.flips.fast == pytest.approx(0.8, abs=0.02)
+    assert (found.flips.changes, found.flips.held_seconds) == (4, pytest.approx(16, abs=3))
+    assert check_of(*checked_card(at=lambda second: 0.8 if second > 30 else 1.0))[0].flips is None
+
+
+@pytest.mark.parametrize(
+    ("wrong", "by"),
+    [
+        ({"differing": 3}, "replay"),
+        ({"wrong_words": 1}, "memory"),
+        ({"sha256": "b" * 64}, "card"),
+        ({"causes": (finding("memory-error", errors=1, card=0),)}, "driver"),
+    ],
+)
+def test_other_bits_are_found_in_a_replay_in_memory_beside_other_cards_and_by_the_driver(wrong, by):
+    (found,) = check_of(*checked_card(**wrong), *three_others())
+    assert (found.state, {one.by for one in found.differences}) == ("differs", {by})
+
+
+def test_another_process_with_other_bits_computes_differently():
+    records = checked_card()
+    records[1] = checked_card(sha256="b" * 64)[1]
+    assert {one.by for one in check_of(*records)[0].differences} == {"process"}
+
+
+def test_a_narrow_link_is_slow_whatever_is_known_of_its_speed():
+    narrow = finding("pcie-link", card=0, quantity="width", linked=8, highest=16)
+    (found,) = check_of(*checked_card(causes=(narrow,)))
+    assert (found.state, found.link.data["linked"]) == ("slow", 8)
+
+
+def test_a_product_is_known_by_figures_of_the_card_else_by_the_share_of_its_architecture():
+    published = known_of("gemm_fp8_tflops", (), "a", H200, PRODUCTS)
+    assert (published.basis, published.figures) == ("published", 4)
+    share = known_of("gemm_tf32_tflops", (), "a", H200, PRODUCTS)
+    assert (share.basis, share.cards, share.years) == ("architecture", 2, (2025,))
+    assert 0.6 < share.middle / H200.peaks.tf32 < 0.85
+    assert known_of("copy_gb_per_second", (), "a", H200, PRODUCTS) is None
+    lost = speed_of("gemm_fp8_tflops", [0.33 * published.middle], published, MEASURED)
+    assert (lost.state, 0.35 < lost.smallest_loss < 0.45) == ("slow", True)
+
+
+def test_the_committed_h200_has_one_speed_and_equal_bits():
+    stored = [one for one in read_all(ROOT).records if one.record.plan == "card"]
+    found = checked_cards(read(stored, CARDS), stored[0].record.session, CARDS, PRODUCTS)[0]
+    assert (found.flips, found.differences, found.state) == (None, (), "sound")
+
+
+def units() -> list[list[float]]:
+    """How each published unit of a card deviates from others with its version of torch, by arithmetic.
+
+    Left out are laptops, whose makers set the power, software that changed daily, and a unit that lies 12 %
+    and more below the median of its card, for such are what the check looks for.
+    """
+    groups: dict[tuple[str, str], dict[str, list[float]]] = {}
+    of_card: dict[tuple[str, str], list[float]] = {}
+    with (ROOT / "results" / "tables" / "products.csv").open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    for row in rows:
+        of_card.setdefault((row["card"], row["arithmetic"]), []).append(float(row["tflops"]))
+    for row in rows:
+        version, speed = row["software"], float(row["tflops"])
+        low = speed < 0.88 * median(of_card[row["card"], row["arithmetic"]])
+        if re.match(r"torch \d+\.\d+\.\d+( |$|\+)", version) and "Laptop" not in row["card"] and not low:
+            of = groups.setdefault((row["card"], version.rpartition(".")[0][:9]), {})
+            of.setdefault(row["arithmetic"], []).append(math.log(speed))
+    found = []
+    for of in groups.values():
+        several = [sorted(logs) for logs in of.values() if len(logs) > 1]
+        for n in range(min(map(len, several), default=0)):
+            found.append(
+                [(logs[n] - fmean(logs)) * math.sqrt(len(logs) / (len(logs) - 1)) for logs in several]
+            )
+    return found
+
+
+def drawn(dice: random.Random, loss: float = 0.0) -> dict[str, float]:
+    """A card's speeds, which deviate as those of one published unit."""
+    unit = dice.choice(units_published)
+    return {name: math.exp(dice.choice(unit)) * (1 - loss) for name in [*SPEEDS, "network"]}
+
+
+units_published = units()
+
+
+def called_slow(loss: float) -> float:
+    """The share of cards that are called slow beside three others of their model."""
+    dice, slow = random.Random(48), 0
+    for _ in range(CARDS_SIMULATED):
+        card, others = drawn(dice, loss), [drawn(dice) for _ in range(3)]
+        known = {name: known_of(name, [[("m", one[name])] for one in others], "a", None, ()) for name in card}
+        slow += any(speed_of(name, [card[name]], known[name], len(card)).state == "slow" for name in card)
+    return slow / CARDS_SIMULATED
+
+
+def test_the_scatter_that_is_assumed_is_no_less_than_that_of_published_units():
+    deviations = [each for unit in units_published for each in unit]
+    assert len(deviations) >= 20
+    assert 0.5 * UNIT_SD < math.sqrt(fmean(each**2 for each in deviations)) <= UNIT_SD
+
+
+def test_of_1000_sound_cards_at_most_5_percent_are_called_slow_and_of_those_15_percent_slow_90_are():
+    assert called_slow(0.0) <= 0.05
+    assert called_slow(0.15) >= 0.90
+
+
+def h200_load() -> numpy.ndarray:
+    """Seconds of each step of the committed H200's load, over their median."""
+    stored = [one for one in read_all(ROOT).records if one.record.plan == "card"]
+    trial = max(read(stored, CARDS), key=lambda one: one.record.measurement.window.seconds)
+    assert len(levels(trial)) > 60
+    seconds = numpy.asarray(trial.record.measurement.step_us.values(), dtype=float) / 1e6
+    return seconds / numpy.median(seconds)
+
+
+def loads(state):
+    """Loads of 75 s, in stretches of 5 s drawn from the H200's; `state` says how much slower each step is."""
+    dice, steps = numpy.random.default_rng(48), h200_load()
+    for _ in range(CARDS_SIMULATED):
+        stretches = dice.integers(0, len(steps) - 540, 15)
+        seconds = 0.00926 * numpy.concatenate([steps[begin : begin + 540] for begin in stretches])
+        yield blocks(seconds * state(dice, numpy.cumsum(seconds)))
+
+
+def flipping(dice, at):
+    """Two states 20 % apart, each held for 5 to 40 s."""
+    ends = numpy.cumsum(dice.uniform(5, 40, 20)) - dice.uniform(0, 20)
+    return numpy.where((numpy.searchsorted(ends, at) + dice.integers(2)) % 2 == 0, 1.0, 1.25)
+
+
+def test_two_states_are_found_in_90_percent_and_1000_sound_loads_called_flipping_in_5_at_most():
+    found = [two_speeds([speed for _, speed in load]) is not None for load in loads(flipping)]
+    assert fmean(found) >= 0.90
+    sound = [two_speeds([speed for _, speed in load]) is not None for load in loads(lambda dice, at: 1.0)]
+    assert fmean(sound) <= 0.05

@@ -8,13 +8,15 @@ from dataclasses import replace
 from harness.record import Claim, Side
 from harness.record.vocabulary.workload import declared
 from report.compare.cells import Cell, target_reached, to_target
-from report.compare.figures import Figure
+from report.compare.figures import Figure, Run, figure
 from report.compare.groups import ComparisonGroup
 from report.compare.key import Difference, PartialKey
 from report.metrics import CLAIMED
 from report.trials.key import Value
 from report.trials.trial import TrialResult
 
+EPOCH = "epoch"
+"""An option of a claim that says which epoch alone it is of."""
 SCALED_DOWN = "scaled down: "
 SMALLER = (SCALED_DOWN, "smaller images than the model's own: ")
 """How a workload's notes begin that say so; the size of images is a part of the key, and claims name it."""
@@ -27,7 +29,9 @@ def matches(claim: Claim, cell: Cell) -> bool:
 
 def side_differences(side: Side, claim: Claim, cell: Cell) -> tuple[Difference, ...]:
     """What a claim's side names and a cell does not have, the card aside."""
-    found = asked_by(claim, side).differences(PartialKey.of(cell.key, cell.length))
+    found = asked_by(claim, side).less(EPOCH).differences(PartialKey.of(cell.key, cell.length))
+    if (figure := figure_of(claim, cell)) is not None and nth_epoch(side) is not None and not figure.n:
+        found = (*found, Difference("epochs", cell.trials[0].epochs_trained, nth_epoch(side)))
     return (*found, Difference("scaled_down", True, False)) if scaled_down(cell) else found
 
 
@@ -82,7 +86,25 @@ def figure_of(claim: Claim, cell: Cell) -> Figure | None:
     if claim.target is not None:
         found = to_target(cell, claim.target)
         return found.epochs if claim.metric == "epochs_to_target" else found.seconds
-    return measured_of(cell, claim.metric)
+    nth = nth_epoch(claim.of)
+    return measured_of(cell, claim.metric) if nth is None else _of_epoch(cell, nth)
+
+
+def nth_epoch(side: Side) -> int | None:
+    """Which epoch alone a figure is of; null where it is of none alone. No trial has it for an option."""
+    nth = side.options.get(EPOCH)
+    return int(nth) if isinstance(nth, int) else None
+
+
+def _of_epoch(cell: Cell, nth: int) -> Figure:
+    """The seconds of one epoch, its validation included, of the runs that got so far."""
+    runs = []
+    for trial in cell.trials:
+        epochs = trial.record.measurement.epochs if trial.record.measurement else ()
+        if len(epochs) >= nth:
+            seconds = epochs[nth - 1].train_seconds + (epochs[nth - 1].valid_seconds or 0.0)
+            runs.append(Run(seconds, trial.record.block, trial.verdict))
+    return figure(runs, frozenset({"invalid"}), in_blocks=True)
 
 
 def measured_of(cell: Cell, metric: str) -> Figure | None:

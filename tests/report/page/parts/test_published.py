@@ -14,13 +14,12 @@ from report.charts.bars import Bars
 from report.page.build import page_of
 from report.page.parts import uncertainty
 from report.page.parts.published import (
-    BARS_ALONE,
     MOST_ALONE,
     PublishedView,
     published_studies,
     view,
 )
-from report.page.parts.studies import MOST_BARS
+from report.page.parts.study_pictures import MOST_BARS
 from report.page.parts.verdicts import ClaimRow, claim_rows
 from report.page.render import render
 from report.page.values import systems_of
@@ -124,7 +123,7 @@ def test_without_records_the_studies_stand_alone_in_a_bounded_number_of_pictures
     assert found.studies[0].name == "Bhutani 2019"
     for chart in drawn:
         bars = [bar for group in chart.groups for bar in group.bars]
-        assert len(bars) <= BARS_ALONE and {bar.look for bar in bars} == {"published"}
+        assert len(bars) <= MOST_BARS and {bar.look for bar in bars} == {"published"}
 
 
 def test_the_readme_s_second_picture_has_every_bar_that_such_a_page_begins_with(alone: Analysis):

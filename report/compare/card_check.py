@@ -19,8 +19,8 @@ from scipy import special
 
 from harness.record import Finding, Gpu
 from harness.record.card_check import CardCheck
-from harness.record.published.cards import Card, find, plain_name
-from report.expected.products import KnownSpeed, PublishedProduct, known_of
+from harness.record.published.cards import Card, find
+from report.expected.products import KnownSpeed, PublishedProduct, known_of, peak_of
 from report.trials.ceilings import BUS, Device, device_of
 from report.trials.key import grouped_by
 from report.trials.trial import TrialResult
@@ -39,21 +39,12 @@ BLOCK_SECONDS, HELD_BLOCKS = 1.0, 3
 LINK = {"host_to_device_pinned_gb_per_second", "device_to_host_pinned_gb_per_second"}
 LANE_GBS = {1: 0.25, 2: 0.5, 3: 0.985, 4: 1.969, 5: 3.938, 6: 7.563}
 """Of one lane of PCI Express, by generation, each way."""
-ORDER = "gemm_fp32 gemm_tf32 gemm_bf16 gemm_fp16 gemm_fp8 copy host device all_reduce".split()
-FAULTS = frozenset({"memory-error", "device-fault"})
-SLOWING = frozenset(
-    {
-        "pcie-link",
-        "power-limit",
-        "locked-clocks",
-        "thermal-throttling",
-        "chassis-limited",
-        "hardware-slowdown",
-        "power-brake",
-    }
-)
+ORDER = ["gemm_fp32", "gemm_tf32", "gemm_bf16", "gemm_fp16", "gemm_fp8", "copy", "host", "device", "all"]
+FAULTS = {"memory-error", "device-fault"}
+SLOWING = {"pcie-link", "power-limit", "locked-clocks", "thermal-throttling", "chassis-limited"}
+SLOWING |= {"hardware-slowdown", "power-brake"}
 """Findings of a trial that say why a card is slow."""
-DISTURBED = frozenset({"foreign-process", "contradicts-itself", "impossible-figure", "clock"})
+DISTURBED = {"foreign-process", "contradicts-itself", "impossible-figure", "clock"}
 
 State = Literal["differs", "flips", "slow", "unknown", "sound"]
 STATES: tuple[State, ...] = ("differs", "flips", "slow", "unknown", "sound")
@@ -90,13 +81,12 @@ class CheckedSpeed:
 
 @dataclass(frozen=True, slots=True)
 class TwoSpeeds:
-    """Two levels that come back: how long one is held by the median, and the slow one's share of the time."""
+    """Two levels that come back: how long one is held by the median."""
 
     fast: float
     slow: float
     changes: int
     held_seconds: float
-    share: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,9 +104,7 @@ class OtherBits:
 class CheckedCard:
     """One card's check. `load` are the median speeds of the longest window, one a block, in its unit."""
 
-    machine: str
     unit: str
-    card: str
     speeds: tuple[CheckedSpeed, ...]
     flips: TwoSpeeds | None
     differences: tuple[OtherBits, ...]
@@ -198,6 +186,7 @@ def _checked(
         trial
         for trial in every
         if trial.device_name == name
+        and trial.stack.device != "cpu"
         and trial.model_mark == checks[0].model_mark
         and trial.verdict != "invalid"
         and device_of(trial.record) != device
@@ -213,9 +202,7 @@ def _checked(
     judged = sum(one is not None for one in known.values())
     load = levels(longest)
     return CheckedCard(
-        machine=device[0],
         unit=device[1],
-        card=card.name if card else plain_name(name),
         speeds=tuple(
             speed_of(key, [value for _, value in values], known[key], judged, _paper(key, card, checks[0]))
             for key, values in measured.items()
@@ -286,11 +273,7 @@ def _paper(name: str, card: Card | None, trial: TrialResult) -> float | None:
         return None
     if name.startswith("copy"):
         return card.bandwidth_gbs / card.devices
-    arithmetic = name.split("_")[1] if name.startswith("gemm_") else ""
-    whole = (
-        getattr(card.peaks, "fp32" if arithmetic == "fp32-ieee" else arithmetic, None) if arithmetic else None
-    )
-    return whole / card.devices if whole else None
+    return peak_of(card, name.split("_")[1]) if name.startswith("gemm_") else None
 
 
 def gpu_of(trial: TrialResult) -> Gpu | None:
@@ -356,7 +339,6 @@ def two_speeds(speeds: Sequence[float]) -> TwoSpeeds | None:
         math.exp(slow),
         len(runs) - 1,
         median(count for _, count in runs) * BLOCK_SECONDS,
-        float((logs <= (slow + fast) / 2).mean()),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean, median
@@ -13,11 +13,17 @@ from pydantic import Field
 
 from harness.record import Model
 from harness.record.published.cards import Card
-from report.expected.specs import FOLDER, CardSpecs, csv_rows, load_specs
+from report.expected.specs import FOLDER, csv_rows, load_specs
 
 FILE = FOLDER / "products.csv"
 NO_BF16 = {"Pascal", "Maxwell", "Volta", "Turing"}
 """Architectures that emulate bf16."""
+PEAKS = {
+    "fp32-ieee": "fp32_tflops",
+    "tf32": "tf32_tflops",
+    "fp16": "fp16_tflops",
+    "bf16": "fp16_tflops",
+}
 
 
 UNIT_SD = 0.03
@@ -30,25 +36,17 @@ LEAST_CARDS = 2
 Basis = Literal["host", "records", "published", "architecture"]
 
 
-class _Row(Model):
+class PublishedProduct(Model):
+    """One figure in TFLOP/s; null are the architecture and the peak of a card that no table describes."""
+
     card: str
     arithmetic: str
     tflops: Annotated[float, Field(gt=0)]
     year: int | None = None
     software: str = ""
     source: str
-
-
-@dataclass(frozen=True, slots=True)
-class PublishedProduct:
-    """One figure in TFLOP/s; null are an architecture and a peak of a card that no table describes."""
-
-    card: str
-    arithmetic: str
-    tflops: float
-    year: int | None
-    architecture: str | None
-    peak: float | None
+    architecture: str | None = None
+    peak: float | None = None
 
 
 def load_products(root: Path, cards: Sequence[Card]) -> tuple[PublishedProduct, ...]:
@@ -56,36 +54,26 @@ def load_products(root: Path, cards: Sequence[Card]) -> tuple[PublishedProduct, 
     if not (root / FILE).is_file():
         return ()
     specs, sold = load_specs(root, cards), {card.name: card for card in cards}
-    return tuple(
-        PublishedProduct(
-            row.card,
-            row.arithmetic,
-            row.tflops,
-            row.year,
-            specs[row.card].architecture if row.card in specs else None,
-            peak_of(row.card, row.arithmetic, sold, specs),
-        )
-        for _, row in csv_rows(root, FILE, _Row)
-    )
+
+    def described(row: PublishedProduct) -> PublishedProduct:
+        found = specs.get(row.card)
+        if found is None:
+            return row
+        if card := sold.get(row.card):
+            peak = peak_of(card, row.arithmetic)
+        elif row.arithmetic == "bf16" and found.architecture in NO_BF16:
+            peak = None
+        else:
+            peak = getattr(found, PEAKS.get(row.arithmetic, ""), None)
+        return row.model_copy(update={"architecture": found.architecture, "peak": peak})
+
+    return tuple(described(row) for _, row in csv_rows(root, FILE, PublishedProduct))
 
 
-def peak_of(
-    name: str, arithmetic: str, sold: Mapping[str, Card], specs: Mapping[str, CardSpecs]
-) -> float | None:
-    """Return a device's dense peak on paper in TFLOP/s, null where no table has it."""
-    if card := sold.get(name):
-        whole: float | None = getattr(card.peaks, "fp32" if arithmetic == "fp32-ieee" else arithmetic, None)
-        return whole / card.devices if whole else None
-    found = specs.get(name)
-    if found is None or (arithmetic == "bf16" and found.architecture in NO_BF16):
-        return None
-    peaks = {
-        "fp32-ieee": found.fp32_tflops,
-        "tf32": found.tf32_tflops,
-        "fp16": found.fp16_tflops,
-        "bf16": found.fp16_tflops,
-    }
-    return peaks.get(arithmetic)
+def peak_of(card: Card, arithmetic: str) -> float | None:
+    """Return the dense peak of one device of a card in TFLOP/s; null where no source has it."""
+    whole: float | None = getattr(card.peaks, arithmetic.partition("-")[0], None)
+    return whole / card.devices if whole else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,14 +118,14 @@ def _by_share(
     alike: Sequence[PublishedProduct], card: Card, arithmetic: str, products: Sequence[PublishedProduct]
 ) -> KnownSpeed | None:
     """Return what the card's peak and its architecture's share of it lead to."""
-    whole = getattr(card.peaks, "fp32" if arithmetic == "fp32-ieee" else arithmetic, None)
+    peak = peak_of(card, arithmetic)
     shares = _shares(alike).get((card.architecture.split()[0], arithmetic), {})
-    if not whole or len(shares) < LEAST_CARDS:
+    if not peak or len(shares) < LEAST_CARDS:
         return None
     of_all = [list(one.values()) for one in _shares(products).values() if len(one) > 1]
     squares = sum((share - fmean(one)) ** 2 for one in of_all for share in one)
     sd = math.sqrt(squares / sum(len(one) - 1 for one in of_all) * (1 + 1 / len(shares)))
-    middle = whole / card.devices * math.exp(fmean(shares.values()))
+    middle = peak * math.exp(fmean(shares.values()))
     years = tuple(sorted({one.year for one in alike if one.card in shares and one.year}))
     figures = sum(one.card in shares for one in alike)
     return KnownSpeed("architecture", middle, math.hypot(METHOD_SD, sd), figures, len(shares), years)

@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from harness.record import Record
 from report.analysis import Analysis
 from report.page.build import WrittenPage, page_of, write
 from report.page.values import Page
 from tests.helpers import cases, records_fleet
 from tests.helpers import records_builder as build
 from tests.helpers.cases import CASES, Case, published
+from tests.helpers.records_card import checked_card
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,14 @@ def _machines(count: int) -> Case:
     return Case(f"{count}-machines", fleet)
 
 
+def _check(name: str, *records: Record) -> Purpose:
+    """A card's check beside three others of its model."""
+    others = [record for digit in "def" for record in checked_card(digit, machine=digit)]
+    return Purpose(
+        "check", Case(f"check-{name}", cases.of(lambda: [*records, *others]), session=records[0].session)
+    )
+
+
 PURPOSES = {
     "buyer": Purpose("costs", CASES["three-cards-watched-priced"]),
     "buyer-without-watts": Purpose("costs", CASES["two-cards-proven-priced"]),
@@ -45,6 +55,11 @@ PURPOSES = {
     "twenty-machines": Purpose("class", _machines(20)),
     "forty-machines": Purpose("class", _machines(40)),
     "researcher": Purpose("verdicts", CASES["published-judged"]),
+    "card-sound": _check("sound", *checked_card()),
+    "card-slow": _check("slow", *checked_card(speeds={"copy_gb_per_second": 0.7, "gemm_bf16_tflops": 0.8})),
+    "card-flips": _check("flips", *checked_card(at=lambda second: 0.8 if second // 15 % 2 else 1.0)),
+    "card-differs": _check("differs", *checked_card(differing=3)),
+    "card-unknown": _check("unknown", *checked_card(card="Constructed Card B")),
     "failed": Purpose("failed", Case("failed", _all_failed)),
     "nothing": Purpose("nothing", CASES["published-alone"]),
     "committed": Purpose("pair", CASES["results-desk"]),

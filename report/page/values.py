@@ -183,9 +183,11 @@ def _told_apart(found: Sequence[NamedSystem], analysis: Analysis) -> list[NamedS
     def named(system: NamedSystem) -> str:
         if counted[system.name] == 1:
             return system.name
-        if own == [system]:
-            return text.THIS
         label = labels.get(system.machine, system.machine[:4])
+        if own == [system] and system.machine == analysis.question.machine:
+            return text.THIS
+        if own == [system] and list(labels.values()).count(label) > 1:
+            return system.name
         # Machines that share a label have an id in brackets behind it.
         short = label.rpartition("(")[2].rstrip(")") if label.endswith(")") else label
         return f"{system.name} {short}"

@@ -15,6 +15,7 @@ from report.claims.matching import smaller
 from report.compare.cells import Cell, fewest_runs, runs_of_figures, time_breakdown
 from report.compare.pairs import Expectation
 from report.compare.precisions import best_of_each_workload
+from report.metrics import CLAIMED
 from report.page.filters import apart, work
 from report.page.one.measured import leading
 from report.page.values import Chip, Headline, Quantity, Systems, between, quantity, rate
@@ -29,6 +30,9 @@ FIRST = "invoke build run report"
 MOST_CHIPS = 6
 MOST_GOOD = 2
 MOST_NAMED = 2
+MOSTLY = 0.5
+NO_GAIN = 1.05
+"""Up to so many times as fast is called no faster."""
 _ORDER = {"stop": 0, "care": 1, "good": 2}
 
 
@@ -86,32 +90,82 @@ def of_speeds(analysis: Analysis, systems: Systems, *, ranked: bool) -> Headline
     )
 
 
+def of_finding(analysis: Analysis, systems: Systems, *, ranked: bool) -> Headline:
+    """Return the first that the session bears: a published figure's answer, a gain, idle time, its speeds."""
+    found = of_published(analysis, systems) or of_gain(analysis, systems) or of_idle(analysis, systems)
+    return found or of_speeds(analysis, systems, ranked=ranked)
+
+
+def of_published(analysis: Analysis, systems: Systems) -> Headline | None:
+    """How many times as fast as published this machine does the same work; settled figures first."""
+    answered = [
+        (answer, answer.cell)
+        for answer in analysis.answers
+        if answer.times is not None
+        and answer.cell is not None
+        and answer.cell.session == analysis.lead
+        and CLAIMED[answer.claim.metric].kind == "duration"
+    ]
+    if not answered:
+        return None
+    answer, cell = min(answered, key=lambda each: (each[0].first_look, not each[1].ranked))
+    data = {
+        "own": systems.of(cell),
+        "model": model_name(cell.key.model),
+        "precision": cell.key.precision,
+        "card": answer.claim.of.card or "the published machine",
+        "times": Quantity(answer.times, "", answer.low, answer.high),
+        "loader": "loader" in answer.differs,
+        "first_look": answer.first_look,
+    }
+    return Headline("published", data)
+
+
 def of_gain(analysis: Analysis, systems: Systems) -> Headline | None:
-    """What a 16-bit precision gains here, of the work with the most runs; null where none is ranked."""
+    """What a 16-bit precision gains here in the work with the most runs, and a work without a gain.
+
+    Null where none was measured beside full precision. What is not ranked is a first look.
+    """
     own = set(map(id, analysis.measured_here))
     gains = [
         gain
         for gain in analysis.speedups
-        if id(gain.of) in own
-        and gain.of.key.precision not in FULL_PRECISION
-        and gain.of.ranked
-        and gain.over.ranked
+        if id(gain.of) in own and gain.of.key.precision not in FULL_PRECISION
     ]
-    strict = [gain for gain in gains if gain.over.key.precision == "fp32-ieee"] or gains
-    best = best_of_each_workload(strict)
+    gains = [gain for gain in gains if gain.of.ranked and gain.over.ranked] or gains
+    best = best_of_each_workload([gain for gain in gains if gain.over.key.precision == "fp32-ieee"] or gains)
     if not best:
         return None
-    gain = best[0]
-    return Headline(
-        "gain",
-        {
-            "own": systems.of(gain.of),
-            "model": text.model_name(gain.of.key.model),
-            "precision": gain.of.key.precision,
-            "over": gain.over.key.precision,
-            "times": quantity(gain.ratio),
-        },
-    )
+    gain, least = best[0], min(best, key=lambda each: each.ratio.estimate)
+    settled = gain.of.ranked and gain.over.ranked and gain.ratio.interval is not None
+    nothing = least is not gain and (least.ratio.tied or least.ratio.estimate < NO_GAIN)
+    data = {
+        "own": systems.of(gain.of),
+        "model": model_name(gain.of.key.model),
+        "precision": gain.of.key.precision,
+        "over": gain.over.key.precision,
+        "times": quantity(gain.ratio),
+        "without": model_name(least.of.key.model) if nothing else None,
+        "first_look": not settled,
+    }
+    return Headline("gain", data)
+
+
+def of_idle(analysis: Analysis, systems: Systems) -> Headline | None:
+    """The work in which a GPU idles for the largest share of a step, where that is most of it."""
+    known = [(found, cell) for cell in leading(analysis) if (found := time_breakdown(cell)) is not None]
+    idle = [(found.other, cell) for found, cell in known if found.other is not None and found.other > MOSTLY]
+    if not idle:
+        return None
+    share, cell = max(idle, key=lambda each: each[0])
+    data = {
+        "own": systems.of(cell),
+        "model": model_name(cell.key.model),
+        "precision": cell.key.precision,
+        "share": Quantity(share, "share"),
+        "first_look": not cell.ranked,
+    }
+    return Headline("idle", data)
 
 
 def _stated(quantity: Quantity) -> Quantity:

@@ -186,7 +186,7 @@ def _told_apart(found: Sequence[NamedSystem], analysis: Analysis) -> list[NamedS
         label = labels.get(system.machine, system.machine[:4])
         if own == [system] and system.machine == analysis.question.machine:
             return text.THIS
-        if own == [system] and list(labels.values()).count(label) > 1:
+        if own == [system] and label.endswith(")"):
             return system.name
         # Machines that share a label have an id in brackets behind it.
         short = label.rpartition("(")[2].rstrip(")") if label.endswith(")") else label

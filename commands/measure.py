@@ -234,11 +234,11 @@ def run(root: Path, settings: Settings, how: How) -> Outcome | None:
             f"{text.count(outcome.failed, 'trial')} failed", remedy="the report shows each with its reason"
         )
     if how.strict and setup.plan.name in card_check.PLANS:
-        _refuse_faulty_card(root, outcome.session.id)
+        refuse_faulty_card(root, outcome.session.id)
     return outcome
 
 
-def _refuse_faulty_card(root: Path, session: str) -> None:
+def refuse_faulty_card(root: Path, session: str) -> None:
     """Raises CardError where a session's check finds its card slow, at two speeds or with other bits."""
     analysis = analyse(evidence_in(root, purchase=False), Question(datetime.now(UTC), session))
     for card in analysis.checks:

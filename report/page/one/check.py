@@ -165,7 +165,7 @@ def notes(view: CardCheckView) -> tuple[Headline, ...]:
         "least": Quantity(min(losses), "share") if losses else None,
         "most": Quantity(max(losses), "share") if losses else None,
     }
-    commands = ("invoke run --plan card-long report",) if card.state != "sound" else ("invoke contribute",)
+    commands = ("invoke run --plan card-long report",) if card.state != "sound" else ("invoke gate --mine",)
     next_one = Headline("next-check" if card.state != "sound" else "next-share", {"commands": commands})
     causes = [found.name for found in card.findings]
     return (

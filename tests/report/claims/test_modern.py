@@ -37,7 +37,9 @@ SOURCES = (
 CLAIMS = [
     claim
     for claim in claims_here().claims
-    if claim.workload in ("program", "llm_step") and claim.source.startswith("github:")
+    if claim.workload in ("program", "llm_step")
+    and claim.study != "000-stand-in"
+    and claim.source.startswith("github:")
 ]
 PROGRAMS = {
     program.name: program

@@ -96,8 +96,8 @@ TABLE = (
     Metric("inference_seconds", "duration", claimed_as=("inference_seconds",), unit="seconds"),
     Metric("epochs_to_target", "quality", claimed_as=("epochs_to_target",)),
     Metric("seconds_to_target", "duration", claimed_as=("seconds_to_target",), unit="seconds"),
-    Metric("device_utilization", "duration", claimed_as=("device_utilization",)),
-    Metric("device_memory_share", "memory", claimed_as=("device_memory_share",)),
+    Metric("device_utilization", "share", "busy_percent", ("device_utilization",), on_generated=True),
+    Metric("device_memory_share", "memory", "memory_percent", ("device_memory_share",), on_generated=True),
 )
 
 FIGURES = {metric.name: metric for metric in TABLE if metric.path}

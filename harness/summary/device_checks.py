@@ -237,11 +237,15 @@ def mean_in_windows(
 
 def busy_share(record: Record) -> float | None:
     """Of the measured time, that in which the least busy of the trial's cards worked, by its driver."""
+    return min((mean / 100 for mean in busy_percents(record) if mean is not None), default=None)
+
+
+def busy_percents(record: Record) -> tuple[float | None, ...]:
+    """Of the measured time, that in which each of the trial's cards worked, by its driver."""
     cards = record.telemetry.cards if record.telemetry else ()
-    means = (
+    return tuple(
         mean_in_windows(card.utilization_percent, record.telemetry, BUSY_LOOKS_BACK_SECONDS) for card in cards
     )
-    return min((mean / 100 for mean in means if mean is not None), default=None)
 
 
 def _link(gpu: Gpu, watched: CardTelemetry | None) -> Findings:

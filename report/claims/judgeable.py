@@ -13,7 +13,7 @@ from itertools import product
 from harness.record import Claim, DeviceKind, Limit, Side, TrialSpec
 from harness.record.published.cards import Card
 from harness.record.published.claims import speaks_of
-from report.claims.matching import EPOCH, asked_by, nth_epoch
+from report.claims.matching import PARTS, asked_by, nth_epoch
 from report.compare.key import PartialKey
 from report.metrics import CLAIMED
 from report.trials.key import DATA, FRAMEWORK, Key, Value, grouped_by, key_of_asked
@@ -185,7 +185,7 @@ def _trials(claim: Claim, variants: Sequence[_Variant], device: TargetDevice) ->
     An absolute figure takes those that load as published, else any: one run of them gives a first look.
     """
     usable = [one for one in variants if len(one.trials) >= _runs_needed(claim) and _fits(claim, one, device)]
-    of_sides = [_meeting(asked_by(claim, side).less(EPOCH), usable) for side in _sides(claim)]
+    of_sides = [_meeting(asked_by(claim, side).less(*PARTS), usable) for side in _sides(claim)]
     if claim.kind == "absolute" and not of_sides[0]:
         usable = [one for one in variants if _fits(claim, one, device)]
         of_sides = [_meeting(asked_by(claim, claim.of), usable)]

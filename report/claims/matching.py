@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from harness.record import Claim, Side
@@ -15,8 +15,9 @@ from report.metrics import CLAIMED
 from report.trials.key import Value
 from report.trials.trial import TrialResult
 
-EPOCH = "epoch"
-"""An option of a claim that says which epoch alone it is of."""
+EPOCH, DEVICE = "epoch", "device"
+PARTS = (EPOCH, DEVICE)
+"""Options of a claim that say which epoch or devices of a trial alone it is of; no trial has them."""
 SCALED_DOWN = "scaled down: "
 SMALLER = (SCALED_DOWN, "smaller images than the model's own: ")
 """How a workload's notes begin that say so; the size of images is a part of the key, and claims name it."""
@@ -29,7 +30,7 @@ def matches(claim: Claim, cell: Cell) -> bool:
 
 def side_differences(side: Side, claim: Claim, cell: Cell) -> tuple[Difference, ...]:
     """What a claim's side names and a cell does not have, the card aside."""
-    found = asked_by(claim, side).less(EPOCH).differences(PartialKey.of(cell.key, cell.length))
+    found = asked_by(claim, side).less(*PARTS).differences(PartialKey.of(cell.key, cell.length))
     if (figure := figure_of(claim, cell)) is not None and nth_epoch(side) is not None and not figure.n:
         found = (*found, Difference("epochs", cell.trials[0].epochs_trained, nth_epoch(side)))
     return (*found, Difference("scaled_down", True, False)) if scaled_down(cell) else found
@@ -86,25 +87,35 @@ def figure_of(claim: Claim, cell: Cell) -> Figure | None:
     if claim.target is not None:
         found = to_target(cell, claim.target)
         return found.epochs if claim.metric == "epochs_to_target" else found.seconds
-    nth = nth_epoch(claim.of)
-    return measured_of(cell, claim.metric) if nth is None else _of_epoch(cell, nth)
+    nth, devices = nth_epoch(claim.of), claim.of.options.get(DEVICE)
+    if claim.metric == "device_utilization" and devices is not None:
+        return _of_part(cell, lambda trial: trial.busy_percent_of(str(devices)))
+    return (
+        measured_of(cell, claim.metric)
+        if nth is None
+        else _of_part(cell, lambda trial: _seconds_of(trial, nth))
+    )
 
 
 def nth_epoch(side: Side) -> int | None:
-    """Which epoch alone a figure is of; null where it is of none alone. No trial has it for an option."""
+    """Which epoch alone a figure is of; null where it is of none alone."""
     nth = side.options.get(EPOCH)
     return int(nth) if isinstance(nth, int) else None
 
 
-def _of_epoch(cell: Cell, nth: int) -> Figure:
-    """The seconds of one epoch, its validation included, of the runs that got so far."""
-    runs = []
-    for trial in cell.trials:
-        epochs = trial.record.measurement.epochs if trial.record.measurement else ()
-        if len(epochs) >= nth:
-            seconds = epochs[nth - 1].train_seconds + (epochs[nth - 1].valid_seconds or 0.0)
-            runs.append(Run(seconds, trial.record.block, trial.verdict))
+def _of_part(cell: Cell, read: Callable[[TrialResult], float | None]) -> Figure:
+    """What the runs have of one of their epochs or devices, of those that have it."""
+    values = ((trial, read(trial)) for trial in cell.trials)
+    runs = [Run(value, trial.record.block, trial.verdict) for trial, value in values if value is not None]
     return figure(runs, frozenset({"invalid"}), in_blocks=True)
+
+
+def _seconds_of(trial: TrialResult, nth: int) -> float | None:
+    """Of one epoch, its validation included; null where a run did not get so far."""
+    epochs = trial.epochs
+    return (
+        None if len(epochs) < nth else epochs[nth - 1].train_seconds + (epochs[nth - 1].valid_seconds or 0.0)
+    )
 
 
 def measured_of(cell: Cell, metric: str) -> Figure | None:

@@ -7,6 +7,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
+from statistics import fmean
 
 from harness.record import (
     Environment,
@@ -20,7 +21,7 @@ from harness.record import (
 from harness.record.finding import gravest
 from harness.record.store import Stored
 from harness.summary.bound import UNKNOWN, Bound
-from harness.summary.device_checks import busy_share, device_name, memory_bytes
+from harness.summary.device_checks import busy_percents, busy_share, device_name, memory_bytes
 from harness.summary.statistics import judge_trial
 from report.trials import learning
 from report.trials.key import Key, ProtocolLength, Stack, key_of, length_of, limit_of, stack_of
@@ -198,6 +199,27 @@ class TrialResult:
     @property
     def busy_share(self) -> float | None:
         return busy_share(self.record) if self.record.measurement else None
+
+    @property
+    def busy_percent(self) -> float | None:
+        """Of the measured time, that in which its least busy card worked."""
+        share = self.busy_share
+        return None if share is None else 100 * share
+
+    def busy_percent_of(self, places: str) -> float | None:
+        """The same of one of its cards, or the mean of several, by their places: '0', '1-3'."""
+        first, _, last = places.partition("-")
+        each = busy_percents(self.record)[int(first) : int(last or first) + 1] if first.isdecimal() else ()
+        known = [percent for percent in each if percent is not None]
+        return fmean(known) if known else None
+
+    @property
+    def memory_percent(self) -> float | None:
+        """Of a card's memory, what its driver saw taken at most, of the fullest of them."""
+        telemetry, memory = self.record.telemetry, self.device_memory_bytes
+        each = [card.memory_used_bytes for card in telemetry.cards] if telemetry else []
+        taken = [value for used in each if used for value in used.mean.values() if value is not None]
+        return 100 * max(taken) / memory if taken and memory else None
 
     @property
     def quality_name(self) -> str | None:

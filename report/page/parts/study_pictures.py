@@ -36,8 +36,13 @@ class DrawnStudy:
 def picture(
     figure: StudyFigure, name: str, analysis: Analysis, systems: Systems, most: int = MOST_BARS
 ) -> DrawnStudy:
-    """The rows that compare, what was measured first, as many as have room, in the study's order."""
-    rows = [row for row in figure.rows if len(row.entries) > 1] or list(figure.rows)
+    """The rows that compare, what was measured first, as many as have room, in the study's order.
+
+    Where room is short, those with something measured alone.
+    """
+    wide = most >= MOST_BARS or not figure.measured
+    rows = [row for row in figure.rows if row.measured or wide]
+    rows = [row for row in rows if len(row.entries) > 1] or rows
     drawn = [
         (row, _group(row, label, figure, systems, most))
         for row, label in zip(rows, _labels(rows), strict=True)

@@ -150,7 +150,8 @@ def test_of_483_rows_one_is_judged_and_the_nearest_are_drawn_with_this_machine_s
     ((drawn, _),) = study.pictures
     bars = [bar for group in drawn.picture.chart.groups for bar in group.bars]
     assert sum(bar.look != "published" for bar in bars) == 1
-    assert sum(bar.look == "published" for bar in bars) + drawn.figure.left_out == 483
+    assert sum(bar.look == "published" for bar in bars) + drawn.figure.left_out == 321
+    assert dict(drawn.figure.apart)["image_size"]
 
 
 def test_the_example_stands_on_the_page_before_anything_was_measured(root):

@@ -105,7 +105,6 @@ def test_one_is_the_fastest_of_the_row_whether_published_or_measured(seconds: fl
     ("changes", "field"),
     [
         ({"batch": 32}, "batch size"),
-        ({"mode": "device"}, "data mode"),
         ({"kind": {**build.CIFAR, "image_size": 64}}, "image size"),
         ({"kind": {**build.CIFAR, "protocol": "fair/1"}}, "protocol"),
         ({"profile": "tuned"}, "profile"),
@@ -141,8 +140,19 @@ def test_each_terms_of_one_study_have_a_row_and_what_was_measured_on_them_is_in_
     small = [each.model_copy(update={"protocol": "published/2"}) for each in small]
     kind = {"kind": {**build.CIFAR, "protocol": "published/2"}}
     own = [*measured(1750.0, batch=48, **kind), *measured(1400.0, "fp16-master", 48, **kind)]
-    rows = figure([*OF_A_STUDY, *small], own).rows
-    assert [(len(row.entries), row.measured) for row in rows] == [(len(OF_A_STUDY), 0), (4, 2)]
+    found = [study for study in study_figures([*OF_A_STUDY, *small], own)]
+    assert [[(len(row.entries), row.measured) for row in each.rows] for each in found] == [
+        [(len(OF_A_STUDY), 0)],
+        [(4, 2)],
+    ]
+    assert [dict(each.apart) for each in found] == [{"protocol": "published/1"}, {"protocol": "published/2"}]
+
+
+def test_what_another_loader_fed_stands_in_its_row_and_is_told_unless_the_published_one_did():
+    found = figure(OF_A_STUDY, measured(1750.0, mode="device"))
+    assert found.measured == 1 and found.loaders == ("device",)
+    both = figure(OF_A_STUDY, [*measured(1750.0, mode="device"), *measured(1800.0)])
+    assert both.measured == 1 and both.loaders == ()
 
 
 def test_terms_that_a_publication_does_not_name_keep_nothing_apart():

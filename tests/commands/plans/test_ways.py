@@ -1,0 +1,88 @@
+"""What plans can do for published figures: on the cards they are of, and on every card of the table."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from datetime import UTC, datetime
+
+import pytest
+
+from commands import claims
+from commands.plans.ways import barriers, device_of, images_of, planned_on, shipped
+from harness.device_kinds import BY_VENDOR
+from harness.image.catalog import load_images
+from harness.plan import plan
+from harness.record import Claim, Cpu
+from harness.record.published.cards import family
+from harness.run import on_paper
+from harness.settings import Settings
+from report.analysis import Question, analyse
+from report.claims.answers import LADDER
+from report.claims.judgeable import TargetDevice, judgeable
+from tests.helpers import ROOT
+from tests.helpers.claims_builder import CARDS
+from tests.helpers.here import claims_here, evidence_here
+
+ABSOLUTE = [claim for claim in claims_here().claims if claim.kind == "absolute"]
+WITHOUT_A_PLAN = {
+    "framework": 37,
+    "plan": 8,
+}
+
+
+def device_like(card: str | None, count: int) -> TargetDevice:
+    names = {one.name for one in CARDS}
+    known = next((one for one in CARDS if one.name == card or one.name in family(card or "", names)), None)
+    if known is None:
+        return TargetDevice("cuda", card or "", "8.6", None, count)
+    kind = BY_VENDOR[known.vendor]
+    return TargetDevice(kind, on_paper.device_name(known), known.capability, None, count)
+
+
+def test_at_least_230_of_278_figures_have_a_plan_on_their_own_card_and_each_other_one_a_reason():
+    images = load_images(ROOT)
+    plans = {name: plan.load(ROOT, name) for name in shipped(ROOT)}
+    by_machine: dict[TargetDevice, list[Claim]] = defaultdict(list)
+    for claim in ABSOLUTE:
+        by_machine[device_like(claim.of.card, claim.of.gpus)].append(claim)
+    found: set[str] = set()
+    reasons: dict[str, int] = defaultdict(int)
+    for device, of_it in by_machine.items():
+        trials = []
+        for asked in plans.values():
+            if {part.workload for part in asked.measure}.isdisjoint(claim.workload for claim in of_it):
+                continue
+            for image in images_of(asked, device.kind, images):
+                trials += [item.trial for item in planned_on(asked, device, image, Cpu())]
+        can = {one.claim.id for one in judgeable(of_it, trials, device, CARDS)}
+        found |= can
+        left = [claim for claim in of_it if claim.id not in can]
+        for obstacle in barriers(left, trials, device, CARDS).values():
+            reasons[obstacle.kind] += 1
+    assert len(ABSOLUTE) == 278
+    assert len(found) >= 230
+    assert dict(reasons) == WITHOUT_A_PLAN
+
+
+@pytest.mark.parametrize(
+    ("session", "times"),
+    [("20261126-cb0794", [3.53, 4.44, 7.45, 8.94]), ("20261127-63ddd7", [3.89, 4.89, 7.98, 9.57])],
+)
+def test_the_committed_gpus_answer_four_figures_of_resnet18_beside_two_cards(session, times):
+    found = analyse(evidence_here(), Question(datetime(2026, 12, 1, tzinfo=UTC), session=session)).answers
+    assert all(one.state in LADDER for one in found if one.claim.kind == "absolute")
+    beside = [one for one in found if one.state == "on another card"]
+    assert sorted(round(one.times or 0, 2) for one in beside) == times
+    assert {one.claim.of.card for one in beside} == {"RTX 2080 Ti", "GTX 1080 Ti"}
+    assert all(one.differs == ("card", "software", "loader") and one.first_look for one in beside)
+
+
+@pytest.mark.parametrize("card", ["RTX 2080 Ti", "GTX 1080 Ti", "8x H100 SXM5"])
+def test_what_is_listed_for_a_card_is_planned_there(card, capsys):
+    claims.here(ROOT, Settings(engine="venv"), card, rows=1000)
+    listed = [line.split()[0] for line in capsys.readouterr().out.splitlines()[1:-2]]
+    setup = on_paper.prepare(ROOT, Settings(engine="venv"), card)
+    asked = [claim for claim in claims_here().claims if claim.id in listed]
+    offered = set().union(*claims._offers(setup, asked))
+    assert len(listed) > 20 and set(listed) == offered
+    assert device_of(setup.machine, setup.selection).count == (8 if card.startswith("8") else 1)

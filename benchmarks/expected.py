@@ -126,7 +126,7 @@ def frozen(tables: Tables) -> pd.DataFrame:
 def medians(title: str, ratios: Sequence[float], goals: Sequence[tuple[float, float]]) -> bool:
     """Prints how many medians of true over expected lie where; whether the goals are met."""
     found, met = np.exp(ratios), []
-    for (low, high), share in zip(((0.9, 1.1), (0.8, 1.25)), goals, strict=True):
+    for low, high in ((0.9, 1.1), (0.8, 1.25)):
         met.append(float(np.mean((found >= low) & (found <= high))))
     print(f"{title:58} {len(found):4}  {met[0]:6.1%}  {met[1]:6.1%}", flush=True)
     return all(one >= goal for one, goal in zip(met, goals, strict=True))
@@ -137,7 +137,7 @@ def software_and_cards(tables: Tables) -> dict[str, bool]:
     fitted = fit(tables.figures)
     figures = fitted.figures
     same, other, known, first = [], [], [], []
-    for card, rows in figures.groupby("card"):
+    for _, rows in figures.groupby("card"):
         for _, own in rows.groupby("software"):
             if len(own) < len(rows):
                 errors, _ = fitted.before(own.index.to_numpy()).without(own.index.to_numpy())

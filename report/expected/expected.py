@@ -6,7 +6,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -133,33 +133,19 @@ class ExpectationModel:
     ) -> dict[TrainingTask, ExpectedValue | Refusal]:
         """Return what is said of each task; where the card has figures of it, nothing stands against it."""
         of_card = Counter(self.fit.figures.task[self.fit.figures.card == card.name])
-        found: dict[TrainingTask, ExpectedValue | Refusal] = {}
-        asked = []
-        for task in tasks:
-            refused = None if of_card[task.key] else refusal(card, task.key, self.reference)
-            if refused:
-                found[task] = refused
-            else:
-                asked.append(task)
+        found: dict[TrainingTask, ExpectedValue | Refusal | None] = {
+            task: None if of_card[task.key] else refusal(card, task.key, self.reference) for task in tasks
+        }
+        asked = [task for task, refused in found.items() if not refused]
         if asked:
-            fields = {
-                name: [getattr(task, name) for task in asked] for name in ("program", "work", "precision")
-            }
-            fields |= {
-                "task": [task.key for task in asked],
-                "scale": [self._scale[task.key] for task in asked],
-            }
+            fields = [{**asdict(task), "task": task.key, "scale": self._scale[task.key]} for task in asked]
             rows = pd.DataFrame(fields).assign(software=software or NEW_SOFTWARE, card=card.name)
             means, variances = self.fit.predict(described(rows, {card.name: card}))
-            for task, mean, variance in zip(asked, means, variances, strict=True):
-                known = (task.key, software) in self._software
-                reach = self._reach[known] * math.sqrt(variance)
-                found[task] = _said(card, task, float(mean), reach, of_card[task.key])
-        return found
-
-    @cached_property
-    def _reach(self) -> Mapping[bool, float]:
-        return {known: quantile(errors, COVERAGE) for known, errors in self.errors.items()}
+            for task, mean, variance in zip(asked, means.tolist(), variances, strict=True):
+                known = self.errors[(task.key, software) in self._software]
+                reach = quantile(known, COVERAGE) * math.sqrt(variance)
+                found[task] = _said(card, task, mean, reach, of_card[task.key])
+        return {task: said for task, said in found.items() if said}
 
     @cached_property
     def _scale(self) -> Mapping[str, float]:

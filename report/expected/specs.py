@@ -23,8 +23,6 @@ from harness.record.published.cards import Card
 FOLDER = Path("results") / "tables"
 FILE = FOLDER / "cards.csv"
 NAMES_SHOWN = 4
-NEAR = 0.75
-"""The share of its letters that a name has in common with one that is offered for it."""
 EPOCH = 2019
 
 PositiveNumber = Annotated[float, Field(gt=0)]
@@ -121,7 +119,7 @@ def named(name: str, specs: Mapping[str, CardSpecs]) -> CardSpecs:
     if len(fitting) == 1:
         return fitting[0]
     keys = {key.casefold(): key for key in specs}
-    near = [keys[key] for key in difflib.get_close_matches(name.casefold(), keys, NAMES_SHOWN, cutoff=NEAR)]
+    near = [keys[key] for key in difflib.get_close_matches(name.casefold(), keys, NAMES_SHOWN, cutoff=0.75)]
     names = [card.name for card in fitting][:NAMES_SHOWN] or near
     required = ", ".join(key for key, field in CardSpecs.model_fields.items() if field.is_required())
     near_words = f"use {' or '.join(names)}, or " if names else ""

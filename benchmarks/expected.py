@@ -14,7 +14,7 @@ import math
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -23,15 +23,20 @@ from scipy.optimize import nnls
 
 from harness.errors import UserError
 from harness.record.published.cards import load_cards
-from report.expected.expected import ExpectationModel, ExpectedValue, model_of
+from report.expected.expected import UNKNOWN_LEVEL, ExpectationModel, ExpectedValue, model_of
 from report.expected.figures import PublishedRow, TrainingTask, figures_of, read_tables
-from report.expected.model import FEWEST_CARDS, described, modelled
+from report.expected.model import FEWEST_CARDS, SETTINGS, described, fit, modelled
 from report.expected.refusal import Refusal
 from report.expected.specs import CardSpecs, load_specs, named
 
 ROOT = Path(__file__).resolve().parents[1]
 COVERAGE, WIDTH, FORWARD, REFUSED = (0.88, 0.95), 1.35, 0.85, 0.25
 CUTS = (2020, 2022)
+SOFTWARE_GOALS, CARD_GOALS = (0.8, 0.95), (0.0, 0.9)
+LATEST = "-2026"
+"""How the names of the tables end that came in last."""
+BEFORE = replace(SETTINGS, card=0.072, card_work=0.034)
+"""The settings until then."""
 
 
 def looks(model: ExpectationModel, figures: pd.DataFrame) -> pd.DataFrame:
@@ -102,6 +107,54 @@ def forward(tables: Tables, year: int) -> pd.DataFrame:
     later = tables.figures[~tables.figures.card.isin(known)]
     later = later[later.task.isin(set(model.tasks))].reset_index(drop=True)
     return looks(model, later)
+
+
+def frozen(tables: Tables) -> pd.DataFrame:
+    """What the model said of the tables of 2026 before they came in, each card left out of all tables."""
+    before = {name: rows for name, rows in tables.rows.items() if not name.endswith(LATEST)}
+    rest = [row for rows in before.values() for row in rows]
+    asked = [row for name, rows in tables.rows.items() if name not in before for row in rows]
+    figures = described(figures_of(asked), tables.specs)
+    held = set(modelled(described(figures_of(rest), tables.specs)).task)
+    found = []
+    for card, rows in figures[figures.task.isin(held)].groupby("card"):
+        model = model_of([row for row in rest if row.card != card], tables.specs, BEFORE)
+        found.append(looks(model, rows))
+    return pd.concat(found)
+
+
+def medians(title: str, ratios: Sequence[float], goals: Sequence[tuple[float, float]]) -> bool:
+    """Prints how many medians of true over expected lie where; whether the goals are met."""
+    found, met = np.exp(ratios), []
+    for low, high in ((0.9, 1.1), (0.8, 1.25)):
+        met.append(float(np.mean((found >= low) & (found <= high))))
+    print(f"{title:58} {len(found):4}  {met[0]:6.1%}  {met[1]:6.1%}", flush=True)
+    return all(one >= goal for one, goal in zip(met, goals, strict=True))
+
+
+def software_and_cards(tables: Tables) -> dict[str, bool]:
+    """Medians of true over expected: one software of a card left out, then whole cards."""
+    fitted = fit(tables.figures)
+    figures = fitted.figures
+    same, other, known, first = [], [], [], []
+    for _, rows in figures.groupby("card"):
+        for _, own in rows.groupby("software"):
+            if len(own) < len(rows):
+                errors, _ = fitted.before(own.index.to_numpy()).without(own.index.to_numpy())
+                has = (rows.drop(own.index).program == own.program.iloc[0]).any()
+                (same if has else other).append(float(np.median(errors)))
+        errors, deviations = fitted.before(rows.index.to_numpy()).without(rows.index.to_numpy())
+        alone = figures[figures.architecture == rows.architecture.iloc[0]].card.nunique() == 1
+        errors = errors[deviations < UNKNOWN_LEVEL]
+        if len(errors):
+            (first if alone else known).append(float(np.median(errors)))
+    print(f"\n{'median of true over expected, left out':58} {'':4}  0.9-1.1  0.8-1.25")
+    goal = medians("one software of a card that has another of the program", same, SOFTWARE_GOALS)
+    medians("one software of a card that has only other programs", other, SOFTWARE_GOALS)
+    medians("one software of a card, both", same + other, SOFTWARE_GOALS)
+    whole = medians("a whole card, others of its architecture known", known, CARD_GOALS)
+    medians("a whole card, the first of its architecture", first, CARD_GOALS)
+    return {"left-out software": goal, "left-out cards": whole}
 
 
 def quantile(values: pd.Series, cards: pd.Series, level: float) -> float:
@@ -196,13 +249,14 @@ def measure() -> int:
         f"{tables.figures.card.nunique()} cards; settings as committed\n\n{HEADING}",
         flush=True,
     )
+    summary("frozen: the tables of 2026, card left out", frozen(tables))
     paper = summary("one card, from specifications", pd.concat(each_card(tables)))
     summary("one table: its software is new", each_table(tables))
     later = [summary(f"cards after {year}", forward(tables, year)) for year in CUTS]
     print(f"\n{'baseline, one card left out':34} {'median':>6} {'90 %':>6}")
     for name, predict in (("nearest peak", nearest), ("scaled by bandwidth", scaled), ("roofline", roofline)):
         baseline(tables, name, predict)
-    goals = {
+    goals = software_and_cards(tables) | {
         "coverage from specifications": COVERAGE[0] <= paper.coverage <= COVERAGE[1],
         f"median width at most ×/÷ {WIDTH}": paper.width <= WIDTH,
         f"coverage of later cards at least {FORWARD:.0%}": min(one.coverage for one in later) >= FORWARD,

@@ -161,11 +161,18 @@ def expected_lines(cards: Sequence[CardExpectation]) -> list[str]:
 
 
 def _lines(asked: CardExpectation) -> list[str]:
+    if not asked.rows:
+        return [f"expected: nothing of {asked.card}: too little is published of it and of cards like it"]
     said = [f"expected: of {asked.card} in {text.count(len(asked.rows), 'task')}; in full on the page"]
     for row in asked.rows[:EXPECTED_LINES]:
         one = row.expected
         said.append(
             f"          {one.task.work} in {one.task.precision}: {text.number(one.value)} {one.task.unit} "
-            f"({text.number(one.low)} to {text.number(one.high)} in nine of ten cards)"
+            f"({text.number(one.low)} to {text.number(one.high)} in nine of ten cards; by "
+            + (
+                f"{text.count(one.published, 'figure')} of this card)"
+                if one.published
+                else "all cards' figures)"
+            )
         )
     return said

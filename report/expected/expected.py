@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,7 @@ from report.expected.model import (
     SETTINGS,
     MixedModelFit,
     RowIndices,
+    TermDeviations,
     Vector,
     described,
     fit,
@@ -39,7 +40,7 @@ from report.expected.specs import CardSpecs, load_specs
 
 UNKNOWN_LEVEL = 1.0
 """The deviation of a task whose only software is left out: its level is unknown, and no range is given."""
-METHOD = "3"
+METHOD = "4"
 COVERAGE = 0.9
 """The share of new cards that a range holds."""
 MOST_KEPT = 4
@@ -106,7 +107,7 @@ class ExpectedValue:
     factor: float
     """The range, as what the value is multiplied and divided by."""
     published: int
-    """How many figures of this very card the tables have; 0 where it is known by its specifications alone."""
+    """How many figures of this task are of this very card; 0: the model over all cards says it."""
 
 
 @dataclass(frozen=True)
@@ -125,37 +126,26 @@ class ExpectationModel:
         self, card: CardSpecs, task: TrainingTask, *, software: str | None = None
     ) -> ExpectedValue | Refusal:
         """Return the expected value with a software of the tables, else with a new one."""
-        refused = refusal(card, task.key, self.reference)
-        if refused:
-            return refused
-        mean, variance = self.fit.predict(self._row(card, task, software or NEW_SOFTWARE))
-        known = (task.key, software) in self._software
-        reach = quantile(self.errors[known], COVERAGE) * math.sqrt(variance)
-        if not reach < math.log(WIDEST):
-            return Refusal("width", f"{math.exp(reach):.2g}", f"{WIDEST:g}")
-        low, high = sorted((task.value(mean - reach), task.value(mean + reach)))
-        return ExpectedValue(
-            card=card.name,
-            task=task,
-            value=task.value(mean),
-            low=low,
-            high=high,
-            factor=math.exp(reach),
-            published=int((self.fit.figures.card == card.name).sum()),
-        )
+        return self.answers(card, [task], software=software)[task]
 
-    def _row(self, card: CardSpecs, task: TrainingTask, software: str) -> pd.DataFrame:
-        """Return what the fit reads of a figure that is in no table."""
-        fields = {
-            "task": task.key,
-            "program": task.program,
-            "work": task.work,
-            "precision": task.precision,
-            "software": software,
-            "scale": float(self._scale[task.key]),
-            "card": card.name,
+    def answers(
+        self, card: CardSpecs, tasks: Iterable[TrainingTask], *, software: str | None = None
+    ) -> dict[TrainingTask, ExpectedValue | Refusal]:
+        """Return what is said of each task; where the card has figures of it, nothing stands against it."""
+        of_card = Counter(self.fit.figures.task[self.fit.figures.card == card.name])
+        found: dict[TrainingTask, ExpectedValue | Refusal | None] = {
+            task: None if of_card[task.key] else refusal(card, task.key, self.reference) for task in tasks
         }
-        return described(pd.DataFrame([fields]), {card.name: card})
+        asked = [task for task, refused in found.items() if not refused]
+        if asked:
+            fields = [{**asdict(task), "task": task.key, "scale": self._scale[task.key]} for task in asked]
+            rows = pd.DataFrame(fields).assign(software=software or NEW_SOFTWARE, card=card.name)
+            means, variances = self.fit.predict(described(rows, {card.name: card}))
+            for task, mean, variance in zip(asked, means.tolist(), variances, strict=True):
+                known = self.errors[(task.key, software) in self._software]
+                reach = quantile(known, COVERAGE) * math.sqrt(variance)
+                found[task] = _said(card, task, mean, reach, of_card[task.key])
+        return {task: said for task, said in found.items() if said}
 
     @cached_property
     def _scale(self) -> Mapping[str, float]:
@@ -164,6 +154,15 @@ class ExpectationModel:
     @cached_property
     def _software(self) -> frozenset[tuple[str, str]]:
         return frozenset(zip(self.fit.figures.task, self.fit.figures.software, strict=True))
+
+
+def _said(
+    card: CardSpecs, task: TrainingTask, mean: float, reach: float, published: int
+) -> ExpectedValue | Refusal:
+    if not reach < math.log(WIDEST):
+        return Refusal("width", f"{math.exp(reach):.2g}", f"{WIDEST:g}")
+    low, high = sorted((task.value(mean - reach), task.value(mean + reach)))
+    return ExpectedValue(card.name, task, task.value(mean), low, high, math.exp(reach), published)
 
 
 def answered(figures: pd.DataFrame, specs: Mapping[str, CardSpecs]) -> dict[str, frozenset[str]]:
@@ -177,10 +176,12 @@ def answered(figures: pd.DataFrame, specs: Mapping[str, CardSpecs]) -> dict[str,
     }
 
 
-def model_of(rows: Sequence[PublishedRow], specs: Mapping[str, CardSpecs]) -> ExpectationModel:
+def model_of(
+    rows: Sequence[PublishedRow], specs: Mapping[str, CardSpecs], scatter: TermDeviations = SETTINGS
+) -> ExpectationModel:
     """Return the model of these rows."""
     figures = modelled(described(figures_of(rows), specs))
-    fitted, of = fit(figures), answered(figures, specs)
+    fitted, of = fit(figures, scatter), answered(figures, specs)
     found = {known: errors(fitted, of, software_known=known) for known in (True, False)}
     return _assembled(rows, specs, fitted, found)
 
@@ -244,29 +245,28 @@ class CardExpectation:
 
 
 def expectation_of(model: ExpectationModel, card: CardSpecs) -> CardExpectation:
-    """Return what the model says of a card in every task, the narrowest range first."""
-    found = {task: model.ask(card, task) for task in model.tasks.values()}
+    """Return what is said of a card in every task: where it has figures first, then the narrowest range."""
+    found = model.answers(card, model.tasks.values())
+    figures = dict(tuple(model.fit.figures.groupby("task")))
     rows = [
-        TaskExpectation(one, _neighbours(model, card, task))
+        TaskExpectation(one, _neighbours(model, card, task, figures[task.key]))
         for task, one in found.items()
         if isinstance(one, ExpectedValue)
     ]
     refused = Counter(one for one in found.values() if isinstance(one, Refusal))
-    rows.sort(key=lambda row: row.expected.factor)
+    rows.sort(key=lambda row: (not row.expected.published, row.expected.factor))
     return CardExpectation(card.name, tuple(rows), tuple(refused.most_common()))
 
 
 def _neighbours(
-    model: ExpectationModel, card: CardSpecs, task: TrainingTask
+    model: ExpectationModel, card: CardSpecs, task: TrainingTask, figures: pd.DataFrame
 ) -> tuple[tuple[str, float], ...]:
     """Return the cards whose peaks are nearest to the card's, itself among them, with their figures."""
-    figures = model.fit.figures
-    rows = figures[figures.task == task.key]
-    far = [
-        abs(np.log(model.specs[name].peak_tflops(task.precision) / card.peak_tflops(task.precision)))
-        for name in rows.card
-    ]
-    nearest = rows.assign(far=far).groupby("card").agg(far=("far", "first"), speed=("log_speed", "median"))
+    speeds, own = figures.groupby("card").log_speed.median(), card.peak_tflops(task.precision)
+    far = {
+        str(name): abs(math.log(model.specs[str(name)].peak_tflops(task.precision) / own))
+        for name in speeds.index
+    }
     return tuple(
-        (str(name), task.value(speed)) for name, speed in nearest.nsmallest(NEIGHBOURS, "far").speed.items()
+        (name, task.value(speeds[name])) for name in sorted(far, key=lambda name: far[name])[:NEIGHBOURS]
     )

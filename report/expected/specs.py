@@ -119,7 +119,7 @@ def named(name: str, specs: Mapping[str, CardSpecs]) -> CardSpecs:
     if len(fitting) == 1:
         return fitting[0]
     keys = {key.casefold(): key for key in specs}
-    near = [keys[key] for key in difflib.get_close_matches(name.casefold(), keys, NAMES_SHOWN, cutoff=0.5)]
+    near = [keys[key] for key in difflib.get_close_matches(name.casefold(), keys, NAMES_SHOWN, cutoff=0.75)]
     names = [card.name for card in fitting][:NAMES_SHOWN] or near
     required = ", ".join(key for key, field in CardSpecs.model_fields.items() if field.is_required())
     near_words = f"use {' or '.join(names)}, or " if names else ""

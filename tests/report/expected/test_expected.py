@@ -248,3 +248,22 @@ def test_a_card_is_scored_before_any_of_its_figures_is_known_to_be_an_outlier(mo
         MixedModelFit(before.figures, fitted.scatter).precision, rel=1e-4, abs=1e-4
     )
     assert fitted.before(np.array([2, 3])) is fitted
+
+
+def test_a_card_with_figures_of_a_task_is_answered_by_them_first_though_the_model_would_refuse_it(constructed):
+    specs, rows = constructed
+    card = a_card(0, np.random.default_rng(1), name="Constructed new", architecture="Omega", vendor="AMD")
+    own = [a_row(card, "work 0", 700.0, software="three"), a_row(card, "work 0", 720.0, software="four")]
+    model = model_of([*rows, *own], {**specs, card.name: card})
+    found = model.answers(card, model.tasks.values())
+    said, refused = found.pop(task_of(own[0])), set(found.values())
+    assert said.published == 2
+    assert 600 < said.value < 770
+    assert {one.reason for one in refused} == {"vendor"}
+
+
+@pytest.mark.parametrize("name", ["Strix Halo", "quantum card"])
+def test_a_name_that_is_near_to_no_card_is_offered_none(name):
+    with pytest.raises(UserError) as refused:
+        named(name, load_specs(ROOT, load_cards(ROOT)))
+    assert "use " not in str(refused.value)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from harness.record import FULL_PRECISION
 from harness.record.finding import counted
@@ -25,14 +27,13 @@ from report.trials.key import LOADER_ALONE, grouped_by
 from report.trials.trial import TrialResult
 
 MOST_WORKS = 2
+HELD_BACK = 0.5
+"""Of a step: a device that computes for less is held back by something else."""
 JUDGE_MORE = "invoke run --claims here --budget 2h"
 FIRST = "invoke build run report"
 MOST_CHIPS = 6
 MOST_GOOD = 2
 MOST_NAMED = 2
-MOSTLY = 0.5
-NO_GAIN = 1.05
-"""Up to so many times as fast is called no faster."""
 _ORDER = {"stop": 0, "care": 1, "good": 2}
 
 
@@ -72,13 +73,13 @@ def of_costs(costs: Costs, expectation: Expectation, systems: Systems) -> Headli
 
 
 def of_speeds(analysis: Analysis, systems: Systems, *, ranked: bool) -> Headline:
-    """How fast this machine trains: the first cell of each work, in the first precision that it has."""
+    """How fast this machine trains: of each work the fastest cell, with its precision."""
     cells = [cell for cell in leading(analysis) if cell.throughput.mean is not None]
     if not cells:
         invalid = sum(trial.verdict == "invalid" for trial in analysis.own)
         return Headline("all-invalid", {"own": systems.own[0], "invalid": invalid})
     works = grouped_by(cells, lambda cell: (cell.key.workload, cell.key.model))
-    firsts = [members[0] for members in works.values()]
+    firsts = [max(members, key=lambda cell: cell.throughput.mean or 0) for members in works.values()]
     keys = [cell.key for cell in firsts]
     shown = [
         (f"{text.model_name(key.model)}{apart(key, keys)}", _stated(rate(cell)), key.precision)
@@ -88,12 +89,6 @@ def of_speeds(analysis: Analysis, systems: Systems, *, ranked: bool) -> Headline
         "speeds" if ranked else "speeds-first-look",
         {"own": systems.own[0], "works": shown},
     )
-
-
-def of_finding(analysis: Analysis, systems: Systems, *, ranked: bool) -> Headline:
-    """Return the first that the session bears: a published figure's answer, a gain, idle time, its speeds."""
-    found = of_published(analysis, systems) or of_gain(analysis, systems) or of_idle(analysis, systems)
-    return found or of_speeds(analysis, systems, ranked=ranked)
 
 
 def of_published(analysis: Analysis, systems: Systems) -> Headline | None:
@@ -121,51 +116,47 @@ def of_published(analysis: Analysis, systems: Systems) -> Headline | None:
     return Headline("published", data)
 
 
-def of_gain(analysis: Analysis, systems: Systems) -> Headline | None:
-    """What a 16-bit precision gains here in the work with the most runs, and a work without a gain.
+def finding(analysis: Analysis, systems: Systems, *, ranked: bool) -> Headline:
+    """Return a published figure's answer; else what 16 bits gain and where not, and where the device idles.
 
-    Null where none was measured beside full precision. What is not ranked is a first look.
+    Where none of it was measured, how fast the device trains.
     """
-    own = set(map(id, analysis.measured_here))
+    if answer := of_published(analysis, systems):
+        return answer
+    cells = [cell for cell in leading(analysis) if cell.ranked or not ranked]
+    own = set(map(id, cells))
     gains = [
         gain
         for gain in analysis.speedups
-        if id(gain.of) in own and gain.of.key.precision not in FULL_PRECISION
+        if id(gain.of) in own
+        and gain.of.key.precision not in FULL_PRECISION
+        and (gain.over.ranked or not ranked)
     ]
-    gains = [gain for gain in gains if gain.of.ranked and gain.over.ranked] or gains
-    best = best_of_each_workload([gain for gain in gains if gain.over.key.precision == "fp32-ieee"] or gains)
-    if not best:
-        return None
-    gain, least = best[0], min(best, key=lambda each: each.ratio.estimate)
-    settled = gain.of.ranked and gain.over.ranked and gain.ratio.interval is not None
-    nothing = least is not gain and (least.ratio.tied or least.ratio.estimate < NO_GAIN)
-    data = {
-        "own": systems.of(gain.of),
-        "model": model_name(gain.of.key.model),
-        "precision": gain.of.key.precision,
-        "over": gain.over.key.precision,
-        "times": quantity(gain.ratio),
-        "without": model_name(least.of.key.model) if nothing else None,
-        "first_look": not settled,
-    }
+    strict = [gain for gain in gains if gain.over.key.precision == "fp32-ieee"] or gains
+    found = [(gain, quantity(gain.ratio)) for gain in best_of_each_workload(strict)]
+    shown = [each for each in found if not each[1].tied] or found
+    idles = (each for cell in cells if (each := _idle(cell)))
+    idle = max(idles, key=lambda each: each["share"], default=None)
+    if not found and idle is None:
+        return of_speeds(analysis, systems, ranked=ranked)
+    data: dict[str, Any] = {"own": systems.of(cells[0]), "first_look": not ranked, "idle": idle, "gain": None}
+    if shown:
+        gain, times = max(shown, key=lambda each: abs(math.log(each[1].value or 1)))
+        key, model = gain.of.key, text.model_name(gain.of.key.model)
+        names = [text.model_name(other.of.key.model) for other, of in found if of.tied]
+        data["gain"] = {"model": model, "precision": key.precision, "over": gain.over.key.precision}
+        data |= {"times": times, "without": list(dict.fromkeys(name for name in names if name != model))}
     return Headline("gain", data)
 
 
-def of_idle(analysis: Analysis, systems: Systems) -> Headline | None:
-    """The work in which a GPU idles for the largest share of a step, where that is most of it."""
-    known = [(found, cell) for cell in leading(analysis) if (found := time_breakdown(cell)) is not None]
-    idle = [(found.other, cell) for found, cell in known if found.other is not None and found.other > MOSTLY]
-    if not idle:
+def _idle(cell: Cell) -> dict[str, Any] | None:
+    """Return the share of a step in which the device did not compute, where it is more than half of it."""
+    parts = time_breakdown(cell)
+    if parts is None or parts.compute >= HELD_BACK:
         return None
-    share, cell = max(idle, key=lambda each: each[0])
-    data = {
-        "own": systems.of(cell),
-        "model": model_name(cell.key.model),
-        "precision": cell.key.precision,
-        "share": Quantity(share, "share"),
-        "first_look": not cell.ranked,
-    }
-    return Headline("idle", data)
+    data = {"model": text.model_name(cell.key.model), "precision": cell.key.precision}
+    device = cell.trials[0].record.trial.asked.device
+    return data | {"share": 1 - parts.compute, "data": parts.input_wait > HELD_BACK, "device": device}
 
 
 def _stated(quantity: Quantity) -> Quantity:
@@ -195,16 +186,17 @@ def how_sure(analysis: Analysis, cells: Sequence[Cell]) -> Headline:
 
 
 def what_limits(cells: Sequence[Cell]) -> Headline:
-    """What the work that waits longest for input waits, and what a device twice as fast would gain."""
+    """Return where a step goes in the work that computes least, and what a device twice as fast would gain."""
     trained = [cell for cell in cells if cell.key.protocol != LOADER_ALONE]
     known = [(breakdown, cell) for cell in trained if (breakdown := time_breakdown(cell)) is not None]
     if not known:
         return Headline("limits-unknown" if trained or not cells else "limits-loader")
-    breakdown, cell = max(known, key=lambda each: each[0].input_wait)
+    breakdown, cell = min(known, key=lambda each: each[0].compute)
     data = {
         "device": cell.trials[0].record.trial.asked.device,
         "waits": Quantity(breakdown.input_wait, "share"),
         "compute": breakdown.compute,
+        "idle": breakdown.other,
         "twice": quantity(speedup_limit(1 - breakdown.compute)),
         "work": work(cell, trained),
     }

@@ -32,7 +32,8 @@ class SpeedRow:
 
     name: str
     cell: Cell
-    waits: float | None
+    computes: float | None
+    """Share of a step."""
     gain: Quantity | None
     expected: Quantity
     """The speed over what other cards' records lead one to expect, with a range for nine in ten."""
@@ -80,7 +81,7 @@ def _row(cell: Cell, among: Sequence[Cell], analysis: Analysis) -> SpeedRow:
     return SpeedRow(
         name=work(cell, among),
         cell=cell,
-        waits=breakdown.input_wait if breakdown else None,
+        computes=breakdown.compute if breakdown else None,
         gain=gain_of(cell, analysis.speedups),
         expected=_expected(cell, analysis.question.should),
         needs=_needs(cell),

@@ -19,10 +19,10 @@ from report.page.one.headlines import (
     FIRST,
     again,
     chips,
+    finding,
     how_sure,
     judge_more,
     of_costs,
-    of_finding,
     of_pair,
     trials_of,
     what_limits,
@@ -179,7 +179,7 @@ def _self(analysis: Analysis, systems: Systems) -> PageOne:
     cells = leading(analysis)
     return _assembled(
         analysis,
-        of_finding(analysis, systems, ranked=True),
+        finding(analysis, systems, ranked=True),
         cells,
         (how_sure(analysis, cells), what_limits(cells), again(analysis)),
         "measured",
@@ -192,7 +192,7 @@ def _first_look(analysis: Analysis, systems: Systems) -> PageOne:
     judged = Headline("claims", {"counts": counts(analysis)})
     return _assembled(
         analysis,
-        of_finding(analysis, systems, ranked=False),
+        finding(analysis, systems, ranked=False),
         cells,
         (how_sure(analysis, cells), what_limits(cells), judged),
         "measured",

@@ -106,19 +106,20 @@ def workload_file(spec: RunSpec) -> str:
     return f"{spec.own_workloads}/{file}" if spec.own_workloads else file
 
 
-WORKERS = 4
-"""What the workloads' loaders have unless a variant's options say otherwise."""
+LOADERS = {"cifar_fastai": (4, 224), "chexnet": (6, 224), "mnist_cnn": (2, 28)}
+"""By workload, a loader's processes and its images' side in pixels, unless a variant says otherwise."""
 
 
 def shared_memory(trial: TrialSpec) -> int:
-    """max(1 GiB, what the loader needs): two prefetched fp32 batches a worker, and half as much again."""
+    """Return max(1 GiB, what all devices' loaders need): three fp32 batches a worker."""
     variant = trial.asked.variant
-    if variant.data_mode != "host" or variant.image_size is None:
+    if variant.data_mode != "host":
         return GIB
-    asked = variant.options.get("workers", WORKERS)
-    workers = int(asked) if isinstance(asked, int | float) else WORKERS
-    batch_bytes = variant.batch_size * 3 * variant.image_size**2 * 4
-    return max(GIB, int(1.5 * 2 * workers * batch_bytes))
+    own, pixels = LOADERS.get(trial.asked.workload, (4, 224))
+    asked = variant.options.get("workers")
+    workers = int(asked) if asked and isinstance(asked, int | float) else own
+    batch_bytes = variant.batch_size * 3 * (variant.image_size or pixels) ** 2 * 4
+    return max(GIB, 3 * workers * variant.gpus * batch_bytes)
 
 
 _INSIDE = TrialFolders(Path("/in"), Path("/out"), (), Path("/cache"), Path("/workloads"))

@@ -250,9 +250,7 @@ def test_a_card_is_scored_before_any_of_its_figures_is_known_to_be_an_outlier(mo
     assert fitted.before(np.array([2, 3])) is fitted
 
 
-def test_a_card_with_figures_of_a_task_is_answered_by_them_though_the_model_would_refuse_it(
-    constructed,
-):
+def test_a_card_with_figures_of_a_task_is_answered_by_them_though_the_model_would_refuse_it(constructed):
     specs, rows = constructed
     card = a_card(0, np.random.default_rng(1), name="Constructed new", architecture="Omega", vendor="AMD")
     own = [a_row(card, "work 0", 700.0, software="three"), a_row(card, "work 0", 720.0, software="four")]

@@ -33,6 +33,7 @@ HELD: dict[str, tuple[str, ...] | None] = {
     "first-look": ("Acceptance", "How sure"),
     "researcher": ("Published studies", "Costs"),
     "twenty-machines": ("Pair by pair", "How sure"),
+    "card-slow": ("The check",),
 }
 """The purposes whose pages are compared: whole, or page one and the parts in a state that no other has."""
 

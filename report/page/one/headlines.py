@@ -155,7 +155,7 @@ def how_sure(analysis: Analysis, cells: Sequence[Cell]) -> Headline:
 
 
 def what_limits(cells: Sequence[Cell]) -> Headline:
-    """Return where a step goes in the work that computes least, and what a device twice as fast would gain."""
+    """Return where a step goes in the work that computes least, and what twice the device would gain."""
     trained = [cell for cell in cells if cell.key.protocol != LOADER_ALONE]
     known = [(breakdown, cell) for cell in trained if (breakdown := time_breakdown(cell)) is not None]
     if not known:

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from harness.record import Summary
-from harness.summary.checks import INPUT_WAIT_LIMIT
 
-HOST_BOUND_LIMIT = 0.05
-"""A larger idle share of the device is named."""
+BOUND_SHARE = 0.5
+"""Of a step: what takes more of it bounds the trial by itself."""
 
 COMPUTE_BOUND_SHARE = 0.5
 """Of the measured ceiling: above it arithmetic, or memory, is what a trial waits for."""
@@ -19,13 +18,15 @@ COMPUTE_BOUND_SHARE = 0.5
 class Bound:
     """What a trial waits for most, and its share: of the time for input and host, else of the ceiling."""
 
-    kind: Literal["input", "host", "memory", "compute", "unknown"]
+    kind: Literal["input", "host", "memory", "compute", "nothing", "unknown"]
     share: float | None = None
     fixed_share: float | None = None
     """Of the time, what a faster device would not shorten: waiting for input and for the host."""
 
     def sentence(self) -> str:
         """The bound as a reader may quote it."""
+        if self.kind == "nothing":
+            return "Nothing alone takes more than half of a step."
         if self.kind == "unknown" or self.share is None:
             return "What bounds this is not known."
         if self.kind in ("memory", "compute"):
@@ -46,18 +47,20 @@ def bound(
 ) -> Bound:
     """Names a trial's bound; the shares are of measured ceilings, achieved FLOP/s and bytes/s over them.
 
-    The wait for input, then the host's own part (the device's idle share less that wait), are named where
-    they pass their limits; else the larger ceiling share, from one half on, or where both are known, since
-    then the other limit is further away. What is not measured names nothing.
+    The wait for input, or the host's own part (the device's idle share less that wait), is named where it
+    takes more than half of a step; where the device does, the larger ceiling share, from one half on, or
+    where both are known, since then the other limit is further away; else nothing alone bounds the trial.
     """
     waited = summary.input_share or 0.0
     gap = 0.0 if summary.host_bound_share is None else max(0.0, summary.host_bound_share - waited)
     measured = not (summary.input_share is None and summary.host_bound_share is None)
     fixed = waited + gap if measured else None
-    if waited > INPUT_WAIT_LIMIT and waited >= gap:
+    if waited > BOUND_SHARE:
         return Bound("input", waited, fixed)
-    if gap > HOST_BOUND_LIMIT:
+    if gap > BOUND_SHARE:
         return Bound("host", gap, fixed)
+    if fixed is not None and fixed >= BOUND_SHARE:
+        return Bound("nothing", None, fixed)
     ceilings: dict[Literal["memory", "compute"], float] = {}
     if memory_share is not None:
         ceilings["memory"] = memory_share

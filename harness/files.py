@@ -109,6 +109,15 @@ def free_bytes(path: Path) -> int | None:
     return None
 
 
+def users_folder(variable: str, usual: Callable[[], Path]) -> Path:
+    """The folder that a variable names, else the usual one; raises MachineError for a user without a home."""
+    try:
+        return Path(os.environ.get(variable) or usual().expanduser())
+    except RuntimeError:
+        refusal = MachineError("HOME is not set, and this user has none", remedy=f"set HOME, or {variable}")
+        raise refusal from None
+
+
 def last_line(said: str | bytes) -> str:
     """What a command said last, at most 200 letters of it."""
     text = said.decode(errors="replace") if isinstance(said, bytes) else said

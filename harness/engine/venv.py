@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -157,7 +158,10 @@ def _reasons(folder: Path) -> tuple[str, ...] | None:
 
 def find_python(version: str) -> str | None:
     """An interpreter of that version on PATH, or one that uv or pyenv keeps."""
-    pyenv = sorted(Path.home().glob(f".pyenv/versions/{version}.*/bin/python"))
+    pyenv: list[Path] = []
+    with suppress(RuntimeError):
+        # Of a user without a home.
+        pyenv = sorted(Path.home().glob(f".pyenv/versions/{version}.*/bin/python"))
     uv = (printed("uv", "python", "find", version) or "").strip()
     candidates = (shutil.which(f"python{version}"), *map(str, pyenv), uv)
     tells = "import sys, ensurepip; print('%d.%d' % sys.version_info[:2])"

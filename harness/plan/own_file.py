@@ -6,6 +6,7 @@ import hashlib
 import json
 from pathlib import Path
 
+from harness.data.catalog import CHEST_XRAY, known_name
 from harness.data.check import dataset_named
 from harness.errors import PlanError
 from harness.record import Variant
@@ -78,7 +79,12 @@ def name_beside_trial(file: OwnFile) -> str:
 
 def read_program(text: bytes, where: str) -> Program:
     """A program's file; raises PlanError naming the file, the key and what is wrong with it."""
-    return Program.parse_toml(text, where, "docs/extending.md has an example")
+    program = Program.parse_toml(text, where, "docs/extending.md has an example")
+    try:
+        known_name(program.input.data if program.input else CHEST_XRAY)
+    except ValueError as error:
+        raise PlanError(f"{where}: 'input.data': {error}", remedy="correct the name") from None
+    return program
 
 
 def refuse(program: Program, protocol: str, repeats: int, variants: tuple[Variant, ...], where: str) -> None:

@@ -15,8 +15,9 @@ from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, TypeVar, get_args
 
-from pydantic import Field, ValidationError
+from pydantic import AfterValidator, Field, ValidationError
 
+from harness.data.catalog import known_name
 from harness.device_kinds import DEVICE_KINDS
 from harness.errors import PlanError, UserError
 from harness.plan import own_file
@@ -52,7 +53,7 @@ class Measure(Model):
     devices: tuple[DeviceKind, ...] = tuple(DEVICE_KINDS)
     images: tuple[Name, ...] = ()
     """The images that have what it needs; empty where that is all of them."""
-    data: str | None = None
+    data: Annotated[str, AfterValidator(known_name)] | None = None
     """The data set it needs; null means that the protocol itself asks for synthetic data."""
     pretrained: bool = False
     role: Role = "timing"

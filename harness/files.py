@@ -118,6 +118,16 @@ def users_folder(variable: str, usual: Callable[[], Path]) -> Path:
         raise refusal from None
 
 
+def one_line_end(text: bytes) -> bytes:
+    """A text as a clone without Windows' line ends has it."""
+    return text.replace(b"\r\n", b"\n")
+
+
+def text_sha256(text: bytes) -> str:
+    """The SHA-256 of a text, the same whichever line ends its clone was made with."""
+    return hashlib.sha256(one_line_end(text)).hexdigest()
+
+
 def last_line(said: str | bytes) -> str:
     """What a command said last, at most 200 letters of it."""
     text = said.decode(errors="replace") if isinstance(said, bytes) else said

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from pathlib import Path
 
 from harness.data.catalog import CHEST_XRAY, known_name
 from harness.data.check import dataset_named
 from harness.errors import PlanError
+from harness.files import one_line_end, text_sha256
 from harness.record import Variant
 from harness.record.published.program import Program
 from harness.record.trial import OwnFile
@@ -51,7 +51,7 @@ def sha256(workload: str, file: str | None, folder: str | None, root: Path, wher
         text.decode()
     except UnicodeDecodeError as error:
         raise PlanError(f"'{file}' is not UTF-8: {error}", remedy="save it as UTF-8") from None
-    return hashlib.sha256(text).hexdigest()
+    return text_sha256(text)
 
 
 def content(root: Path, file: OwnFile) -> str:
@@ -61,10 +61,10 @@ def content(root: Path, file: OwnFile) -> str:
     """
     path = root / file.name
     text = path.read_bytes() if path.is_file() else b""
-    if hashlib.sha256(text).hexdigest() != file.sha256:
+    if text_sha256(text) != file.sha256:
         raise PlanError(f"'{file.name}' was changed since the session began", remedy="start the line again")
     if not file.name.endswith(ENDINGS[PROGRAM]):
-        return text.decode()
+        return one_line_end(text).decode()
     program = read_program(text, file.name)
     given = {**program.model_dump(mode="json"), "folder": program.folder}
     if program.input is not None:

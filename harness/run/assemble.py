@@ -129,8 +129,6 @@ def _measured(trial: TrialSpec, output: Path) -> Measurement | None:
     if size > MEASURED_BYTES:
         most = f"a record would hold {size} bytes of it, and holds {MEASURED_BYTES} at most"
         raise RecordError(f"{MEASUREMENT}: {most}")
-    if (output / FAILURE).exists():
-        raise RecordError(f"{FAILURE} lies beside {MEASUREMENT}")
     return measurement
 
 

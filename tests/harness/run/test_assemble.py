@@ -36,11 +36,11 @@ def assembled(left, exit: Exit = ENDED, wall_seconds: float = 5.0) -> Record:
     return assemble.assemble(started, exit, output, wall_seconds=wall_seconds, locked=None)
 
 
-def test_a_measurement_beside_a_failure_is_no_measurement(left):
-    (left[1] / "failure.json").write_text('{"stage": "train", "reason": "error", "message": "x"}')
-    made = assembled(left)
-    assert made.failure.reason == "bad-measurement"
-    assert made.failure.message == "failure.json lies beside measurement.json"
+def test_a_measurement_that_is_whole_is_kept_whatever_its_process_did_after_it(left):
+    (left[1] / "failure.json").write_text('{"stage": "train", "reason": "timeout", "message": "x"}')
+    made = assembled(left, Exit(code=1, log=""))
+    assert (made.status, made.failure) == ("ok", None)
+    assert made.warnings == (finding("late-exit", exit_code=1),)
 
 
 @pytest.mark.parametrize("code", [7, -11])

@@ -63,6 +63,10 @@ class Deadline:
             )
 
 
+_CERTIFICATE = "its certificate is signed by nobody known here: name the signer's with SSL_CERT_FILE"
+_PROXY = "the proxy on the way refuses: correct HTTPS_PROXY, or add the host to NO_PROXY"
+
+
 class _Refused(Exception):
     """A mirror did not give the file."""
 

@@ -191,7 +191,8 @@ def first_that_works(
     Programs in the folder of that name come before the machine's own, as what builds a source expects.
     """
     path = os.environ.get("PATH", os.defpath)
-    environ = {**os.environ, "PATH": f"{programs}{os.pathsep}{path}" if programs else path}
+    # An environment has no user's site, whatever pip's own settings say.
+    environ = {**os.environ, "PIP_USER": "0", "PATH": f"{programs}{os.pathsep}{path}" if programs else path}
     for number, argv in enumerate(alternatives, 1):
         if _streamed(argv, log, say, environ) == 0:
             return

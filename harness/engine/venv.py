@@ -26,7 +26,7 @@ from harness.image.catalog import Image, version_numbers
 from harness.image.lock import lock_packages, lock_sha256
 from harness.image.spec import venv_name, venv_steps
 from harness.record import Environment
-from harness.settings import own_path
+from harness.settings import authority, own_path
 
 STAMP = "gpudyno.json"
 """Written last into a whole environment: what it was made from."""
@@ -193,6 +193,8 @@ def first_that_works(
     path = os.environ.get("PATH", os.defpath)
     # An environment has no user's site, whatever pip's own settings say.
     environ = {**os.environ, "PIP_USER": "0", "PATH": f"{programs}{os.pathsep}{path}" if programs else path}
+    if trusted := authority(os.environ):
+        environ["PIP_CERT"] = trusted
     for number, argv in enumerate(alternatives, 1):
         if _streamed(argv, log, say, environ) == 0:
             return

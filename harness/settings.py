@@ -83,12 +83,6 @@ def words(settings: Settings) -> tuple[str, ...]:
     )
 
 
-def authority(environ: Mapping[str, str]) -> str | None:
-    """Return the file of the authorities that a user's connections trust; null for the system's."""
-    names = ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "PIP_CERT")
-    return next((environ[name] for name in names if environ.get(name)), None)
-
-
 def own_path(given: str) -> Path:
     """Return a path as a user writes it; raises PlanError where its `~name` is nobody's."""
     try:

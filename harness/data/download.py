@@ -16,7 +16,7 @@ import urllib3
 from harness.data.catalog import Download
 from harness.data.check import fault
 from harness.errors import DataError, MachineError, NoNetwork
-from harness.settings import authority
+from harness.files import authority
 
 CONNECT_SECONDS = 3.0
 SILENCE_SECONDS = 15.0

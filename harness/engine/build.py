@@ -20,10 +20,10 @@ from harness.engine.causes import cause
 from harness.engine.connection import Client, Connection
 from harness.engines import EngineName
 from harness.errors import MachineError, NoEngine, NoSpace
-from harness.files import printed
+from harness.files import authority, printed
 from harness.image.spec import BuildSettings, BuildSpec, docker_build_argv
 from harness.record import Environment
-from harness.settings import Settings, authority
+from harness.settings import Settings
 
 PROXY_VARIABLES = ("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy")
 

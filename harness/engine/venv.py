@@ -21,12 +21,12 @@ from harness.engine.causes import cause
 from harness.engine.local import Processes
 from harness.engines import EngineName
 from harness.errors import NoEngine, NoSpace, NotBuilt
-from harness.files import last_line, printed
+from harness.files import authority, last_line, printed
 from harness.image.catalog import Image, version_numbers
 from harness.image.lock import lock_packages, lock_sha256
 from harness.image.spec import venv_name, venv_steps
 from harness.record import Environment
-from harness.settings import authority, own_path
+from harness.settings import own_path
 
 STAMP = "gpudyno.json"
 """Written last into a whole environment: what it was made from."""

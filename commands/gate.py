@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -16,6 +17,7 @@ from commands.offer import account_lines
 from commands.terminal import circumstances
 from harness.bundle import validate
 from harness.bundle.validate import folder_problems
+from harness.doctor.surroundings import DUBIOUS, TRUST
 from harness.errors import GateError, MachineError, UserError
 from harness.files import last_line
 from harness.record import store
@@ -142,10 +144,16 @@ def git(root: Path, *words: str, given: bytes = b"", environ: Mapping[str, str] 
     """What git answers; raises UserError with its last line where it refuses."""
     try:
         done = subprocess.run(
-            ["git", "-C", str(root), *words], input=given, env=environ, capture_output=True, check=False
+            ["git", "-C", str(root), *words],
+            input=given,
+            env={**(os.environ if environ is None else environ), "LC_ALL": "C"},
+            capture_output=True,
+            check=False,
         )
     except FileNotFoundError:
         raise MachineError("git is not on the PATH", remedy="install git") from None
+    if DUBIOUS in done.stderr:
+        raise UserError("git reads nothing of this clone, which another user owns", remedy=TRUST)
     if done.returncode:
         raise UserError(
             f"git {words[0]} says: {last_line(done.stderr)}", remedy="name two commits that this clone holds"

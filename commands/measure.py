@@ -32,7 +32,7 @@ from harness.run.runner import Outcome
 from harness.run.runner import run as run_session
 from harness.run.session import run_lock
 from harness.run.setup import RunSetup
-from harness.settings import Settings, words
+from harness.settings import Settings, own_path, words
 from report import text
 from report.analysis import Question, analyse, evidence_in
 from report.compare import card_check, selfcheck
@@ -77,7 +77,7 @@ def one_data_set(root: Path, name: str, source: str = "") -> None:
     program = _program(root, name)
     with Screen() as screen:
         if program is not None:
-            source_tree.bring(program, Path(source).expanduser() if source else None, folder)
+            source_tree.bring(program, own_path(source) if source else None, folder)
             screen.say(f"{name}: complete in {folder / program.folder}")
         elif name == chest_xray.NAME:
             _made_ready(name, source, screen)
@@ -108,7 +108,7 @@ def _made_ready(name: str, source: str, screen: Screen) -> None:
     from harness.data.prepare import prepare
 
     done = prepare(
-        Path(source).expanduser(),
+        own_path(source),
         default_folder(),
         expected=chest_xray.WHOLE,
         watch=lambda there, of: screen.move(name, there, of, f"{there:,}/{of:,} images"),

@@ -8,7 +8,7 @@ import hashlib
 import os
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -107,6 +107,31 @@ def free_bytes(path: Path) -> int | None:
         with suppress(OSError):
             return shutil.disk_usage(folder).free
     return None
+
+
+def authority(environ: Mapping[str, str]) -> str | None:
+    """Return the file of the authorities that a user's connections trust; null for the system's."""
+    names = ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "PIP_CERT")
+    return next((environ[name] for name in names if environ.get(name)), None)
+
+
+def users_folder(variable: str, usual: Callable[[], Path]) -> Path:
+    """The folder that a variable names, else the usual one; raises MachineError for a user without a home."""
+    try:
+        return Path(os.environ.get(variable) or usual().expanduser())
+    except RuntimeError:
+        refusal = MachineError("HOME is not set, and this user has none", remedy=f"set HOME, or {variable}")
+        raise refusal from None
+
+
+def one_line_end(text: bytes) -> bytes:
+    """A text as a clone without Windows' line ends has it."""
+    return text.replace(b"\r\n", b"\n")
+
+
+def text_sha256(text: bytes) -> str:
+    """The SHA-256 of a text, the same whichever line ends its clone was made with."""
+    return hashlib.sha256(one_line_end(text)).hexdigest()
 
 
 def last_line(said: str | bytes) -> str:

@@ -18,7 +18,7 @@ from harness.bundle.signature import Signed
 from harness.bundle.validate import folder_problems
 from harness.data.check import sha256_of
 from harness.errors import RecordError, UserError
-from harness.files import whole
+from harness.files import text_sha256, whole
 from harness.image.catalog import load_images
 from harness.plan import plan
 from harness.record import Harness, Model, Record, Session, store
@@ -108,7 +108,7 @@ def gather(root: Path, folder: Path, sessions: Iterable[str]) -> tuple[dict[str,
 
 def _plan(root: Path, folder: Path, session: Session) -> list[str]:
     path = plan.files(root).get(session.plan)
-    if path is not None and sha256_of(path) == session.plan_sha256:
+    if path is not None and text_sha256(path.read_bytes()) == session.plan_sha256:
         archive.copy_into(folder, f"plans/{path.name}", path)
         return []
     return [f"the plan '{session.plan}' is not here as session {session.id} ran it"]
@@ -123,7 +123,7 @@ def _lock(root: Path, folder: Path, record: Record, locks: dict[str, str]) -> li
     images = load_images(root).images if (root / "docker" / "images.toml").is_file() else {}
     image = images.get(environment.image)
     path = root / "docker" / image.lock if image else None
-    if image is None or path is None or not path.is_file() or sha256_of(path) != sha256:
+    if image is None or path is None or not path.is_file() or text_sha256(path.read_bytes()) != sha256:
         return [f"the lock {sha256[:12]} of the environment '{environment.image}' is not in this clone"]
     locks[sha256] = f"docker/{image.lock}"
     own = (
@@ -199,7 +199,7 @@ def open_bundle(path: Path, folder: Path, *, signers: Path | None = None) -> Ope
         problems += [
             f"{name}: is not the lock {sha256[:12]} that its records name"
             for sha256, name in sorted(manifest.locks.items())
-            if name not in names_in(folder) or sha256_of(folder / name) != sha256
+            if name not in names_in(folder) or text_sha256((folder / name).read_bytes()) != sha256
         ]
         problems += _manifest_problems(folder, manifest)
     except RecordError as error:
@@ -260,7 +260,7 @@ def _manifest_problems(folder: Path, manifest: Manifest) -> Iterator[str]:
     for session in results.sessions:
         path = plans.get(session.plan)
         said = any(f"the plan '{session.plan}' " in note for note in manifest.notes)
-        if path and not said and sha256_of(path) != session.plan_sha256:
+        if path and not said and text_sha256(path.read_bytes()) != session.plan_sha256:
             yield f"plans/{path.name}: is not the plan that session {session.id} ran"
         elif path is None and not said:
             yield f"plans/{session.plan}.toml: is missing, and nothing says why"

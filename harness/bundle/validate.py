@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 
-from harness.data.check import sha256_of
 from harness.errors import RecordError, UserError
+from harness.files import text_sha256
 from harness.image.catalog import load_images
 from harness.image.lock import differences, lock_packages
 from harness.record import Record, Session, store
@@ -77,7 +77,7 @@ class _Locks:
             for image in images.values():
                 path = root / "docker" / image.lock
                 if path.is_file():
-                    self._of[sha256_of(path)] = lock_packages(path), bool(image.from_base)
+                    self._of[text_sha256(path.read_bytes())] = lock_packages(path), bool(image.from_base)
         except UserError as error:
             self.problems = (str(error),)
 

@@ -207,3 +207,13 @@ _ALL = (
 
 DATASETS: Mapping[str, Dataset] = {dataset.name: dataset for dataset in _ALL}
 """Every data set by its name; weights are `weights-<model>`."""
+
+CHEST_XRAY = "chestxray"
+"""The one that only its user can bring."""
+
+
+def known_name(name: str) -> str:
+    """The name of a data set; raises ValueError listing those there are."""
+    if name in DATASETS or name == CHEST_XRAY:
+        return name
+    raise ValueError(f"no data set is called '{name[:80]}'; take one of {', '.join((*DATASETS, CHEST_XRAY))}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +12,7 @@ import platformdirs
 
 from harness.data.catalog import DATASETS, Dataset, Download, Member
 from harness.errors import UserError
+from harness.files import users_folder
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Presence:
 
 def cache_folder() -> Path:
     """Where gpudyno keeps what it can fetch again: `GPUDYNO_CACHE`, or the user's cache folder."""
-    return Path(os.environ.get("GPUDYNO_CACHE") or platformdirs.user_cache_path("gpudyno"))
+    return users_folder("GPUDYNO_CACHE", lambda: platformdirs.user_cache_path("gpudyno"))
 
 
 def dataset_named(name: str) -> Dataset:

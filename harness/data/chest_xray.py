@@ -19,10 +19,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from harness.data.catalog import CHEST_XRAY
 from harness.data.check import Presence, sha256_of
 from harness.errors import DataError
 
-NAME = "chestxray"
+NAME = CHEST_XRAY
 SUMS, TABLE_FILE, IMAGES = "SHA256SUMS", "table.csv", "images.npy"
 """What is made ready of it, below a folder of that name."""
 HOW = "unpack ChestX-ray14, then `invoke build --only chestxray --from FOLDER`"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
 from contextlib import closing
@@ -14,7 +15,8 @@ import urllib3
 
 from harness.data.catalog import Download
 from harness.data.check import fault
-from harness.errors import DataError, NoNetwork
+from harness.errors import DataError, MachineError, NoNetwork
+from harness.files import authority
 
 CONNECT_SECONDS = 3.0
 SILENCE_SECONDS = 15.0
@@ -103,11 +105,21 @@ def _transfer(url: str, item: Download, part: Path, deadline: Deadline, progress
     deadline.hold(item.name)
     try:
         reply = _reply(url, deadline)
+    except requests.exceptions.SSLError as error:
+        if "CERTIFICATE_VERIFY_FAILED" not in str(error):
+            raise _Refused("cannot be reached", answered=False) from None
+        raise _in_the_way(url, "its certificate is signed by an authority unknown here", _SIGNER) from None
+    except requests.exceptions.ProxyError:
+        raise _in_the_way(url, "the proxy on the way gives no connection", _PROXY) from None
+    except requests.exceptions.InvalidSchema as error:
+        raise _in_the_way(url, str(error)[:80], _PROXY) from None
     except (requests.Timeout, requests.ConnectionError):
         raise _Refused("cannot be reached", answered=False) from None
     except BROKEN as error:
         raise _Refused(f"failed ({type(error).__name__})") from None
     with closing(reply):
+        if reply.status_code == requests.codes.proxy_authentication:
+            raise _in_the_way(url, "the proxy on the way asks for a name and a password", _PROXY)
         if reply.status_code != requests.codes.ok:
             raise _Refused(f"answered {reply.status_code} {reply.reason}")
         try:
@@ -119,6 +131,15 @@ def _transfer(url: str, item: Download, part: Path, deadline: Deadline, progress
         raise _Refused(why, wrong=True)
 
 
+_SIGNER = "name the file with that authority in SSL_CERT_FILE"
+_PROXY = "correct HTTPS_PROXY, or name the host in NO_PROXY"
+
+
+def _in_the_way(url: str, why: str, remedy: str) -> MachineError:
+    """Something of this machine's settings, and no dead line: nothing stands in for data because of it."""
+    return MachineError(f"{urlsplit(url).hostname}: {why}", remedy=remedy)
+
+
 def _reply(url: str, deadline: Deadline) -> requests.Response:
     left = max(0.1, deadline.left())
     with requests.Session() as session:
@@ -127,8 +148,17 @@ def _reply(url: str, deadline: Deadline) -> requests.Response:
             url,
             stream=True,
             timeout=(min(CONNECT_SECONDS, left), min(SILENCE_SECONDS, left)),
+            verify=_authority(),
             headers={"User-Agent": USER_AGENT, "Accept-Encoding": "identity"},
         )
+
+
+def _authority() -> str | bool:
+    """The file of authorities that a user's variables name; raises MachineError where it is none."""
+    given = authority(os.environ)
+    if given and not Path(given).exists():
+        raise MachineError(f"there is no file of authorities '{given}'", remedy="correct SSL_CERT_FILE")
+    return given or True
 
 
 def _write(

@@ -45,6 +45,8 @@ def device_files(files: Files) -> tuple[Node, ...]:
     return tuple(Node(path, group, files.may_open(path)) for path, group in groups.items())
 
 
+DUBIOUS = b"dubious ownership"
+"""What git says of a clone that another user owns."""
 TRUST = 'git config --global --add safe.directory "$PWD"'
 
 
@@ -55,7 +57,7 @@ def untrusted(root: Path) -> str:
         done = subprocess.run(words, capture_output=True, env={**os.environ, "LC_ALL": "C"}, check=False)
     except OSError:
         return ""
-    if b"dubious ownership" not in done.stderr:
+    if DUBIOUS not in done.stderr:
         return ""
     return "git reads nothing of this clone, which another user owns: no record will have its commit"
 

@@ -20,7 +20,7 @@ from harness.engine.causes import cause
 from harness.engine.connection import Client, Connection
 from harness.engines import EngineName
 from harness.errors import MachineError, NoEngine, NoSpace
-from harness.files import printed
+from harness.files import authority, printed
 from harness.image.spec import BuildSettings, BuildSpec, docker_build_argv
 from harness.record import Environment
 from harness.settings import Settings
@@ -41,7 +41,7 @@ def build_settings(
     files = {
         "pipconf": settings.pip_config or environ.get("PIP_CONFIG_FILE"),
         "aptconf": settings.apt_config,
-        "ca": settings.ca or environ.get("SSL_CERT_FILE") or environ.get("REQUESTS_CA_BUNDLE"),
+        "ca": settings.ca or authority(environ),
     }
     return BuildSettings(
         root=root,

@@ -9,7 +9,8 @@ import shutil
 import signal
 import subprocess
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -54,6 +55,15 @@ def _alive(handle: Handle) -> psutil.Process | None:
         return process if same and process.status() != psutil.STATUS_ZOMBIE else None
     except psutil.NoSuchProcess:
         return None
+
+
+def _of_work(work: Path) -> Iterator[psutil.Process]:
+    """The processes whose GPUDYNO_OUT is this work folder's: a trial, and all that it started."""
+    output = str(work / "out")
+    for process in psutil.process_iter():
+        with suppress(psutil.Error, OSError):
+            if process.environ().get("GPUDYNO_OUT") == output:
+                yield process
 
 
 def log_tail(path: Path, most_bytes: int = LOG_TAIL_BYTES) -> str:
@@ -132,16 +142,12 @@ class Processes:
         return handle.pid
 
     def find(self, name: str, work: Path) -> Handle | None:
-        """The process whose GPUDYNO_OUT is this work folder's."""
-        output = str(work / "out")
-        for process in psutil.process_iter():
-            try:
-                if process.environ().get("GPUDYNO_OUT") == output and process.pid == os.getpgid(process.pid):
-                    return Handle(
-                        engine=self.name, pid=process.pid, process_started=process.create_time(), log=LOG
-                    )
-            except (psutil.Error, OSError):
-                continue
+        """The process that leads those of this work folder."""
+        for process in _of_work(work):
+            with suppress(psutil.Error, OSError):
+                if process.pid == os.getpgid(process.pid):
+                    started = process.create_time()
+                    return Handle(engine=self.name, pid=process.pid, process_started=started, log=LOG)
         return None
 
     def poll(self, handle: Handle, work: Path) -> Running | Exit:
@@ -176,7 +182,12 @@ class Processes:
             child.wait()
 
     def forget(self, handle: Handle, work: Path) -> None:
-        """Removes an ended attempt's temporary files."""
+        """Ends what an ended attempt left running, in whichever session, and removes its temporary files."""
+        left = list(_of_work(work))
+        for process in left:
+            with suppress(psutil.Error):
+                process.kill()
+        psutil.wait_procs(left, timeout=_STOP_SECONDS)
         shutil.rmtree(_temporary(work), ignore_errors=True)
 
 

@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -20,7 +21,7 @@ from harness.engine.causes import cause
 from harness.engine.local import Processes
 from harness.engines import EngineName
 from harness.errors import NoEngine, NoSpace, NotBuilt
-from harness.files import last_line, printed
+from harness.files import authority, last_line, printed
 from harness.image.catalog import Image, version_numbers
 from harness.image.lock import lock_packages, lock_sha256
 from harness.image.spec import venv_name, venv_steps
@@ -157,7 +158,10 @@ def _reasons(folder: Path) -> tuple[str, ...] | None:
 
 def find_python(version: str) -> str | None:
     """An interpreter of that version on PATH, or one that uv or pyenv keeps."""
-    pyenv = sorted(Path.home().glob(f".pyenv/versions/{version}.*/bin/python"))
+    pyenv: list[Path] = []
+    with suppress(RuntimeError):
+        # Of a user without a home.
+        pyenv = sorted(Path.home().glob(f".pyenv/versions/{version}.*/bin/python"))
     uv = (printed("uv", "python", "find", version) or "").strip()
     candidates = (shutil.which(f"python{version}"), *map(str, pyenv), uv)
     tells = "import sys, ensurepip; print('%d.%d' % sys.version_info[:2])"
@@ -187,7 +191,10 @@ def first_that_works(
     Programs in the folder of that name come before the machine's own, as what builds a source expects.
     """
     path = os.environ.get("PATH", os.defpath)
-    environ = {**os.environ, "PATH": f"{programs}{os.pathsep}{path}" if programs else path}
+    # An environment has no user's site, whatever pip's own settings say.
+    environ = {**os.environ, "PIP_USER": "0", "PATH": f"{programs}{os.pathsep}{path}" if programs else path}
+    if trusted := authority(os.environ):
+        environ["PIP_CERT"] = trusted
     for number, argv in enumerate(alternatives, 1):
         if _streamed(argv, log, say, environ) == 0:
             return

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 import shutil
@@ -16,6 +15,7 @@ from typing import Any
 import tomlkit
 
 from harness.errors import MachineError, NoNetwork, PlanError, UserError
+from harness.files import text_sha256
 from harness.image.catalog import Image
 
 Run = Callable[[Sequence[str]], "subprocess.CompletedProcess[str]"]
@@ -207,7 +207,7 @@ _TOOLS = frozenset({"pip", "setuptools", "wheel"})
 def lock_sha256(root: Path, path: str) -> str:
     """The SHA-256 of a lock or another file below docker/; raises PlanError where it is missing."""
     try:
-        return hashlib.sha256((root / "docker" / path).read_bytes()).hexdigest()
+        return text_sha256((root / "docker" / path).read_bytes())
     except FileNotFoundError:
         raise PlanError(
             f"docker/{path} is not there", remedy="write it with 'invoke lock --image NAME'"

@@ -19,7 +19,7 @@ from typing import Any
 import platformdirs
 
 from harness.errors import MachineError, UserError
-from harness.files import Files
+from harness.files import Files, users_folder
 from harness.probe.describe import everything
 from harness.record import Machine, store
 from harness.record.published.cards import Card, is_shared, load_cards, of_chip
@@ -102,7 +102,7 @@ _ID = re.compile(r"[0-9a-f]{12}")
 
 def state_folder() -> Path:
     """Return the folder of this user's state: GPUDYNO_STATE, else the platform's. It may not exist yet."""
-    return Path(os.environ.get("GPUDYNO_STATE") or platformdirs.user_state_path("gpudyno"))
+    return users_folder("GPUDYNO_STATE", lambda: platformdirs.user_state_path("gpudyno"))
 
 
 def own_folder(state: Path) -> Path:

@@ -8,8 +8,6 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
-from harness.data import chest_xray
-from harness.data.catalog import DATASETS
 from harness.image.catalog import Image, load_images
 from harness.image.lock import disagreements, lock_packages
 from harness.plan import plan
@@ -79,8 +77,6 @@ def _of_a_measure(
     if source is None:
         yield f"'{measure.workload}' is no workload{nearest(measure.workload, workloads)}"
         return
-    if measure.data is not None and measure.data not in (*DATASETS, chest_xray.NAME):
-        yield f"'{measure.data}' is no data set{nearest(measure.data, DATASETS)}"
     for image in measure.images:
         if image not in images:
             yield f"'{image}' is no image{nearest(image, images)}"

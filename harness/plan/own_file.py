@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from pathlib import Path
 
+from harness.data.catalog import CHEST_XRAY, known_name
 from harness.data.check import dataset_named
 from harness.errors import PlanError
+from harness.files import one_line_end, text_sha256
 from harness.record import Variant
 from harness.record.published.program import Program
 from harness.record.trial import OwnFile
@@ -50,7 +51,7 @@ def sha256(workload: str, file: str | None, folder: str | None, root: Path, wher
         text.decode()
     except UnicodeDecodeError as error:
         raise PlanError(f"'{file}' is not UTF-8: {error}", remedy="save it as UTF-8") from None
-    return hashlib.sha256(text).hexdigest()
+    return text_sha256(text)
 
 
 def content(root: Path, file: OwnFile) -> str:
@@ -60,10 +61,10 @@ def content(root: Path, file: OwnFile) -> str:
     """
     path = root / file.name
     text = path.read_bytes() if path.is_file() else b""
-    if hashlib.sha256(text).hexdigest() != file.sha256:
+    if text_sha256(text) != file.sha256:
         raise PlanError(f"'{file.name}' was changed since the session began", remedy="start the line again")
     if not file.name.endswith(ENDINGS[PROGRAM]):
-        return text.decode()
+        return one_line_end(text).decode()
     program = read_program(text, file.name)
     given = {**program.model_dump(mode="json"), "folder": program.folder}
     if program.input is not None:
@@ -78,7 +79,12 @@ def name_beside_trial(file: OwnFile) -> str:
 
 def read_program(text: bytes, where: str) -> Program:
     """A program's file; raises PlanError naming the file, the key and what is wrong with it."""
-    return Program.parse_toml(text, where, "docs/extending.md has an example")
+    program = Program.parse_toml(text, where, "docs/extending.md has an example")
+    try:
+        known_name(program.input.data if program.input else CHEST_XRAY)
+    except ValueError as error:
+        raise PlanError(f"{where}: 'input.data': {error}", remedy="correct the name") from None
+    return program
 
 
 def refuse(program: Program, protocol: str, repeats: int, variants: tuple[Variant, ...], where: str) -> None:

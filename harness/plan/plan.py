@@ -5,7 +5,6 @@ A file may hold other sizes of its study, each under a plan name of its own: `[s
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 import random
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,10 +14,12 @@ from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, TypeVar, get_args
 
-from pydantic import Field, ValidationError
+from pydantic import AfterValidator, Field, ValidationError
 
+from harness.data.catalog import known_name
 from harness.device_kinds import DEVICE_KINDS
 from harness.errors import PlanError, UserError
+from harness.files import text_sha256
 from harness.plan import own_file
 from harness.record import (
     DataSource,
@@ -52,7 +53,7 @@ class Measure(Model):
     devices: tuple[DeviceKind, ...] = tuple(DEVICE_KINDS)
     images: tuple[Name, ...] = ()
     """The images that have what it needs; empty where that is all of them."""
-    data: str | None = None
+    data: Annotated[str, AfterValidator(known_name)] | None = None
     """The data set it needs; null means that the protocol itself asks for synthetic data."""
     pretrained: bool = False
     role: Role = "timing"
@@ -180,9 +181,7 @@ def load(root: Path, name: str) -> Plan:
     programs = {file: own_file.read_program((root / file).read_bytes(), file) for file in wanted}
     whole = tuple(_as_program(measure, programs, size, where) for measure in measures)
     fields = {key: getattr(size, key) for key in Size.model_fields} | {"measure": whole}
-    return Plan.model_validate(
-        {**fields, "name": name, "sha256": hashlib.sha256(text).hexdigest(), "programs": programs}
-    )
+    return Plan.model_validate({**fields, "name": name, "sha256": text_sha256(text), "programs": programs})
 
 
 def _as_program(measure: Measure, programs: Mapping[str, Program], size: Size, where: str) -> Measure:

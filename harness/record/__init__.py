@@ -1,7 +1,7 @@
 """The models of everything that meets a file."""
 
 from harness.device_kinds import DeviceKind
-from harness.record.base import Model, Number, canonical_json, first_problem, parse_toml, short_hash
+from harness.record.base import Model, Number, canonical_json, first_problem, parse_toml, short_hash, utf8
 from harness.record.finding import Finding, finding
 from harness.record.machine import Cpu, Environment, Gpu, Link, Load, Machine, differences, differing_fields
 from harness.record.measurement import (

@@ -87,6 +87,8 @@ class Model(BaseModel):
             return cls.model_validate(parse_toml(content))
         except ValidationError as error:
             raise refusal(f"{where}: {first_problem(error)}", remedy=remedy) from None
+        except UnicodeError as error:
+            raise refusal(f"{where} {error}", remedy="save it again as UTF-8") from None
         except ValueError as error:
             raise refusal(f"{where} is not TOML: {error}", remedy="correct the line it names") from None
 
@@ -119,9 +121,22 @@ def parse_toml(content: bytes) -> dict[str, Any]:
     if _DEEP_KEY.search(content):
         raise ValueError("a key has too many parts")
     try:
-        return tomllib.loads(content.decode())
+        return tomllib.loads(utf8(content))
     except RecursionError:
         raise ValueError("its values are nested too deep") from None
+
+
+def utf8(content: bytes) -> str:
+    """A text that a person saved, without the mark that editors of Windows put first; raises UnicodeError."""
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        text, place = "", f" (byte {error.start + 1})"
+    else:
+        place = ""
+    if place or "\0" in text:
+        raise UnicodeError(f"is not UTF-8{place}, perhaps UTF-16 as some editors of Windows save it")
+    return text
 
 
 def first_problem(error: ValidationError) -> str:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from harness.engine.base import Exit, Handle
 from harness.engine.container import run_name
 from harness.errors import RecordError
+from harness.files import free_bytes
 from harness.image.lock import differences
 from harness.record import (
     SCHEMA,
@@ -129,8 +129,6 @@ def _measured(trial: TrialSpec, output: Path) -> Measurement | None:
     if size > MEASURED_BYTES:
         most = f"a record would hold {size} bytes of it, and holds {MEASURED_BYTES} at most"
         raise RecordError(f"{MEASUREMENT}: {most}")
-    if (output / FAILURE).exists():
-        raise RecordError(f"{FAILURE} lies beside {MEASUREMENT}")
     return measurement
 
 
@@ -171,7 +169,8 @@ def _why(started: Started, exit: Exit, output: Path, problem: str, timed_out: bo
     if code is None or code in _KILLED:
         outside = "it was killed from outside before its measurement was written"
         return "collect", "killed", outside
-    if shutil.disk_usage(output).free < FULL_BYTES:
+    free = free_bytes(output)
+    if free is not None and free < FULL_BYTES:
         full = f"it ended with code {code} and left no measurement, and the disk is full"
         return "collect", "disk-full", full
     return "start", "error", f"it ended with code {code} and left no measurement"

@@ -36,7 +36,7 @@ from harness.record import DeviceKind, Harness, Machine, TrialSpec
 from harness.run import source_tree
 from harness.run.runner import Job
 from harness.run.setting import Setting
-from harness.settings import Settings
+from harness.settings import Settings, own_path
 
 DATA = "data"
 """The clone's own data folder, where it has one."""
@@ -172,7 +172,7 @@ def revision(root: Path) -> tuple[str | None, bool | None]:
 
 def data_folders(settings: Settings, root: Path) -> fetch.DataFolders:
     """The user's own data folder, else the clone's where it has one, and ours."""
-    own = Path(settings.data).expanduser().absolute() if settings.data else root / DATA
+    own = own_path(settings.data).absolute() if settings.data else root / DATA
     return fetch.DataFolders(own if settings.data or own.is_dir() else None, cache=fetch.default_folder())
 
 

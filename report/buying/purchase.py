@@ -15,7 +15,7 @@ from typing import Annotated, Any, Self
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, model_validator
 
 from harness.errors import UserError
-from harness.record import Model, parse_toml
+from harness.record import Model, parse_toml, utf8
 from harness.record.published.problems import Problem, TomlLines, causes, of_validation
 from harness.record.trial import DataMode
 from harness.record.vocabulary.precision import Precision
@@ -213,9 +213,11 @@ def parse_purchase(text: str | bytes, where: str = FILE) -> Purchase:
     try:
         return Purchase.model_validate(parse_toml(content))
     except ValidationError as error:
-        problems = of_validation(error, where, TomlLines(content.decode()))
+        problems = of_validation(error, where, TomlLines(utf8(content)))
         found = causes(map(_of_a_key_before, problems))
         raise UserError("\n  ".join(found), remedy=REMEDY) from None
+    except UnicodeError as error:
+        raise UserError(f"{where} {error}", remedy="save it again as UTF-8") from None
     except ValueError as error:
         raise UserError(f"{where} is not TOML: {error}", remedy=REMEDY) from None
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from io import BytesIO
 from typing import Any, Literal
 
-from matplotlib import rc_context
+from matplotlib import style as styles
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -241,7 +241,7 @@ def grid(axes: Axes, across: Sequence[float] = (), up: Sequence[float] = ()) -> 
 
 @contextmanager
 def _settings() -> Iterator[None]:
-    """matplotlib's, for as long as something is written; a letter that its font lacks is no warning."""
-    with rc_context(SETTINGS), warnings.catch_warnings():
+    """matplotlib's own and ours, whatever a matplotlibrc says; a letter that its font lacks is no warning."""
+    with styles.context(("default", SETTINGS)), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing from font")
         yield

@@ -196,7 +196,7 @@ def _environment() -> Environment:
         extensions=["jinja2.ext.do"],
         finalize=_written,
     )
-    made.filters.update({**FILTERS, **_READING, "ticked": _ticked})
+    made.filters.update({**FILTERS, **_READING, "ticked": _ticked, "written": _written})
     made.globals.update(as_column=_as_column, coded=_coded)
     return made
 

@@ -328,3 +328,9 @@ def test_a_comment_is_never_longer_than_a_code_host_takes():
     said = render.comment(None, problems)
     assert len(said) < 65_536
     assert said.endswith("cut here")
+
+
+def test_a_clone_of_another_user_is_named_as_such_and_trusting_it_is_the_remedy(clone, monkeypatch):
+    monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
+    with pytest.raises(UserError, match=r"another user owns; git config --global --add safe\.directory"):
+        judged(clone)

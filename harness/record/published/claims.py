@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from harness.errors import UserError
-from harness.record import Claim, Curve, DeviceKind, Model, Side, Study, parse_toml
+from harness.record import Claim, Curve, DeviceKind, Model, Side, Study, parse_toml, utf8
 from harness.record.published.cards import FILE as CARDS
 from harness.record.published.cards import Card, family, find, in_class, load_cards, plain_name, sold_with
 from harness.record.published.claim import UNITS, ClaimTable, written_out
@@ -160,7 +160,7 @@ class _ClaimReader:
         except (OSError, ValueError) as error:
             self.problems.append(Problem(shown, None, "the whole", f"is not readable TOML ({error})"))
             return
-        self._lines = TomlLines(text.decode())
+        self._lines = TomlLines(utf8(text))
         self._read(content, known)
 
     def _place(self, *loc: str | int, name: str = "") -> Problem:

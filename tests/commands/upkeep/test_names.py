@@ -44,12 +44,6 @@ TYPOS = [
         "plans/quick.toml: 'word_ml' is no workload; is 'word_lm' meant?",
     ),
     (
-        "plans/mission.toml",
-        'data = "wikitext-2"',
-        'data = "wikitext-3"',
-        "'wikitext-3' is no data set; is 'wikitext-2' meant?",
-    ),
-    (
         "plans/chexnet.toml",
         'images = ["tensorflow-cuda"]',
         'images = ["tensorflow-cud"]',

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections import namedtuple
 from datetime import UTC, datetime, timedelta
 
@@ -36,11 +37,11 @@ def assembled(left, exit: Exit = ENDED, wall_seconds: float = 5.0) -> Record:
     return assemble.assemble(started, exit, output, wall_seconds=wall_seconds, locked=None)
 
 
-def test_a_measurement_beside_a_failure_is_no_measurement(left):
-    (left[1] / "failure.json").write_text('{"stage": "train", "reason": "error", "message": "x"}')
-    made = assembled(left)
-    assert made.failure.reason == "bad-measurement"
-    assert made.failure.message == "failure.json lies beside measurement.json"
+def test_a_measurement_that_is_whole_is_kept_whatever_its_process_did_after_it(left):
+    (left[1] / "failure.json").write_text('{"stage": "train", "reason": "timeout", "message": "x"}')
+    made = assembled(left, Exit(code=1, log=""))
+    assert (made.status, made.failure) == ("ok", None)
+    assert made.warnings == (finding("late-exit", exit_code=1),)
 
 
 @pytest.mark.parametrize("code", [7, -11])
@@ -70,7 +71,7 @@ def test_what_a_full_disk_kept_from_being_written_is_tried_again(left, monkeypat
     (left[1] / "measurement.json").unlink()
     assert assembled(left).failure.kind == "trial"
     usage = namedtuple("usage", "total used free")
-    monkeypatch.setattr(assemble.shutil, "disk_usage", lambda path: usage(1, 1, 0))
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: usage(1, 1, 0))
     failure = assembled(left).failure
     assert (failure.kind, failure.reason) == ("machinery", "disk-full")
 
@@ -109,3 +110,9 @@ def test_a_record_of_next_month_makes_no_block_wait_longer_than_an_hour(tmp_path
     ahead = stored.record.model_copy(update={"started_at": datetime.now(UTC) + timedelta(days=30)})
     last = next(trial for trial, block in zip(opened.trials, opened.blocks, strict=True) if block == 2)
     assert session.rest(opened, last, [ahead], datetime.now(UTC)) == session.PAUSE
+
+
+def test_a_trial_that_removes_its_own_folder_has_failed_alone(left):
+    shutil.rmtree(left[1])
+    made = assembled(left, Exit(code=1, log=""))
+    assert (made.failure.stage, made.failure.reason) == ("start", "error")

@@ -90,7 +90,7 @@ def test_a_file_of_rented_cards_alone_needs_no_life_and_no_price_of_electricity(
 def test_a_file_that_is_not_there_is_none_and_one_of_other_bytes_is_refused(tmp_path):
     assert load_purchase(tmp_path) is None
     (tmp_path / FILE).write_bytes(b"\xff\xfe")
-    with pytest.raises(UserError, match="is not TOML"):
+    with pytest.raises(UserError, match="is not UTF-8"):
         load_purchase(tmp_path)
 
 

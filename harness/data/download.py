@@ -105,17 +105,11 @@ def _transfer(url: str, item: Download, part: Path, deadline: Deadline, progress
     deadline.hold(item.name)
     try:
         reply = _reply(url, deadline)
-    except requests.exceptions.SSLError as error:
-        if "CERTIFICATE_VERIFY_FAILED" not in str(error):
-            raise _Refused("cannot be reached", answered=False) from None
-        raise _in_the_way(url, "its certificate is signed by an authority unknown here", _SIGNER) from None
-    except requests.exceptions.ProxyError:
-        raise _in_the_way(url, "the proxy on the way gives no connection", _PROXY) from None
-    except requests.exceptions.InvalidSchema as error:
-        raise _in_the_way(url, str(error)[:80], _PROXY) from None
-    except (requests.Timeout, requests.ConnectionError):
+    except (requests.Timeout, requests.ConnectionError) as error:
+        _see_settings(url, error)
         raise _Refused("cannot be reached", answered=False) from None
     except BROKEN as error:
+        _see_settings(url, error)
         raise _Refused(f"failed ({type(error).__name__})") from None
     with closing(reply):
         if reply.status_code == requests.codes.proxy_authentication:
@@ -138,6 +132,16 @@ _PROXY = "correct HTTPS_PROXY, or name the host in NO_PROXY"
 def _in_the_way(url: str, why: str, remedy: str) -> MachineError:
     """Something of this machine's settings, and no dead line: nothing stands in for data because of it."""
     return MachineError(f"{urlsplit(url).hostname}: {why}", remedy=remedy)
+
+
+def _see_settings(url: str, error: Exception) -> None:
+    """Raises MachineError where it is not the line that failed, but what leads to it."""
+    if "CERTIFICATE_VERIFY_FAILED" in str(error):
+        raise _in_the_way(url, "its certificate is signed by an authority unknown here", _SIGNER) from None
+    if isinstance(error, requests.exceptions.ProxyError):
+        raise _in_the_way(url, "the proxy on the way gives no connection", _PROXY) from None
+    if "SOCKS" in str(error):
+        raise _in_the_way(url, "a SOCKS proxy is not supported", _PROXY) from None
 
 
 def _reply(url: str, deadline: Deadline) -> requests.Response:

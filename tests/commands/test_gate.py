@@ -331,6 +331,7 @@ def test_a_comment_is_never_longer_than_a_code_host_takes():
 
 
 def test_a_clone_of_another_user_is_named_as_such_and_trusting_it_is_the_remedy(clone, monkeypatch):
+    head = git(clone, "rev-parse", "HEAD")
     monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
     with pytest.raises(UserError, match=r"another user owns; git config --global --add safe\.directory"):
-        judged(clone)
+        gate.problems(clone, head, head)

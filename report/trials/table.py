@@ -153,6 +153,10 @@ COLUMNS = (
         unit="bytes",
         at="record.measurement.memory.allocated_peak_bytes",
     ),
+    Column("memory_percent", "Float64", "Of a card's memory, what its driver saw taken at most", unit="%"),
+    Column(
+        "busy_percent", "Float64", "Of the measured time, that in which its least busy card worked", unit="%"
+    ),
     Column(
         "input_share",
         "Float64",

@@ -12,11 +12,11 @@ from report.compare.batch_sweeps import BatchSweep, batch_sweeps
 from report.compare.cells import Cell, ToTarget, targets_of, to_target
 from report.compare.groups import ComparisonGroup, Entry
 from report.compare.scaling import Scaling, ranks_of, scalings, way_name
+from report.page import panels
 from report.page.filters import apart, setting
 from report.page.one.measured import STRICT, gain_of
-from report.page import panels
-from report.page.parts.frameworks import FrameworksView, frameworks
 from report.page.panels import timelines
+from report.page.parts.frameworks import FrameworksView, frameworks
 from report.page.pictures import TimePicture, timing
 from report.page.values import NamedSystem, Picture, Quantity, Systems, quantity, rate_unit
 from report.trials.key import grouped_by

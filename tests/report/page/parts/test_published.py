@@ -16,7 +16,6 @@ from report.page.parts import uncertainty
 from report.page.parts.published import (
     MOST_ALONE,
     PublishedView,
-    published_studies,
     view,
 )
 from report.page.parts.study_pictures import MOST_BARS

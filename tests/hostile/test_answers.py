@@ -52,7 +52,6 @@ def test_a_scheduler_that_answers_anything_or_dies_is_said_in_one_sentence(data)
             (root / name).chmod(0o755)
         slurm = Slurm({"PATH": f"{root}:/bin:/usr/bin"})
         asked: tuple[Callable[[], object], ...] = (
-            slurm.version,
             lambda: slurm.states((None,)),
             lambda: slurm.send(root / "squeue.txt", ()),
             lambda: slurm.accounted((12, 13)),

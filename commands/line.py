@@ -34,8 +34,6 @@ class Verb:
     """All of them, as `--name`."""
     flags: frozenset[str]
     """Those without a value."""
-    either: frozenset[str]
-    """Those that may have one."""
     settings: frozenset[str]
     """Those that are settings, which the whole line shares."""
     word: str = ""
@@ -90,7 +88,7 @@ class Line:
             context = inspect.Parameter("c", kind)
             guarded.__signature__ = inspect.Signature([context, *parameters])  # type: ignore[attr-defined]
             made = task(**options, help=words, auto_shortflags=False)(guarded)
-            self.verbs[made.name] = _known(parameters, names, options.get("optional", ()), word)
+            self.verbs[made.name] = _known(parameters, names, word)
             return made
 
         return decorate
@@ -104,14 +102,11 @@ class Line:
             core.unparsed[:] = placed(core.unparsed, self.verbs)
 
 
-def _known(
-    parameters: Sequence[inspect.Parameter], settings: Sequence[str], optional: Sequence[str], word: str
-) -> Verb:
+def _known(parameters: Sequence[inspect.Parameter], settings: Sequence[str], word: str) -> Verb:
     return Verb(
         positionals=sum(one.default is inspect.Parameter.empty for one in parameters),
         options=frozenset(_option(one.name) for one in parameters),
         flags=frozenset(_option(one.name) for one in parameters if isinstance(one.default, bool)),
-        either=frozenset(map(_option, optional)),
         settings=frozenset(map(_option, settings)),
         word=_option(word) if word else "",
     )
@@ -140,7 +135,7 @@ def parsed(words: Sequence[str], verbs: Mapping[str, Verb]) -> tuple[list[str], 
         name, _, value = word.partition("=")
         if known is not None and name in first_with and word.startswith("--"):
             whose = known if name in known.options else first_with[name]
-            line[-1].options.append((name, value if "=" in word else _value(name, whose, rest, verbs)))
+            line[-1].options.append((name, value if "=" in word else _value(name, whose, rest)))
         elif known is not None and not word.startswith("-") and len(line[-1].words) < known.positionals:
             line[-1].words.append(word)
         elif word in verbs:
@@ -152,11 +147,9 @@ def parsed(words: Sequence[str], verbs: Mapping[str, Verb]) -> tuple[list[str], 
     return before, line
 
 
-def _value(name: str, verb: Verb, rest: list[str], verbs: Mapping[str, Verb]) -> str | None:
+def _value(name: str, verb: Verb, rest: list[str]) -> str | None:
     """Takes an option's value off the rest of the line, where it has one."""
     if not rest or name in verb.flags:
-        return None
-    if name in verb.either and (rest[0].startswith("-") or rest[0] in verbs):
         return None
     return rest.pop(0)
 

@@ -33,7 +33,6 @@ ANSWERS = {
     ),
     "sbatch": b"12;cluster\n",
     "sacct": b"12_3|CANCELLED by 1000\n13|COMPLETED\n",
-    "sinfo": b"node1 idle\nnode2 down*\n",
     "scancel": b"",
 }
 ENDS = ("exit 0", "exit 0", "exit 0", "exit 1", "kill -KILL $$", "kill -SEGV $$")
@@ -52,10 +51,9 @@ def test_a_scheduler_that_answers_anything_or_dies_is_said_in_one_sentence(data)
             (root / name).chmod(0o755)
         slurm = Slurm({"PATH": f"{root}:/bin:/usr/bin"})
         asked: tuple[Callable[[], object], ...] = (
-            lambda: slurm.states((None,)),
-            lambda: slurm.send(root / "squeue.txt", ()),
+            slurm.states,
+            lambda: slurm.send(root / "squeue.txt"),
             lambda: slurm.accounted((12, 13)),
-            lambda: slurm.nodes("gpu", ()),
             lambda: slurm.cancel((12,)),
             lambda: slurm.told((root / "squeue.txt").read_text(errors="replace")),
         )

@@ -71,7 +71,7 @@ def test_inside_there_is_no_network_no_privilege_and_nothing_to_write_but_its_ow
     bench.engine.start(bench.spec(LOOK))
     (handle,) = bench.engine.leftovers(SESSION)
     ended = bench.ended(handle)
-    assert (ended.code, ended.out_of_memory, ended.missing) == (0, False, False), ended.log
+    assert (ended.code, ended.cause) == (0, None), ended.log
     assert sorted(ended.log.splitlines()) == ["and complained", "looked around"]
     found = json.loads((bench.folder / "out" / "found.json").read_text())
     refused = "Read-only file system"
@@ -99,7 +99,7 @@ def test_a_trial_past_its_memory_is_told_as_out_of_memory(bench):
     assert ended.code == 137
     # On cgroup v1 Podman's monitor may not notice, and says that something killed it.
     blind = bench.engine.name == "podman" and bench.api.info().get("CgroupVersion") == "1"
-    assert ended.out_of_memory or blind
+    assert ended.cause == "out-of-memory" or blind
 
 
 def test_a_killed_container_has_ended_with_its_signal_and_is_not_out_of_memory(bench):
@@ -108,14 +108,14 @@ def test_a_killed_container_has_ended_with_its_signal_and_is_not_out_of_memory(b
     assert isinstance(bench.engine.poll(handle, bench.folder), Running)
     bench.api.kill(handle.container, "SIGKILL")
     ended = bench.ended(handle)
-    assert (ended.code, ended.out_of_memory, ended.missing) == (137, False, False)
+    assert (ended.code, ended.cause) == (137, None)
     assert ended.log == "waiting\n"
 
 
 def test_a_container_that_was_removed_behind_our_back_is_missing(bench):
     handle = bench.engine.start(bench.spec(WAIT))
     bench.api.remove_container(handle.container, force=True)
-    assert bench.ended(handle).missing
+    assert bench.ended(handle).cause == "engine-gone"
 
 
 def test_a_stopped_trial_leaves_its_end_to_be_collected_and_a_forgotten_one_leaves_nothing(bench):

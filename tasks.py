@@ -318,18 +318,19 @@ def jobs(collect: bool = False, wait: bool = False, cancel: bool = False, plan: 
 
 @line.verb(
     help={
-        "image": "the image whose lock is written again, by its name in docker/images.toml",
+        "image": "the image whose lock is written again (default: gpudyno's own, requirements.lock)",
         "package": "move this package alone, as its requirement says, as torch==2.14.1; may be given again",
     },
     iterable=["package"],
 )
-def lock(image: str, package: list[str] | None = None) -> None:
-    """Resolve an image's versions and its base's digest again: the only way that either changes."""
+def lock(image: str = "", package: list[str] | None = None) -> None:
+    """Resolve an image's versions and its base's digest again, or gpudyno's own versions."""
     from harness.image.catalog import load_images
-    from harness.image.lock import relock
+    from harness.image.lock import relock, relock_own
 
-    report = relock(load_images(ROOT).image(image), ROOT, only=package or ())
-    print("\n".join(report.changed) or f"{image}: nothing changed")
+    only = package or ()
+    report = relock(load_images(ROOT).image(image), ROOT, only=only) if image else relock_own(ROOT, only=only)
+    print("\n".join(report.changed) or "nothing changed")
     for clause in report.unreachable:
         print(f"not reached: {clause}", file=sys.stderr)
 

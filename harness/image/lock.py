@@ -20,6 +20,9 @@ from harness.image.catalog import Image
 
 Run = Callable[[Sequence[str]], "subprocess.CompletedProcess[str]"]
 
+OWN_LOCK = "requirements.lock"
+"""The lock of gpudyno itself, in the clone."""
+_HASHED = ("--generate-hashes", "--no-header", "--no-annotate", "--quiet")
 _UV_PLATFORMS = {"linux/amd64": "x86_64-manylinux_2_28", "linux/arm64": "aarch64-manylinux_2_28"}
 """A platform as uv calls it, of the oldest system that images serve."""
 
@@ -54,6 +57,20 @@ def relock(image: Image, root: Path, *, run: Run = run_quietly, only: Sequence[s
         return LockReport(tuple(changed), unreachable)
     changed += _write_digest(image, digest, root)
     return LockReport(tuple(changed), ())
+
+
+def relock_own(root: Path, *, run: Run = run_quietly, only: Sequence[str] = ()) -> LockReport:
+    """Resolves gpudyno's own requirements again, for every Python that it serves; `only` as in `relock`."""
+    lock = root / OWN_LOCK
+    before = lock_packages(lock) if lock.exists() else {}
+    line = [_uv(), "pip", "compile", str(root / "pyproject.toml"), "--extra", "test", "--universal"]
+    line += ["--python-version", "3.11", *_HASHED, "--output-file", str(lock)]
+    for pin in only:
+        line += ["--upgrade-package", pin]
+    done = run(line if only else [*line, "--upgrade"])
+    if done.returncode:
+        raise uv_failed("pyproject.toml", "3.11", done.stderr)
+    return LockReport(moved(before, lock_packages(lock)), ())
 
 
 def _locked(image: Image, root: Path) -> dict[str, str]:
@@ -95,11 +112,15 @@ def hashed(pin: str, sha256: Iterable[str]) -> str:
 
 def uv_line(image: Image, requirements: str) -> list[str]:
     """What uv is asked for an image's platform: wheels alone, with hashes; raises MachineError without uv."""
+    line = [_uv(), "pip", "compile", requirements, "--python-platform", _UV_PLATFORMS[image.platform]]
+    return [*line, "--only-binary", ":all:", *_HASHED]
+
+
+def _uv() -> str:
     uv = shutil.which("uv")
     if uv is None:
         raise MachineError("uv is not on the PATH, and it makes the locks", remedy="'pip install uv'")
-    line = [uv, "pip", "compile", requirements, "--python-platform", _UV_PLATFORMS[image.platform]]
-    return [*line, "--only-binary", ":all:", "--generate-hashes", "--no-header", "--no-annotate", "--quiet"]
+    return uv
 
 
 def _resolve_packages(image: Image, root: Path, run: Run, only: Sequence[str]) -> list[str]:
@@ -139,7 +160,7 @@ def _resolve(image: Image, root: Path, folder: Path, run: Run, only: Sequence[st
         other = [] if output == first else ["--constraints", str(first)]
         done = run([*line, "--python-version", python, "--output-file", str(output), *other])
         if done.returncode:
-            raise uv_failed(image, python, done.stderr)
+            raise uv_failed(f"docker/{image.requirements}", python, done.stderr)
         if output.read_bytes() != first.read_bytes():
             raise UserError(
                 f"docker/{image.requirements} gives Python {python} other packages than {image.python}",
@@ -156,15 +177,15 @@ def _write(root: Path, path: str, text: str) -> list[str]:
     return [f"docker/{path} is written again"]
 
 
-def uv_failed(image: Image, python: str, stderr: str) -> MachineError | UserError:
+def uv_failed(requirements: str, python: str, stderr: str) -> MachineError | UserError:
     """Why uv resolved nothing: no index, or versions that do not go together."""
     last = " ".join(stderr.split())[-400:]
     if re.search(r"dns|connect|timed out|fetch", stderr, re.IGNORECASE):
         return NoNetwork(
-            f"the lock of '{image.name}' needs a package index: {last}", remedy="connect and retry"
+            f"to lock {requirements} a package index is needed: {last}", remedy="connect and retry"
         )
     return UserError(
-        f"docker/{image.requirements} cannot be resolved for Python {python}: {last}",
+        f"{requirements} cannot be resolved for Python {python}: {last}",
         remedy="change its versions; what needs each other moves by one line with several --package",
     )
 

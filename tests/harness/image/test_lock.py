@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
+import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from packaging.requirements import Requirement
 
 from harness.errors import MachineError, NoNetwork, UserError
 from harness.image.catalog import Image, load_images
-from harness.image.lock import differences, hashed, lock_packages, normal_name, relock
+from harness.image.lock import OWN_LOCK, differences, hashed, lock_packages, normal_name, relock, relock_own
 from tests.helpers import ROOT
 from tests.helpers.checks import golden
 
@@ -174,7 +177,11 @@ def test_pythons_that_come_to_other_packages_do_not_share_a_lock(clone: Path):
 @pytest.mark.parametrize(
     ("said", "kind", "shown"),
     [
-        ("error: Failed to fetch: dns error", NoNetwork, "the lock of 'cpu' needs a package index"),
+        (
+            "error: Failed to fetch: dns error",
+            NoNetwork,
+            "to lock docker/cpu/requirements.in a package index is needed",
+        ),
         ("No solution found:\n  because fastai==9 is not there", UserError, "because fastai==9 is not there"),
     ],
 )
@@ -240,3 +247,34 @@ def test_what_a_base_brings_besides_is_no_difference():
 def test_names_are_compared_as_the_index_normalises_them():
     assert normal_name("Typing_Extensions") == "typing-extensions"
     assert differences({"nvidia-ml-py": "13.1"}, {"nvidia_ml.py": "13.1"}) == ()
+
+
+def test_ones_own_lock_serves_every_python_and_moves_one_package_where_one_is_asked_for(clone: Path):
+    own = clone / "requirements.lock"
+
+    def uv(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
+        assert {"--universal", "--generate-hashes"} <= set(command)
+        assert (_after(command, "--python-version"), _after(command, "--output-file")) == ("3.11", str(own))
+        moved = "--upgrade" in command or _after(command, "--upgrade-package") == "rich==15.0.0"
+        own.write_text(hashed("rich==15.0.0" if moved else "rich==14.0.0", ["a" * 64]))
+        return subprocess.CompletedProcess(command, 0, "", "")
+
+    own.write_text(hashed("rich==14.0.0", ["b" * 64]))
+    assert relock_own(clone, run=uv, only=["rich==15.0.0"]).changed == ("rich: 14.0.0 → 15.0.0",)
+    assert relock_own(clone, run=uv).changed == ()
+
+
+def test_the_own_lock_pins_each_package_that_is_asked_for_on_every_python():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    pinned: dict[str, list[str]] = {}
+    for line in re.findall(r"^\S+==.*(?= \\$)", (ROOT / OWN_LOCK).read_text(), re.M):
+        pin = Requirement(line)
+        for minor in range(11, 14):
+            if pin.marker is None or pin.marker.evaluate({"python_full_version": f"3.{minor}.0"}):
+                pinned.setdefault(normal_name(pin.name), []).append(str(pin.specifier).removeprefix("=="))
+    asked = [
+        Requirement(each) for each in (*project["dependencies"], *project["optional-dependencies"]["test"])
+    ]
+    for each in asked:
+        versions = pinned.get(normal_name(each.name), [])
+        assert len(versions) == 3 and all(map(each.specifier.contains, versions)), (each.name, versions)

@@ -149,9 +149,9 @@ def software_and_cards(tables: Tables) -> dict[str, bool]:
         if len(errors):
             (first if alone else known).append(float(np.median(errors)))
     print(f"\n{'median of true over expected, left out':58} {'':4}  0.9-1.1  0.8-1.25")
-    goal = medians("one software of a card that has another of the program", same, SOFTWARE_GOALS)
+    medians("one software of a card that has another of the program", same, SOFTWARE_GOALS)
     medians("one software of a card that has only other programs", other, SOFTWARE_GOALS)
-    medians("one software of a card, both", same + other, SOFTWARE_GOALS)
+    goal = medians("one software of a card that has another", same + other, SOFTWARE_GOALS)
     whole = medians("a whole card, others of its architecture known", known, CARD_GOALS)
     medians("a whole card, the first of its architecture", first, CARD_GOALS)
     return {"left-out software": goal, "left-out cards": whole}

@@ -312,7 +312,7 @@ def _lead(every: Sequence[TrialResult], of_machine: frozenset[str], question: Qu
                 remedy="name a session in results/",
             )
         return question.session
-    trials = [trial for trial in every if not trial.is_ceiling]
+    trials = [trial for trial in every if not trial.is_ceiling or _checks(trial)]
     measured = [trial for trial in trials if trial.record.plan not in NO_WORK] or trials
     candidates = [trial for trial in measured if trial.session in of_machine]
     if question.machine is not None and not candidates:
@@ -324,6 +324,10 @@ def _lead(every: Sequence[TrialResult], of_machine: frozenset[str], question: Qu
     of_machines = grouped_by(candidates, lambda trial: trial.machine)
     most = max(sorted(of_machines), key=lambda machine: len(of_machines[machine]))
     return max(of_machines[most], key=lambda trial: trial.turn).session
+
+
+def _checks(trial: TrialResult) -> bool:
+    return trial.record.measurement is not None and trial.record.measurement.card is not None
 
 
 def _of_proven_sessions(trials: Sequence[TrialResult]) -> list[TrialResult]:
@@ -342,7 +346,7 @@ def _subject_of(analysis: Analysis) -> Subject:
     `nothing` has no record of its own, `failed` no figure; of a `first-look` fewer than half of the leading
     session's figures may be ranked.
     """
-    if analysis.own and analysis.checks:
+    if analysis.checks:
         return "check"
     if _priced(analysis):
         return "costs"

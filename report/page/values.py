@@ -161,10 +161,11 @@ class Systems:
 
 def systems_of(analysis: Analysis) -> Systems:
     """This machine's systems, then those of the leading pair, then all others of the groups and cells."""
-    own = {trial.machine for trial in analysis.own}
+    checked = [check.longest for check in analysis.checks]
+    own = {trial.machine for trial in (*analysis.own, *checked)}
     leading = (cell for pair in analysis.expectations[:1] for cell in pair.cells)
     here, beside = (*analysis.measured_here, *analysis.own_cells), (*analysis.grouped, *analysis.cells)
-    measured: tuple[OnCard, ...] = (*here, *leading, *beside, *analysis.trials)
+    measured: tuple[OnCard, ...] = (*here, *checked, *leading, *beside, *analysis.trials)
     places = dict.fromkeys((each.machine, each.card) for each in measured)
     ordered = sorted(places, key=lambda place: place[0] not in own)
     found = [

@@ -57,6 +57,7 @@ PURPOSES = {
     "researcher": Purpose("verdicts", CASES["published-judged"]),
     "card-sound": _check("sound", *checked_card()),
     "card-slow": _check("slow", *checked_card(speeds={"copy_gb_per_second": 0.7, "gemm_bf16_tflops": 0.8})),
+    "card-long": _check("long", *checked_card()[:2]),
     "card-flips": _check("flips", *checked_card(at=lambda second: 0.8 if second // 15 % 2 else 1.0)),
     "card-differs": _check("differs", *checked_card(differing=3)),
     "card-unknown": _check("unknown", *checked_card(card="Constructed Card B")),

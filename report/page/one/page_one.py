@@ -62,7 +62,8 @@ def _assembled(
     more: Sequence[Chip] = (),
     next_first: Headline | None = None,
 ) -> PageOne:
-    own, counted = analysis.own, trials_of(analysis, cells)
+    own = analysis.own or tuple(check.longest for check in analysis.checks)
+    counted = trials_of(analysis, cells)
     source = Source(
         written=analysis.question.now,
         started=min((trial.started_at for trial in own), default=None),

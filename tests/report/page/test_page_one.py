@@ -108,3 +108,8 @@ def test_every_id_stands_once_and_every_link_leads_to_one(name: str):
     links = [e.attributes["href"] for e in shown.all("a") if e.attributes["href"].startswith("#")]
     assert len(ids) == len(set(ids))
     assert {link.removeprefix("#") for link in links} <= set(ids)
+
+
+def test_a_load_without_a_network_leads_the_page_and_counts_what_ran():
+    source = page("card-long").one.source
+    assert (source.plan, source.trials) == ("card", 2)

@@ -71,9 +71,10 @@ class JudgingPlan:
 
 @dataclass(frozen=True, slots=True)
 class _Variant:
-    """The repeats of one variant of a plan."""
+    """The repeats of one variant of a plan, with its key and its epochs where an option says them."""
 
     key: Key
+    asked: PartialKey
     limit: Limit
     trials: tuple[TrialSpec, ...]
 
@@ -83,8 +84,8 @@ class _Variant:
 
     @property
     def epochs(self) -> Value:
-        """As an option says them; null where its protocol alone does. A lead-in is one before all others."""
-        return 1 if self.options.get("lead_in") is True else self.options.get("epochs")
+        """As an option says them; null where its protocol alone does."""
+        return dict(self.asked.fields).get("epochs")
 
     @property
     def whole(self) -> bool:
@@ -145,14 +146,14 @@ def judgeable(
     claims: Iterable[Claim], planned: Iterable[TrialSpec], device: TargetDevice, cards: Sequence[Card]
 ) -> tuple[Judgeable, ...]:
     """Those of the claims whose sides the plan holds in as many repeats as a verdict needs."""
-    variants = [
-        _Variant(key, limit, tuple(trials))
-        for (key, limit), trials in grouped_by(
-            planned, lambda trial: (key_of_asked(trial.asked), trial.asked.variant.limit)
-        ).items()
-    ]
+    repeats = grouped_by(planned, lambda trial: (key_of_asked(trial.asked), trial.asked.variant.limit))
+    of_workload = grouped_by(
+        (_Variant(key, _asked(key), limit, tuple(trials)) for (key, limit), trials in repeats.items()),
+        lambda variant: variant.key.workload,
+    )
     found = []
     for claim in askable(claims, device, cards):
+        variants = of_workload.get(claim.workload, [])
         sweeps = claim.metric == "batch_ratio"
         trials = _sweeps(claim, variants) if sweeps else _trials(claim, variants, device)
         if trials:
@@ -205,15 +206,14 @@ def _trials(claim: Claim, variants: Sequence[_Variant], device: TargetDevice) ->
 
 
 def _meeting(asked: PartialKey, variants: Iterable[_Variant]) -> list[_Variant]:
-    return [one for one in variants if not asked.differences(_key(one))]
+    return [one for one in variants if not asked.differences(one.asked)]
 
 
-def _key(variant: _Variant) -> PartialKey:
-    """A variant's key, with its epochs where an option says them."""
-    key = PartialKey.of(variant.key)
-    return (
-        key if variant.epochs is None else PartialKey((*key.fields, ("epochs", variant.epochs)), key.options)
-    )
+def _asked(key: Key) -> PartialKey:
+    """A key with its epochs where an option says them. A lead-in is one epoch before all others."""
+    options, asked = dict(key.options), PartialKey.of(key)
+    epochs = 1 if options.get("lead_in") is True else options.get("epochs")
+    return asked if epochs is None else PartialKey((*asked.fields, ("epochs", epochs)), asked.options)
 
 
 def _fits(claim: Claim, variant: _Variant, device: TargetDevice) -> bool:

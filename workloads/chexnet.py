@@ -278,4 +278,4 @@ def differs(asked: Terms) -> list[str]:
 
 if __name__ == "__main__":
     launcher.settle()
-    main(run, __file__)
+    main(run)

@@ -240,4 +240,4 @@ def groups(model: nn.Sequential) -> list[list[nn.Parameter]]:
 
 
 if __name__ == "__main__":
-    main(run, __file__)
+    main(run)

@@ -247,4 +247,4 @@ def _in_torchvision(name: str) -> bool:
 
 if __name__ == "__main__":
     launcher.settle()
-    main(run, __file__)
+    main(run)

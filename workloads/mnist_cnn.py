@@ -148,4 +148,4 @@ def source(images: datasets.ImageSet, setting: Setting) -> Batches:
 
 
 if __name__ == "__main__":
-    main(run, __file__)
+    main(run)

@@ -85,4 +85,4 @@ def chosen_options(trial: TrialProcess) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    main(run, __file__)
+    main(run)

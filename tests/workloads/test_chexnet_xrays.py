@@ -104,7 +104,7 @@ import chexnet
 from parts.chexnet import loading
 loading.FILES = 16
 if __name__ == "__main__":
-    trial_part.main(chexnet.run, chexnet.__file__)
+    trial_part.main(chexnet.run)
 """
 
 

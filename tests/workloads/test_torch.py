@@ -129,7 +129,7 @@ from parts import trial as trial_part
 from parts.numerics import update
 import word_lm
 update.FIRST_DYNAMIC_SCALE = 2.0**32
-trial_part.main(word_lm.run, word_lm.__file__)
+trial_part.main(word_lm.run)
 """
 
 
@@ -207,7 +207,7 @@ from parts import trial as trial_part
 from parts.inputs import datasets
 import word_lm
 datasets.WIKITEXT_2_TOKENS, datasets.WIKITEXT_2_TYPES = (480, 200, 200), 300
-trial_part.main(word_lm.run, word_lm.__file__)
+trial_part.main(word_lm.run)
 """
 
 

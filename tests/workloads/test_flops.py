@@ -14,7 +14,7 @@ pytestmark = pytest.mark.torch
 SCRIPT = f"""
 import json, sys
 sys.path.insert(0, {str(WORKLOADS)!r})
-from parts.networks.vision import torchvision
+import torchvision
 import torch
 from torch import nn
 from torch.utils.flop_counter import FlopCounterMode

@@ -200,8 +200,8 @@ def test_the_hash_of_the_sources_is_that_of_each_imported_file_and_of_a_file_of_
     folder, own = tmp_path / "workloads", tmp_path / "line.py"
     shutil.copytree(WORKLOADS, folder, ignore=shutil.ignore_patterns("__pycache__"))
     own.write_text("EPOCHS = 1")
-    code = "import sys; sys.path.insert(0, sys.argv[1]); from parts import trial; from parts.inputs import datasets"
-    code += "; print(trial.sources_sha256(sys.argv[2] if sys.argv[2:] else None))"
+    code = "import sys; sys.path.insert(0, sys.argv[1]); from parts.inputs import datasets"
+    code += "; from parts import trial; print(trial.sources_sha256((sys.argv[2:] or [None])[0]))"
 
     def hashed(*own_file: Path) -> str:
         argv = [sys.executable, "-B", "-c", code, folder, *own_file]

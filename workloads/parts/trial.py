@@ -202,7 +202,7 @@ def main(run):
 
 
 def sources_sha256(own_file):
-    """Return the hex digest over the workloads' files that this process imported, and over one of the user's."""
+    """Return the hex digest over the workloads' files that this process imported, and the user's own."""
     folder = _workloads_folder()
     loaded = [getattr(module, "__file__", None) or "" for module in list(sys.modules.values())]
     paths = {os.path.abspath(path) for path in loaded if path.endswith(".py")}

@@ -19,9 +19,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from parts.trial import TrialProcess  # isort: skip
-from parts.networks.vision import torchvision  # isort: skip
 
 import torch
+import torchvision
 from torch import nn
 
 from parts.timing.clock import Clock, stopwatch

@@ -171,4 +171,4 @@ class Parts:
 
 
 if __name__ == "__main__":
-    main(run, __file__)
+    main(run)

@@ -177,4 +177,4 @@ def host_copies(device: torch.device) -> dict[str, float]:
 
 if __name__ == "__main__":
     launcher.settle()
-    main(run, __file__)
+    main(run)

@@ -18,14 +18,13 @@ training"; `valid_devices` "first"; `loss` "read each step" or "kept" on the dev
 
 from parts.trial import TrialProcess, main  # isort: skip  (its clock starts with this line)
 
-from parts.networks.vision import torchvision  # isort: skip
-
 import io
 import re
 from typing import Any
 
 import numpy as np
 import torch
+import torchvision
 from torch import distributed, nn
 
 from parts import launcher, ranks
@@ -278,4 +277,4 @@ def differs(asked: Terms) -> list[str]:
 
 if __name__ == "__main__":
     launcher.settle()
-    main(run, __file__)
+    main(run)

@@ -22,8 +22,6 @@ precision.
 
 from parts.trial import TrialProcess, main  # isort: skip  (its clock starts with this line)
 
-from parts.networks.vision import torchvision  # isort: skip  (before fastai)
-
 import io
 from functools import partial
 from typing import Any
@@ -32,6 +30,7 @@ import fastai
 import fastai.callback.schedule
 import numpy as np
 import torch
+import torchvision
 from fastai.callback.core import Callback
 from fastai.callback.progress import ProgressCallback
 from fastai.layers import AdaptiveConcatPool2d, Flatten
@@ -240,4 +239,4 @@ def groups(model: nn.Sequential) -> list[list[nn.Parameter]]:
 
 
 if __name__ == "__main__":
-    main(run, __file__)
+    main(run)

@@ -151,4 +151,4 @@ def adam(model: nn.Module, rate: float) -> torch.optim.Adam:
 
 if __name__ == "__main__":
     launcher.settle()
-    main(run, __file__)
+    main(run)

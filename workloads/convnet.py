@@ -17,12 +17,11 @@ leaves the last out, `cudnn_benchmark` asks for the second alone); in the window
 
 from parts.trial import Failed, TrialProcess, main  # isort: skip  (its clock starts with this line)
 
-from parts.networks.vision import torchvision  # isort: skip  (before timm)
-
 from typing import Any
 
 import timm
 import torch
+import torchvision
 from torch import distributed, nn
 
 from parts import launcher, ranks
@@ -247,4 +246,4 @@ def _in_torchvision(name: str) -> bool:
 
 if __name__ == "__main__":
     launcher.settle()
-    main(run, __file__)
+    main(run)

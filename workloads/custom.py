@@ -58,4 +58,4 @@ def train(file: OwnFile, setting: Setting) -> dict[str, Any]:
 
 if __name__ == "__main__":
     launcher.settle()
-    main(run, __file__)
+    main(run)

@@ -203,4 +203,4 @@ def _scaled(tensor: torch.Tensor, to: torch.dtype) -> tuple[torch.Tensor, torch.
 
 if __name__ == "__main__":
     launcher.settle()
-    main(run, __file__)
+    main(run)

@@ -14,14 +14,13 @@ fixed batches.
 
 from parts.trial import TrialProcess, main  # isort: skip  (its clock starts with this line)
 
-from parts.networks.vision import torchvision  # isort: skip
-
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import PIL.Image
 import torch
+import torchvision
 from torch import nn
 from torch.utils.data import DataLoader, Dataset
 from torchvision import transforms
@@ -148,4 +147,4 @@ def source(images: datasets.ImageSet, setting: Setting) -> Batches:
 
 
 if __name__ == "__main__":
-    main(run, __file__)
+    main(run)

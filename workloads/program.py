@@ -347,4 +347,4 @@ def _measured(
 
 
 if __name__ == "__main__":
-    main(run, __file__)
+    main(run)

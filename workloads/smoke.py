@@ -331,4 +331,4 @@ OF_A_GPU = ("memory-wall", "collectives", "apex", "tuning")
 
 
 if __name__ == "__main__":
-    main(run, __file__)
+    main(run)

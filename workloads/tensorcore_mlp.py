@@ -196,4 +196,4 @@ def most(events: Iterable[Any]) -> int:
 
 
 if __name__ == "__main__":
-    main(run, __file__)
+    main(run)

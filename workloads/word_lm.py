@@ -1,7 +1,7 @@
 """A word-level recurrent language model on WikiText-2: speed and perplexity, fp32 against half precision.
 
 Protocol `published/1` is the language model of Bhutani 2019, Apex's example as it stood in January 2019
-(28bdc04e): two recurrent layers of 200 units on embeddings of 200, dropout 0.2 on both sides of the recurrent
+(28bdc04e): a two-layer LSTM of 200 units on embeddings of 200, dropout 0.2 on both sides of the recurrent
 part, plain SGD of rate 20, gradients clipped to a norm of 0.25, batch 20, sequences of 35 tokens with the
 state carried on, the rate divided by 4 after every epoch whose validation loss is no new best; 30 epochs, as
 the study ran it, where the option `epochs` asks for no other number. Validation reads batches of 10. The
@@ -11,67 +11,201 @@ precision, and the perplexities that the example's own page gives.
 `preset = "tensor-core"` has the sizes to which the example moved nine days after the study: 1504 units,
 dropout 0.65, and a vocabulary padded to a multiple of 8, to be run at batch 24.
 
-"fp16-master" follows one of the example's two scripts; which one the study ran is lost. `fp16_path` names it
-(see `parts/numerics/update.py`): "fp16_optimizer" is Apex's own FP16_Optimizer where it is installed, else
-the same by our own master weights, and the record's `method` says which ran. In both scripts the whole model
-is half, and so is the loss.
+"fp16-master" follows the example's main_fp16_optimizer.py (see `parts/numerics/update.py`): Apex's own
+FP16_Optimizer where it is installed, else the same by our own master weights, and the record's `method` says
+which ran. The whole model is half, and so is the loss.
 """
 
-from parts.trial import TrialProcess, main  # isort: skip  (its clock starts with this line)
+from __future__ import annotations
 
-from dataclasses import replace
+from parts.trial import Failed, TrialProcess, main  # isort: skip  (its clock starts with this line)
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
+import torch
+from torch import nn
+
 from parts.device import choose, seed_everything
-from parts.networks import language
-from parts.networks.language import LanguageModel, LanguageTask, Text
+from parts.inputs import datasets
+from parts.networks.recurrent import LSTM
 from parts.numerics import flops, precision
-from parts.numerics.update import clipped_sgd
+from parts.numerics.update import SgdStep, clipped_sgd
 from parts.timing import kernels
+from parts.timing.clock import Clock, stopwatch
 
 TITLE = "Language model: recurrent networks on WikiText-2"
 ABOUT = "A recurrent network learns to predict the next word of WikiText-2, as in Apex's example."
+LAYERS = 2
+BPTT = 35
+RATE, SMALLER_RATE, CLIP = 20.0, 4.0, 0.25
+VALID_BATCH_SIZE = 10
+INITIAL_RANGE = 0.1
 CACHED_BATCHES = 64
-OPTIONS: dict[str, Any] = {**language.OPTIONS, "preset": "apex", "pad_vocabulary": 1}
-PRESETS = {"apex": {}, "tensor-core": {"emsize": 1504, "nhid": 1504, "dropout": 0.65, "pad_vocabulary": 8}}
+OPTIONS: dict[str, Any] = {
+    "preset": "apex",
+    "epochs": 30,
+    "emsize": 200,
+    "nhid": 200,
+    "dropout": 0.2,
+    "tied": False,
+    "loss_scale": "static",
+}
+PRESETS = {"apex": {}, "tensor-core": {"emsize": 1504, "nhid": 1504, "dropout": 0.65}}
+VOCABULARY_MULTIPLE = {"apex": 1, "tensor-core": 8}
+
+Batch = tuple[torch.Tensor, torch.Tensor]
+State = tuple[torch.Tensor, ...]
+
+
+class LanguageModel(nn.Module):
+    """Embedding, recurrent layers, and a decoder to a score for each word."""
+
+    def __init__(self, words: int, options: dict[str, Any]) -> None:
+        super().__init__()
+        width, units, dropout = options["emsize"], options["nhid"], options["dropout"]
+        if options["tied"] and width != units:
+            raise Failed("unsupported", f"tied weights need nhid = emsize, not {units} and {width}")
+        self.dropout = nn.Dropout(dropout)
+        self.encoder = nn.Embedding(words, width)
+        self.recurrent = LSTM(width, units, LAYERS, dropout=dropout)
+        self.decoder = nn.Linear(units, words)
+        nn.init.uniform_(self.encoder.weight, -INITIAL_RANGE, INITIAL_RANGE)
+        nn.init.uniform_(self.decoder.weight, -INITIAL_RANGE, INITIAL_RANGE)
+        nn.init.zeros_(self.decoder.bias)
+        if options["tied"]:
+            self.decoder.weight = self.encoder.weight
+
+    def forward(self, tokens: torch.Tensor, state: State) -> tuple[torch.Tensor, State]:
+        """Scores as (tokens, vocabulary), and the state to go on from."""
+        embedded = self.dropout(self.encoder(tokens))
+        output, state = self.recurrent(embedded, state)
+        return self.decoder(self.dropout(output)).flatten(0, 1), state
+
+    def first_state(self, batch_size: int) -> State:
+        """Zeros in the type and on the device of the weights."""
+        zeros = self.decoder.weight.new_zeros((LAYERS, batch_size, self.recurrent.hidden_size))
+        return zeros, zeros.clone()
+
+
+@dataclass(frozen=True)
+class Text:
+    """A split as (rows, columns), read `bptt` rows at a time."""
+
+    rows: torch.Tensor
+    bptt: int
+    fixed: tuple[Batch, ...] = ()
+    """Where there are some, these come round and round instead."""
+
+    def __len__(self) -> int:
+        return math.ceil((len(self.rows) - 1) / self.bptt)
+
+    def __iter__(self) -> Iterator[Batch]:
+        for number in range(len(self)):
+            yield self.fixed[number % len(self.fixed)] if self.fixed else self.batch(number)
+
+    def batch(self, number: int) -> Batch:
+        """Tokens as (rows, columns) and the token below each, flat; the last batch is what is left."""
+        first = number * self.bptt
+        last = min(first + self.bptt, len(self.rows) - 1)
+        return self.rows[first:last], self.rows[first + 1 : last + 1].flatten()
+
+
+@dataclass(frozen=True)
+class LanguageTask:
+    """What training and validation share."""
+
+    model: LanguageModel
+    label: str
+    device: torch.device
+
+    def loss(self, tokens: torch.Tensor, targets: torch.Tensor, state: State) -> tuple[torch.Tensor, State]:
+        """Cross-entropy in nats per word, and the state, in the trial's precision."""
+        tokens, targets = tokens.to(self.device), targets.to(self.device)
+        with precision.autocast(self.label, self.device):
+            output, state = self.model(tokens, state)
+            return nn.functional.cross_entropy(output, targets), state
 
 
 def run(trial: TrialProcess) -> dict[str, Any]:
     """One trial of the protocol, as far as its limit lets it go."""
     trial.choose("protocol", trial.asked["protocol"], ("published/1",))
+    trial.choose("model", trial.variant["model"], ("LSTM",))
     variant, options = trial.variant, chosen_options(trial)
-    label, batch_size, cached = variant["precision"], variant["batch_size"], variant["data_mode"] == "cached"
+    label, batch_size, mode = variant["precision"], variant["batch_size"], variant["data_mode"]
     with trial.phase("device"):
         device = choose(trial.asked["device"], variant["gpus"])
         arithmetic = precision.prepare(label, device)
 
     trial.stage("data")
     with trial.phase("data"):
-        texts = language.texts(trial, device)
-        if cached:
-            fixed = tuple(texts.train.batch(number) for number in range(CACHED_BATCHES))
-            texts = replace(texts, train=Text(texts.train.rows, texts.train.bptt, fixed))
+        corpus = datasets.wikitext_2(trial.data_folder, trial.asked["data"])
+        home = torch.device("cpu") if mode == "host" else device
+        train = Text(in_columns(corpus.train, batch_size, home), variant["sequence_length"] or BPTT)
+        valid = Text(in_columns(corpus.valid, VALID_BATCH_SIZE, home), train.bptt)
+        if mode == "cached":
+            train = replace(train, fixed=tuple(train.batch(number) for number in range(CACHED_BATCHES)))
 
     trial.stage("setup")
     with trial.phase("model"):
         seed_everything(trial.seed)
-        words = -(-texts.corpus.types // options["pad_vocabulary"]) * options["pad_vocabulary"]
-        model = LanguageModel(variant["model"], words, options)
-        shape = (texts.train.bptt, batch_size)
+        multiple = VOCABULARY_MULTIPLE[options["preset"]]
+        model = LanguageModel(-(-corpus.types // multiple) * multiple, options)
+        shape = (train.bptt, batch_size)
         operations = flops.of_tokens(model, model.recurrent, model.decoder, shape, flops.value_bytes(label))
         model.to(device, precision.weight_type(label))
         task = LanguageTask(model, label, device)
-        update = clipped_sgd(label, model, options, variant["profile"] == "tuned", device)
-    measured = language.measured(trial, task, texts, options, update, arithmetic)
+        step, method, scale_log = clipped_sgd(label, model, CLIP, options["loss_scale"], device)
+    with trial.phase("first_step"), precision.rehearsal(model, device) as output_types:
+        task.loss(*train.batch(0), model.first_state(batch_size))[0].backward()
+
+    clock = Clock(trial, device, steps_per_epoch=len(train), epochs=options["epochs"])
+    # Fixed batches are not validated.
+    valid_batches = 0 if train.fixed else trial.valid_batches(len(valid))
+    epochs = train_epochs(trial, task, clock, step, train, valid, valid_batches)
+    test_quality = None
+    if valid_batches == len(valid) and len(epochs) == clock.epochs and epochs[-1]["complete"]:
+        trial.stage("test")
+        test = Text(in_columns(corpus.test, VALID_BATCH_SIZE, home), train.bptt)
+        test_quality = perplexity(validation_loss(task, test, len(test)))
+
+    trial.stage("collect")
+    measured = clock.told(epochs, len(valid), valid_batches)
 
     def again() -> None:
         model.train()
-        update[0](task.loss(*texts.train.batch(0), model.first_state(batch_size))[0], options["lr"])
+        step(task.loss(*train.batch(0), model.first_state(batch_size))[0], RATE)
 
     return {
         **measured,
+        "precision": dict(
+            arithmetic,
+            output_dtypes=output_types,
+            parameter_dtypes=precision.parameter_types(model),
+            method=method,
+            loss_scale=scale_log.facts() if scale_log else None,
+        ),
+        "data": {
+            "name": corpus.name,
+            "source": trial.asked["data"],
+            "sha256": corpus.sha256,
+            "train_items": len(corpus.train),
+            "valid_items": len(corpus.valid),
+            **clock.batches(),
+        },
+        "sample_unit": "token",
+        "samples_per_step": batch_size * train.bptt,
+        "quality_name": "perplexity",
+        "test_quality": test_quality,
         "flops": operations,
-        "notes": ["cached batches: nothing is validated"] if cached else [],
+        "structure": {
+            "parameters": sum(parameter.numel() for parameter in model.parameters()),
+            "vocabulary": corpus.types,
+            "padded_vocabulary": model.decoder.out_features,
+        },
+        "notes": ["cached batches: nothing is validated"] if train.fixed else [],
         "kernels": kernels.kernel_time(again, device),
     }
 
@@ -80,9 +214,88 @@ def chosen_options(trial: TrialProcess) -> dict[str, Any]:
     """The preset's options under the variant's own."""
     preset = (trial.variant.get("options") or {}).get("preset", "apex")
     options = trial.options({**OPTIONS, **trial.choose("preset", preset, PRESETS)})
-    language.refuse_unknown(trial, options)
+    trial.choose("loss_scale", options["loss_scale"], ("static", "dynamic"))
     return options
 
 
+def train_epochs(
+    trial: TrialProcess,
+    task: LanguageTask,
+    clock: Clock,
+    update: SgdStep,
+    train: Text,
+    valid: Text,
+    valid_batches: int,
+) -> list[dict[str, Any]]:
+    """Training and validation until the protocol or the trial's limit ends; one record an epoch.
+
+    Leaves the model as it was after the epoch of the best validation.
+    """
+    model, batch_size = task.model.train(), trial.variant["batch_size"]
+    state, rate = model.first_state(batch_size), RATE
+    best, best_weights = math.inf, None
+
+    def step(batch: Batch) -> None:
+        nonlocal state
+        tokens, targets = batch
+        clock.ready(tokens)
+        loss, state = task.loss(tokens, targets, tuple(part.detach() for part in state))
+        clock.norm(update(loss, rate))
+        clock.step(loss, targets.numel())
+
+    def after(epoch: dict[str, Any]) -> None:
+        nonlocal state, rate, best, best_weights
+        if valid_batches:
+            trial.stage("valid")
+            batches = clock.valid_batches(valid_batches)
+            with stopwatch(task.device) as taken:
+                loss = validation_loss(task, valid, batches)
+            epoch.update(valid_seconds=taken[0], valid_batches=batches, valid_loss=loss)
+            epoch.update(quality=perplexity(loss))
+            if loss < best:
+                trial.stage("checkpoint")
+                # Kept off the device, so that its peak memory is the training's.
+                best, weights = loss, model.state_dict().items()
+                best_weights = {name: weight.detach().cpu().clone() for name, weight in weights}
+            else:
+                rate /= SMALLER_RATE
+        model.train()
+        state = model.first_state(batch_size)
+
+    epochs = clock.run(lambda: train, step, after=after)
+    if best_weights:
+        model.load_state_dict(best_weights)
+    return epochs
+
+
+@torch.no_grad()
+def validation_loss(task: LanguageTask, valid: Text, limit: int) -> float:
+    """Mean loss per word over the first `limit` batches; the state is carried on.
+
+    The example divided by one row more than it had read, so its loss on the whole split is 1/21764 lower.
+    """
+    task.model.eval()
+    state = task.model.first_state(VALID_BATCH_SIZE)
+    total, words = torch.zeros((), dtype=torch.float64, device=task.device), 0
+    for number in range(limit):
+        tokens, targets = valid.batch(number)
+        loss, state = task.loss(tokens, targets, state)
+        total += loss.double() * targets.numel()
+        words += targets.numel()
+    return total.item() / words
+
+
+def in_columns(tokens: Any, columns: int, device: torch.device) -> torch.Tensor:
+    """The corpus as (rows, columns): each column a text that reads downwards; what fills no row is cut."""
+    rows = len(tokens) // columns
+    flat = torch.frombuffer(tokens, dtype=torch.int32)[: rows * columns].long()
+    return flat.view(columns, rows).t().contiguous().to(device)
+
+
+def perplexity(loss: float) -> float:
+    """e to the power of a loss in nats per word; infinite where that has no float."""
+    return math.exp(loss) if loss < 700 else math.inf
+
+
 if __name__ == "__main__":
-    main(run, __file__)
+    main(run)

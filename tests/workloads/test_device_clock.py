@@ -200,7 +200,7 @@ if hasattr(workload, "kernel_time"):
     of_fit = workload.kernel_time
     workload.kernel_time = lambda learner, callbacks, device: of_fit(learner, callbacks, gpu)
 {spoil}
-trial_part.main(workload.run, workload.__file__)
+trial_part.main(workload.run)
 """
 SYNTHETIC = {"data": "synthetic", "data_mode": "cached"}
 TRIALS = {

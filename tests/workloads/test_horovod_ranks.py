@@ -32,7 +32,7 @@ own.Training.__init__ = spoiled
 
 if __name__ == "__main__":
     launcher.settle()
-    trial_part.main(own.run, {workloads!r} + "/frameworks/horovod/cifar_resnet44.py")
+    trial_part.main(own.run)
 """
 
 NAMELESS = """
@@ -96,7 +96,7 @@ own.Training.validated = told
 
 if __name__ == "__main__":
     launcher.settle()
-    trial_part.main(own.run, {workloads!r} + "/frameworks/horovod/cifar_resnet44.py")
+    trial_part.main(own.run)
 """
 
 

@@ -46,7 +46,7 @@ TrainingStep.loss = spoiled
 
 if __name__ == "__main__":
     launcher.settle()
-    trial_part.main(convnet.run, {workloads!r} + "/convnet.py")
+    trial_part.main(convnet.run)
 """
 
 

@@ -1,4 +1,4 @@
-"""What every workload stands on: how a trial ends, how its source is hashed, how its data is read."""
+"""What every workload stands on: how a trial ends, the hash of its sources, how its data is read."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ import shutil
 import subprocess
 import sys
 import time
-from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -22,11 +21,11 @@ from harness.data.check import dataset_named
 from harness.record.events import spans
 from tests.helpers.workload_runner import DATA, WORKLOADS, Ended, module, run, trial
 
-ANY_PYTHON = ("parts.trial", "parts.inputs.datasets", "parts.source", "parts.timing.level")
+ANY_PYTHON = ("parts.trial", "parts.inputs.datasets", "parts.timing.level")
 HEAD = f"import sys; sys.path.insert(0, {str(WORKLOADS)!r}); from parts import trial as trial_part\n"
-SCRIPT = HEAD + "def run(trial):\n    trial.stage('train')\n    {body}\ntrial_part.main(run, __file__)\n"
+SCRIPT = HEAD + "def run(trial):\n    trial.stage('train')\n    {body}\ntrial_part.main(run)\n"
 
-trial_part, datasets, source, _ = (module(name) for name in ANY_PYTHON)
+trial_part, datasets, _ = (module(name) for name in ANY_PYTHON)
 
 
 def end_of(folder: Path, body: str, **told: object) -> Ended:
@@ -195,84 +194,25 @@ def test_what_old_frameworks_share_runs_on_python_3_6(tmp_path):
     asked = trial("own", model="m", batch_size=1)
     ended = run(tmp_path, asked, script=script, python=old)
     assert ended.failed.message == "10000"
-    hashed = [HEAD, "from parts import source; print(source.sha256(sys.argv[1]))"]
-    shared = WORKLOADS / "parts" / "inputs" / "datasets.py"
-    assert shared.is_file()
-    told = subprocess.run(
-        [old, "-B", "-c", "".join(hashed), shared],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert told.stdout.strip() == source.sha256(str(shared))
 
 
-def test_a_workload_hash_follows_what_the_source_does_and_not_how_it_is_written(tmp_path):
-    workload, shared = tmp_path / "work.py", tmp_path / "_shared.py"
-    shared.write_text("def rate():\n    return 20\n")
-    workload.write_text("import _shared\n\ndef run():\n    return _shared.rate()\n")
-    first = source.sha256(str(workload))
-    workload.write_text(
-        '"""A word."""\nimport _shared  # why\ndef run():\n  "Another."\n  return _shared.rate()\n'
-    )
-    assert source.sha256(str(workload)) == first
-    shared.write_text("def rate():\n    return 10\n")
-    assert source.sha256(str(workload)) != first
-    shared.write_text("def rate():\n    return 20\n")
-    workload.write_text("import _shared\n\ndef run():\n    return _shared.rate() + 1\n")
-    assert source.sha256(str(workload)) != first
-
-
-def read_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What many workloads import is parsed and written out once, as long as its file does not change."""
-    parse, write_out = cache(lambda path, size: ast.parse(Path(path).read_text())), source.meaning
-    whole = cache(write_out)
-    monkeypatch.setattr(source, "_parsed", lambda path: parse(path, Path(path).stat().st_size))
-    monkeypatch.setattr(
-        source, "meaning", lambda node: (whole if isinstance(node, ast.Module) else write_out)(node)
-    )
-
-
-def test_a_change_in_a_shared_part_changes_the_hash_of_every_workload_that_imports_it(tmp_path, monkeypatch):
-    read_once(monkeypatch)
-    folder = tmp_path / "workloads"
+def test_the_hash_of_the_sources_is_that_of_each_imported_file_and_of_a_file_of_the_user_s(tmp_path):
+    folder, own = tmp_path / "workloads", tmp_path / "line.py"
     shutil.copytree(WORKLOADS, folder, ignore=shutil.ignore_patterns("__pycache__"))
-    files = sorted(folder.glob("*.py"))
+    own.write_text("EPOCHS = 1")
+    code = "import sys; sys.path.insert(0, sys.argv[1]); from parts.inputs import datasets"
+    code += "; from parts import trial; print(trial.sources_sha256((sys.argv[2:] or [None])[0]))"
 
-    def changed_by(part: str) -> set[str]:
-        before = {file.stem: source.sha256(str(file)) for file in files}
-        with (folder / "parts" / f"{part}.py").open("a") as file:
-            file.write("\nADDED = 1\n")
-        return {file.stem for file in files if source.sha256(str(file)) != before[file.stem]}
+    def hashed(*own_file: Path) -> str:
+        argv = [sys.executable, "-B", "-c", code, folder, *own_file]
+        return subprocess.run(argv, capture_output=True, text=True, check=True).stdout
 
-    assert len(files) > 5
-    everyone = {file.stem for file in files}
-    assert changed_by("trial") == changed_by("source") == everyone
-    assert changed_by("timing/clock") == everyone - {"program"}
-    of_ranks = {
-        "ceilings",
-        "chexnet",
-        "cifar_resnet44",
-        "convnet",
-        "custom",
-        "llm_step",
-        "mnist_cnn",
-    }
-    assert changed_by("ranks") == of_ranks
-    assert changed_by("timing/operations") == {"card", "ceilings"}
-
-
-def test_the_hash_of_a_framework_s_version_follows_its_own_modules_and_the_shared_ones(tmp_path):
-    folder, own = tmp_path / "workloads", Path("frameworks", "era2019")
-    shutil.copytree(WORKLOADS, folder, ignore=shutil.ignore_patterns("__pycache__"))
-    script = own / "cifar_fastai.py"
-    hashes = [source.sha256(str(folder / script))]
-    for changed in (Path("parts", "device.py"), own / "precisions.py", script):
-        with (folder / changed).open("a") as file:
-            file.write("\nADDED = 1\n")
-        hashes.append(source.sha256(str(folder / script)))
-    assert len(set(hashes)) == 4
-    assert hashes[0] == source.sha256(str(WORKLOADS / script))
+    found = [hashed(), hashed(own)]
+    for changed in (own, folder / "parts" / "inputs" / "datasets.py", folder / "parts" / "launcher.py"):
+        changed.write_text(changed.read_text() + "\n")
+        found.append(hashed(own))
+    assert len(set(found)) == 4
+    assert found[-1] == found[-2], "what was not imported changes nothing"
 
 
 class Bomb:

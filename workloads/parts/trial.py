@@ -1,6 +1,6 @@
 """One trial inside its process: what is asked, where it writes, how it ends.
 
-A workload imports this first, then its framework, and ends with `main(run, __file__)`. `run(trial)`
+A workload imports this first, then its framework, and ends with `main(run)`. `run(trial)`
 returns the measurement's own part as a dict; `main` adds what every workload tells alike and writes
 `measurement.json` last, whole or not at all. Whatever goes wrong becomes `failure.json` and exit code 1.
 
@@ -9,6 +9,7 @@ Standard library and Python 3.6 syntax only: the oldest frameworks run there.
 
 import contextlib
 import errno
+import hashlib
 import json
 import math
 import os
@@ -19,8 +20,6 @@ import sys
 import threading
 import time
 import traceback
-
-from parts import source
 
 STARTED = time.perf_counter()
 RESERVED_BYTES = 16384
@@ -175,7 +174,7 @@ class TrialProcess(object):
             os._exit(1)
 
 
-def main(run, workload_file):
+def main(run):
     """Runs a workload as a process: exit code 0 with a measurement, 1 with a failure."""
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     trial = TrialProcess(os.environ)
@@ -188,7 +187,7 @@ def main(run, workload_file):
             measurement=1,
             workload=trial.asked["workload"],
             protocol_name=trial.asked["protocol"],
-            workload_sha256=source.sha256(workload_file, trial.own_file),
+            workload_sha256=sources_sha256(trial.own_file),
             packages=packages(),
             phases=trial.phases,
             warm_caches=trial.warm_caches,
@@ -200,6 +199,22 @@ def main(run, workload_file):
         with contextlib.suppress(OSError):
             traceback.print_exc()
         trial.end(*why(error))
+
+
+def sources_sha256(own_file):
+    """Return the hex digest over the workloads' files that this process imported, and the user's own."""
+    folder = _workloads_folder()
+    loaded = [getattr(module, "__file__", None) or "" for module in list(sys.modules.values())]
+    paths = {os.path.abspath(path) for path in loaded if path.endswith(".py")}
+    sources = {os.path.relpath(path, folder): path for path in paths if path.startswith(folder + os.sep)}
+    if own_file is not None:
+        sources["own file"] = own_file
+    digest = hashlib.sha256()
+    for name, path in sorted(sources.items()):
+        with open(path, "rb") as file:
+            content = file.read()
+        digest.update(("%s %d\n" % (name.replace(os.sep, "/"), len(content))).encode("utf-8") + content)
+    return digest.hexdigest()
 
 
 def _workloads_folder():

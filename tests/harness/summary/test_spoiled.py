@@ -37,7 +37,7 @@ def spoiled(folder: Path, how: str, workload: str = "word_lm") -> Path:
         "import torch",
     ]
     script.write_text(
-        "\n".join([*lines, how, f"trial_part.main({workload}.run, {workload}.__file__)"]) + "\n"
+        "\n".join([*lines, how, f"trial_part.main({workload}.run)"]) + "\n"
     )
     return script
 

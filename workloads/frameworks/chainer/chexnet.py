@@ -100,4 +100,4 @@ class CountedTypes(chainer.LinkHook):
 
 
 if __name__ == "__main__":
-    main(run, __file__)
+    main(run)

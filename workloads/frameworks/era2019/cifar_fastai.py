@@ -209,4 +209,4 @@ def learner_of(data: DataBunch, name: str, weights: bytes | None) -> Learner:
 
 
 if __name__ == "__main__":
-    main(run, __file__)
+    main(run)

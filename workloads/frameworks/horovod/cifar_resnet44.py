@@ -274,4 +274,4 @@ def trained(
 
 if __name__ == "__main__":
     launcher.settle()
-    main(run, __file__)
+    main(run)

@@ -130,4 +130,4 @@ def _types_of_first_pass(net: gluon.Block) -> dict[str, int]:
 
 
 if __name__ == "__main__":
-    main(run, __file__)
+    main(run)

@@ -67,4 +67,4 @@ def run(trial: TrialProcess) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    main(run, __file__)
+    main(run)

@@ -10,8 +10,6 @@ the makers' are: blurred light and shade with a grain. 64 PNGs have 427 kB on av
 
 from __future__ import annotations
 
-from parts.networks.vision import torchvision  # isort: skip
-
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -21,6 +19,7 @@ import numpy as np
 import torch
 from PIL import Image
 from torch.utils.data import DataLoader, default_collate
+from torchvision import transforms
 
 from parts.chexnet.feed import (
     BATCHES_AHEAD,
@@ -37,9 +36,6 @@ from parts.chexnet.protocol import CLASSES, FAIR, Terms
 from parts.chexnet.synthetic import ArrayBatch
 from parts.chexnet.training import Trainer
 from parts.chexnet.xrays import PIXELS
-
-transforms = torchvision.transforms
-
 
 FILES = 64
 """Generated files lie in the page cache, so that no disk is measured."""

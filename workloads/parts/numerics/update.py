@@ -3,21 +3,17 @@
 `Update` is the step of any optimiser in fp32 and under autocast. `clipped_sgd` is plain SGD with clipped
 gradients, and has the studies' "FP16" as well: the model's weights are half, an fp32 copy of each takes the
 update and is rounded back. The loss is scaled before the backward pass; a dynamic scale drops the step on
-overflow.
-
-fp16-master follows the two scripts of Apex's language model. In `main` the half gradients are clipped while
-they still carry the loss scale; in `fp16_optimizer` the fp32 gradients are, after it is taken off.
+overflow. The fp32 gradients are clipped after the scale is taken off, as in Apex's main_fp16_optimizer.py.
 """
 
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
 from torch import nn
 
 from parts.numerics.precision import PRECISIONS, ScaleLog
-from parts.trial import Failed
 
 LABELS = tuple(label for label, numerics in PRECISIONS.items() if numerics.weights == torch.float32)
 """The precisions of `Update`."""
@@ -34,7 +30,6 @@ SgdStep = Callable[[torch.Tensor, float], torch.Tensor | None]
 
 None where the clipping did not compute it.
 """
-SgdFactory = Callable[[list[nn.Parameter]], torch.optim.SGD]
 
 
 class Update:
@@ -96,10 +91,10 @@ class MasterWeights:
 
     method = "own master weights"
 
-    def __init__(self, model: nn.Module, kind: str, scale: float) -> None:
+    def __init__(self, model: nn.Module, kind: str) -> None:
         self.model_parameters = [weight for weight in model.parameters() if weight.requires_grad]
         self.masters = [nn.Parameter(weight.detach().float().clone()) for weight in self.model_parameters]
-        self.log = ScaleLog(kind, FIRST_DYNAMIC_SCALE if kind == "dynamic" else scale)
+        self.log = ScaleLog(kind, FIRST_DYNAMIC_SCALE if kind == "dynamic" else 1.0)
         self._steps = 0
         self._last_overflow = 0
 
@@ -141,25 +136,25 @@ class MasterWeights:
 
 
 def clipped_sgd(
-    label: str, model: nn.Module, options: dict[str, Any], tuned: bool, device: torch.device
+    label: str, model: nn.Module, clip: float, kind: str, device: torch.device
 ) -> tuple[SgdStep, str, ScaleLog | None]:
-    """The step through backward pass, clipping and SGD, its method, and its loss scale where it has one."""
+    """Return the step through backward pass, clipping and SGD, its method, and its loss scale if it has one.
+
+    `kind` of the scale of master weights is "static", which is 1, or "dynamic".
+    """
     numerics = PRECISIONS[label]
-
-    def sgd(weights: list[nn.Parameter]) -> torch.optim.SGD:
-        return torch.optim.SGD(weights, lr=options["lr"], foreach=False, fused=tuned)
-
     if numerics.scaled and not numerics.autocast:
-        if options["fp16_path"] == "main":
-            return _as_in_main(model, sgd, options)
-        return _as_in_fp16_optimizer(model, sgd, options, device)
+        apex = apex_optimizer(device)
+        if apex is None:
+            return _with_own_master_weights(model, clip, kind)
+        return _with_apex(apex, model, clip, kind)
 
-    update = Update(label, sgd(list(model.parameters())), device)
+    update = Update(label, _sgd(model.parameters()), device)
 
     def step(loss: torch.Tensor, rate: float) -> torch.Tensor | None:
         _at(update.optimiser, rate).zero_grad()
         update.backward(loss)
-        norm = update.clip(options["clip"])
+        norm = update.clip(clip)
         update.step()
         # The scaler has read its overflow flag on the host already, so this reading waits for little more.
         update.read()
@@ -168,60 +163,46 @@ def clipped_sgd(
     return step, update.method, update.log
 
 
-def _as_in_main(model: nn.Module, sgd: SgdFactory, options: dict[str, Any]) -> tuple[SgdStep, str, ScaleLog]:
-    if options["loss_scale"] != "static":
-        raise Failed("unsupported", "'fp16_path' is 'main', which has a static loss scale alone")
-    weights = MasterWeights(model, "static", options["static_loss_scale"])
-    optimiser = sgd(weights.masters)
+def _with_own_master_weights(model: nn.Module, clip: float, kind: str) -> tuple[SgdStep, str, ScaleLog]:
+    weights = MasterWeights(model, kind)
+    optimiser = _sgd(weights.masters)
 
     def step(loss: torch.Tensor, rate: float) -> torch.Tensor | None:
-        weights.backward(loss)
-        norm = nn.utils.clip_grad_norm_(weights.model_parameters, options["clip"])
-        weights.unscaled_gradients()
-        weights.update(_at(optimiser, rate).step, finite=True)
-        return norm if weights.log.scale == 1 else norm / weights.log.scale
+        weights.backward(loss.float())
+        finite = weights.unscaled_gradients()
+        norm = nn.utils.clip_grad_norm_(weights.masters, clip) if finite else None
+        weights.update(_at(optimiser, rate).step, finite=finite)
+        return norm
 
     return step, weights.method, weights.log
 
 
-def _as_in_fp16_optimizer(
-    model: nn.Module, sgd: SgdFactory, options: dict[str, Any], device: torch.device
-) -> tuple[SgdStep, str, ScaleLog]:
-    apex = apex_optimizer(device)
-    kind, scale = options["loss_scale"], options["static_loss_scale"]
-    if apex is None:
-        weights = MasterWeights(model, kind, scale)
-        optimiser = sgd(weights.masters)
-
-        def step(loss: torch.Tensor, rate: float) -> torch.Tensor | None:
-            weights.backward(loss.float())
-            finite = weights.unscaled_gradients()
-            norm = nn.utils.clip_grad_norm_(weights.masters, options["clip"]) if finite else None
-            weights.update(_at(optimiser, rate).step, finite=finite)
-            return norm
-
-        return step, weights.method, weights.log
-
+def _with_apex(apex: Any, model: nn.Module, clip: float, kind: str) -> tuple[SgdStep, str, ScaleLog]:
     wrapped = apex(
-        sgd(list(model.parameters())),
-        static_loss_scale=scale,
+        _sgd(model.parameters()),
+        static_loss_scale=1.0,
         dynamic_loss_scale=kind == "dynamic",
         dynamic_loss_args={"init_scale": FIRST_DYNAMIC_SCALE, "scale_window": GROW_AFTER_STEPS},
     )
     log = ScaleLog(kind, wrapped.loss_scale)
     steps = 0
 
-    def step_of_apex(loss: torch.Tensor, rate: float) -> torch.Tensor | None:
+    def step(loss: torch.Tensor, rate: float) -> torch.Tensor | None:
         nonlocal steps
         steps += 1
         wrapped.zero_grad()
         wrapped.backward(loss)
-        norm = wrapped.clip_master_grads(options["clip"])
+        norm = wrapped.clip_master_grads(clip)
         _at(wrapped, rate).step()
         log.note(steps, wrapped.loss_scale, skipped=bool(wrapped.overflow))
         return norm if isinstance(norm, torch.Tensor) and not wrapped.overflow else None
 
-    return step_of_apex, "apex FP16_Optimizer", log
+    return step, "apex FP16_Optimizer", log
+
+
+def _sgd(weights: Iterable[nn.Parameter]) -> torch.optim.SGD:
+    """Return plain SGD, whose rate comes with each step."""
+    return torch.optim.SGD(weights, lr=1.0, foreach=False)
 
 
 def apex_optimizer(device: torch.device) -> Any | None:

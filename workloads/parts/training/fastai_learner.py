@@ -5,8 +5,6 @@ device that the trial has. fastai reads the loss on the host at every step, in e
 as it did when the study ran.
 """
 
-from parts.networks import vision  # noqa: F401  # isort: skip  (before fastai)
-
 import time
 import traceback
 from types import SimpleNamespace

@@ -6,8 +6,6 @@ raw images lie on the device and each batch is augmented there; cached: a few fi
 model, come round and round. In the first two the device normalises a batch after it has come.
 """
 
-from parts.networks import vision  # noqa: F401  # isort: skip  (before fastai)
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -86,32 +86,17 @@ def plan(
     help={
         "only": "fetch one data set or a program's source: cifar-100, weights-resnet18, nanogpt …",
         "from_": "with --only: ChestX-ray14's folder, unpacked, or a program's repository or git bundle",
-        "clean": "list the images, environments and caches that can go, then remove them",
-        "data": "with --clean: also remove the data that was fetched",
-        "yes": "with --clean: remove without asking",
     },
 )
-def build(
-    settings: Settings,
-    only: str = "",
-    from_: str = "",
-    clean: bool = False,
-    data: bool = False,
-    yes: bool = False,
-) -> None:
+def build(settings: Settings, only: str = "", from_: str = "") -> None:
     """Build the image or virtual environment that a plan needs here, and fetch its data, checked by hash."""
-    if clean:
-        from commands.upkeep import clean as removing
+    from commands import measure
 
-        removing.clean(ROOT, yes=yes, data=data)
+    if from_ or only:
+        measure.one_data_set(ROOT, only, from_)
     else:
-        from commands import measure
-
-        if from_ or only:
-            measure.one_data_set(ROOT, only, from_)
-        else:
-            # A `run` in the same line fetches for itself.
-            measure.build(ROOT, settings, with_data="run" not in sys.argv)
+        # A `run` in the same line fetches for itself.
+        measure.build(ROOT, settings, with_data="run" not in sys.argv)
 
 
 @line.verb(
@@ -340,7 +325,7 @@ def lock(image: str = "", package: list[str] | None = None) -> None:
         "base": "the commit that the records come to (default: main)",
         "head": "the commit that brings them (default: HEAD)",
         "comment": "a file to write the answer and the comparison into, as a comment for a code host",
-        "mine": "judge a session of yours before any commit, show it as it would be published, and say how",
+        "mine": "judge a session of yours before any commit, and say how to send it",
         "session": "with --mine: the session to publish (default: this machine's newest)",
     }
 )
@@ -368,7 +353,7 @@ def check() -> None:
 
 @line.verb(
     help={
-        "only": "a test's name or a part of it, a file, or words of pytest's own",
+        "only": "a file or folder of tests, or words of pytest's own, as '-k name'",
         "whole": "run the long tests, too",
     }
 )

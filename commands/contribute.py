@@ -1,11 +1,10 @@
-"""A session as it would be published, judged by the gate's own rules."""
+"""A session of this clone, judged by the gate's rules before it is committed."""
 
 from __future__ import annotations
 
-import json
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,7 +13,7 @@ from commands import gate
 from commands.terminal import circumstances
 from harness.errors import GateError, UserError
 from harness.machine import machine_id, state_folder
-from harness.record import DEEP, Record, Session, store
+from harness.record import DEEP, Session, store
 from report.text import count
 
 BASES = ("origin/main", "main", "HEAD")
@@ -22,7 +21,7 @@ BASES = ("origin/main", "main", "HEAD")
 
 
 def publish(root: Path, session: str | None) -> None:
-    """Show and judge a session, and print the lines that send it; pushes nothing.
+    """Judge a session, and print the lines that send it; pushes nothing.
 
     Raises GateError where the gate would refuse it.
     """
@@ -32,8 +31,6 @@ def publish(root: Path, session: str | None) -> None:
         raise UserError(
             f"session {chosen.id} has no record yet", remedy=f"`invoke run --plan {chosen.plan}` goes on"
         )
-    print(f"{records[0].path}, as it would be published:\n{shown(records[0].record)}")
-    print("\n".join(["", "and with it:", *(f"  {stored.path}" for stored in records[1:])]))
     for line in circumstances(stored.record for stored in records):
         print(line)
     refused = problems(root, chosen)
@@ -43,9 +40,9 @@ def publish(root: Path, session: str | None) -> None:
         raise GateError(count(len(refused), "problem"), remedy="correct what is listed above")
     files = _paths(root, chosen)
     size = sum((root / name).stat().st_size for name in files)
-    print(f"\nThe gate lets it pass. {count(len(files), 'file')}, {size / 1e6:.2f} MB, under CC0 1.0.")
-    print("Nothing was sent. These lines send it:")
     place = store.session_folder(Path(), chosen).as_posix()
+    print(f"The gate lets {place} pass: {count(len(files), 'file')}, {size / 1e6:.2f} MB, under CC0 1.0.")
+    print("Nothing was sent. These lines send it:")
     branch = f"record-{chosen.label}-{chosen.id}"
     print(f"  git switch -c {branch} && git add {place} && git commit -m 'Add a record of {chosen.label}'")
     print(f"  git push -u origin {branch}")
@@ -92,21 +89,6 @@ def _committed(root: Path, base: str, paths: Sequence[str]) -> str:
 def _paths(root: Path, session: Session) -> tuple[str, ...]:
     paths = store.session_folder(root, session).glob("*.json")
     return tuple(sorted(path.relative_to(root).as_posix() for path in paths))
-
-
-def shown(record: Record) -> str:
-    """A record as it would be published, whole but for its series and lists, which are counted."""
-    return json.dumps(_short(record.model_dump(mode="json")), indent=2, ensure_ascii=False)
-
-
-def _short(value: object) -> object:
-    if isinstance(value, Mapping):
-        if "microseconds" in value:
-            return f"{value.get('count')} values"
-        return {name: _short(inner) for name, inner in value.items()}
-    if isinstance(value, list) and len(value) > 8:
-        return f"{len(value)} entries"
-    return f"{value[:200]}…" if isinstance(value, str) and len(value) > 300 else value
 
 
 def _is_commit(root: Path, name: str) -> bool:

@@ -1,1 +1,1 @@
-"""What keeps the clone whole: its checks, its locks, and what may be removed."""
+"""What keeps the clone whole: its checks and its tests."""

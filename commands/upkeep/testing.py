@@ -12,7 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 
 from harness.engine.venv import VenvEngine
-from harness.errors import GpudynoError, UserError
+from harness.errors import GpudynoError
 from harness.image.catalog import load_images
 
 PYTEST = (sys.executable, "-m", "pytest", "-rs")
@@ -24,14 +24,14 @@ OWN_NAMES = {"cpu": ("torch", PREFIX), "era-2019": ("torch_era", f"{PREFIX}_ERA"
 
 
 def run(root: Path, only: str, *, whole: bool = False) -> int:
-    """Runs the tests, or those that `only` names, and gives pytest's exit code; each skip says why.
+    """Runs the tests, or pytest with the words `only`, and returns its exit code; each skip says why.
 
-    `whole` are the long tests too. Raises UserError where no test has the name.
+    `whole` are the long tests too.
     """
     environ = built(root) | os.environ
     if whole:
         environ["GPUDYNO_REQUIRE"] = ",".join(filter(None, [environ.get("GPUDYNO_REQUIRE"), "whole"]))
-    if words := selected(root, only):
+    if words := shlex.split(only):
         return subprocess.run([*PYTEST, *words], cwd=root, env=environ, check=False).returncode
     return side_by_side(root, environ)
 
@@ -69,22 +69,3 @@ def built(root: Path) -> dict[str, str]:
 def _names(image: str) -> tuple[str, str]:
     """The mark of tests that need an image, and the variable that names its interpreter."""
     return OWN_NAMES.get(image, (image, f"{PREFIX}_{image.upper().replace('-', '_')}"))
-
-
-def selected(root: Path, only: str) -> list[str]:
-    """What pytest is given for a test's name, a part of one, or words of pytest's own.
-
-    Of a name only the files that have it are read, so that one test takes seconds.
-    """
-    words = shlex.split(only)
-    if (
-        not words
-        or (len(words) > 1 and words[0].startswith("-"))
-        or (root / words[0].split("::")[0]).exists()
-    ):
-        return words
-    name = "_".join(words)
-    files = [path for path in sorted((root / "tests").rglob("test_*.py")) if name in path.read_text("utf-8")]
-    if not files:
-        raise UserError(f"no test has '{name}' in its name", remedy="name a part of one")
-    return [*(str(path.relative_to(root)) for path in files), "-k", name]

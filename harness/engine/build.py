@@ -206,7 +206,7 @@ def _failed(build_spec: BuildSpec, log: Path) -> MachineError:
     where = "a step of it failed, " if in_step else ""
     remedy = "use --engine venv" if in_step else "name a base that is here with --base, or use --engine venv"
     if kind is NoSpace:
-        remedy = "free space with `invoke build --clean`, or use --engine venv"
+        remedy = "remove images that nobody needs any more, or use --engine venv"
     return kind(
         f"image '{build_spec.image}' cannot be built: {where}{words}",
         remedy=f"{remedy}; the whole log is {log}",

@@ -71,7 +71,7 @@ def refused(engine: str, doing: str, explanation: str) -> MachineError:
     lower = clause.lower()
     if "no space left" in lower:
         return NoSpace(
-            f"the disk is full: {engine} could not {doing}", remedy="free space with `invoke build --clean`"
+            f"the disk is full: {engine} could not {doing}", remedy="remove images that nobody needs any more"
         )
     if any(sign in lower for sign in _DEVICE_SIGNS) or _CDI_SIGN.search(lower):
         return NoDevice(

@@ -7,7 +7,6 @@ The docstring of a field is its comment in the file that `invoke quote` writes.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import date, timedelta
 from pathlib import Path
 from typing import Annotated, Any, Self
@@ -16,7 +15,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, mo
 
 from harness.errors import UserError
 from harness.record import Model, parse_toml, utf8
-from harness.record.published.problems import Problem, TomlLines, causes, of_validation
+from harness.record.published.problems import TomlLines, causes, of_validation
 from harness.record.trial import DataMode
 from harness.record.vocabulary.precision import Precision
 
@@ -24,17 +23,6 @@ FILE = "purchase.toml"
 SMALLEST = 1e-6
 """What is nearer to 0 is a slip of the keyboard."""
 REMEDY = "correct it, or let `invoke quote` write a new one; docs/buying.md explains each key"
-
-GONE = {
-    "use": "every hour costs the same, by 'utilisation'",
-    **dict.fromkeys(("budget", "cards", "slots", "watts_available"), "cards are not counted"),
-    "memory_gib": "the page shows the memory of each card",
-    "quote": "write [[offer]]",
-    "units": "give the price of one card",
-    "currency": "every offer is in the file's own",
-    **dict.fromkeys(("hours", "share"), "give 'hours_per_year'"),
-}
-"""Keys that files had before, and what to do instead."""
 
 FiniteNumber = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 CountNumber = Annotated[int, Field(strict=True, ge=1, le=100_000)]
@@ -213,18 +201,9 @@ def parse_purchase(text: str | bytes, where: str = FILE) -> Purchase:
     try:
         return Purchase.model_validate(parse_toml(content))
     except ValidationError as error:
-        problems = of_validation(error, where, TomlLines(utf8(content)))
-        found = causes(map(_of_a_key_before, problems))
+        found = causes(of_validation(error, where, TomlLines(utf8(content))))
         raise UserError("\n  ".join(found), remedy=REMEDY) from None
     except UnicodeError as error:
         raise UserError(f"{where} {error}", remedy="save it again as UTF-8") from None
     except ValueError as error:
         raise UserError(f"{where} is not TOML: {error}", remedy=REMEDY) from None
-
-
-def _of_a_key_before(problem: Problem) -> Problem:
-    """Return the problem, with what to do where the key was read once."""
-    instead = GONE.get(problem.field.rpartition(".")[2])
-    if instead is None or problem.message != "unknown key":
-        return problem
-    return replace(problem, message=f"it is no longer read: {instead}")

@@ -1,4 +1,4 @@
-"""`invoke test`: how a test is found by its name, and which interpreters the tests are given."""
+"""`invoke test`: which halves run side by side, and which interpreters the tests are given."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ import pytest
 
 from commands.upkeep import testing
 from harness.engine.venv import STAMP
-from harness.errors import UserError
 from harness.image.catalog import load_images
 from harness.image.spec import venv_name
 from tests import conftest
@@ -76,18 +75,3 @@ def test_the_tests_of_some_folders_run_beside_the_others_and_a_failure_of_either
     said = capfd.readouterr().out
     assert f"ran  {' '.join(testing.BESIDE)}\n" in said
     assert f"ran  {' '.join(f'--ignore={folder}' for folder in testing.BESIDE)}\n" in said
-
-
-def test_a_test_is_found_by_its_name_in_the_files_that_have_it_alone():
-    words = "two images never write one lock"
-    assert testing.selected(ROOT, words) == [
-        "tests/commands/upkeep/test_names.py",
-        "-k",
-        words.replace(" ", "_"),
-    ]
-    assert testing.selected(ROOT, "tests/project") == ["tests/project"]
-    assert testing.selected(ROOT, "-k 'a or b'") == ["-k", "a or b"]
-    assert testing.selected(ROOT, "") == []
-    missing = "two_" + "imagess_never_write_one_lock"
-    with pytest.raises(UserError, match="no test has"):
-        testing.selected(ROOT, missing)

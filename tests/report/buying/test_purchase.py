@@ -6,7 +6,7 @@ import tomllib
 import pytest
 
 from harness.errors import UserError
-from report.buying.purchase import FILE, GONE, Offer, Purchase, PurchaseWork, load_purchase, parse_purchase
+from report.buying.purchase import FILE, Offer, Purchase, PurchaseWork, load_purchase, parse_purchase
 from tests.helpers import ROOT
 from tests.helpers.here import results_here
 
@@ -92,23 +92,6 @@ def test_a_file_that_is_not_there_is_none_and_one_of_other_bytes_is_refused(tmp_
     (tmp_path / FILE).write_bytes(b"\xff\xfe")
     with pytest.raises(UserError, match="is not UTF-8"):
         load_purchase(tmp_path)
-
-
-@pytest.mark.parametrize("key", GONE)
-def test_a_key_of_before_is_refused_by_its_name_and_line_with_what_to_do(key):
-    below = {
-        "units": "price = 1800",
-        "currency": "price = 1800",
-        "hours": "batch_size = 8",
-        "share": "batch_size = 8",
-    }
-    text = EXAMPLE.replace("hours_per_year", "batch_size = 8\nhours_per_year")
-    line = below.get(key, "utilisation = 0.5")
-    with pytest.raises(UserError) as caught:
-        parse_purchase(text.replace(line, f"{line}\n{key} = 7"))
-    number = text.split("\n").index(line) + 2
-    assert f"purchase.toml:{number}: " in str(caught.value)
-    assert f"{key}: it is no longer read: {GONE[key]}" in str(caught.value)
 
 
 def test_each_cause_is_one_line_with_the_first_of_its_places():

@@ -57,18 +57,9 @@ def select(
     if visible is not None:
         hidden = visible.strip() in ("", "-1", "NoDevFiles", "none")
         cards = () if hidden else _named(machine, visible, uuids)
-        note = f"{name}={'' if hidden else 'set'}: the user's own choice{_order(machine, visible, environ)}"
+        note = f"{name}={'' if hidden else 'set'}: the user's own choice"
         return replace(_selection(machine, cards, uuids, note), asked=True)
     return _default(machine, uuids)
-
-
-def _order(machine: Machine, visible: str, environ: Mapping[str, str] | None) -> str:
-    """What is to be said where CUDA would count these indices in another order than its driver does."""
-    models = {card.name for card in machine.gpus if card.vendor == "NVIDIA"}
-    by_bus = (environ or {}).get("CUDA_DEVICE_ORDER") == "PCI_BUS_ID"
-    if by_bus or len(models) < 2 or not any(word.strip().isdigit() for word in visible.split(",")):
-        return ""
-    return ", counted by bus as nvidia-smi does; CUDA's own order begins with the fastest card"
 
 
 def _default(machine: Machine, uuids: Mapping[str, str]) -> Selection:

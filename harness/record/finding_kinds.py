@@ -58,7 +58,6 @@ _WORDS: Mapping[tuple[Severity, Fault], Mapping[str, tuple[str, ...]]] = {
         "thermal-throttling": (
             "slowed down by heat",
             f"{_SLOWED} for {{share:.0%}} of the window",
-            f"{_SLOWED} by {{part}} for {{share:.0%}} of the window",
         ),
         "power-brake": ("power cut from outside", f"{_SLOWED} in {{samples_share:.0%}} of the samples"),
         "hardware-slowdown": (
@@ -111,8 +110,6 @@ _WORDS: Mapping[tuple[Severity, Fault], Mapping[str, tuple[str, ...]]] = {
         "power-limit": (
             "unusual power limit",
             "that of card {card} was changed while the trial ran",
-            "the driver itself moved that of card {card} between {lowest_watts:.0f} and "
-            "{highest_watts:.0f} W",
             "card {card} is set to {limit_watts:.0f} W where its default is {default_watts:.0f} W",
         ),
         "locked-clocks": ("clocks locked", "a setting holds those of card {card}"),
@@ -192,7 +189,6 @@ _WORDS: Mapping[tuple[Severity, Fault], Mapping[str, tuple[str, ...]]] = {
         "busy-machine": (
             "machine was busy before",
             "{busy_cores:.1f} of {cores} cores worked before the trial began",
-            "a load of {load:g} on {cores} cores before the trial",
         ),
         "start-temperature": (
             "another start temperature",
@@ -214,8 +210,6 @@ _WORDS: Mapping[tuple[Severity, Fault], Mapping[str, tuple[str, ...]]] = {
     ("note", "machine"): {
         "held-back": (
             "card held back",
-            "card {card} is held back in {samples_share:.0%} of the samples, says its driver "
-            "without a reason",
             "card {card} was held back for {share:.0%} of the window ({policy})",
         )
     },

@@ -75,7 +75,7 @@ class Gpu(Model):
     clocks_locked: bool | None = None
     ecc: bool | None = None
     remapped_rows: int | None = None
-    """Rows of its memory that were replaced for good; of an older card, pages that were retired."""
+    """Rows of its memory that were replaced for good."""
     bar1_bytes: int | None = None
     compute_mode: Literal["default", "exclusive", "prohibited"] | None = None
     mig: str | None = None
@@ -115,21 +115,11 @@ class Link(Model):
     way: Literal["NVLink", "NVSwitch", "XGMI", "PCIe"]
     lanes: int | None = None
     """NVLinks that are up: between the two, or from each to a switch."""
-    hops: int | None = None
-    """Bridges, switches or cards in between."""
-    over: (
-        Literal["one switch", "several switches", "one host bridge", "one NUMA node", "several NUMA nodes"]
-        | None
-    ) = None
-    """What PCI Express crosses."""
 
     @property
     def words(self) -> str:
-        """The way without its ends."""
-        lanes = f" × {self.lanes}" if self.lanes else ""
-        over = f" over {self.over}" if self.over else ""
-        hops = f", {self.hops} in between" if self.hops else ""
-        return f"{self.way}{lanes}{over}{hops}"
+        """Return the way without its ends."""
+        return f"{self.way} × {self.lanes}" if self.lanes else self.way
 
 
 class Cpu(Model):

@@ -270,7 +270,7 @@ class Measurement(Model):
     input_us: Packed | None = None
     """The host's waiting for input before it issued each step."""
     device_us: Packed | None = None
-    """In older records, the device's time from the begin to the end of each step, idle gaps included."""
+    """Null: older workloads kept the device's time of each step here."""
     kernels: KernelTime | None = None
     epochs: tuple[Epoch, ...]
     losses: tuple[tuple[int, Number], ...] = ()

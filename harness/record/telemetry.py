@@ -98,13 +98,9 @@ class CardTelemetry(Model):
     """The driver's numbers of the faults that it reported; null where nothing listened."""
     power_limit_watts: float | None = None
     power_limit_set_watts: Annotated[float | None, Field(exclude_if=lambda watts: watts is None)] = None
-    """What somebody set, where the driver tells it apart from what it holds the card to."""
+    """What somebody set, where the driver reports it beside what it holds the card to."""
     power_limit_changed: bool | None = None
     """Whether somebody changed it meanwhile."""
-    power_limit_moved_watts: Annotated[
-        tuple[float, float] | None, Field(exclude_if=lambda watts: watts is None)
-    ] = None
-    """Between which limits the driver itself moved, as it does on laptops."""
     mig_changed: bool | None = None
     pcie_generation: int | None = None
     """The highest seen: links rest at lower speed."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy
 
@@ -84,17 +83,11 @@ def _covers(points: Points, windows: Windows) -> bool:
     return points[0][0] - 0.5 <= min(windows)[0] and max(end for _, end in windows) <= points[-1][0] + 0.5
 
 
-def energy(
-    devices: Sequence[Read],
-    windows: Windows,
-    items: int | None,
-    *,
-    scope: Literal["cards", "processor packages"] = "cards",
-) -> Energy:
-    """Return all devices together over the windows; `items` are the training samples that passed in them."""
+def energy(devices: Sequence[Read], windows: Windows, items: int | None) -> Energy:
+    """Return all cards together over the windows; `items` are the training samples that passed in them."""
     seconds = sum(end - begin for begin, end in windows)
     samples = min((_inside(device.power or device.counter, windows) for device in devices), default=0)
-    found = Energy(scope=scope, window_seconds=seconds, samples=samples)
+    found = Energy(scope="cards", window_seconds=seconds, samples=samples)
     reason: str | None = None
     if not devices:
         reason = "no device tells its energy or power"

@@ -11,6 +11,7 @@ from harness.record import (
     CardTelemetry,
     CpuTelemetry,
     Energy,
+    KernelTime,
     Load,
     LossScale,
     Others,
@@ -98,7 +99,7 @@ def watched(record: Record, *, waits: float = 0.12, host: float = 0.15, steps: i
             "window": window,
             "step_us": Series.of(series),
             "input_us": Series.of([round(value * waits) for value in series]),
-            "device_us": Series.of([round(value * (1 - host)) for value in series]),
+            "kernels": KernelTime(steps=1, busy_seconds=(1 - host) * sum(series) / 1e6 / steps),
             "precision": PrecisionFound.model_validate(precision.model_dump()),
         }
     )

@@ -101,15 +101,6 @@ def test_the_user_s_visible_devices_decide_where_nothing_is_asked():
     assert select(MIXED, None, environ={"CUDA_VISIBLE_DEVICES": ""}).kind == "cpu"
 
 
-def test_on_a_mixed_box_it_is_said_in_which_order_indices_are_counted():
-    words = "counted by bus as nvidia-smi does"
-    environ = {"CUDA_VISIBLE_DEVICES": "0"}
-    assert words in select(MIXED, None, environ=environ).note
-    assert words not in select(MIXED, None, environ={**environ, "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}).note
-    assert words not in select(MIXED, None, environ={"CUDA_VISIBLE_DEVICES": UUIDS[0]}).note
-    assert words not in select(box(*MIXED.gpus[1:]), None, environ={"CUDA_VISIBLE_DEVICES": "1"}).note
-
-
 def test_variables_that_change_what_runs_are_passed_and_no_others():
     environ = {
         "HSA_OVERRIDE_GFX_VERSION": "10.3.0",

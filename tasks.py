@@ -324,14 +324,12 @@ def jobs(collect: bool = False, wait: bool = False, cancel: bool = False, plan: 
     iterable=["package"],
 )
 def lock(image: str, package: list[str] | None = None) -> None:
-    """Resolve an image's versions and its base's digest again: the only way that either changes."""
+    """Resolve an image's versions again: the only way that they change."""
     from harness.image.catalog import load_images
     from harness.image.lock import relock
 
-    report = relock(load_images(ROOT).image(image), ROOT, only=package or ())
-    print("\n".join(report.changed) or f"{image}: nothing changed")
-    for clause in report.unreachable:
-        print(f"not reached: {clause}", file=sys.stderr)
+    changed = relock(load_images(ROOT).image(image), ROOT, only=package or ())
+    print("\n".join(changed) or f"{image}: nothing changed")
 
 
 @line.verb(

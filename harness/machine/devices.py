@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
 from harness.device_kinds import BY_VENDOR
 from harness.errors import NoDevice
 from harness.files import unit_of
 from harness.record import DeviceKind, Gpu, Machine
-from harness.redact import Names, kept
+from harness.redact import kept
 
 SMALLEST_DEFAULT_BYTES = 3 * 2**30
 """A card below this, such as one inside the processor, is never taken unasked."""
@@ -176,7 +176,7 @@ def passed_variables(environ: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def recorded_variables(passed: Mapping[str, str], names: Names) -> dict[str, str]:
+def recorded_variables(passed: Mapping[str, str], names: Collection[str]) -> dict[str, str]:
     """Return the same for a record: a card's UUID as its hash, and no value that names somebody."""
     return {
         name: kept(_UUID.sub(lambda match: f"unit:{unit_of(match.group())}", value), names)

@@ -27,7 +27,7 @@ from harness.record import (
 )
 from harness.record.base import Moment
 from harness.record.trial import Name
-from harness.redact import WITHHELD, Names, kept
+from harness.redact import WITHHELD, kept
 from harness.summary.contradictions import not_as_asked
 from harness.summary.statistics import judge_trial
 
@@ -139,7 +139,7 @@ def _failure(started: Started, exit: Exit, output: Path, problem: str, timed_out
             "kind": "machinery" if reason in _MACHINERY else "trial",
             "stage": stage,
             "reason": reason,
-            "message": message[:2000] if kept(message, Names()) != WITHHELD else IN_THE_LOG,
+            "message": message[:2000] if kept(message) != WITHHELD else IN_THE_LOG,
             "exit_code": exit.code,
         }
     )

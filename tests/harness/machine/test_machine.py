@@ -10,7 +10,7 @@ import psutil
 import pytest
 
 from harness.errors import MachineError
-from harness.machine import default_label, load, local_names, look, machine_id, own_folder
+from harness.machine import default_label, load, look, machine_id, own_folder
 from harness.machine.load import load_from
 from harness.probe import cpu, system
 from harness.record import differences
@@ -35,7 +35,7 @@ def test_this_machine_is_told_as_psutil_tells_it(here):
 
 
 def test_this_machine_gives_nothing_away(here):
-    assert leaks(here.canonical(), local_names()) == ()
+    assert leaks(here.canonical()) == ()
 
 
 def test_a_machine_id_is_made_once_also_by_many_at_once(tmp_path):

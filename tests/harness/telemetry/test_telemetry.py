@@ -16,7 +16,7 @@ from harness.files import Files, unit_of
 from harness.gpu import nvidia, nvml
 from harness.probe import topology
 from harness.record import Record, Telemetry
-from harness.redact import Names, leaks
+from harness.redact import leaks
 from harness.summary.statistics import judge_trial
 from harness.telemetry import recorder, sampler
 from harness.telemetry.reader import read
@@ -49,7 +49,7 @@ def test_every_trace_replays_to_a_clean_record(name):
     found = watched(name)
     assert found.samples == SECONDS + 1
     assert Telemetry.parse(found.model_dump_json(), "here") == found
-    assert leaks(found.model_dump_json(), Names()) == ()
+    assert leaks(found.model_dump_json()) == ()
     assert len(found.model_dump_json()) < 20_000
 
 

@@ -14,7 +14,7 @@ from scipy import special
 from harness.summary.device_checks import used_cards
 from report.compare.cells import Cell
 from report.compare.figures import PROVEN
-from report.stats.intervals import critical_t
+from report.stats.intervals import LEVEL, critical_t
 from report.text import clean
 from report.trials.key import Key, grouped_by
 from report.trials.trial import TrialResult
@@ -26,7 +26,7 @@ Sinha et al., SC'22 (arXiv 2208.11035) give 8 % on average, 22 % at most, betwee
 its outliers. Taken for a range of ± 2.7 standard deviations that is a CV of 1.5 and of 4 %.
 """
 
-ASSUMED_SPREAD = math.expm1(math.sqrt(2) * float(special.ndtri(0.975)) * ASSUMED_UNIT_CV)
+ASSUMED_SPREAD = math.expm1(math.sqrt(2) * float(special.ndtri((1 + LEVEL) / 2)) * ASSUMED_UNIT_CV)
 """How much faster than another one unit may be, in 95 of 100 pairs of one model, by the assumed CV."""
 
 UNITS_TO_MEASURE = 3
@@ -98,7 +98,7 @@ def unit_spread(levels: Sequence[float], given: float | None = None) -> UnitSpre
     return UnitSpread(units=max(m, 1))
 
 
-def unit_band(*redrawn: UnitSpread, level: float = 0.95, comparisons: int = 1) -> UnitBand:
+def unit_band(*redrawn: UnitSpread, level: float = LEVEL, comparisons: int = 1) -> UnitBand:
     """The band of a figure in which each model that is `redrawn` comes as another unit.
 
     The measured unit and the other one are both draws, so each model adds 2·CV² to the square of
@@ -247,7 +247,7 @@ def _told_apart(by_unit: Sequence[Sequence[TrialResult]]) -> float | None:
         return None
     pooled = math.sqrt(sum((len(rates) - 1) * log_spread(rates) ** 2 for rates in repeated) / df)
     fewest = min(map(len, by_unit))
-    return math.expm1(critical_t(0.95, df) * pooled * math.sqrt(2 / fewest))
+    return math.expm1(critical_t(LEVEL, df) * pooled * math.sqrt(2 / fewest))
 
 
 def missing_share(spread: UnitSpread, margin: float) -> float:

@@ -13,7 +13,7 @@ from harness.errors import MachineError, NoNetwork, PlanError, UserError
 from harness.files import text_sha256
 from harness.image.catalog import Image
 
-Run = Callable[[Sequence[str]], "subprocess.CompletedProcess[str]"]
+CommandRunner = Callable[[Sequence[str]], "subprocess.CompletedProcess[str]"]
 
 _UV_PLATFORMS = {"linux/amd64": "x86_64-manylinux_2_28", "linux/arm64": "aarch64-manylinux_2_28"}
 """A platform as uv calls it, of the oldest system that images serve."""
@@ -24,7 +24,9 @@ def run_quietly(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
-def relock(image: Image, root: Path, *, run: Run = run_quietly, only: Sequence[str] = ()) -> tuple[str, ...]:
+def relock(
+    image: Image, root: Path, *, run: CommandRunner = run_quietly, only: Sequence[str] = ()
+) -> tuple[str, ...]:
     """Resolve an image's requirements again, or the packages of `only`, and give a clause for each change.
 
     Raises MachineError where uv is missing, NoNetwork where no index answers, and UserError where the
@@ -80,7 +82,7 @@ def uv_line(image: Image, requirements: str) -> list[str]:
     return [*line, "--only-binary", ":all:", "--generate-hashes", "--no-header", "--no-annotate", "--quiet"]
 
 
-def _resolve_packages(image: Image, root: Path, run: Run, only: Sequence[str]) -> list[str]:
+def _resolve_packages(image: Image, root: Path, run: CommandRunner, only: Sequence[str]) -> list[str]:
     with tempfile.TemporaryDirectory() as folder:
         resolved = _resolve(image, root, Path(folder), run, only)
     header = (
@@ -103,7 +105,7 @@ def _resolve_packages(image: Image, root: Path, run: Run, only: Sequence[str]) -
     return changed + _write(root, image.lock, header + "".join(blocks.values()))
 
 
-def _resolve(image: Image, root: Path, folder: Path, run: Run, only: Sequence[str]) -> str:
+def _resolve(image: Image, root: Path, folder: Path, run: CommandRunner, only: Sequence[str]) -> str:
     """Resolves for the image's own Python; its other Pythons have to come to the same packages."""
     excludes = folder / "excludes.txt"
     excludes.write_text("\n".join([*image.left_out, *image.from_base]) + "\n", encoding="utf-8")

@@ -23,7 +23,7 @@ def data_of(sentence: str) -> frozenset[str]:
 
 
 @dataclass(frozen=True)
-class Kind:
+class FindingKind:
     """One row. `label` is at most five words; `sentences` one clause for each set of data it comes with."""
 
     severity: Severity
@@ -261,7 +261,7 @@ _WORDS: Mapping[tuple[Severity, Fault], Mapping[str, tuple[str, ...]]] = {
 
 KINDS = MappingProxyType(
     {
-        name: Kind(severity, fault, label, tuple(sentences))
+        name: FindingKind(severity, fault, label, tuple(sentences))
         for (severity, fault), rows in _WORDS.items()
         for name, (label, *sentences) in rows.items()
     }

@@ -61,7 +61,7 @@ class Gpu(Model):
     unit: str | None = None
     architecture: str | None = None
     pci_id: str | None = None
-    """Of AMD's cards the chip and its revision, as 744c:c8."""
+    """The chip of AMD's cards and its revision, as 744c:c8."""
     compute_units: int | None = None
     memory_bytes: int | None = None
     driver: str | None = None
@@ -98,7 +98,7 @@ class Gpu(Model):
     vgpu_license: Annotated[
         Literal["licensed", "unlicensed"] | None, Field(exclude_if=lambda value: value is None)
     ] = None
-    """Of a virtual GPU, which a driver slows down without one."""
+    """Whether a virtual GPU has its license, without which a driver slows it down."""
 
     @property
     def slice(self) -> str | None:
@@ -138,7 +138,7 @@ class Cpu(Model):
     numa_affinity: tuple[int, ...] | None = None
     """The nodes whose CPUs this process may use."""
     features: tuple[str, ...] = ()
-    """Of avx2, avx512f, avx512_bf16, amx_bf16, amx_int8, neon, sve: those it has."""
+    """Which of avx2, avx512f, avx512_bf16, amx_bf16, amx_int8, neon and sve it has."""
     native_16_bit: Annotated[
         tuple[Literal["bf16", "fp16"], ...] | None, Field(exclude_if=lambda types: types is None)
     ] = None
@@ -198,7 +198,7 @@ class Environment(Model):
     image_id: str | None = None
     """The digest of the image's configuration, which OCI and Docker name an image by."""
     sif_sha256: str | None = None
-    """Of the file that Apptainer made of that image and ran."""
+    """The hash of the file that Apptainer made of that image and ran."""
     base: str | None = None
     base_digest: str | None = None
     base_digest_verified: bool = False

@@ -23,7 +23,7 @@ Role = Literal["timing", "full", "batch-sweep"]
 """What a measure of a plan is for: short trials with repeats, whole protocols, one batch size of a sweep."""
 
 Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_.-]{0,63}$")]
-Option = bool | int | float | str
+OptionValue = bool | int | float | str
 Sha1 = Annotated[str, Field(pattern=r"^[0-9a-f]{40}$")]
 """Git's id of a commit or a tree."""
 ProtocolName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]*/[1-9][0-9]*$")]
@@ -70,7 +70,7 @@ class Variant(Model):
     layout: Literal["contiguous", "channels_last"] = "contiguous"
     profile: Literal["default", "tuned"] = "default"
     gpus: Annotated[int, Field(ge=1)] = 1
-    options: dict[str, Option] = {}
+    options: dict[str, OptionValue] = {}
     limit: Limit = Limit()
 
 

@@ -35,10 +35,10 @@ MEASUREMENT = "measurement.json"
 FAILURE = "failure.json"
 
 MOST_BYTES = 32 * 2**20
-"""Of what a workload writes at its end: a million steps are 8 MB."""
+"""What a workload writes at its end has at most so many bytes: a million steps are 8 MB."""
 
 MEASURED_BYTES = 1_000_000
-"""Of a measurement in its record, with its series packed."""
+"""A measurement in its record, with its series packed, has at most so many bytes."""
 
 IN_THE_LOG = "its message names a folder or an address, and stands in its log alone"
 FULL_BYTES = 2**20

@@ -10,13 +10,13 @@ from harness.record import DeviceUsed, Machine, Measurement, Record, TrialReques
 from harness.record.store import Results, Stored
 
 CLOCKS_APART = 0.02
-"""Of a window: two clocks, and the first step of a segment, may differ by so much."""
+"""Two clocks, and the first step of a segment, may differ by so much of a window."""
 
 DIFFERENT = 10
 """Step times that differ: fewer may be the ticks of a coarse clock."""
 
 OWN_MEMORY = 0.02
-"""Of a machine's memory: a kernel keeps a little more or less of it."""
+"""A kernel keeps so much more or less of a machine's memory."""
 
 _GPU = re.compile(r"GeForce|\b[RG]TX\b|Quadro|Tesla|Instinct|(?<!with )\bRadeon|NVIDIA (?!Grace\b)")
 """What a card is called, and no processor."""

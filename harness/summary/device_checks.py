@@ -20,7 +20,7 @@ from harness.record import (
     TraceStats,
     finding,
 )
-from harness.record.finding import Value
+from harness.record.finding import FindingValue
 from harness.record.finding_kinds import Severity
 from harness.record.published.cards import is_shared
 from harness.summary.checks import Findings
@@ -32,7 +32,7 @@ FOREIGN_BYTES = 200 * 2**20
 """A context of another process takes more than this as soon as it computes."""
 
 FOREIGN_PERCENT = 1.0
-"""Of the card's time over the window: what another process used of it, ours did not have."""
+"""Another process may use so much of a card's time: what it used, ours did not have."""
 
 POWER_SLACK = 0.005
 """A driver rounds its limits."""
@@ -141,7 +141,7 @@ def _foreign(record: Record, cards: Sequence[CardTelemetry], described: Sequence
         others = card.others
         if others is None or not others.processes:
             continue
-        held: dict[str, Value] = {
+        held: dict[str, FindingValue] = {
             "card": card.index,
             "other_mib": others.memory_bytes / 2**20,
             "samples_share": others.samples_share,
@@ -224,12 +224,12 @@ def mean_in_windows(
 
 
 def busy_share(record: Record) -> float | None:
-    """Of the measured time, that in which the least busy of the trial's cards worked, by its driver."""
+    """Return the share of the measured time in which the trial's least busy card worked, by its driver."""
     return min((mean / 100 for mean in busy_percents(record) if mean is not None), default=None)
 
 
 def busy_percents(record: Record) -> tuple[float | None, ...]:
-    """Of the measured time, that in which each of the trial's cards worked, by its driver."""
+    """Return the percentage of the measured time in which each of the trial's cards worked, by its driver."""
     cards = record.telemetry.cards if record.telemetry else ()
     return tuple(
         mean_in_windows(card.utilization_percent, record.telemetry, BUSY_LOOKS_BACK_SECONDS) for card in cards

@@ -8,21 +8,18 @@ from importlib.metadata import version
 from typing import Any
 
 import numpy
-from numpy.typing import NDArray
 
 from harness.record import Epoch, Measurement, Record, Series, Steady, Summary
 from harness.record.finding import gravest
 from harness.summary.checks import measurement_findings, validations
 from harness.summary.device_checks import device_findings
-from harness.summary.steady_state import steady_state
+from harness.summary.steady_state import Floats, steady_state
 
 CLOSE = 1e-6
 """Relative: two builds of one library may add up in another order."""
 
 MOST_MEMORY_SHARE = 0.95
-"""Of a device's memory: a batch that reserves more is not taken for one that fits."""
-
-Floats = NDArray[numpy.float64]
+"""A batch that reserves more of a device's memory is not taken for one that fits."""
 
 
 def summarise(measurement: Measurement) -> Summary:

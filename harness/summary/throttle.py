@@ -6,7 +6,7 @@ from harness.record import CardTelemetry, finding
 from harness.summary.checks import Findings
 
 LIMITED_SHARE = 0.01
-"""Of the window: more of it below the clocks that the card could have had is no undisturbed trial."""
+"""A trial that is slowed down for more of its window is disturbed."""
 
 LONE_SAMPLES = 2
 """A single sample of a slowdown may be a change of the performance state."""

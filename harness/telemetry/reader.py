@@ -16,13 +16,13 @@ from harness.record.telemetry import (
     CardTelemetry,
     CpuTelemetry,
     Energy,
-    Others,
+    OtherProcesses,
     PhaseSpan,
     Telemetry,
     Trace,
     TraceStats,
 )
-from harness.telemetry.energy import Read, Windows, energy
+from harness.telemetry.energy import EnergyReadings, Windows, energy
 
 FILE = "telemetry.jsonl"
 CUT_SHORT = "cut short"
@@ -244,12 +244,12 @@ def _states(cards: Sequence[Sample]) -> dict[str, float]:
     return {f"P{state}": round(states.count(state) / len(states), 6) for state in sorted(set(states))}
 
 
-def _others(cards: Sequence[Sample]) -> Others | None:
+def _others(cards: Sequence[Sample]) -> OtherProcesses | None:
     others = _values(cards, "others")
     if not others:
         return None
     used = _values(others, "utilization_percent")
-    return Others(
+    return OtherProcesses(
         utilization_percent=round(fmean(used), 3) if used else None,
         processes=max(other["processes"] for other in others),
         memory_bytes=max(other["memory_bytes"] for other in others),
@@ -257,11 +257,11 @@ def _others(cards: Sequence[Sample]) -> Others | None:
     )
 
 
-def _read(series: Sequence[Sample]) -> Read:
+def _read(series: Sequence[Sample]) -> EnergyReadings:
     def points(name: str) -> list[tuple[float, float]]:
         return [(sample["t"], sample[name]) for sample in series if sample.get(name) is not None]
 
-    return Read(points("energy_joules"), points("power_watts"))
+    return EnergyReadings(points("energy_joules"), points("power_watts"))
 
 
 def _energy(cards: Sequence[Sequence[Sample]], windows: Windows, items: int | None) -> Energy:

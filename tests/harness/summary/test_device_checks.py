@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from harness.record import DeviceUsed, Energy, Gpu, Load, Others, Record, finding
+from harness.record import DeviceUsed, Energy, Gpu, Load, OtherProcesses, Record, finding
 from harness.record.store import Stored
 from harness.summary.device_checks import (
     between_trials,
@@ -34,8 +34,10 @@ def notes(found: Record) -> set[str]:
     return {note.name for note in summary.notes}
 
 
-def others(mebibytes: int, percent: float | None = None) -> Others:
-    return Others(processes=1, memory_bytes=mebibytes * 2**20, samples_share=0.1, utilization_percent=percent)
+def others(mebibytes: int, percent: float | None = None) -> OtherProcesses:
+    return OtherProcesses(
+        processes=1, memory_bytes=mebibytes * 2**20, samples_share=0.1, utilization_percent=percent
+    )
 
 
 def test_an_undisturbed_trial_on_a_watched_card_is_valid_and_its_clock_is_noted():

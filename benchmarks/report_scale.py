@@ -21,7 +21,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from commands.line import GARBAGE
-from harness.record import Machine, Record, Series
+from harness.record import KernelTime, Machine, Record, Series
 from harness.record.store import write_record, write_session
 from harness.summary.statistics import judge_trial
 from report.analysis import Question, analyse, evidence_in
@@ -60,13 +60,13 @@ def record_of(place: int, order: int, fp32_seconds: float) -> Record:
         packages={f"package-{n}": "1.0" for n in range(30)},
     )
     steps = measured.step_us.values()
-    series = {
+    watched = {
         "input_us": Series.of([value // 30 for value in steps]),
-        "device_us": Series.of([value * 9 // 10 for value in steps]),
+        "kernels": KernelTime(steps=1, busy_seconds=0.9 * sum(steps) / len(steps) / 1e6),
     }
     record = build.record(
         asked,
-        measured.model_copy(update=series),
+        measured.model_copy(update=watched),
         on=on,
         session=f"20260131-{place:06x}",
         order=order,

@@ -8,7 +8,7 @@
 #   steps.sh check PYTHON LOCK over-base NAME==VERSION…
 #   steps.sh torchvision PYTHON
 #   steps.sh sources cuda|rocm
-#   steps.sh apex PYTHON cuda|rocm
+#   steps.sh apex PYTHON
 # The build context is mounted at /context, secrets at /run/secrets, Apex's sources at /sources.
 set -eu
 secrets=/run/secrets
@@ -214,18 +214,11 @@ step_sources() {
     git -C /apex checkout --quiet "$APEX_COMMIT"
 }
 
-step_apex() {
-    python=$1
-    case $APEX in
-    none) ;;
-    python) apex_python ;;
-    extensions) "apex_extensions_$2" ;;
-    esac
-}
-
 # Its setup.py wants a compiler for the card even for the Python part, so the package is copied. ROCm's has stand-ins
 # for its extensions, and its import needs one of them.
-apex_python() {
+step_apex() {
+    [ "$APEX" = python ] || return 0
+    python=$1
     packages=$("$python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
     run_pip uninstall --yes --quiet apex
     rm -rf "$packages/apex"
@@ -235,28 +228,6 @@ apex_python() {
         cp "$rope" "$packages"
     fi
     "$python" -W ignore -c 'from apex.fp16_utils import FP16_Optimizer'
-}
-
-# Of the compiled parts FP16_Optimizer reads two. The others take half an hour, and some name sm_70, which CUDA 13's
-# compiler refuses.
-apex_extensions_cuda() {
-    sed -i 's/^setup($/ext_modules = [part for part in ext_modules if part.name in ("apex_C", "amp_C")]\n&/' /sources/setup.py
-    grep -q '"apex_C", "amp_C"' /sources/setup.py
-    for CUDA_HOME in /toolkit/usr/local/cuda-*; do
-        export CUDA_HOME
-    done
-    export PATH="$CUDA_HOME/bin:$PATH"
-    TORCH_CUDA_ARCH_LIST=$(echo "$APEX_ARCHITECTURES" | sed -E 's/sm_([0-9]+)([0-9])/\1.\2/g')
-    export TORCH_CUDA_ARCH_LIST
-    # One setting with both: pips before 23.1 keep the last one of a name.
-    run_pip install --no-deps --no-build-isolation --no-index \
-        --config-settings="--build-option=--cpp_ext --cuda_ext" /sources
-}
-
-apex_extensions_rocm() {
-    run_pip uninstall --yes --quiet apex
-    export APEX_BUILD_CPP_OPS=1 APEX_BUILD_CUDA_OPS=1 PYTORCH_ROCM_ARCH="$APEX_ARCHITECTURES"
-    run_pip install --no-deps --no-build-isolation --no-index /sources
 }
 
 name=$1

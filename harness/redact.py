@@ -8,8 +8,7 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator
 from functools import cache
 from typing import Any
 
@@ -36,59 +35,39 @@ NOBODY = frozenset((
 # fmt: on
 """Names that identify nobody: defaults, and the words of records."""
 
-_OPEN = ("packages", "versions", "options", "flags", "passed_variables", "build_arguments", "structure")
-"""Where a record's keys are not its schema's."""
 _PACKED = frozenset({"microseconds", "packed"})
 """Deflated numbers: the models refuse anything else there, and their letters spell paths by chance."""
 _VERSION = re.compile(r"[\w.+!-]{1,64}")
 
 
-@dataclass(frozen=True, slots=True)
-class Names:
-    """What must not leave: this machine's names."""
+def leaks(record_json: str) -> tuple[str, ...]:
+    """Return what a record would give away, as "'field' holds a path".
 
-    users: tuple[str, ...] = ()
-    hosts: tuple[str, ...] = ()
-
-
-def leaks(record_json: str, names: Names) -> tuple[str, ...]:
-    """What a record would give away, as "'field' holds a path".
-
-    Raises ValueError where it is no JSON, or where a key stands twice: a reader sees the last one alone.
+    Raises ValueError where it is no JSON.
     """
-    sentences: list[str] = []
-    for field, value in _strings(json.loads(record_json, object_pairs_hook=_each_key_once), ""):
-        if {"packages", "versions"} & set(field.split(".")) and _VERSION.fullmatch(value):
-            continue
-        sentences += (f"'{field}' holds {what}" for what in _found(value, names))
+    sentences = (
+        f"'{field}' holds {what}"
+        for field, value in _strings(json.loads(record_json), "")
+        if not ({"packages", "versions"} & set(field.split(".")) and _VERSION.fullmatch(value))
+        for what in _found(value)
+    )
     return tuple(dict.fromkeys(sentences))
 
 
-def _each_key_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    fields = dict(pairs)
-    if len(fields) < len(pairs):
-        twice = next(key for at, (key, _) in enumerate(pairs) if key in dict(pairs[:at]))
-        raise ValueError(f"the key '{twice[:40]}' stands twice")
-    return fields
+def kept(value: str, names: Collection[str] = ()) -> str:
+    """Return a value as it may be public: at most 200 characters, or WITHHELD where it names somebody.
 
-
-def kept(value: str, names: Names, *, closed: bool = False) -> str:
-    """A value as it may be public: itself, at most 200 characters, or WITHHELD where it names somebody.
-
-    What is `closed` is of a vocabulary that others made, such as the name of a device: its words name nobody,
-    even where a host is called the same.
+    `names` are this machine's and its user's.
     """
     value = "".join(char if unicodedata.category(char)[0] != "C" else " " for char in value)
-    found = _found(value, Names() if closed else names)
-    return WITHHELD if any(True for _ in found) else value[:200]
+    known = tuple(sorted({name.lower() for name in names if len(name) > 2} - NOBODY))
+    named = bool(known) and _words(known).search(value)
+    return WITHHELD if named or any(True for _ in _found(value)) else value[:200]
 
 
-def _found(value: str, names: Names) -> Iterator[str]:
-    """What of a value points at a machine or a person, by its kind."""
-    yield from (kind for kind, expression in _KINDS.items() if expression.search(value))
-    known = {name.lower() for name in (*names.hosts, *names.users) if len(name) > 2} - NOBODY
-    if known and _words(tuple(sorted(known))).search(value):
-        yield "a host or user name"
+def _found(value: str) -> Iterator[str]:
+    """Yield the kinds of what in a value points at a machine or a person."""
+    return (kind for kind, expression in _KINDS.items() if expression.search(value))
 
 
 @cache
@@ -100,8 +79,7 @@ def _strings(value: Any, field: str) -> Iterator[tuple[str, str]]:
     if isinstance(value, dict):
         for key, inner in value.items():
             if key not in _PACKED:
-                if field.rsplit(".", 1)[-1] in _OPEN:
-                    yield field, key
+                yield field or "the whole", key
                 yield from _strings(inner, f"{field}.{key}" if field else key)
     elif isinstance(value, list):
         for inner in value:

@@ -48,7 +48,7 @@ class Settings(Model):
     memory_bytes: Annotated[int, Field(gt=0)] | None = None
     data_seconds: Annotated[float, Field(ge=0)] = 90.0
     baseline: str | None = None
-    apex: Literal["none", "python", "extensions"] = "python"
+    apex: Literal["none", "python"] = "python"
     build_network: Annotated[str, Field(pattern="^(default|host|none)$")] = "default"
     pip_config: str | None = None
     ca: str | None = None

@@ -26,7 +26,7 @@ MOST_FILES = 50_000
 MOST_FILE_BYTES = 64 * 2**20
 MOST_BYTES = 2 * 2**30
 MOST_RATIO = 200
-"""Of unfolded to packed bytes, from the first few MiB on."""
+"""A bundle unfolds to at most so many times its packed bytes, from the first few MiB on."""
 
 _FREE_BYTES = 32 * 2**20
 _PIECE_BYTES = 16 * 2**10

@@ -247,20 +247,14 @@ def _listed(text: bytes) -> Mapping[str, str] | None:
 
 
 def _manifest_problems(folder: Path, manifest: Manifest) -> Iterator[str]:
-    """Sessions, locks and plans that the bundle neither holds nor says that it lacks."""
+    """Yield sessions that only one of the manifest and the files has, and plans that no session ran."""
     results = store.read_all(folder)
     present, listed = {session.id for session in results.sessions}, set(manifest.sessions)
     yield from (f"{MANIFEST}: session {name} is not in it" for name in sorted(listed - present))
     yield from (f"{MANIFEST}: does not name session {name}" for name in sorted(present - listed))
-    named = {stored.record.environment.lock_sha256 for stored in results.records} - {None}
-    for sha256 in sorted(digest for digest in named - manifest.locks.keys() if digest):
-        if not any(f"the lock {sha256[:12]} " in note for note in manifest.notes):
-            yield f"{MANIFEST}: does not say where the lock {sha256[:12]} of its records is"
     plans = plan.files(folder)
     for session in results.sessions:
         path = plans.get(session.plan)
         said = any(f"the plan '{session.plan}' " in note for note in manifest.notes)
         if path and not said and text_sha256(path.read_bytes()) != session.plan_sha256:
             yield f"plans/{path.name}: is not the plan that session {session.id} ran"
-        elif path is None and not said:
-            yield f"plans/{session.plan}.toml: is missing, and nothing says why"

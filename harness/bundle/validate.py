@@ -11,7 +11,7 @@ from harness.image.catalog import load_images
 from harness.image.lock import differences, lock_packages
 from harness.record import Record, Session, store
 from harness.record.store import Results
-from harness.redact import Names, leaks
+from harness.redact import leaks
 from harness.summary import contradictions
 from harness.summary.statistics import judge_trial, of_this_version, other_summary
 
@@ -31,7 +31,7 @@ def _file_problems(path: Path, where: str) -> Iterator[str]:
         if (size := path.stat().st_size) > RECORD_BYTES:
             yield f"{where}: {size} bytes, where a file has at most {RECORD_BYTES}"
             return
-        for leak in leaks(path.read_text(encoding="utf-8"), Names()):
+        for leak in leaks(path.read_text(encoding="utf-8")):
             yield f"{where}: {leak}"
     except OSError as error:
         yield f"{where}: cannot be read ({error.strerror})"

@@ -26,7 +26,7 @@ _SILENT_REMEDIES = {
     "does not list it": "see `sudo dmesg` whether it has fallen off the bus; restart the machine",
     "": "install the maker's driver, or load its module (modprobe)",
 }
-"""Of a card that does not answer, by a part of the reason: the first that it has."""
+"""What to do about a card that does not answer, by a part of the reason: the first that it has."""
 _ARM = ("aarch64", "arm64")
 
 

@@ -146,4 +146,4 @@ class Surroundings:
     disks: tuple[Disk, ...] = ()
     data: tuple[DataNeed, ...] = ()
     answered: Mapping[str, bool] = field(default_factory=dict)
-    """Of each host that has data, whether it took a connection."""
+    """Whether each host that has data took a connection."""

@@ -236,7 +236,6 @@ class AmdCards:
             "power_watts": _scaled(number(f"{sensors}/power1_input") if power is None else power, 1e6),
             "power_limit_watts": _scaled(number(f"{sensors}/power1_cap"), 1e6),
             "utilization_percent": number(f"{folder}/gpu_busy_percent"),
-            "memory_utilization_percent": number(f"{folder}/mem_busy_percent"),
             "memory_used_bytes": number(f"{folder}/mem_info_vram_used"),
             "reasons": ["application_clocks"] if held_clocks(files, folder) else None,
             "mig": None if form is None else not form.startswith(WHOLE),

@@ -73,7 +73,7 @@ def _described(nvml: Any, files: Files, unit: NvmlDevice) -> dict[str, Any]:
         "clock_memory_max_mhz": ask("nvmlDeviceGetMaxClockInfo", getattr(nvml, "NVML_CLOCK_MEM", None)),
         "clocks_locked": _locked(ask),
         "ecc": None if ecc is None else ecc[0] == switched,
-        "remapped_rows": _remapped(nvml, ask),
+        "remapped_rows": _remapped(ask),
         "bar1_bytes": bar1.bar1Total if bar1 is not None else None,
         "compute_mode": None if mode is None else modes.get(mode, "exclusive"),
         "mig": _mig(nvml, ask, name, unit.parent),
@@ -99,17 +99,10 @@ def _watts(milliwatts: int | None) -> float | None:
     return None if milliwatts is None else milliwatts / 1000
 
 
-def _remapped(nvml: Any, ask: Callable[..., Any]) -> int | None:
-    """Return rows that Ampere and newer replaced; else pages that were retired for either kind of error."""
+def _remapped(ask: Callable[..., Any]) -> int | None:
+    """Return the rows of memory that were replaced, after errors of either kind."""
     rows = ask("nvmlDeviceGetRemappedRows")
-    if rows is not None:
-        return int(rows[0] + rows[1])
-    causes = (
-        getattr(nvml, "NVML_PAGE_RETIREMENT_CAUSE_MULTIPLE_SINGLE_BIT_ECC_ERRORS", None),
-        getattr(nvml, "NVML_PAGE_RETIREMENT_CAUSE_DOUBLE_BIT_ECC_ERROR", None),
-    )
-    pages = [ask("nvmlDeviceGetRetiredPages", cause) for cause in causes]
-    return None if any(page is None for page in pages) else sum(len(page) for page in pages)
+    return None if rows is None else int(rows[0] + rows[1])
 
 
 def _remapping(ask: Callable[..., Any]) -> str | None:
@@ -252,7 +245,6 @@ class NvidiaCards:
             "performance_state": ask("performance_state", "nvmlDeviceGetPerformanceState"),
             "power_watts": self._power(ask),
             "utilization_percent": None if busy is None else busy.gpu,
-            "memory_utilization_percent": None if busy is None else busy.memory,
             "memory_used_bytes": None if memory is None else memory.used,
             "energy_joules": None if millijoules is None else millijoules / 1000,
             "limited_seconds": self._limited(ask),

@@ -69,20 +69,10 @@ class Sources(Model):
 
 
 class Apex(Model):
-    """Apex by commit, its Python part alone unless the extensions are asked for."""
+    """Apex by commit; its Python part alone is taken."""
 
     repository: Annotated[str, Field(pattern=r"^https://github\.com/[A-Za-z0-9-]+/apex$")]
     commit: Annotated[str, Field(pattern=r"^[0-9a-f]{40}$")]
-    toolkit: Reference | None = None
-    """The image that has the compiler for the extensions; null on ROCm, whose base has it."""
-    toolkit_digest: Digest | None = None
-    toolkit_digest_verified: bool = False
-
-    @model_validator(mode="after")
-    def _toolkit_by_tag_and_digest(self) -> Apex:
-        if (self.toolkit is None) != (self.toolkit_digest is None):
-            raise ValueError("a toolkit is named by tag and digest")
-        return self
 
 
 class Image(Model):

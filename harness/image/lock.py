@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-
-import tomlkit
 
 from harness.errors import MachineError, NoNetwork, PlanError, UserError
 from harness.files import text_sha256
 from harness.image.catalog import Image
 
-Run = Callable[[Sequence[str]], "subprocess.CompletedProcess[str]"]
+CommandRunner = Callable[[Sequence[str]], "subprocess.CompletedProcess[str]"]
 
 OWN_LOCK = "requirements.lock"
 """The lock of gpudyno itself, in the clone."""
@@ -27,39 +22,24 @@ _UV_PLATFORMS = {"linux/amd64": "x86_64-manylinux_2_28", "linux/arm64": "aarch64
 """A platform as uv calls it, of the oldest system that images serve."""
 
 
-@dataclass(frozen=True, slots=True)
-class LockReport:
-    """What changed, as clauses, and what could not be reached."""
-
-    changed: tuple[str, ...]
-    unreachable: tuple[str, ...]
-
-
 def run_quietly(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
     """Runs a command and keeps what it says."""
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
-def relock(image: Image, root: Path, *, run: Run = run_quietly, only: Sequence[str] = ()) -> LockReport:
-    """Resolves an image's requirements anew and its base's digest; with `only` moves those packages alone.
+def relock(
+    image: Image, root: Path, *, run: CommandRunner = run_quietly, only: Sequence[str] = ()
+) -> tuple[str, ...]:
+    """Resolve an image's requirements again, or the packages of `only`, and give a clause for each change.
 
     Raises MachineError where uv is missing, NoNetwork where no index answers, and UserError where the
     requirements cannot be met.
     """
     before = _locked(image, root)
-    changed = [*_resolve_packages(image, root, run, only)]
-    changed += moved(before, _locked(image, root))
-    if only:
-        return LockReport(tuple(changed), ())
-    digest = resolve_digest(image.base, run)
-    if digest is None:
-        unreachable = (f"the digest of {image.base}: no registry or no 'docker buildx' answers",)
-        return LockReport(tuple(changed), unreachable)
-    changed += _write_digest(image, digest, root)
-    return LockReport(tuple(changed), ())
+    return (*_resolve_packages(image, root, run, only), *moved(before, _locked(image, root)))
 
 
-def relock_own(root: Path, *, run: Run = run_quietly, only: Sequence[str] = ()) -> LockReport:
+def relock_own(root: Path, *, run: CommandRunner = run_quietly, only: Sequence[str] = ()) -> tuple[str, ...]:
     """Resolves gpudyno's own requirements again, for every Python that it serves; `only` as in `relock`."""
     lock = root / OWN_LOCK
     before = lock_packages(lock) if lock.exists() else {}
@@ -70,7 +50,7 @@ def relock_own(root: Path, *, run: Run = run_quietly, only: Sequence[str] = ()) 
     done = run(line if only else [*line, "--upgrade"])
     if done.returncode:
         raise uv_failed("pyproject.toml", "3.11", done.stderr)
-    return LockReport(moved(before, lock_packages(lock)), ())
+    return moved(before, lock_packages(lock))
 
 
 def _locked(image: Image, root: Path) -> dict[str, str]:
@@ -123,7 +103,7 @@ def _uv() -> str:
     return uv
 
 
-def _resolve_packages(image: Image, root: Path, run: Run, only: Sequence[str]) -> list[str]:
+def _resolve_packages(image: Image, root: Path, run: CommandRunner, only: Sequence[str]) -> list[str]:
     with tempfile.TemporaryDirectory() as folder:
         resolved = _resolve(image, root, Path(folder), run, only)
     header = (
@@ -146,7 +126,7 @@ def _resolve_packages(image: Image, root: Path, run: Run, only: Sequence[str]) -
     return changed + _write(root, image.lock, header + "".join(blocks.values()))
 
 
-def _resolve(image: Image, root: Path, folder: Path, run: Run, only: Sequence[str]) -> str:
+def _resolve(image: Image, root: Path, folder: Path, run: CommandRunner, only: Sequence[str]) -> str:
     """Resolves for the image's own Python; its other Pythons have to come to the same packages."""
     excludes = folder / "excludes.txt"
     excludes.write_text("\n".join([*image.left_out, *image.from_base]) + "\n", encoding="utf-8")
@@ -188,34 +168,6 @@ def uv_failed(requirements: str, python: str, stderr: str) -> MachineError | Use
         f"{requirements} cannot be resolved for Python {python}: {last}",
         remedy="change its versions; what needs each other moves by one line with several --package",
     )
-
-
-def resolve_digest(reference: str, run: Run) -> str | None:
-    """The digest of a tag, or of a digest, as its registry gives it now; null where it gives none."""
-    client = shutil.which("docker")
-    if client is None:
-        return None
-    done = run((client, "buildx", "imagetools", "inspect", reference, "--format", "{{json .Manifest}}"))
-    if done.returncode:
-        return None
-    try:
-        digest = json.loads(done.stdout)["digest"]
-    except (ValueError, KeyError, TypeError):
-        return None
-    return digest if re.fullmatch(r"sha256:[0-9a-f]{64}", str(digest)) else None
-
-
-def _write_digest(image: Image, digest: str, root: Path) -> list[str]:
-    """Changes the two lines of images.toml, comments and order left as they are."""
-    path = root / "docker" / "images.toml"
-    text = path.read_text(encoding="utf-8")
-    document: Any = tomlkit.parse(text)
-    document["images"][image.name].update(base_digest=digest, base_digest_verified=True)
-    new = tomlkit.dumps(document)
-    if new == text:
-        return []
-    path.write_text(new, encoding="utf-8")
-    return [f"the base of '{image.name}' is {digest}, verified"]
 
 
 _PINNED = re.compile(

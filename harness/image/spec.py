@@ -15,8 +15,8 @@ from harness.record import DeviceKind, canonical_json, short_hash
 STEPS = "steps.sh"
 """The shell steps that all Dockerfiles share, below docker/."""
 
-ApexPart = Literal["none", "python", "extensions"]
-"""How much of Apex a GPU image gets; its extensions take half an hour and more to compile."""
+ApexPart = Literal["none", "python"]
+"""How much of Apex a GPU image gets: nothing, or its Python part."""
 
 CHANNEL_PATIENCE = ("--retries", "1", "--timeout", "10")
 """A channel that does not answer is given up quickly: the next source is as good."""
@@ -227,19 +227,5 @@ def _base_arguments(image: Image) -> dict[str, str]:
 
 def _apex_arguments(image: Image, part: ApexPart) -> dict[str, str]:
     if image.apex is None:
-        if part == "extensions":
-            raise UserError(f"image '{image.name}' has no Apex", remedy="leave its extensions out")
         return {}
-    if part == "none":
-        return {"APEX": part}
-    arguments = {"APEX": part, "APEX_COMMIT": image.apex.commit}
-    if part == "extensions":
-        if image.device == "cuda" and image.apex.toolkit is None:
-            raise UserError(
-                f"image '{image.name}' names no toolkit to compile Apex's extensions with",
-                remedy="take the setting apex = 'python'",
-            )
-        arguments["APEX_ARCHITECTURES"] = ";".join(image.architectures)
-        if image.apex.toolkit:
-            arguments["TOOLKIT"] = f"{image.apex.toolkit}@{image.apex.toolkit_digest}"
-    return arguments
+    return {"APEX": part} | ({} if part == "none" else {"APEX_COMMIT": image.apex.commit})

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
 from harness.device_kinds import BY_VENDOR
 from harness.errors import NoDevice
 from harness.files import unit_of
 from harness.record import DeviceKind, Gpu, Machine
-from harness.redact import Names, kept
+from harness.redact import kept
 
 SMALLEST_DEFAULT_BYTES = 3 * 2**30
 """A card below this, such as one inside the processor, is never taken unasked."""
@@ -57,18 +57,9 @@ def select(
     if visible is not None:
         hidden = visible.strip() in ("", "-1", "NoDevFiles", "none")
         cards = () if hidden else _named(machine, visible, uuids)
-        note = f"{name}={'' if hidden else 'set'}: the user's own choice{_order(machine, visible, environ)}"
+        note = f"{name}={'' if hidden else 'set'}: the user's own choice"
         return replace(_selection(machine, cards, uuids, note), asked=True)
     return _default(machine, uuids)
-
-
-def _order(machine: Machine, visible: str, environ: Mapping[str, str] | None) -> str:
-    """What is to be said where CUDA would count these indices in another order than its driver does."""
-    models = {card.name for card in machine.gpus if card.vendor == "NVIDIA"}
-    by_bus = (environ or {}).get("CUDA_DEVICE_ORDER") == "PCI_BUS_ID"
-    if by_bus or len(models) < 2 or not any(word.strip().isdigit() for word in visible.split(",")):
-        return ""
-    return ", counted by bus as nvidia-smi does; CUDA's own order begins with the fastest card"
 
 
 def _default(machine: Machine, uuids: Mapping[str, str]) -> Selection:
@@ -185,7 +176,7 @@ def passed_variables(environ: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def recorded_variables(passed: Mapping[str, str], names: Names) -> dict[str, str]:
+def recorded_variables(passed: Mapping[str, str], names: Collection[str]) -> dict[str, str]:
     """Return the same for a record: a card's UUID as its hash, and no value that names somebody."""
     return {
         name: kept(_UUID.sub(lambda match: f"unit:{unit_of(match.group())}", value), names)

@@ -11,7 +11,7 @@ import re
 import secrets
 import socket
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from harness.files import Files, users_folder
 from harness.probe.describe import everything
 from harness.record import Machine, store
 from harness.record.published.cards import Card, is_shared, load_cards, of_chip
-from harness.redact import Names, kept
+from harness.redact import kept
 
 LABEL_CHARACTERS = 40
 _NOT_RECORDED = ("uuid", "bus")
@@ -53,7 +53,11 @@ def _known_cards() -> tuple[Card, ...]:
 
 
 def machine_from(
-    fields: Mapping[str, Any], identity: str, label: str | None, names: Names, cards: Sequence[Card] = ()
+    fields: Mapping[str, Any],
+    identity: str,
+    label: str | None,
+    names: Collection[str],
+    cards: Sequence[Card] = (),
 ) -> Machine:
     """Return a Machine from what the probe read; a string that names this machine or a person is withheld.
 
@@ -71,14 +75,14 @@ def _named(gpu: dict[str, Any], cards: Sequence[Card]) -> dict[str, Any]:
     return {**gpu, "name": f"{card.vendor} {card.name}"} if card else gpu
 
 
-def _without_names(value: Any, field: str, names: Names) -> Any:
+def _without_names(value: Any, field: str, names: Collection[str]) -> Any:
     if isinstance(value, Mapping):
         return {
             key: _without_names(inner, key, names) for key, inner in value.items() if key not in _NOT_RECORDED
         }
     if isinstance(value, list | tuple):
         return [_without_names(inner, field, names) for inner in value]
-    return kept(value, names, closed=field in _CLOSED) if isinstance(value, str) else value
+    return kept(value, () if field in _CLOSED else names) if isinstance(value, str) else value
 
 
 def default_label(fields: Mapping[str, Any]) -> str:
@@ -138,10 +142,9 @@ _USER_VARIABLES = ("USER", "LOGNAME", "USERNAME", "SUDO_USER")
 _HOST_VARIABLES = ("HOSTNAME", "HOST", "COMPUTERNAME", "SLURMD_NODENAME", "SLURM_SUBMIT_HOST")
 
 
-def local_names() -> Names:
-    """This machine's names."""
-    users, hosts = (tuple(sorted(set(filter(None, found)))) for found in (_users(), _hosts(Files())))
-    return Names(users, hosts)
+def local_names() -> frozenset[str]:
+    """Return the names of this machine and its user, which go into no record."""
+    return frozenset(filter(None, (*_users(), *_hosts(Files()))))
 
 
 def _users() -> Iterator[str]:

@@ -11,7 +11,7 @@ from harness.record import DEEP, Limit, Record, TrialRequest, TrialSpec
 from harness.record.vocabulary.workload import declared
 
 CARD_SECONDS = {"cpu": 8.0, "cuda": 25.0, "rocm": 25.0}
-"""Of the workload `card` before its window."""
+"""How long the workload `card` takes before its window."""
 UNKNOWN_FULL_SECONDS = 3600.0
 CAPPED_SECONDS = 30.0
 """A trial capped by steps alone, on a card nobody has timed."""
@@ -21,7 +21,7 @@ WARM_UP_STEPS = 5
 LENGTH_OPTIONS = ("epochs", "lead_in", "framework", "train_images")
 """Options of workloads that change how long a whole protocol is."""
 PUBLISHED_EPOCHS = 30
-"""Of a protocol that nothing else is known of."""
+"""How many epochs a protocol is taken to have where nothing else is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +184,7 @@ def _published_epochs(asked: TrialRequest) -> int:
 
 
 def _share(asked: TrialRequest) -> float:
-    """Of the published protocol."""
+    """Return the share of the published protocol that is asked for."""
     return _epochs(asked) / _published_epochs(asked)
 
 

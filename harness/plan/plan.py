@@ -34,7 +34,7 @@ from harness.record import (
     parse_toml,
 )
 from harness.record.published.program import Program
-from harness.record.trial import Name, Option, PathInClone, ProtocolName, Targets
+from harness.record.trial import Name, OptionValue, PathInClone, ProtocolName, Targets
 from harness.record.vocabulary.precision import Precision
 
 NO_BLOCK = 0
@@ -71,15 +71,15 @@ class Measure(Model):
     layout: Any = "contiguous"
     profile: Any = "default"
     gpus: Any = 1
-    options: dict[str, Option] = {}
+    options: dict[str, OptionValue] = {}
     limit: Limit = Limit()
     targets: Targets = ()
     file: PathInClone | None = None
-    """Of the workloads `custom` and `program`: the file, by its path in the clone."""
+    """The file of the workloads `custom` and `program`, by its path in the clone."""
     sha256: str | None = None
-    """Of that file."""
+    """The hash of that file."""
     folder: Name | None = None
-    """Of the workload `custom`: a folder in the user's data folder, which is not checked."""
+    """A folder in the user's data folder for the workload `custom`, which is not checked."""
 
     def is_for(self, device: DeviceKind, image: str) -> bool:
         """Whether it is meant for a kind of device and an image."""
@@ -124,7 +124,7 @@ class Planned:
     model: str
     priority: int = 1
     block: int = 1
-    """Of time; NO_BLOCK for a full-length trial, which stands between blocks."""
+    """The block of time; NO_BLOCK for a full-length trial, which stands between blocks."""
 
 
 _MATRIX = tuple(name for name in Variant.model_fields if name not in ("options", "limit"))
@@ -246,7 +246,7 @@ class PlanContext:
     environment: str
     lock_sha256: str | None
     sources: Mapping[str, DataSource]
-    """Of each data set that the plan needs."""
+    """Where each data set that the plan needs comes from."""
     weights: Mapping[str, bool]
     """Model name → whether its pretrained weights are at hand."""
 

@@ -31,7 +31,7 @@ class Fitted:
 
 
 def one_full_each(planned: Iterable[Planned]) -> tuple[Planned, ...]:
-    """Of a row's full-length trials in several data modes, the one in `host`: the published way."""
+    """Keep, of a row's full-length trials in several data modes, the one in `host`, as published."""
     items = list(planned)
     hosts = {_row(item) for item in items if _is_full(item, "host")}
     return tuple(item for item in items if not (_is_full(item, "device") and _row(item) in hosts))

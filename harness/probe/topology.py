@@ -1,18 +1,14 @@
-"""The ways between a machine's cards: NVLink as NVML tells it, XGMI and PCI Express by the kernel's files."""
+"""The ways between cards: NVLink as NVML reports it, XGMI by the kernel's files, else PCI Express."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
-from itertools import combinations, takewhile
+from itertools import combinations
 from typing import Any
 
 from harness.files import Files
 from harness.gpu import amd, query
 from harness.gpu.nvml import bus_from, bus_of, driver, units
-
-_PCI = "/sys/bus/pci/devices"
-_ADDRESS = re.compile(r"[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-9a-f]")
 
 
 def links(cards: Sequence[dict[str, Any]], nvml: Any | None, files: Files) -> list[dict[str, Any]]:
@@ -24,7 +20,7 @@ def links(cards: Sequence[dict[str, Any]], nvml: Any | None, files: Files) -> li
             "vendor": maker,
             "first": min(first, second),
             "second": max(first, second),
-            **(fast.get((near, far)) or _pcie(files, near, far)),
+            **(fast.get((near, far)) or {"way": "PCIe"}),
         }
         for ((maker, near), first), ((other, far), second) in combinations(sorted(by_bus.items()), 2)
         if maker == other
@@ -47,7 +43,7 @@ def _nvlinks(nvml: Any | None) -> dict[tuple[str, str], dict[str, Any]]:
         switched = min(ends[near].count("switch"), ends[far].count("switch"))
         if direct or switched:
             way, lanes = ("NVLink", direct) if direct else ("NVSwitch", switched)
-            ways[near, far] = {"way": way, "lanes": lanes, "hops": 0 if direct else 1}
+            ways[near, far] = {"way": way, "lanes": lanes}
     return ways
 
 
@@ -68,8 +64,6 @@ def _ends(nvml: Any, card: Any) -> Iterator[str | None]:
 
 
 _XGMI = "11"
-_WEIGHT_OF_A_HOP = 15
-"""What the compute driver (kfd_crat.c) puts on each XGMI hop."""
 
 
 def _xgmi(files: Files) -> dict[tuple[str, str], dict[str, Any]]:
@@ -82,33 +76,5 @@ def _xgmi(files: Files) -> dict[tuple[str, str], dict[str, Any]]:
             fields = files.fields(f"{folder}/{link}/properties", " ")
             near, far = (nodes.get(fields.get(end, "")) for end in ("node_from", "node_to"))
             if fields.get("type") == _XGMI and near and far and near < far:
-                hops = max(int(fields.get("weight", 0)) // _WEIGHT_OF_A_HOP - 1, 0)
-                ways[near, far] = {"way": "XGMI", "hops": hops}
+                ways[near, far] = {"way": "XGMI"}
     return ways
-
-
-def _pcie(files: Files, near: str, far: str) -> dict[str, Any]:
-    paths = [files.real(f"{_PCI}/{bus}") for bus in (near, far)]
-    if None in paths:
-        return {"way": "PCIe"}
-    bridges = [[part for part in str(path).split("/") if _ADDRESS.fullmatch(part)][:-1] for path in paths]
-    roots = [re.findall(r"pci[0-9a-f]{4}:[0-9a-f]{2}", str(path))[:1] for path in paths]
-    same = takewhile(lambda pair: pair[0] == pair[1], zip(*bridges, strict=False))
-    shared = len(list(same)) if roots[0] == roots[1] else 0
-    apart = [path[shared:] for path in bridges]
-    hops = sum(map(len, apart)) + bool(shared)
-    return {"way": "PCIe", "hops": hops, "over": _over(files, near, far, roots[0] == roots[1], shared, apart)}
-
-
-def _over(
-    files: Files, near: str, far: str, one_root: bool, shared: int, apart: list[list[str]]
-) -> str | None:
-    """Return what the way crosses, the nearest thing that both cards hang on."""
-    if shared:
-        return "one switch" if max(map(len, apart)) <= 1 else "several switches"
-    if one_root:
-        return "one host bridge"
-    nodes = [files.number(f"{_PCI}/{bus}/numa_node") for bus in (near, far)]
-    if any(node is None or node < 0 for node in nodes):
-        return None
-    return "one NUMA node" if nodes[0] == nodes[1] else "several NUMA nodes"

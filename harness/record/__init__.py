@@ -54,7 +54,7 @@ from harness.record.telemetry import (
     CardTelemetry,
     CpuTelemetry,
     Energy,
-    Others,
+    OtherProcesses,
     PhaseSpan,
     Telemetry,
     Trace,

@@ -9,8 +9,8 @@ from pydantic import Field
 from harness.record.base import Model, Number
 from harness.record.series import Packed, Seconds
 
-Arithmetic = Literal["fp32-ieee", "tf32", "fp16", "bf16", "fp8"]
-"""Of a product."""
+ProductArithmetic = Literal["fp32-ieee", "tf32", "fp16", "bf16", "fp8"]
+"""What a product is computed in."""
 
 
 class TimedPart(Model):
@@ -21,8 +21,8 @@ class TimedPart(Model):
     """
 
     operation: Literal["product", "copy", "host-to-device", "device-to-host"]
-    arithmetic: Annotated[Arithmetic | None, Field(exclude_if=lambda value: value is None)] = None
-    """Of a product."""
+    arithmetic: Annotated[ProductArithmetic | None, Field(exclude_if=lambda value: value is None)] = None
+    """The product's; null for a copy."""
     call_amount: Annotated[float, Field(gt=0)]
     calls_per_sample: Annotated[int, Field(ge=1)]
     structure: dict[str, int]
@@ -34,19 +34,19 @@ class Replay(Model):
     """One computation again and again on the same inputs, which depend on no seed, machine or process."""
 
     computation: Literal["product", "training-step"]
-    arithmetic: Arithmetic
+    arithmetic: ProductArithmetic
     replays: Annotated[int, Field(ge=1)]
     """After the first."""
     differing: Annotated[int, Field(ge=0)]
     """Those with other bits than the first."""
     largest_relative_difference: Number
-    """Of any value in any replay, over the largest value of the first."""
+    """The largest difference of any value in any replay, over the largest value of the first."""
     bound: Annotated[float, Field(gt=0)]
     """What another order of summing may make of it."""
     bits_promised: bool
     """Whether the library promises equal bits, on one card and on another of its model."""
     sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
-    """Of the first's bits, to hold another process against."""
+    """The hash of the first's bits, to hold another process against."""
 
 
 class MemoryPattern(Model):
@@ -56,7 +56,7 @@ class MemoryPattern(Model):
     tested_bytes: Annotated[int, Field(ge=1)]
     passes: Annotated[int, Field(ge=1)]
     wrong_words: Annotated[int, Field(ge=0)]
-    """Of 8 bytes each, in all passes."""
+    """Words of 8 bytes each, in all passes."""
     write_seconds: Seconds
     read_seconds: Seconds
 
@@ -65,7 +65,7 @@ class CardCheck(Model):
     """What was measured before the window, which holds one product without a pause."""
 
     parts: tuple[TimedPart, ...]
-    lacking: dict[Arithmetic, Annotated[str, Field(max_length=200)]] = {}
+    lacking: dict[ProductArithmetic, Annotated[str, Field(max_length=200)]] = {}
     """Arithmetic that was not measured, and why."""
     replays: tuple[Replay, ...]
     memory_pattern: MemoryPattern

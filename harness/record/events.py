@@ -13,7 +13,7 @@ FILE = "events.jsonl"
 MARKED_STAGES = ("valid", "checkpoint", "test")
 """Stages beside the training, each from its event to that of the next stage."""
 MOST_SPANS = 400
-"""Of one trial; what comes after them is left out, for a record stays small."""
+"""A record keeps so many spans of a trial, so that it stays small."""
 
 Span = tuple[str, float, float]
 """A phase's name, begin and end, in the machine's monotonic seconds."""

@@ -12,9 +12,9 @@ from pydantic import Field
 from harness.record.base import Model
 from harness.record.finding_kinds import KINDS, Fault, Severity, data_of
 
-Word = Annotated[str, Field(max_length=400)]
-Value = bool | int | float | Word | tuple[int | Word, ...]
-Key = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,39}$")]
+FindingWord = Annotated[str, Field(max_length=400)]
+FindingValue = bool | int | float | FindingWord | tuple[int | FindingWord, ...]
+DataKey = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,39}$")]
 
 VERDICTS: tuple[Literal["invalid", "unproven", "warn"], ...] = ("invalid", "unproven", "warn")
 """The gravest first; a note makes nothing of a trial."""
@@ -25,13 +25,13 @@ class Finding(Model):
 
     name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{0,39}$")]
     severity: Severity
-    data: Annotated[dict[Key, Value], Field(max_length=12)] = {}
+    data: Annotated[dict[DataKey, FindingValue], Field(max_length=12)] = {}
 
     def __hash__(self) -> int:
         return hash((self.name, self.severity, frozenset(self.data.items())))
 
 
-def finding(name: str, severity: Severity | None = None, /, **data: Value) -> Finding:
+def finding(name: str, severity: Severity | None = None, /, **data: FindingValue) -> Finding:
     """A finding of a name of the table; its severity is the table's unless another is given.
 
     Floats that are not finite become words, since JSON has none. Raises KeyError for an unknown name.

@@ -23,7 +23,7 @@ def data_of(sentence: str) -> frozenset[str]:
 
 
 @dataclass(frozen=True)
-class Kind:
+class FindingKind:
     """One row. `label` is at most five words; `sentences` one clause for each set of data it comes with."""
 
     severity: Severity
@@ -58,7 +58,6 @@ _WORDS: Mapping[tuple[Severity, Fault], Mapping[str, tuple[str, ...]]] = {
         "thermal-throttling": (
             "slowed down by heat",
             f"{_SLOWED} for {{share:.0%}} of the window",
-            f"{_SLOWED} by {{part}} for {{share:.0%}} of the window",
         ),
         "power-brake": ("power cut from outside", f"{_SLOWED} in {{samples_share:.0%}} of the samples"),
         "hardware-slowdown": (
@@ -106,8 +105,6 @@ _WORDS: Mapping[tuple[Severity, Fault], Mapping[str, tuple[str, ...]]] = {
         "power-limit": (
             "unusual power limit",
             "that of card {card} was changed while the trial ran",
-            "the driver itself moved that of card {card} between {lowest_watts:.0f} and "
-            "{highest_watts:.0f} W",
             "card {card} is set to {limit_watts:.0f} W where its default is {default_watts:.0f} W",
         ),
         "locked-clocks": ("clocks locked", "a setting holds those of card {card}"),
@@ -179,7 +176,6 @@ _WORDS: Mapping[tuple[Severity, Fault], Mapping[str, tuple[str, ...]]] = {
         "busy-machine": (
             "machine was busy before",
             "{busy_cores:.1f} of {cores} cores worked before the trial began",
-            "a load of {load:g} on {cores} cores before the trial",
         ),
         "start-temperature": (
             "another start temperature",
@@ -201,8 +197,6 @@ _WORDS: Mapping[tuple[Severity, Fault], Mapping[str, tuple[str, ...]]] = {
     ("note", "machine"): {
         "held-back": (
             "card held back",
-            "card {card} is held back in {samples_share:.0%} of the samples, says its driver "
-            "without a reason",
             "card {card} was held back for {share:.0%} of the window ({policy})",
         )
     },
@@ -254,7 +248,7 @@ _WORDS: Mapping[tuple[Severity, Fault], Mapping[str, tuple[str, ...]]] = {
 
 KINDS = MappingProxyType(
     {
-        name: Kind(severity, fault, label, tuple(sentences))
+        name: FindingKind(severity, fault, label, tuple(sentences))
         for (severity, fault), rows in _WORDS.items()
         for name, (label, *sentences) in rows.items()
     }

@@ -61,7 +61,7 @@ class Gpu(Model):
     unit: str | None = None
     architecture: str | None = None
     pci_id: str | None = None
-    """Of AMD's cards the chip and its revision, as 744c:c8."""
+    """The chip of AMD's cards and its revision, as 744c:c8."""
     compute_units: int | None = None
     memory_bytes: int | None = None
     driver: str | None = None
@@ -75,7 +75,7 @@ class Gpu(Model):
     clocks_locked: bool | None = None
     ecc: bool | None = None
     remapped_rows: int | None = None
-    """Rows of its memory that were replaced for good; of an older card, pages that were retired."""
+    """Rows of its memory that were replaced for good."""
     bar1_bytes: int | None = None
     compute_mode: Literal["default", "exclusive", "prohibited"] | None = None
     mig: str | None = None
@@ -98,7 +98,7 @@ class Gpu(Model):
     vgpu_license: Annotated[
         Literal["licensed", "unlicensed"] | None, Field(exclude_if=lambda value: value is None)
     ] = None
-    """Of a virtual GPU, which a driver slows down without one."""
+    """Whether a virtual GPU has its license, without which a driver slows it down."""
 
     @property
     def slice(self) -> str | None:
@@ -115,21 +115,11 @@ class Link(Model):
     way: Literal["NVLink", "NVSwitch", "XGMI", "PCIe"]
     lanes: int | None = None
     """NVLinks that are up: between the two, or from each to a switch."""
-    hops: int | None = None
-    """Bridges, switches or cards in between."""
-    over: (
-        Literal["one switch", "several switches", "one host bridge", "one NUMA node", "several NUMA nodes"]
-        | None
-    ) = None
-    """What PCI Express crosses."""
 
     @property
     def words(self) -> str:
-        """The way without its ends."""
-        lanes = f" × {self.lanes}" if self.lanes else ""
-        over = f" over {self.over}" if self.over else ""
-        hops = f", {self.hops} in between" if self.hops else ""
-        return f"{self.way}{lanes}{over}{hops}"
+        """Return the way without its ends."""
+        return f"{self.way} × {self.lanes}" if self.lanes else self.way
 
 
 class Cpu(Model):
@@ -148,7 +138,7 @@ class Cpu(Model):
     numa_affinity: tuple[int, ...] | None = None
     """The nodes whose CPUs this process may use."""
     features: tuple[str, ...] = ()
-    """Of avx2, avx512f, avx512_bf16, amx_bf16, amx_int8, neon, sve: those it has."""
+    """Which of avx2, avx512f, avx512_bf16, amx_bf16, amx_int8, neon and sve it has."""
     native_16_bit: Annotated[
         tuple[Literal["bf16", "fp16"], ...] | None, Field(exclude_if=lambda types: types is None)
     ] = None
@@ -208,7 +198,7 @@ class Environment(Model):
     image_id: str | None = None
     """The digest of the image's configuration, which OCI and Docker name an image by."""
     sif_sha256: str | None = None
-    """Of the file that Apptainer made of that image and ran."""
+    """The hash of the file that Apptainer made of that image and ran."""
     base: str | None = None
     base_digest: str | None = None
     base_digest_verified: bool = False

@@ -11,7 +11,7 @@ from harness.device_kinds import DeviceKind
 from harness.record.base import Model, Number
 from harness.record.card_check import CardCheck
 from harness.record.series import Packed, Seconds
-from harness.record.trial import DataSource, Name, Option, Sha1
+from harness.record.trial import DataSource, Name, OptionValue, Sha1
 from harness.record.vocabulary.precision import Precision
 
 
@@ -58,7 +58,7 @@ class PrecisionFound(Model):
     """The code path: 'torch.autocast', 'apex FP16_Optimizer', 'own master weights', 'none'."""
     loss_scale: LossScale | None = None
     probes: tuple[Probe, ...] = ()
-    flags: dict[str, Option | None] = {}
+    flags: dict[str, OptionValue | None] = {}
 
 
 class DataFound(Model):
@@ -188,11 +188,11 @@ class LinesOfCode(Model):
     """Without comments and docstrings, as they were when it trained."""
 
     own: Annotated[int, Field(ge=0)]
-    """Of the framework's own version of the workload."""
+    """Lines of the framework's own version of the workload."""
     framework_parts: Annotated[int, Field(ge=0)]
-    """Of shared parts that import the framework: other workloads in it need them too."""
+    """Lines of shared parts that import the framework: other workloads in it need them too."""
     shared_parts: Annotated[int, Field(ge=0)]
-    """Of shared parts that import no framework."""
+    """Lines of shared parts that import no framework."""
 
 
 class FrameworkUsed(Model):
@@ -251,7 +251,7 @@ class Measurement(Model):
     framework: Annotated[FrameworkUsed | None, Field(exclude_if=lambda framework: framework is None)] = None
     """Null of a workload that one framework alone has."""
     program: Annotated[ProgramRun | None, Field(exclude_if=lambda program: program is None)] = None
-    """Of the workload `program`."""
+    """What the workload `program` ran."""
     device: DeviceUsed
     versions: dict[str, str | None]
     packages: dict[str, str]
@@ -270,7 +270,7 @@ class Measurement(Model):
     input_us: Packed | None = None
     """The host's waiting for input before it issued each step."""
     device_us: Packed | None = None
-    """In older records, the device's time from the begin to the end of each step, idle gaps included."""
+    """Null: older workloads kept the device's time of each step here."""
     kernels: KernelTime | None = None
     epochs: tuple[Epoch, ...]
     losses: tuple[tuple[int, Number], ...] = ()
@@ -298,9 +298,9 @@ class Measurement(Model):
     ceilings: dict[str, Annotated[float, Field(gt=0)]] = {}
     """The most that the device was seen to do, from the workload that looks for it; units in the names."""
     all_reduce: AllReduce | None = None
-    """Of the trial that looks for what several devices reach together."""
+    """What several devices reach together, from the trial that looks for it."""
     card: Annotated[CardCheck | None, Field(exclude_if=lambda card: card is None)] = None
-    """Of the workload `card`."""
+    """What the workload `card` measured before its window."""
     structure: dict[str, int] = {}
     """Counts that need no clock: parameters, trainable parameters, vocabulary, classes."""
     warm_caches: bool | None = None

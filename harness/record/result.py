@@ -81,9 +81,9 @@ class Summary(Model):
     step_seconds_p95: Number
     steady: Steady
     input_share: Number | None = None
-    """Of the steady steps' time, waiting for input; no more than the device was idle."""
+    """The share of the steady steps' time spent waiting for input; no more than the device was idle."""
     host_bound_share: Number | None = None
-    """Of the steady steps' time, that in which no kernel ran on the device."""
+    """The share of the steady steps' time in which no kernel ran on the device."""
     epoch_seconds: Number | None = None
     """Seconds of a whole epoch, validation included; projected where no whole one ran."""
     protocol_seconds: Number | None = None
@@ -187,7 +187,7 @@ class Session(Model):
     left_out: tuple[LeftOut, ...] = ()
     notes: tuple[str, ...] = ()
     blocks: tuple[int, ...] = ()
-    """Of each trial, in their order, the block of time that the plan has it in; 0 of a full-length one."""
+    """The block of time in which the plan has each trial, in their order; 0 for a full-length one."""
     number: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
     """Its place among this machine's sessions over all clones, from 1: a gap is a session that is missing."""
 

@@ -59,15 +59,15 @@ class TraceStats(Model):
     most: Trace | None = None
 
 
-class Others(Model):
+class OtherProcesses(Model):
     """The most that other processes held on a card at one time."""
 
     processes: Annotated[int, Field(ge=0)]
     memory_bytes: Annotated[int, Field(ge=0)]
     samples_share: Annotated[float, Field(ge=0, le=1)]
-    """Of the samples, those with any such process."""
+    """The share of the samples with any such process."""
     utilization_percent: Annotated[float, Field(ge=0)] | None = None
-    """Of the card's time, what they used, on average over the window; null where the driver does not say."""
+    """What they used of the card's time, on average over the window; null where the driver does not say."""
 
 
 class CardTelemetry(Model):
@@ -85,12 +85,12 @@ class CardTelemetry(Model):
     utilization_percent: TraceStats | None = None
     memory_used_bytes: TraceStats | None = None
     limited_share: dict[str, float] = {}
-    """Of the window, the time that a counter says was spent limited: power, thermal, sync_boost, …"""
+    """The share of the window that a counter says was spent limited: power, thermal, sync_boost, …"""
     reasons_share: dict[str, float] = {}
-    """Of the samples, those that gave a reason for lower clocks: sw_power_cap, hw_thermal_slowdown, …"""
+    """The share of the samples that gave a reason for lower clocks: sw_power_cap, hw_thermal_slowdown, …"""
     performance_states: dict[str, float] = {}
-    """Of the samples, the share in each of the driver's states: P0 is the highest."""
-    others: Others | None = None
+    """The share of the samples in each of the driver's states: P0 is the highest."""
+    others: OtherProcesses | None = None
     ecc_uncorrected: int | None = None
     """New ones."""
     ecc_corrected: int | None = None
@@ -98,13 +98,9 @@ class CardTelemetry(Model):
     """The driver's numbers of the faults that it reported; null where nothing listened."""
     power_limit_watts: float | None = None
     power_limit_set_watts: Annotated[float | None, Field(exclude_if=lambda watts: watts is None)] = None
-    """What somebody set, where the driver tells it apart from what it holds the card to."""
+    """What somebody set, where the driver reports it beside what it holds the card to."""
     power_limit_changed: bool | None = None
     """Whether somebody changed it meanwhile."""
-    power_limit_moved_watts: Annotated[
-        tuple[float, float] | None, Field(exclude_if=lambda watts: watts is None)
-    ] = None
-    """Between which limits the driver itself moved, as it does on laptops."""
     mig_changed: bool | None = None
     pcie_generation: int | None = None
     """The highest seen: links rest at lower speed."""

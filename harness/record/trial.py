@@ -6,7 +6,7 @@ import math
 import re
 from typing import Annotated, Literal, Self
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import Field, model_validator
 
 from harness.device_kinds import DeviceKind
 from harness.record.base import Model, short_hash
@@ -19,16 +19,11 @@ DataMode = Literal["host", "device", "cached"]
 """Where a step's input comes from: the loader as published, the same work on the device, or fixed tensors."""
 
 
-def _renamed(role: object) -> object:
-    """A role under its name of today: plans and settings were written before a sweep was called one."""
-    return "batch-sweep" if role == "ladder" else role
-
-
-Role = Annotated[Literal["timing", "full", "batch-sweep"], BeforeValidator(_renamed)]
+Role = Literal["timing", "full", "batch-sweep"]
 """What a measure of a plan is for: short trials with repeats, whole protocols, one batch size of a sweep."""
 
 Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_.-]{0,63}$")]
-Option = bool | int | float | str
+OptionValue = bool | int | float | str
 Sha1 = Annotated[str, Field(pattern=r"^[0-9a-f]{40}$")]
 """Git's id of a commit or a tree."""
 ProtocolName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]*/[1-9][0-9]*$")]
@@ -75,7 +70,7 @@ class Variant(Model):
     layout: Literal["contiguous", "channels_last"] = "contiguous"
     profile: Literal["default", "tuned"] = "default"
     gpus: Annotated[int, Field(ge=1)] = 1
-    options: dict[str, Option] = {}
+    options: dict[str, OptionValue] = {}
     limit: Limit = Limit()
 
 

@@ -27,7 +27,7 @@ from harness.record import (
 )
 from harness.record.base import Moment
 from harness.record.trial import Name
-from harness.redact import WITHHELD, Names, kept
+from harness.redact import WITHHELD, kept
 from harness.summary.contradictions import not_as_asked
 from harness.summary.statistics import judge_trial
 
@@ -35,10 +35,10 @@ MEASUREMENT = "measurement.json"
 FAILURE = "failure.json"
 
 MOST_BYTES = 32 * 2**20
-"""Of what a workload writes at its end: a million steps are 8 MB."""
+"""What a workload writes at its end has at most so many bytes: a million steps are 8 MB."""
 
 MEASURED_BYTES = 1_000_000
-"""Of a measurement in its record, with its series packed."""
+"""A measurement in its record, with its series packed, has at most so many bytes."""
 
 IN_THE_LOG = "its message names a folder or an address, and stands in its log alone"
 FULL_BYTES = 2**20
@@ -139,7 +139,7 @@ def _failure(started: Started, exit: Exit, output: Path, problem: str, timed_out
             "kind": "machinery" if reason in _MACHINERY else "trial",
             "stage": stage,
             "reason": reason,
-            "message": message[:2000] if kept(message, Names()) != WITHHELD else IN_THE_LOG,
+            "message": message[:2000] if kept(message) != WITHHELD else IN_THE_LOG,
             "exit_code": exit.code,
         }
     )

@@ -26,7 +26,7 @@ from harness.settings import Settings
 from harness.units import duration, seconds_of
 
 Keep = Callable[[Sequence[TrialSpec]], frozenset[str]]
-"""Of a plan's trials on this device, the ids of those that are wanted."""
+"""Returns which of a plan's trials on this device are wanted, by their ids."""
 
 REFERENCE = "RTX 2080 Ti"
 """The card whose published durations are known for every depth."""

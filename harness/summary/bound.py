@@ -8,10 +8,10 @@ from typing import Literal
 from harness.record import Summary
 
 BOUND_SHARE = 0.5
-"""Of a step: what takes more of it bounds the trial by itself."""
+"""What takes more of a step bounds the trial by itself."""
 
 COMPUTE_BOUND_SHARE = 0.5
-"""Of the measured ceiling: above it arithmetic, or memory, is what a trial waits for."""
+"""A trial above this share of a measured ceiling waits for arithmetic, or for memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class Bound:
     kind: Literal["input", "host", "memory", "compute", "nothing", "unknown"]
     share: float | None = None
     fixed_share: float | None = None
-    """Of the time, what a faster device would not shorten: waiting for input and for the host."""
+    """The share of the time that a faster device would not shorten: waiting for input and for the host."""
 
     def sentence(self) -> str:
         """The bound as a reader may quote it."""

@@ -8,7 +8,7 @@ from itertools import accumulate
 from statistics import median, median_low
 
 from harness.record import PRECISIONS, Finding, LossScale, Measurement, ProgramRun, Steady, finding
-from harness.record.finding import Value
+from harness.record.finding import FindingValue
 from harness.summary.steady_state import LEAST_SECONDS, LEAST_STEPS, MEAN_ERROR, stalled_seconds
 
 INPUT_WAIT_LIMIT = 0.10
@@ -19,7 +19,7 @@ DISTINCT_BATCHES = 4
 
 SHORT_EPOCH = 0.02
 FALSE_LENGTH = 0.10
-"""Of an epoch's steps: what a loader may promise too much, in a warning and beyond it."""
+"""A loader may promise so many of an epoch's steps too much, in a warning and beyond it."""
 
 SKIPPED_LIMIT = 0.01
 HALVINGS_AT_START = 16
@@ -40,7 +40,7 @@ PROGRAM_CLOCK_APART = 0.02
 
 STALL_NAMED = 0.02
 STALL_UNPROVEN = 0.10
-"""Of the time that a figure is made of: what a stall may add to it, unnamed and at all."""
+"""A stall may add so much to the time that a figure is made of, unnamed and at all."""
 
 EPOCHS_ALIKE = 3
 """In so many epochs or more, what the first step of each takes is the workload's own: a loader starts."""
@@ -215,7 +215,11 @@ def _short_epoch(measurement: Measurement) -> Findings:
     for epoch in ended:
         missing = 1 - epoch.steps / length
         if missing >= SHORT_EPOCH:
-            told: dict[str, Value] = {"epoch": epoch.index, "steps": epoch.steps, "promised_steps": length}
+            told: dict[str, FindingValue] = {
+                "epoch": epoch.index,
+                "steps": epoch.steps,
+                "promised_steps": length,
+            }
             yield finding("short-epoch", "invalid" if missing >= FALSE_LENGTH else "warn", **told)
             return
 
@@ -227,7 +231,7 @@ def _short_window(measurement: Measurement, steady: Steady) -> Finding:
     start = max((steady.first_step, *ended))
     values = series.values()[start // series.steps_per_value :]
     seconds, steps = sum(values) / 1e6, len(values) * series.steps_per_value
-    length: dict[str, Value] = {"level_seconds": seconds, "level_steps": steps}
+    length: dict[str, FindingValue] = {"level_seconds": seconds, "level_steps": steps}
     if seconds < LEAST_SECONDS or steps < LEAST_STEPS or steady.slope_error is None:
         return finding("short-window", **length, least_seconds=LEAST_SECONDS, least_steps=LEAST_STEPS)
     if steady.mean_error is not None and steady.mean_error > MEAN_ERROR:
@@ -255,7 +259,7 @@ def _stalls(measurement: Measurement, steady: Steady) -> Findings:
         yield from _slow_start(measurement, cut)
 
 
-def _stall(seconds: float, of_seconds: float, **data: Value) -> Findings:
+def _stall(seconds: float, of_seconds: float, **data: FindingValue) -> Findings:
     share = seconds / of_seconds if of_seconds else 0.0
     if share >= STALL_NAMED:
         yield finding("stalled", "unproven" if share >= STALL_UNPROVEN else "warn", share=share, **data)
@@ -276,7 +280,7 @@ def _stalled_seconds(measurement: Measurement) -> list[float]:
 
 
 def _outside_seconds(measurement: Measurement) -> float:
-    """Of the window in no step. Of a host that runs ahead of its GPU nothing is said: it marks no end."""
+    """Return the seconds of the window in no step; 0 for a host that runs ahead of its GPU."""
     if measurement.step_clock == "host" and measurement.device.kind != "cpu":
         return 0.0
     series, window = measurement.step_us, measurement.window

@@ -6,26 +6,17 @@ import re
 from collections.abc import Hashable, Iterator, Sequence
 
 from harness.device_kinds import DEVICE_KINDS
-from harness.record import DEEP, DeviceUsed, Machine, Measurement, Record, TrialRequest
+from harness.record import DeviceUsed, Machine, Measurement, Record, TrialRequest
 from harness.record.store import Results, Stored
 
 CLOCKS_APART = 0.02
-"""Of a window: two clocks, and the first step of a segment, may differ by so much."""
-
-ITEMS_APART = 0.01
-"""Of an epoch: what does not fill a batch, or a column of a text, may be left out."""
-
-VIRTUAL_RANKS = "virtual_ranks"
-"""An option of how many ranks one device stands in for, each with its own batch."""
+"""Two clocks, and the first step of a segment, may differ by so much of a window."""
 
 DIFFERENT = 10
 """Step times that differ: fewer may be the ticks of a coarse clock."""
 
-SAMPLED_SECONDS = 1.0
-"""The telemetry's windows are rounded, and those outside its samples are left out."""
-
 OWN_MEMORY = 0.02
-"""Of a machine's memory: a kernel keeps a little more or less of it."""
+"""A kernel keeps so much more or less of a machine's memory."""
 
 _GPU = re.compile(r"GeForce|\b[RG]TX\b|Quadro|Tesla|Instinct|(?<!with )\bRadeon|NVIDIA (?!Grace\b)")
 """What a card is called, and no processor."""
@@ -53,8 +44,6 @@ def within(record: Record) -> Iterator[str]:
     yield from not_as_asked(asked, measured)
     yield from _device(record, measured.device)
     yield from _window(record, measured)
-    if not measured.ceilings and record.plan != DEEP:
-        yield from _step_size(asked, measured)
 
 
 def _device(record: Record, device: DeviceUsed) -> Iterator[str]:
@@ -67,29 +56,8 @@ def _device(record: Record, device: DeviceUsed) -> Iterator[str]:
         yield f"its processor is called {device.name[:80]!r}, as no processor is"
 
 
-def _step_size(asked: TrialRequest, measured: Measurement) -> Iterator[str]:
-    """A step's samples against its batch, length and devices; an epoch's steps against its items.
-
-    A text's samples are its rows or its tokens; how many tokens a user's rows have, and how a user's file
-    draws an epoch, is its own.
-    """
-    variant, samples = asked.variant, measured.samples_per_step
-    devices = 1 if measured.parallel in (None, "each") else variant.gpus
-    rows = variant.batch_size * devices * int(variant.options.get(VIRTUAL_RANKS, 1))
-    token, length = measured.sample_unit == "token", variant.sequence_length
-    known = not token or (length is not None and asked.file is None)
-    wanted = rows * (length or 1) if token else rows
-    if (samples not in (rows, wanted)) if known else samples % rows:
-        yield f"its steps have {samples} samples, where its batches on all devices have {wanted}"
-    items, steps = measured.data.train_items, measured.protocol.steps_per_epoch
-    if items is None or asked.file is not None:
-        return
-    if abs(items / samples - steps) > max(1, ITEMS_APART * steps):
-        yield f"an epoch has {steps} steps of {samples} samples, where its data have {items}"
-
-
 def of_another_place(record: Record) -> Iterator[str]:
-    """An environment, devices or telemetry that are not those of what was asked, measured, or at hand."""
+    """Yield an environment or devices that are not those of what was asked, or at hand."""
     asked, environment, measured = record.trial.asked, record.environment, record.measurement
     if environment.lock_sha256 not in (None, asked.lock_sha256):
         yield f"its lock is {environment.lock_sha256[:12]!r}, where another was asked for"
@@ -99,14 +67,8 @@ def of_another_place(record: Record) -> Iterator[str]:
         return
     if measured.device.count != asked.variant.gpus:
         yield f"it ran on {measured.device.count} devices, where {asked.variant.gpus} were asked for"
-    if asked.variant.gpus % record.nodes:
-        yield f"its {asked.variant.gpus} devices have no even place on its {record.nodes} nodes"
     if not _has(record.machine, measured.device):
         yield f"it ran on {measured.device.name[:80]!r}, which its machine does not have"
-    window_seconds = measured.window.seconds
-    sampled = sum(end - begin for begin, end in record.telemetry.windows) if record.telemetry else 0.0
-    if sampled > (1 + CLOCKS_APART) * window_seconds + SAMPLED_SECONDS:
-        yield f"its telemetry saw {sampled:.4g} s of a window of {window_seconds:.4g} s"
 
 
 def _has(machine: Machine, device: DeviceUsed) -> bool:

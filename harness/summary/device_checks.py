@@ -20,7 +20,7 @@ from harness.record import (
     TraceStats,
     finding,
 )
-from harness.record.finding import Value
+from harness.record.finding import FindingValue
 from harness.record.finding_kinds import Severity
 from harness.record.published.cards import is_shared
 from harness.summary.checks import Findings
@@ -32,7 +32,7 @@ FOREIGN_BYTES = 200 * 2**20
 """A context of another process takes more than this as soon as it computes."""
 
 FOREIGN_PERCENT = 1.0
-"""Of the card's time over the window: what another process used of it, ours did not have."""
+"""Another process may use so much of a card's time: what it used, ours did not have."""
 
 POWER_SLACK = 0.005
 """A driver rounds its limits."""
@@ -87,17 +87,13 @@ def _unwatched(telemetry: Telemetry | None) -> Findings:
 
 
 def used_cards(record: Record) -> tuple[Gpu, ...]:
-    """The machine's cards that the trial was given, its first one first.
+    """Return the machine's cards that the trial was given, its first one first.
 
-    Where that was not kept: those watched, else the measured one, else the only ones.
+    A record that does not say which: all, where the trial asked for so many.
     """
     able = cards_of_kind(record)
     given = tuple(gpu for index in record.cards_given for gpu in able if gpu.index == index)
-    watched = record.telemetry.cards if record.telemetry else ()
-    seen = tuple(gpu for gpu in able if _watched(gpu, watched) is not None)
-    unit = record.measurement.device.unit if record.measurement else None
-    measured = tuple(gpu for gpu in able if unit is not None and gpu.unit == unit)
-    return given or seen or measured or (able if len(able) <= record.trial.asked.variant.gpus else ())
+    return given or (able if len(able) <= record.trial.asked.variant.gpus else ())
 
 
 def cards_of_kind(record: Record) -> tuple[Gpu, ...]:
@@ -145,7 +141,7 @@ def _foreign(record: Record, cards: Sequence[CardTelemetry], described: Sequence
         others = card.others
         if others is None or not others.processes:
             continue
-        held: dict[str, Value] = {
+        held: dict[str, FindingValue] = {
             "card": card.index,
             "other_mib": others.memory_bytes / 2**20,
             "samples_share": others.samples_share,
@@ -182,23 +178,15 @@ def _driver(telemetry: Telemetry | None) -> Findings:
 
 
 def _power_limit(gpu: Gpu, watched: CardTelemetry | None, machine: Machine) -> Findings:
-    """What somebody set makes a trial invalid unless declared; what the driver itself does is a warning."""
-    declared = "power-limit" in machine.declared
-    by_somebody: Severity = "note" if declared else "invalid"
-    by_driver: Severity = "note" if declared else "warn"
+    """A limit that somebody changed, or set off its default, makes a trial invalid unless it is declared."""
+    severity: Severity = "note" if "power-limit" in machine.declared else "invalid"
     if watched is not None and watched.power_limit_changed:
-        yield finding("power-limit", by_somebody, card=gpu.index)
+        yield finding("power-limit", severity, card=gpu.index)
         return
-    moved = watched.power_limit_moved_watts if watched is not None else None
-    if moved is not None:
-        yield finding("power-limit", by_driver, card=gpu.index, lowest_watts=moved[0], highest_watts=moved[1])
-    chosen = watched.power_limit_set_watts if watched is not None else None
-    enforced = (watched.power_limit_watts if watched is not None else None) or gpu.power_limit_watts
-    default = gpu.power_limit_default_watts
-    for limit, severity in ((chosen, by_somebody), (enforced, by_driver if chosen else by_somebody)):
-        if limit and default and abs(limit / default - 1) > POWER_SLACK and (limit == chosen or not moved):
-            yield finding("power-limit", severity, card=gpu.index, limit_watts=limit, default_watts=default)
-            return
+    seen = (watched.power_limit_set_watts or watched.power_limit_watts) if watched is not None else None
+    limit, default = seen or gpu.power_limit_watts, gpu.power_limit_default_watts
+    if limit and default and abs(limit / default - 1) > POWER_SLACK:
+        yield finding("power-limit", severity, card=gpu.index, limit_watts=limit, default_watts=default)
 
 
 def _clocks(
@@ -236,12 +224,12 @@ def mean_in_windows(
 
 
 def busy_share(record: Record) -> float | None:
-    """Of the measured time, that in which the least busy of the trial's cards worked, by its driver."""
+    """Return the share of the measured time in which the trial's least busy card worked, by its driver."""
     return min((mean / 100 for mean in busy_percents(record) if mean is not None), default=None)
 
 
 def busy_percents(record: Record) -> tuple[float | None, ...]:
-    """Of the measured time, that in which each of the trial's cards worked, by its driver."""
+    """Return the percentage of the measured time in which each of the trial's cards worked, by its driver."""
     cards = record.telemetry.cards if record.telemetry else ()
     return tuple(
         mean_in_windows(card.utilization_percent, record.telemetry, BUSY_LOOKS_BACK_SECONDS) for card in cards
@@ -285,16 +273,10 @@ def _sensing(record: Record) -> Findings:
 
 
 def _load(record: Record) -> Findings:
-    """Read before the trial. A load average remembers the trial before, so only a first one is held to it."""
-    cores = record.machine.cpu.cores or record.machine.cpu.threads
-    load = record.load
-    if not cores:
-        return
-    if load.busy_cpus is not None:
-        if load.busy_cpus > cores / 2:
-            yield finding("busy-machine", busy_cores=load.busy_cpus, cores=cores)
-    elif record.order == 0 and load.load_average_1min is not None and load.load_average_1min > cores / 2:
-        yield finding("busy-machine", load=load.load_average_1min, cores=cores)
+    """Yield work of others just before the trial."""
+    cores, busy = record.machine.cpu.cores or record.machine.cpu.threads, record.load.busy_cpus
+    if cores and busy is not None and busy > cores / 2:
+        yield finding("busy-machine", busy_cores=busy, cores=cores)
 
 
 def between_trials(records: Sequence[Record]) -> tuple[tuple[Finding, ...], ...]:

@@ -8,21 +8,18 @@ from importlib.metadata import version
 from typing import Any
 
 import numpy
-from numpy.typing import NDArray
 
 from harness.record import Epoch, Measurement, Record, Series, Steady, Summary
 from harness.record.finding import gravest
 from harness.summary.checks import measurement_findings, validations
 from harness.summary.device_checks import device_findings
-from harness.summary.steady_state import steady_state
+from harness.summary.steady_state import Floats, steady_state
 
 CLOSE = 1e-6
 """Relative: two builds of one library may add up in another order."""
 
 MOST_MEMORY_SHARE = 0.95
-"""Of a device's memory: a batch that reserves more is not taken for one that fits."""
-
-Floats = NDArray[numpy.float64]
+"""A batch that reserves more of a device's memory is not taken for one that fits."""
 
 
 def summarise(measurement: Measurement) -> Summary:
@@ -38,8 +35,8 @@ def summarise(measurement: Measurement) -> Summary:
     values = numpy.asarray(series.values(), dtype=numpy.float64)[_cut(series, steady) :]
     steps = values / (1e6 * series.steps_per_value)
     input_share = _share(measurement.input_us, measurement.step_us, steady)
-    idle_share = _idle_share(measurement, steady, steps)
-    if measurement.kernels and input_share is not None and idle_share is not None:
+    idle_share = _idle_share(measurement, steps)
+    if input_share is not None and idle_share is not None:
         input_share = min(input_share, idle_share)
     low, middle, high = numpy.percentile(steps, (5, 50, 95)) if steps.size else (numpy.nan,) * 3
     findings = tuple(measurement_findings(measurement, steady, input_share))
@@ -134,16 +131,12 @@ def _share(part: Series | None, whole: Series, steady: Steady) -> float | None:
     return sum(part.values()[cut:]) / total if total else None
 
 
-def _idle_share(measurement: Measurement, steady: Steady, steps: Floats) -> float | None:
-    """Of the steady steps' time, that without a kernel; in older records, that without a pair of events."""
+def _idle_share(measurement: Measurement, steps: Floats) -> float | None:
+    """Return the share of the steady steps' time in which no kernel ran; null where nobody counted."""
     kernels = measurement.kernels
-    if kernels is None:
-        busy = _share(measurement.device_us, measurement.step_us, steady)
-    elif steps.size and steps.mean():
-        busy = kernels.busy_seconds / kernels.steps / float(steps.mean())
-    else:
-        busy = None
-    return None if busy is None else max(0.0, 1 - busy)
+    if kernels is None or not steps.size or not steps.mean():
+        return None
+    return max(0.0, 1 - kernels.busy_seconds / kernels.steps / float(steps.mean()))
 
 
 def _valid_seconds(measurement: Measurement) -> float | None:

@@ -22,7 +22,7 @@ from harness.record import Series, Steady
 
 Floats = NDArray[numpy.float64]
 Flags = NDArray[numpy.bool_]
-Kind = Literal["flat", "recurrent", "warm-up", "slowdown", "none", "unproven"]
+SteadyKind = Literal["flat", "recurrent", "warm-up", "slowdown", "none", "unproven"]
 
 GRID = 500
 """Change points are sought at this many places at most, so that a long series stays cheap."""
@@ -34,7 +34,7 @@ MOST_EDGES = 256
 """Between more of them, trying parts of segments takes as long as the search."""
 
 BLOCKS, LEAST_BLOCKS, BLOCK_VALUES = 40, 12, 4
-"""Of a slow movement: how many blocks at most and at least, and the fewest values of one."""
+"""A slow movement is read from so many blocks at most and at least, with so many values each."""
 CORRELATION_AT_MOST = 0.9
 
 # All levels and spreads are relative to the median step time.
@@ -42,9 +42,9 @@ OUTLIER_WINDOW = 200
 OUTLIER_REACH = 3.0
 """Outliers lie further from the rolling median than this times the rolling p90 − p10."""
 PENALTY = 15.0
-"""Of one change point, times ln(n)."""
+"""What one change point costs, times ln(n)."""
 LEAST_VALUES = 10
-"""Of a segment."""
+"""A segment is no shorter."""
 NOISE_FLOOR = 0.001
 """No segment counts as quieter than this, so that a silent device is not cut to pieces."""
 TOLERANCE = 0.01
@@ -76,7 +76,7 @@ class SlowMovement:
     """How far step times drift, and how well their mean is known; all relative to the mean."""
 
     change: float
-    """Of a line, from the first value to the last."""
+    """What a line through them changes, from the first value to the last."""
     change_error: float
     """Its standard error."""
     mean_error: float
@@ -94,7 +94,7 @@ class _Segment:
 
 
 @dataclass(frozen=True, slots=True)
-class _Window:
+class _StepTimes:
     """A trial's step times relative to their median, and the segments of those that are no outliers."""
 
     relative: Floats
@@ -133,7 +133,7 @@ def steady_state(step_us: Series) -> Steady:
     inliers = ~outliers
     places = numpy.flatnonzero(inliers)
     segments = _segments(relative[places])
-    window = _Window(relative, middle / 1e6, steps_per_value, relative[places], segments)
+    window = _StepTimes(relative, middle / 1e6, steps_per_value, relative[places], segments)
     chosen = _start_of_steady(window)
     first = int(places[segments[chosen].start]) if chosen else _leading_outliers(relative, inliers)
     held = not any(_changed(window, chosen, change) for change in range(chosen + 1, len(segments)))
@@ -149,7 +149,7 @@ def steady_state(step_us: Series) -> Steady:
 
 
 def stalled_seconds(step_us: Series) -> Floats:
-    """Of each value how much longer it took than those around it, seconds; 0 where it is no slow outlier."""
+    """Return how many seconds longer each value took than those around it; 0 where it is no slow outlier."""
     relative, median_us, outliers, around = _set_apart(step_us)
     return numpy.where(outliers, numpy.maximum(relative - around, 0.0), 0.0) * median_us / 1e6
 
@@ -307,7 +307,7 @@ def slow_movement(values: Floats) -> SlowMovement | None:
     )
 
 
-def _start_of_steady(window: _Window) -> int:
+def _start_of_steady(window: _StepTimes) -> int:
     """The earliest segment after which nothing changed for good.
 
     A change into what is too short for a level to hold is not for good, unless most of the window is that.
@@ -321,7 +321,7 @@ def _start_of_steady(window: _Window) -> int:
     return last
 
 
-def _changed(window: _Window, start: int, change: int) -> bool:
+def _changed(window: _StepTimes, start: int, change: int) -> bool:
     """Whether the levels from segment `start` to before `change` do not come back, and the means differ.
 
     The slow movement of the longer side says by how much means differ unchanged. A side that is too short for
@@ -350,7 +350,7 @@ def _changed(window: _Window, start: int, change: int) -> bool:
     return bool(difference > LASTING * error)
 
 
-def _classify(window: _Window, chosen: int, first: int, movement: SlowMovement | None) -> Kind:
+def _classify(window: _StepTimes, chosen: int, first: int, movement: SlowMovement | None) -> SteadyKind:
     segments = window.segments
     kept = window.relative[first:]
     level = float(window.values[segments[chosen].start :].mean())

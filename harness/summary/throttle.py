@@ -6,16 +6,10 @@ from harness.record import CardTelemetry, finding
 from harness.summary.checks import Findings
 
 LIMITED_SHARE = 0.01
-"""Of the window: more of it below the clocks that the card could have had is no undisturbed trial."""
+"""A trial that is slowed down for more of its window is disturbed."""
 
 LONE_SAMPLES = 2
 """A single sample of a slowdown may be a change of the performance state."""
-
-_PARTS_OF_AMD = {
-    "regulator_thermal": "its voltage regulators' heat",
-    "memory_thermal": "its memory's heat",
-    "prochot": "a signal of overheating from outside",
-}
 
 
 def throttled(card: CardTelemetry, samples: int) -> Findings:
@@ -26,7 +20,6 @@ def throttled(card: CardTelemetry, samples: int) -> Findings:
     """
     yield from _by_heat(card)
     yield from _by_hardware(card, samples)
-    yield from _by_parts(card)
     yield from _by_power(card)
 
 
@@ -43,10 +36,7 @@ def _by_heat(card: CardTelemetry) -> Findings:
 
 
 def _by_hardware(card: CardTelemetry, samples: int) -> Findings:
-    """A brake on its power input, or a slowdown whose reason the driver does not give.
-
-    Where the driver does not even tell hardware from software, the word alone speaks against nothing.
-    """
+    """Yield a brake on its power input, or a slowdown whose reason the driver does not give."""
     brake = card.reasons_share.get("hw_power_brake", 0.0)
     if brake > LIMITED_SHARE:
         yield finding("power-brake", card=card.index, samples_share=brake)
@@ -54,17 +44,6 @@ def _by_hardware(card: CardTelemetry, samples: int) -> Findings:
     named = brake > LIMITED_SHARE or card.reasons_share.get("hw_thermal_slowdown", 0.0) > LIMITED_SHARE
     if slowed > LIMITED_SHARE and slowed * samples >= LONE_SAMPLES and not named:
         yield finding("hardware-slowdown", card=card.index, samples_share=slowed)
-    unexplained = card.reasons_share.get("throttle", 0.0)
-    if unexplained > LIMITED_SHARE and not card.limited_share:
-        # Radeon cards say so at rest too, and at their power limit (rocm-systems#11781).
-        yield finding("held-back", card=card.index, samples_share=unexplained)
-
-
-def _by_parts(card: CardTelemetry) -> Findings:
-    for policy, part in _PARTS_OF_AMD.items():
-        share = card.limited_share.get(policy, 0.0)
-        if share > LIMITED_SHARE:
-            yield finding("thermal-throttling", card=card.index, part=part, share=share)
 
 
 def _by_power(card: CardTelemetry) -> Findings:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy
 
@@ -21,7 +20,7 @@ WITHHOLD_ABOVE = 0.10
 LEAST_SECONDS = 60.0
 LEAST_SAMPLES = 60
 LEAST_INTERVALS = 20
-"""Of samples in each window: at an edge between two of them power that changes is read as its mean.
+"""A window holds so many samples at least: at an edge between two, changing power is read as its mean.
 
 Where it falls to nothing between windows that costs a third of an interval, at most 1/60 of such a window.
 """
@@ -34,17 +33,17 @@ SENSED_EVERY = 0.1
 PACE = 0.01
 """Steps closer than this to a whole number of half periods are looked at in the same place over and over."""
 
-Points = Sequence[tuple[float, float]]
+TimedValues = Sequence[tuple[float, float]]
 """(seconds, value), in order of time."""
 Windows = Sequence[tuple[float, float]]
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
+class EnergyReadings:
     """What was read of one device: its cumulative counter in joules and its power in watts."""
 
-    counter: Points
-    power: Points
+    counter: TimedValues
+    power: TimedValues
 
 
 def keeps_pace(step_seconds: float) -> bool:
@@ -53,7 +52,7 @@ def keeps_pace(step_seconds: float) -> bool:
     return 1 <= round(halves) <= 8 and abs(halves / round(halves) - 1) < PACE
 
 
-def counter_joules(counter: Points, windows: Windows) -> float | None:
+def counter_joules(counter: TimedValues, windows: Windows) -> float | None:
     """The counter's rise over the windows, interpolated at their edges; null where it ends early or falls."""
     if not _covers(counter, windows):
         return None
@@ -63,7 +62,7 @@ def counter_joules(counter: Points, windows: Windows) -> float | None:
     return float(numpy.diff(numpy.interp(windows, seconds, joules)).sum())
 
 
-def sampled_joules(power: Points, windows: Windows) -> float | None:
+def sampled_joules(power: TimedValues, windows: Windows) -> float | None:
     """Power integrated over the windows by trapezoids; null where the samples do not cover them."""
     if not _covers(power, windows):
         return None
@@ -77,24 +76,18 @@ def sampled_joules(power: Points, windows: Windows) -> float | None:
     return total
 
 
-def _covers(points: Points, windows: Windows) -> bool:
+def _covers(points: TimedValues, windows: Windows) -> bool:
     """Whether the points reach from the first window's begin to the last one's end, half a second granted."""
     if not points or not windows:
         return False
     return points[0][0] - 0.5 <= min(windows)[0] and max(end for _, end in windows) <= points[-1][0] + 0.5
 
 
-def energy(
-    devices: Sequence[Read],
-    windows: Windows,
-    items: int | None,
-    *,
-    scope: Literal["cards", "processor packages"] = "cards",
-) -> Energy:
-    """Return all devices together over the windows; `items` are the training samples that passed in them."""
+def energy(devices: Sequence[EnergyReadings], windows: Windows, items: int | None) -> Energy:
+    """Return all cards together over the windows; `items` are the training samples that passed in them."""
     seconds = sum(end - begin for begin, end in windows)
     samples = min((_inside(device.power or device.counter, windows) for device in devices), default=0)
-    found = Energy(scope=scope, window_seconds=seconds, samples=samples)
+    found = Energy(scope="cards", window_seconds=seconds, samples=samples)
     reason: str | None = None
     if not devices:
         reason = "no device tells its energy or power"
@@ -133,14 +126,14 @@ def energy(
     )
 
 
-def _fewest_intervals(devices: Sequence[Read], windows: Windows) -> float:
+def _fewest_intervals(devices: Sequence[EnergyReadings], windows: Windows) -> float:
     """The shortest window over the longest of the devices' usual intervals between samples."""
     times = [[second for second, _ in device.power or device.counter] for device in devices]
     usual = max(float(numpy.median(numpy.diff(each))) for each in times)
     return min(end - begin for begin, end in windows) / usual
 
 
-def _inside(points: Points, windows: Windows) -> int:
+def _inside(points: TimedValues, windows: Windows) -> int:
     return sum(any(begin <= second <= end for begin, end in windows) for second, _ in points)
 
 

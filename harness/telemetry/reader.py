@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
-from itertools import groupby
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -17,13 +16,13 @@ from harness.record.telemetry import (
     CardTelemetry,
     CpuTelemetry,
     Energy,
-    Others,
+    OtherProcesses,
     PhaseSpan,
     Telemetry,
     Trace,
     TraceStats,
 )
-from harness.telemetry.energy import Read, Windows, energy
+from harness.telemetry.energy import EnergyReadings, Windows, energy
 
 FILE = "telemetry.jsonl"
 CUT_SHORT = "cut short"
@@ -101,7 +100,7 @@ def _thinned(
         cpu=CpuTelemetry(**_traces(slots, _CPU_TRACES)),
         energy=Energy(scope="cards", unknown_because=missing.get("cards", "no card could be identified"))
         if unwatched
-        else _energy(cpu, series, windows, items),
+        else _energy(series, windows, items),
         others_unknown_because=head.get("others_unknown_because"),
         missing=missing,
         ended=last.get("end", CUT_SHORT),
@@ -167,8 +166,6 @@ def _card(
 ) -> CardTelemetry:
     inside = _inside(series, windows)
     limits, chosen = _values(series, "power_limit_watts"), _values(series, "power_limit_set_watts")
-    levels = [level for level, _ in groupby(limits)]
-    moves = len(set(chosen)) == 1 < len(levels) if chosen else len(levels) > 2
     return CardTelemetry(
         index=described["index"],
         unit=described.get("unit"),
@@ -183,8 +180,7 @@ def _card(
         xids=next(iter(_values(series[::-1], "xids")), None),
         power_limit_watts=limits[-1] if limits else None,
         power_limit_set_watts=chosen[-1] if chosen else None,
-        power_limit_changed=len(set(chosen or limits)) > 1 and not moves if limits else None,
-        power_limit_moved_watts=(min(limits), max(limits)) if moves else None,
+        power_limit_changed=len(set(chosen or limits)) > 1 if limits else None,
         mig_changed=len(set(states)) > 1 if (states := _values(series, "mig")) else None,
         pcie_generation=max(_values(series, "pcie_generation"), default=None),
         pcie_width=max(_values(series, "pcie_width"), default=None),
@@ -248,12 +244,12 @@ def _states(cards: Sequence[Sample]) -> dict[str, float]:
     return {f"P{state}": round(states.count(state) / len(states), 6) for state in sorted(set(states))}
 
 
-def _others(cards: Sequence[Sample]) -> Others | None:
+def _others(cards: Sequence[Sample]) -> OtherProcesses | None:
     others = _values(cards, "others")
     if not others:
         return None
     used = _values(others, "utilization_percent")
-    return Others(
+    return OtherProcesses(
         utilization_percent=round(fmean(used), 3) if used else None,
         processes=max(other["processes"] for other in others),
         memory_bytes=max(other["memory_bytes"] for other in others),
@@ -261,20 +257,14 @@ def _others(cards: Sequence[Sample]) -> Others | None:
     )
 
 
-def _read(series: Sequence[Sample]) -> Read:
+def _read(series: Sequence[Sample]) -> EnergyReadings:
     def points(name: str) -> list[tuple[float, float]]:
         return [(sample["t"], sample[name]) for sample in series if sample.get(name) is not None]
 
-    return Read(points("energy_joules"), points("power_watts"))
+    return EnergyReadings(points("energy_joules"), points("power_watts"))
 
 
-def _energy(
-    cpu: Sequence[Sample], cards: Sequence[Sequence[Sample]], windows: Windows, items: int | None
-) -> Energy:
+def _energy(cards: Sequence[Sequence[Sample]], windows: Windows, items: int | None) -> Energy:
     if any(sample.get("mig") for series in cards for sample in series):
         return Energy(scope="cards", unknown_because="a divided card's energy is not that of one slice")
-    if cards:
-        return energy([_read(series) for series in cards], windows, items)
-    package = _read(cpu)
-    devices = [package] if package.counter else []
-    return energy(devices, windows, items, scope="processor packages")
+    return energy([_read(series) for series in cards], windows, items)

@@ -5,7 +5,7 @@
 The first line says what is watched; each further line is one sample at `t` seconds after it; the last says
 why it ended and what could not be read. Counters (energy, time limited, memory errors) are cumulative, so
 that any window between two samples can be read. What a driver does not give is null, with the first reason.
-SIGTERM ends it; so does the end of the parent, the stop file, or the given time.
+SIGTERM ends it; so does the end of the parent, or the stop file.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ from typing import IO, Any
 import psutil
 
 from harness.device_kinds import DEVICE_KINDS
-from harness.files import Files
 from harness.gpu import amd, nvidia, nvml
 from harness.probe.system import load_average
 
@@ -34,68 +33,21 @@ SILENT_SAMPLES = 3
 """After so many samples without a value of any card, its driver is taken for gone."""
 
 
-_RAPL = "sys/class/powercap"
-_HWMON = "sys/class/hwmon"
-_SENSORS = ("coretemp", "k10temp", "zenpower", "cpu_thermal")
-
-
 class Processor:
-    """Sensors and counters are read below `root`, so that a made-up tree can stand in; null is unknown."""
+    """The processor and the memory of the whole machine, whoever uses them; null is unknown."""
 
-    def __init__(self, root: str = "/") -> None:
-        self._root = Path(root)
-        self._names = Files(self._root).names
-        self.missing: dict[str, str] = {}
-        self._energy_before: dict[str, int] = {}
-        self._joules = 0.0
+    def __init__(self) -> None:
         psutil.cpu_percent()
 
     def sample(self) -> dict[str, Any]:
-        """Utilisation is over the time since the last sample; energy is cumulative from the first."""
+        """Return the values of now; utilisation is over the time since the last sample."""
         memory = psutil.virtual_memory()
         return {
             "utilization_percent": psutil.cpu_percent(),
             "mhz": _mhz(),
-            "temperature_c": self._temperature(),
             "memory_used_bytes": memory.total - memory.available,
             "load": load_average(),
-            "energy_joules": self._energy(),
         }
-
-    def _text(self, path: str) -> str | None:
-        try:
-            return (self._root / path).read_text(encoding="utf-8", errors="replace").strip()
-        except OSError as error:
-            self.missing.setdefault("cpu." + path.rsplit("/", 1)[1], type(error).__name__)
-            return None
-
-    def _number(self, path: str) -> int | None:
-        text = self._text(path)
-        try:
-            return int(text) if text else None
-        except ValueError:
-            return None
-
-    def _temperature(self) -> float | None:
-        for name in self._names(_HWMON):
-            if self._text(f"{_HWMON}/{name}/name") in _SENSORS:
-                value = self._number(f"{_HWMON}/{name}/temp1_input")
-                return None if value is None else value / 1000
-        return None
-
-    def _energy(self) -> float | None:
-        packages = [name for name in self._names(_RAPL) if name.count(":") == 1 and "rapl" in name]
-        read = {name: self._number(f"{_RAPL}/{name}/energy_uj") for name in packages}
-        now = {name: value for name, value in read.items() if value is not None}
-        if not now or len(now) < len(packages):
-            return None
-        for name, value in now.items():
-            before = self._energy_before.get(name, value)
-            wrapped = value < before
-            most = self._number(f"{_RAPL}/{name}/max_energy_range_uj") if wrapped else 0
-            self._joules += (value - before + (most or 0)) / 1e6
-        self._energy_before = now
-        return round(self._joules, 3)
 
 
 def _mhz() -> float | None:
@@ -143,26 +95,16 @@ class Sampler:
 
 
 class TrialProcesses:
-    """The process ids of the trial: the given ones, what a file names, and all that they started."""
+    """The process ids of the trial: the given ones, and all that they started."""
 
-    def __init__(self, pids: list[int], file: str | None, unknown: str | None) -> None:
+    def __init__(self, pids: list[int], unknown: str | None = None) -> None:
         self._named = set(pids)
-        self._file = Path(file) if file else None
-        self.unknown_because = unknown or (
-            None if pids or file else "no process was named as the trial's own"
-        )
+        self.unknown_because = unknown or (None if pids else "no process was named as the trial's own")
 
     def among(self, pids: set[int]) -> set[int]:
         """Return which of `pids` belong to the trial, by their line of parents."""
-        roots = self._named | self._from_file() | {os.getpid()}
+        roots = self._named | {os.getpid()}
         return {pid for pid in pids if roots & _line_of(pid)}
-
-    def _from_file(self) -> set[int]:
-        try:
-            words = self._file.read_text(encoding="ascii").split() if self._file else []
-        except OSError:
-            return set()
-        return {int(word) for word in words if word.isdigit()}
 
 
 def _line_of(pid: int) -> set[int]:
@@ -174,10 +116,9 @@ def _line_of(pid: int) -> set[int]:
 class Ending:
     """Why it is time to end; null while it is not."""
 
-    def __init__(self, options: argparse.Namespace) -> None:
-        self._parent = options.parent
-        self._file = Path(options.stop_file) if options.stop_file else None
-        self._most = options.max_seconds
+    def __init__(self, parent: int | None = None, stop_file: Path | None = None) -> None:
+        self._parent = parent
+        self._file = stop_file
         self.why: str | None = None
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._stop)
@@ -186,13 +127,11 @@ class Ending:
         self.why = "stopped"
 
     def look(self, seconds: float) -> str | None:
-        """Return the reason to end at this time, if there is one."""
+        """Return the reason to end, if there is one, after so many seconds."""
         if self.why is None and self._file is not None and self._file.exists():
             self.why = "stopped"
         if self.why is None and self._parent and not _lives(self._parent):
             self.why = "the parent is gone"
-        if self.why is None and self._most is not None and seconds >= self._most:
-            self.why = "the given time is over"
         return self.why
 
 
@@ -256,7 +195,6 @@ def run(out: IO[str], sampler: Sampler, interval: float, ending: Ending, clock: 
     missing = dict(sampler.cards.missing)
     if sampler.gone:
         missing["cards"] = sampler.gone
-    missing.update(sampler.cpu.missing)
     _write(out, {"end": why, "samples": sampler.taken, "missing": missing})
 
 
@@ -287,20 +225,18 @@ def options(arguments: list[str]) -> argparse.Namespace:
         "--cards", type=_words, help="UUIDs, hashed UUIDs or indices, by commas; all if it is left out"
     )
     parser.add_argument("--pids", type=_words, default=[], help="the trial's own processes, by commas")
-    parser.add_argument("--pids-file", help="a file that names them, read again at every sample")
     parser.add_argument("--inside", action="store_true", help="in a container: other processes are not seen")
     parser.add_argument("--parent", type=int, help="end with this process")
-    parser.add_argument("--stop-file", help="end when this file is there")
-    parser.add_argument("--max-seconds", type=float)
+    parser.add_argument("--stop-file", type=Path, help="end when this file is there")
     return parser.parse_args(arguments)
 
 
 def main(arguments: list[str]) -> int:
     """Exit code 0 whatever the driver did; 1 where the file cannot be written."""
     given = options(arguments)
-    ending = Ending(given)
+    ending = Ending(given.parent, given.stop_file)
     unseen = "other processes cannot be seen from inside a container" if given.inside else None
-    ours = TrialProcesses([int(word) for word in given.pids], given.pids_file, unseen)
+    ours = TrialProcesses([int(word) for word in given.pids], unseen)
     cards = source(given.kind, given.cards)
     try:
         with Path(given.out).open("w", encoding="utf-8") as out:

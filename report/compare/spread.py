@@ -14,7 +14,7 @@ from scipy import special
 from harness.summary.device_checks import used_cards
 from report.compare.cells import Cell
 from report.compare.figures import PROVEN
-from report.stats.intervals import critical_t
+from report.stats.intervals import LEVEL, critical_t
 from report.trials.key import grouped_by
 from report.trials.trial import TrialResult
 
@@ -25,7 +25,7 @@ Sinha et al., SC'22 (arXiv 2208.11035) give 8 % on average, 22 % at most, betwee
 its outliers. Taken for a range of ± 2.7 standard deviations that is a CV of 1.5 and of 4 %.
 """
 
-ASSUMED_SPREAD = math.expm1(math.sqrt(2) * float(special.ndtri(0.975)) * ASSUMED_UNIT_CV)
+ASSUMED_SPREAD = math.expm1(math.sqrt(2) * float(special.ndtri((1 + LEVEL) / 2)) * ASSUMED_UNIT_CV)
 """How much faster than another one unit may be, in 95 of 100 pairs of one model, by the assumed CV."""
 
 UNITS_TO_MEASURE = 3
@@ -97,7 +97,7 @@ def unit_spread(levels: Sequence[float], given: float | None = None) -> UnitSpre
     return UnitSpread(units=max(m, 1))
 
 
-def unit_band(*redrawn: UnitSpread, level: float = 0.95, comparisons: int = 1) -> UnitBand:
+def unit_band(*redrawn: UnitSpread, level: float = LEVEL, comparisons: int = 1) -> UnitBand:
     """The band of a figure in which each model that is `redrawn` comes as another unit.
 
     The measured unit and the other one are both draws, so each model adds 2·CV² to the square of

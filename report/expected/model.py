@@ -28,7 +28,7 @@ RowIndices = NDArray[np.intp]
 FEWEST_CARDS = 8
 """A task is in the model where so many cards have a figure of it."""
 
-LEVEL, COMMON_SLOPE = 5.0, 1.0
+COMMON_OFFSET, COMMON_SLOPE = 5.0, 1.0
 """Deviations of what is all but free: a task's level, and the slopes that tasks share."""
 
 OUTLIER, LOOSE = 5.0, 5.0
@@ -94,7 +94,7 @@ def covariance(first: pd.DataFrame, second: pd.DataFrame, scatter: TermDeviation
     task = _same(first, second, ("task",))
     slopes = scatter.peak_slope**2 * np.outer(a[:, 0], b[:, 0])
     slopes += scatter.other_slope**2 * (a[:, 1:] @ b[:, 1:].T)
-    found: Matrix = COMMON_SLOPE**2 * (a @ b.T) + task * (LEVEL**2 + slopes)
+    found: Matrix = COMMON_SLOPE**2 * (a @ b.T) + task * (COMMON_OFFSET**2 + slopes)
     scales = np.outer(_floats(first.scale), _floats(second.scale))
     for name, columns in GROUPS.items():
         found += getattr(scatter, name) ** 2 * _same(first, second, columns) * scales

@@ -10,10 +10,10 @@ from typing import Literal, NamedTuple
 import numpy
 
 from harness.record import ClaimKind, Seeds
-from report.stats.intervals import Interval, Runs, blocks_interval, critical_t
+from report.stats.intervals import LEVEL, Interval, Runs, blocks_interval, critical_t
 
-LEVEL = 0.90
-"""Two one-sided tests at 5 % are one 90 % interval."""
+EQUIVALENCE_LEVEL = round(2 * LEVEL - 1, 2)
+"""Two one-sided tests at LEVEL are one interval of 90 %."""
 
 SEEDS = 5
 """Runs an arm that a verdict on parity needs."""
@@ -83,7 +83,7 @@ class _Published:
 
     def t(self, own: float) -> float:
         """Student's quantile for its spread; where its runs are not told, for `own` degrees of freedom."""
-        return critical_t(LEVEL, self.pairs or (self.runs - 1 if self.runs > 1 else own))
+        return critical_t(EQUIVALENCE_LEVEL, self.pairs or (self.runs - 1 if self.runs > 1 else own))
 
 
 def words_for(kind: ClaimKind) -> Words:
@@ -110,7 +110,7 @@ def equivalence(
     one model: a difference that it may explain is no refutation.
     """
     source = _Published(published, half_digit, spread, runs or 1)
-    interval = blocks_interval(measured, level=LEVEL)
+    interval = blocks_interval(measured, level=EQUIVALENCE_LEVEL)
     return _against(interval, source, margin, other_unit, words_for(kind))
 
 
@@ -130,7 +130,7 @@ def ratio_holds(
     `paired` arms ran side by side on one machine.
     """
     source = _Published(published, half_digit, spread, runs or 1)
-    interval = blocks_interval(of, over, level=LEVEL, paired=paired)
+    interval = blocks_interval(of, over, level=EQUIVALENCE_LEVEL, paired=paired)
     return _against(interval, source, margin, 0.0, HERE)
 
 
@@ -152,7 +152,7 @@ def seeds_hold(
     the published pairs at 90 and 95 %.
     """
     count, of_each = len(sides), runs or 1
-    quantiles = critical_t(LEVEL, seeds.pairs) + critical_t(0.95, seeds.pairs)
+    quantiles = critical_t(EQUIVALENCE_LEVEL, seeds.pairs) + critical_t(LEVEL, seeds.pairs)
     least = math.expm1(quantiles * math.sqrt(count * (1 + 1 / of_each)) * seeds.spread)
     spread = math.sqrt(count) * seeds.spread * published
     source = _Published(published, half_digit, spread, of_each, seeds.pairs)
@@ -176,9 +176,9 @@ def _of_seeds(measured: float, sides: Sequence[Runs], seeds: Seeds, *, least_df:
 
 def of_seeds(estimate: float, deviation: float, df: float) -> Interval:
     """Around a logarithm, by a spread that was published, or that is larger here."""
-    reach = critical_t(LEVEL, df) * deviation
+    reach = critical_t(EQUIVALENCE_LEVEL, df) * deviation
     low, middle, high = (math.exp(estimate + end) for end in (-reach, 0.0, reach))
-    return Interval(low, middle, high, (1,), float(df), LEVEL, "Student, spread of seeds")
+    return Interval(low, middle, high, (1,), float(df), EQUIVALENCE_LEVEL, "Student, spread of seeds")
 
 
 def range_holds(low: float, high: float, published: float, margin: float, half_digit: float = 0.0) -> Verdict:
@@ -240,7 +240,7 @@ def non_inferior(
         margin = max(float(numpy.std(fp32, ddof=1)), least)
     better, worse = (mixed, fp32) if greater_is_better else (fp32, mixed)
     arms = Runs(tuple(better)), Runs(tuple(worse))
-    gain = blocks_interval(*arms, level=LEVEL, comparisons=comparisons, logs=False)
+    gain = blocks_interval(*arms, level=EQUIVALENCE_LEVEL, comparisons=comparisons, logs=False)
     if gain is None:
         return Verdict("inconclusive")
     word: Word = "inconclusive"
@@ -261,7 +261,7 @@ def _against(
     """The verdict on measured ÷ published, in logarithms throughout."""
     if measured is None or source.value - source.half_digit <= 0:
         return Verdict("inconclusive")
-    own_t, given_t = critical_t(LEVEL, measured.df), source.t(measured.df)
+    own_t, given_t = critical_t(EQUIVALENCE_LEVEL, measured.df), source.t(measured.df)
     own = math.log(measured.high / measured.low) / 2 / own_t
     reach = _reach(own, own_t, source.error, given_t)
     # Rounding hides the published figure within ± half a digit: the verdict must hold at both ends.
@@ -320,7 +320,7 @@ def bound_holds(
     of: Runs, over: Runs, relation: Literal["less", "greater"], bound: float, *, paired: bool = False
 ) -> Verdict:
     """Whether the ratio of two arms is less or greater than `bound`, one-sided at 5 %."""
-    interval = blocks_interval(of, over, level=LEVEL, paired=paired)
+    interval = blocks_interval(of, over, level=EQUIVALENCE_LEVEL, paired=paired)
     return _bounded(interval, relation, bound)
 
 
@@ -328,7 +328,7 @@ def difference_holds(
     a: Runs, b: Runs, relation: Literal["less", "greater"], *, paired: bool = False
 ) -> Verdict:
     """Whether a is less or greater than b by their difference, one-sided at 5 %: for what may be 0."""
-    interval = blocks_interval(a, b, level=LEVEL, paired=paired, logs=False)
+    interval = blocks_interval(a, b, level=EQUIVALENCE_LEVEL, paired=paired, logs=False)
     return _bounded(interval, relation, 0.0)
 
 
@@ -344,7 +344,7 @@ def figure_bound_holds(
 
     `other_unit` is the relative spread between cards of one model: what it may explain is no refutation.
     """
-    interval = blocks_interval(measured, level=LEVEL)
+    interval = blocks_interval(measured, level=EQUIVALENCE_LEVEL)
     words = words_for(kind)
     verdict = _bounded(interval, relation, bound, words)
     if interval is None or verdict.word != words.no or not other_unit:
@@ -358,7 +358,7 @@ def trend_holds(slopes: Runs, relation: Literal["less", "greater"]) -> Verdict:
 
     The factors are of one machine in one session, so what an hour does to it is in each of them alike.
     """
-    interval = blocks_interval(slopes, level=LEVEL, paired=True)
+    interval = blocks_interval(slopes, level=EQUIVALENCE_LEVEL, paired=True)
     return _bounded(interval, relation, 1.0)
 
 

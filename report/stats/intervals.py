@@ -11,6 +11,9 @@ from typing import Any
 
 from scipy import special
 
+LEVEL = 0.95
+"""The confidence level of every interval that is not said to have another."""
+
 FLOOR_RUNS = 5
 HEADLINE_RUNS = 10
 BLOCKS_NEEDED = 3
@@ -154,7 +157,7 @@ def blocks_interval(
     of: Runs,
     over: Runs | None = None,
     *,
-    level: float = 0.95,
+    level: float = LEVEL,
     paired: bool = False,
     comparisons: int = 1,
     logs: bool = True,

@@ -6,7 +6,7 @@ import numpy as np
 
 from harness.record import Seeds, Series
 from harness.summary.steady_state import steady_state
-from harness.telemetry.energy import Read, energy
+from harness.telemetry.energy import EnergyReadings, energy
 from report.stats.equivalence import seeds_bounded, seeds_hold
 from report.stats.intervals import Runs, blocks_interval
 from tests.helpers.coverage_case import SLOW_DRAWS, Case, Target
@@ -56,7 +56,7 @@ def short_energy(rng: Generator) -> Draw:
     edges = np.concatenate([[0.0], *([begin, begin + 5] for begin in begins), [190.0]])
     joules = np.concatenate([[0.0], np.cumsum(np.diff(edges) * np.resize([60.0, 300.0], edges.size - 1))])
     at = np.arange(0, 190.0)
-    read = Read(list(zip(at, np.interp(at, edges, joules), strict=True)), [])
+    read = EnergyReadings(list(zip(at, np.interp(at, edges, joules), strict=True)), [])
     told = energy([read], [(begin, begin + 5) for begin in begins], None)
     off = told.joules is not None and abs(told.joules / 30_000 - 1) > (told.band or 0)
     return off, told.joules is None

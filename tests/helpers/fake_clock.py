@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
@@ -41,8 +40,6 @@ class TraceClock(Clock):
 class OnlyCpu:
     """A processor that tells nothing."""
 
-    missing: dict[str, str] = {}
-
     def sample(self) -> dict[str, Any]:
         return {"utilization_percent": None}
 
@@ -71,9 +68,21 @@ def driver(trace: CardTrace) -> FakeNvml:
     return FakeNvml([first], ticks)
 
 
+class AfterSeconds(sampler.Ending):
+    """Ends when a number of seconds has passed."""
+
+    def __init__(self, seconds: int) -> None:
+        super().__init__()
+        self._seconds = seconds
+
+    def look(self, seconds: float) -> str | None:
+        self.why = "stopped" if seconds >= self._seconds else super().look(seconds)
+        return self.why
+
+
 def watch(cards: Any, path: Path, clock: Clock, *own: int, seconds: int = SECONDS) -> None:
     """Writes to `path` what cards tell on a clock, beside a trial of the processes `own`."""
-    ending = sampler.Ending(Namespace(parent=None, stop_file=None, max_seconds=seconds))
+    ending = AfterSeconds(seconds)
     with path.open("w") as out:
         sampler.run(out, sampler.Sampler(cards, OnlyCpu(), Family(*own)), 1.0, ending, clock)
 

@@ -11,9 +11,10 @@ from harness.record import (
     CardTelemetry,
     CpuTelemetry,
     Energy,
+    KernelTime,
     Load,
     LossScale,
-    Others,
+    OtherProcesses,
     PrecisionFound,
     Record,
     Series,
@@ -45,7 +46,7 @@ def telemetry(seed: int = 0, *, seconds: int = SECONDS, energy: Energy | None = 
         power_watts=spread((60 + 190 * part + noise.gauss(0, 6) for part in rising), 0.1),
         utilization_percent=spread((min(100, 100 * part + 20) for part in rising), 1.0),
         memory_used_bytes=spread((2e9 + 6e9 * (part > 0.2) for part in rising), 2.0**20),
-        others=Others(processes=0, memory_bytes=0, samples_share=0.0),
+        others=OtherProcesses(processes=0, memory_bytes=0, samples_share=0.0),
     )
     cpu = CpuTelemetry(
         utilization_percent=spread((25 + noise.gauss(0, 4) for _ in at), 1.0),
@@ -98,7 +99,7 @@ def watched(record: Record, *, waits: float = 0.12, host: float = 0.15, steps: i
             "window": window,
             "step_us": Series.of(series),
             "input_us": Series.of([round(value * waits) for value in series]),
-            "device_us": Series.of([round(value * (1 - host)) for value in series]),
+            "kernels": KernelTime(steps=1, busy_seconds=(1 - host) * sum(series) / 1e6 / steps),
             "precision": PrecisionFound.model_validate(precision.model_dump()),
         }
     )

@@ -10,7 +10,7 @@ from harness.record import (
     Gpu,
     Load,
     Machine,
-    Others,
+    OtherProcesses,
     Record,
     Telemetry,
     Trace,
@@ -72,7 +72,7 @@ def card(**changes: Any) -> CardTelemetry:
             mean=Trace.of([0.0 if second < 10 else 97.0 for second in seconds], 0.1)
         ),
         "limited_share": {"power": 0.0, "thermal": 0.0},
-        "others": Others(processes=0, memory_bytes=0, samples_share=0.0),
+        "others": OtherProcesses(processes=0, memory_bytes=0, samples_share=0.0),
         "ecc_uncorrected": 0,
         "power_limit_watts": 300.0,
         "power_limit_changed": False,

@@ -89,11 +89,11 @@ class Site(Model):
     account: Line | None = None
     qos: Line | None = None
     time_limit: Annotated[Line, AfterValidator(_length)] | None = None
-    """Of each job, such as 30m or 8h. Without it a job has its trial's own limit and ten minutes to start."""
+    """How long a job may take, as 30m or 8h; else its trial's own limit and ten minutes to start."""
     device: DeviceKind = "cpu"
     """What the nodes compute on. The machine that submits may have none of it."""
     capability: Line | None = None
-    """Of the nodes' cards, such as 8.0 or gfx942: which image serves them, and which precisions they have."""
+    """What the nodes' cards have, as 8.0 or gfx942, which decides their image and precisions."""
     nodes: Annotated[int, Field(ge=1, le=1024)] = 1
     """How many a trial may take at most; `submit --nodes` goes before."""
     gpus_per_node: Annotated[int, Field(ge=1, le=64)] | None = None
@@ -102,7 +102,7 @@ class Site(Model):
     """As the site's jobs name it, such as a100."""
     gpu_option: Literal["gpus-per-node", "gres"] = "gpus-per-node"
     cpus_per_gpu: Annotated[int, Field(ge=1)] | None = None
-    """Of a trial on processors alone: of each of its processes."""
+    """How many processors each process of a trial without cards has."""
     memory_per_node: Annotated[Line, Field(pattern=r"^[0-9]+[KMGT]?$")] | None = None
     exclusive: bool = False
     """Each job has its nodes alone: no other job disturbs what it measures. Else jobs go one by one."""

@@ -27,7 +27,7 @@ MEMORY_APART = 1.15
 """An RTX 3080 has 10 or 12 GB; of one model's memory a driver tells up to a fourteenth less."""
 
 FIRST_SOLD_GIB = {"GTX 1060": 6, "RTX 2060": 6, "RTX 3050": 8, "RTX 3060": 12, "RTX 3080": 10}
-"""Of names that were sold with another memory later: which a publication means that tells none."""
+"""The memory that a publication means that gives none, for names that were later sold with another."""
 
 Positive = Annotated[float, Field(gt=0)]
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, Self, get_args
 from pydantic import ConfigDict, Field, model_validator
 
 from harness.record.base import Model
-from harness.record.trial import DataMode, Name, Option
+from harness.record.trial import DataMode, Name, OptionValue
 from harness.record.vocabulary.precision import Precision
 
 NOT_PUBLISHED = ("", "-", "–")
@@ -28,9 +28,9 @@ Losses = Literal["valid_loss", "train_loss", "smoothed_train_loss", "best_loss"]
 Perplexities = Literal["perplexity", "test_perplexity"]
 Shares = Literal["accuracy", "best_accuracy", "early_fall"]
 Percents = Literal["device_utilization", "device_memory_share"]
-Others = Literal["throughput", "peak_bytes", "parameters", "batch_ratio", "auc", "epochs_to_target"]
-Metric = Literal[Durations, Items, Losses, Perplexities, Shares, Percents, Others]
-UNITS: Mapping[Metric, tuple[str, ...]] = {
+OtherMetrics = Literal["throughput", "peak_bytes", "parameters", "batch_ratio", "auc", "epochs_to_target"]
+ClaimMetric = Literal[Durations, Items, Losses, Perplexities, Shares, Percents, OtherMetrics]
+UNITS: Mapping[ClaimMetric, tuple[str, ...]] = {
     **dict.fromkeys(get_args(Durations), ("s",)),
     **dict.fromkeys(get_args(Items), ("images", "tokens")),
     **dict.fromkeys(get_args(Losses), ("loss",)),
@@ -66,7 +66,7 @@ class Side(Model):
     layout: Literal["contiguous", "channels_last"] | None = None
     image_size: Annotated[int, Field(ge=1)] | None = None
     sequence_length: Annotated[int, Field(ge=1)] | None = None
-    options: dict[str, Option] = {}
+    options: dict[str, OptionValue] = {}
 
 
 class Point(Model):
@@ -102,16 +102,16 @@ class Claim(Model):
     kind: ClaimKind
     workload: Name
     protocol: str
-    metric: Metric
+    metric: ClaimMetric
     of: Side
     over: Side | None = None
     points: tuple[Point, ...] = ()
-    """Of a trend, in the order that it speaks of; `of` and `over` are the first one's."""
+    """The places of a trend, in its order; `of` and `over` are the first one's."""
     relation: Literal["equal", "less", "greater"] = "equal"
     value: float | None = None
     unit: str
     target: Annotated[float, Field(gt=0)] | None = None
-    """Of the time to a target: the accuracy (0 to 1), perplexity or loss that ends it."""
+    """The accuracy (0 to 1), perplexity or loss that ends a time to a target."""
     epochs: Annotated[int, Field(ge=1)] | None = None
     """How many epochs the figure stands for; null where it does not depend on them."""
     half_digit: Annotated[float, Field(ge=0)] = 0.0
@@ -125,7 +125,7 @@ class Claim(Model):
     why: str | None = None
     """Why it is claimed for a class where it was measured on one card; it stands among the caveats too."""
     seeds: Seeds | None = None
-    """Of a quality: what stands for the spread where too few runs show their own."""
+    """The spread of a quality where too few runs show their own."""
     superlative: Literal["largest", "smallest"] | None = None
     """What a sentence calls a ratio among those of all models of its study, with this card and precisions."""
     reconstructed: bool = False
@@ -200,7 +200,7 @@ class ClaimTable(Model):
 
     id: str
     columns: Annotated[tuple[str, ...], Field(min_length=1)]
-    rows: Annotated[tuple[tuple[Option, ...], ...], Field(min_length=1)]
+    rows: Annotated[tuple[tuple[OptionValue, ...], ...], Field(min_length=1)]
 
     @model_validator(mode="after")
     def _is_a_table_of_figures(self) -> Self:
@@ -208,7 +208,7 @@ class ClaimTable(Model):
             raise ValueError("columns: none is 'value' or has a field and its value, as in 'of.gpus=4'")
         return self
 
-    def row_fault(self, row: Sequence[Option]) -> str | None:
+    def row_fault(self, row: Sequence[OptionValue]) -> str | None:
         """What is wrong with one of the rows, as a clause."""
         if len(row) != len(self.columns):
             return f"{len(row)} cells for {len(self.columns)} columns"
@@ -240,7 +240,7 @@ def written_out(table: ClaimTable, defaults: Mapping[str, Any]) -> Iterator[tupl
                 yield number, _claim(table.id, shared, {**own, **settings}, cell)
 
 
-def _settings(column: str) -> dict[str, Option] | None:
+def _settings(column: str) -> dict[str, OptionValue] | None:
     """The fields that a column of figures stands for; null for a column that is itself a field."""
     if column == "value":
         return {}
@@ -250,18 +250,18 @@ def _settings(column: str) -> dict[str, Option] | None:
     return {path.strip(): _parsed(value.strip()) for path, _, value in pairs}
 
 
-def _parsed(value: str) -> Option:
+def _parsed(value: str) -> OptionValue:
     return int(value) if value.isdecimal() else value
 
 
-def _is_figure(cell: Option) -> bool:
+def _is_figure(cell: OptionValue) -> bool:
     if isinstance(cell, str):
         return cell in NOT_PUBLISHED or _FIGURE.fullmatch(cell) is not None
     return not isinstance(cell, bool)
 
 
 def _claim(
-    name: str, shared: Mapping[str, Any], fields: Mapping[str, Option], cell: Option
+    name: str, shared: Mapping[str, Any], fields: Mapping[str, OptionValue], cell: OptionValue
 ) -> dict[str, Any]:
     claim = dict(shared)
     for path, value in fields.items():
@@ -276,7 +276,7 @@ def _claim(
     return {**claim, "id": _named(name, {**claim, "row": fields.get("row", "")}), "value": cell}
 
 
-def _with(table: Mapping[str, Any], path: list[str], value: Option) -> dict[str, Any]:
+def _with(table: Mapping[str, Any], path: list[str], value: OptionValue) -> dict[str, Any]:
     """The table with one more field, at a path through tables within it; nothing of it is changed."""
     head, *rest = path
     if not rest:

@@ -9,10 +9,10 @@ from pydantic import AfterValidator, Field, model_validator
 
 from harness.device_kinds import DeviceKind
 from harness.record.base import Model
-from harness.record.trial import Name, Option, Sha1
+from harness.record.trial import Name, OptionValue, Sha1
 from harness.record.vocabulary.precision import Precision
 
-Figure = Literal[
+ReadingField = Literal[
     "step", "steps", "epoch", "seconds", "milliseconds", "samples_per_second", "samples", "loss", "quality"
 ]
 """What a group of a pattern, or a key of a file, may be: `steps` are an epoch's, the rest the row's own."""
@@ -21,7 +21,7 @@ TIMES = ("seconds", "milliseconds", "samples_per_second")
 PLACES = ("model", "batch_size", "sequence_length", "image_size", "gpus", "layout", "profile")
 """What of a variant may stand in braces in a command; so may `seed`, `data` and the program's options."""
 
-_FIGURES = frozenset(Figure.__args__)  # type: ignore[attr-defined]
+_FIGURES = frozenset(ReadingField.__args__)  # type: ignore[attr-defined]
 _BRACES = re.compile(r"\{(\w+)\}")
 
 
@@ -38,20 +38,20 @@ def _compiled(pattern: str) -> str:
 Pattern = Annotated[str, Field(min_length=1, max_length=600), AfterValidator(_compiled)]
 """A regular expression of Python's with named groups."""
 
-Inside = Annotated[str, Field(pattern=r"^\w[\w.-]*(/\w[\w.-]*)*$", max_length=200)]
+PathInProgram = Annotated[str, Field(pattern=r"^\w[\w.-]*(/\w[\w.-]*)*$", max_length=200)]
 """A path below the program's folder."""
 
-Words = Annotated[tuple[Annotated[str, Field(max_length=2000)], ...], Field(max_length=60)]
+CommandWords = Annotated[tuple[Annotated[str, Field(max_length=2000)], ...], Field(max_length=60)]
 
 
-class Reading(Model):
+class OutputReading(Model):
     """How a program's own output is read."""
 
     lines: Pattern | None = None
     """What a line of a step, or of several, looks like."""
-    file: Inside | None = None
+    file: PathInProgram | None = None
     """In place of lines, a JSON or CSV file that it leaves."""
-    fields: dict[Figure, str] = {}
+    fields: dict[ReadingField, str] = {}
     """Which key of that file is which figure."""
     seconds_are: Literal["step", "mean", "mean-so-far", "so-far", "run"] = "mean"
     """The last step's, the mean of the steps since the row before or since the first, or all since then; or
@@ -79,24 +79,24 @@ class Reading(Model):
         return self
 
 
-class Input(Model):
+class ProgramInput(Model):
     """A file of a data set's, put into the program's copy."""
 
     data: Name
-    file: Inside
+    file: PathInProgram
     """Below the data folder."""
-    at: Inside
+    at: PathInProgram
     generated_letters: Annotated[int, Field(ge=1, le=10**8)] | None = None
     """How long a text without meaning stands in for it, where a plan lets one."""
 
 
-class Table(Model):
+class PublishedTask(Model):
     """The task in results/tables/published/ that its runs are of, where its options have these values."""
 
     program: Annotated[str, Field(min_length=1, max_length=60)]
     work: Annotated[str, Field(min_length=1, max_length=60)]
     """With the names of a command in braces."""
-    options: dict[str, Option]
+    options: dict[str, OptionValue]
     precision: Precision
     batch_rule: Literal["fixed", "tuned"]
     unit: Literal["ms/step", "images/s", "points"]
@@ -104,11 +104,11 @@ class Table(Model):
     """So many of a rate's unit are one sample a second."""
 
 
-class On(Model):
+class DeviceOverride(Model):
     """What is other on a kind of device: its small form on a CPU, say."""
 
-    arguments: Words = ()
-    options: dict[str, Option] = {}
+    arguments: CommandWords = ()
+    options: dict[str, OptionValue] = {}
 
 
 class Program(Model):
@@ -128,24 +128,24 @@ class Program(Model):
     """Those that have what it needs."""
     data: Literal["real", "synthetic"]
     """What it trains on where it has no `input`: real data of its own tree, or none."""
-    input: Input | None = None
-    prepare: tuple[Words, ...] = ()
+    input: ProgramInput | None = None
+    prepare: tuple[CommandWords, ...] = ()
     """Commands before the training, whose time is not measured."""
-    command: Annotated[Words, Field(min_length=1)]
+    command: Annotated[CommandWords, Field(min_length=1)]
     """Its first word `python` is the image's interpreter."""
-    options: dict[str, Option] = {}
+    options: dict[str, OptionValue] = {}
     """What a plan's `options` may change, by their names in the command."""
-    on: dict[DeviceKind, On] = {}
+    on: dict[DeviceKind, DeviceOverride] = {}
     timeout_seconds: Annotated[float, Field(gt=0)] | None = None
     steps: str | None = None
-    """Of its options, that of how many steps a whole run has, where its lines do not say it."""
+    """The option that says how many steps a whole run has, where its lines do not say it."""
     samples_per_step: Annotated[tuple[str, ...], Field(min_length=1)]
     """Names whose product it is."""
     sample_unit: Literal["image", "token", "byte", "sample"]
     figure: Literal["step", "run"]
     """Whether it prints the time of steps, or one figure a run, whose window is its own."""
-    read: Reading
-    table: Table | None = None
+    read: OutputReading
+    table: PublishedTask | None = None
 
     @model_validator(mode="after")
     def _names_are_known(self) -> Self:

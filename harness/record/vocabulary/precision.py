@@ -27,7 +27,7 @@ _OUTPUTS = {"fp16": "float16", "bf16": "bfloat16"}
 
 
 @dataclass(frozen=True, slots=True)
-class Traits:
+class PrecisionTraits:
     """What a label promises, how it is called, and how it is drawn."""
 
     words: str
@@ -59,34 +59,36 @@ class Traits:
         return f"gemm_{self.arithmetic[0]}_tflops" if len(self.arithmetic) == 1 else None
 
 
-PRECISIONS: MappingProxyType[Precision, Traits] = MappingProxyType(
+PRECISIONS: MappingProxyType[Precision, PrecisionTraits] = MappingProxyType(
     {
-        "fp32-ieee": Traits(
+        "fp32-ieee": PrecisionTraits(
             "32-bit arithmetic throughout, every bit of it: the strict baseline", ("fp32-ieee",), marker="o"
         ),
-        "fp32-default": Traits(
+        "fp32-default": PrecisionTraits(
             "what the framework calls 32-bit: convolutions may be TF32, matrix products are exact",
             ("fp32-ieee", "tf32"),
             marker="o",
         ),
-        "fp32-tf32": Traits(
+        "fp32-tf32": PrecisionTraits(
             "32-bit numbers, multiplied with a 10-bit mantissa (TF32) on cards that have it",
             ("tf32",),
             marker="^",
         ),
-        "amp-fp16": Traits(
+        "amp-fp16": PrecisionTraits(
             "the framework chooses 16-bit floats (FP16) where it is safe, with a loss scale", ("fp16",)
         ),
-        "amp-bf16": Traits("the framework chooses bfloat16 where it is safe; no loss scale", ("bf16",)),
-        "fp16-master": Traits(
+        "amp-bf16": PrecisionTraits(
+            "the framework chooses bfloat16 where it is safe; no loss scale", ("bf16",)
+        ),
+        "fp16-master": PrecisionTraits(
             "a 16-bit model with 32-bit master weights and a loss scale: what the studies call FP16",
             ("fp16",),
             "float16",
             "D",
         ),
-        "pure-fp16": Traits("everything in 16-bit floats (FP16)", ("fp16",), "float16", "D"),
-        "pure-bf16": Traits("everything in bfloat16", ("bf16",), "bfloat16", "s"),
-        "program": Traits("a published program's own precision, as it says, unchecked", (), "", "s"),
+        "pure-fp16": PrecisionTraits("everything in 16-bit floats (FP16)", ("fp16",), "float16", "D"),
+        "pure-bf16": PrecisionTraits("everything in bfloat16", ("bf16",), "bfloat16", "s"),
+        "program": PrecisionTraits("a published program's own precision, as it says, unchecked", (), "", "s"),
     }
 )
 """In the order that groups of a chart have."""

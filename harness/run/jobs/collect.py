@@ -198,7 +198,7 @@ def _why(place: Place, forgotten: Mapping[tuple[int, int], Exit]) -> Exit | None
 
 
 def _write_down(jobs: Path, gone: Iterable[tuple[Attempt, Exit]]) -> Iterator[tuple[Started, Attempt, Exit]]:
-    """Of each attempt that looked at no node its beginning, as if it had begun and ended now."""
+    """Write down each attempt that looked at no node, as if it had begun and ended now."""
     machine = None
     for attempt, exit in gone:
         work = attempt.work

@@ -185,7 +185,7 @@ def ending(
 
 
 def _part_of_log(jobs: Path, attempt: Attempt) -> str:
-    """Of a job's output what was written while this attempt ran."""
+    """Return what of a job's output was written while this attempt ran."""
     told = attempt.work / "job"
     number = told.read_text().strip() if told.is_file() else ""
     text = log_tail(jobs / f"log-{number}_{attempt.batch.task_of(attempt.trial)}.txt", _LOG_BYTES)

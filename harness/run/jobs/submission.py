@@ -46,10 +46,10 @@ class JobSpec(Model):
     label: str | None = None
     declared: tuple[Declared, ...] = ()
     devices: int
-    """Of the trial, on each of its nodes."""
+    """How many devices the trial has on each of its nodes."""
     nodes: int = 1
     folders: tuple[str, ...] = ()
-    """Of its nodes, which it reads: without one of them it does not begin."""
+    """Folders of its nodes that it reads: without one of them it does not begin."""
     network_interface: str | None = None
     warm: TrialSpec | None = None
     """The short trial that fills the caches first."""
@@ -140,7 +140,7 @@ def work_folder(jobs: Path, trial: str, attempt: int) -> Path:
 
 
 def begun(jobs: Path) -> dict[str, list[int]]:
-    """Of each trial the numbers of the attempts that began, in order, by one look at the folder."""
+    """Return the numbers of each trial's attempts that began, in order, by one look at the folder."""
     numbers: dict[str, list[int]] = {}
     work = jobs / "work"
     for path in work.iterdir() if work.is_dir() else ():
@@ -177,7 +177,7 @@ def _pointers(root: Path) -> dict[Path, str]:
 
 
 def all_open(root: Path) -> tuple[Submission, ...]:
-    """Of all plans and users, in the order in which they began."""
+    """Return the open submissions of all plans and users, in the order in which they began."""
     found = (read(root, submission_id) for submission_id in _pointers(root).values())
     return tuple(sorted(found, key=lambda each: each.whole.started_at))
 

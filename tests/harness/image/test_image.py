@@ -51,7 +51,7 @@ def test_a_build_on_a_substituted_base_behind_a_proxy_is_this(tmp_path: Path):
     settings = BuildSettings(
         ROOT,
         base="mirror.example/debian:bookworm",
-        apex="extensions",
+        apex="none",
         secrets=secrets,
         network="host",
     )
@@ -103,11 +103,10 @@ def _drop_cpu(root: Path) -> None:
 def test_a_tag_changes_with_what_the_build_is_told(clone: Path):
     tags = {
         tag(clone),
-        tag(clone, apex="extensions"),
         tag(clone, apex="none"),
         tag(clone, base="debian:bookworm-slim"),
     }
-    assert len(tags) == 4
+    assert len(tags) == 3
 
 
 def test_neither_comments_on_pins_nor_the_revision_change_a_tag(clone: Path):
@@ -167,13 +166,3 @@ def test_a_lock_that_is_missing_is_named_with_what_writes_it(clone: Path):
 def test_a_build_secret_that_is_missing_is_refused(tmp_path: Path):
     with pytest.raises(UserError, match="is not a file"):
         BuildSettings(ROOT, secrets={"ca": tmp_path / "none"}).spec(IMAGES.image("cpu"))
-
-
-def test_apex_extensions_of_an_image_without_apex_are_refused():
-    with pytest.raises(UserError, match="image 'cpu' has no Apex"):
-        BuildSettings(ROOT, apex="extensions").spec(IMAGES.image("cpu"))
-
-
-def test_apex_extensions_without_a_compiler_for_them_are_refused():
-    with pytest.raises(UserError, match="image 'cuda126' names no toolkit to compile Apex's extensions"):
-        BuildSettings(ROOT, apex="extensions").spec(IMAGES.image("cuda126"))

@@ -12,7 +12,7 @@ import pytest
 from harness.errors import NoEngine
 from harness.image.catalog import Image, load_images
 from harness.image.lock import differences, lock_packages
-from harness.image.spec import ApexPart, BuildSettings, docker_build_argv, venv_name, venv_steps
+from harness.image.spec import BuildSettings, docker_build_argv, venv_name, venv_steps
 from tests.helpers import ROOT
 from tests.helpers.checks import golden
 from tests.helpers.images import IMAGES, NAMES, OF_TODAY, change
@@ -141,21 +141,16 @@ def test_a_dockerfile_pins_all_that_it_takes(name: str):
         assert "--require-hashes" in install or "--no-index" in install
     stages = set(re.findall(r"^FROM \S+ AS (\S+)$", text, re.MULTILINE))
     for source in re.findall(r"^FROM (\S+)", text, re.MULTILINE):
-        assert source in stages or source in ("${BASE}", "${TOOLKIT}")
+        assert source in stages or source == "${BASE}"
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_dockerfile_is_given_every_argument_that_it_asks_for(name: str):
     image = IMAGES.image(name)
-    part: ApexPart = "extensions" if name in ("cuda", "rocm") else "python"
-    what = BuildSettings(ROOT, apex=part).spec(image)
+    what = BuildSettings(ROOT).spec(image)
     argv = docker_build_argv(what, buildx=True)
     given_ = {word.split("=")[0] for at, word in enumerate(argv) if argv[at - 1] == "--build-arg"}
-    assert (
-        set(re.findall(r"^ARG (\w+)", _dockerfile(image), re.MULTILINE)) - {"TOOLKIT", "APEX_ARCHITECTURES"}
-        <= given_
-        <= set(re.findall(r"^ARG (\w+)", _dockerfile(image), re.MULTILINE))
-    )
+    assert given_ == set(re.findall(r"^ARG (\w+)", _dockerfile(image), re.MULTILINE))
 
 
 def test_a_base_s_packages_that_pip_cannot_take_away_give_way_to_the_lock_s(tmp_path):
@@ -177,17 +172,3 @@ def test_a_base_s_packages_that_pip_cannot_take_away_give_way_to_the_lock_s(tmp_
     python.chmod(0o700)
     subprocess.run(["sh", ROOT / "docker" / "steps.sh", "disown", python, lock], check=True)
     assert sorted(path.name for path in theirs.iterdir()) == ["scipy-1.0.dist-info", "six-1.0.dist-info"]
-
-
-def test_of_apex_the_two_extensions_are_built_that_no_old_architecture_is_asked_for(tmp_path):
-    steps = (ROOT / "docker" / "steps.sh").read_text()
-    (change,) = re.findall(r"^ *(sed -i .*) /sources/setup\.py$", steps, re.MULTILINE)
-    made = "from types import SimpleNamespace as Part\n"
-    made += "ext_modules = [Part(name=n) for n in ('apex_C', 'amp_C', 'syncbn', 'mlp_cuda')]\n"
-    made += "def setup(ext_modules): print(*(part.name for part in ext_modules))\n"
-    (tmp_path / "setup.py").write_text(made + "setup(\n    ext_modules=ext_modules,\n)\n")
-    subprocess.run(["sh", "-c", f"{change} setup.py"], cwd=tmp_path, check=True)
-    done = subprocess.run(
-        [sys.executable, "setup.py"], cwd=tmp_path, capture_output=True, text=True, check=True
-    )
-    assert done.stdout.split() == ["apex_C", "amp_C"]

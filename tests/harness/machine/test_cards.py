@@ -14,7 +14,6 @@ from harness.gpu import amd, nvidia
 from harness.machine import machine_from
 from harness.machine.load import load_from
 from harness.record.published.cards import load_cards
-from harness.redact import Names
 from tests.helpers import ROOT
 from tests.helpers.fake_nvml import CARD, SLICES, FakeNvml
 from tests.helpers.machines import bare, tree
@@ -22,7 +21,7 @@ from tests.helpers.machines import bare, tree
 
 def test_a_nvidia_card_is_described_and_its_uuid_only_hashed():
     cards = nvidia.describe(FakeNvml(), Files(Path("/nowhere")))
-    machine = machine_from(bare(cards), "0123456789ab", None, Names())
+    machine = machine_from(bare(cards), "0123456789ab", None, ())
     (card,) = machine.gpus
     assert (card.name, card.memory_bytes, card.driver_cuda) == (CARD["nvmlDeviceGetName"], 24 * 2**30, "12.8")
     assert (card.architecture, card.power_limit_watts, card.ecc, card.mig) == ("sm_89", 450.0, None, None)
@@ -35,7 +34,6 @@ def test_a_nvidia_card_is_described_and_its_uuid_only_hashed():
     ("told", "rows"),
     [
         ({"nvmlDeviceGetRemappedRows": (1, 2, False, False)}, 3),
-        ({"nvmlDeviceGetRetiredPages": [0x1000]}, 2),
         ({}, None),
     ],
 )
@@ -75,9 +73,7 @@ def license(*states: int) -> dict[str, object]:
 def test_what_a_driver_says_of_a_card_s_slot_memory_and_license_is_told_and_left_out_where_it_is_silent(
     told, found
 ):
-    machine = machine_from(
-        bare(nvidia.describe(FakeNvml([CARD | told]), Files())), "0123456789ab", None, Names()
-    )
+    machine = machine_from(bare(nvidia.describe(FakeNvml([CARD | told]), Files())), "0123456789ab", None, ())
     kept = machine.gpus[0].model_dump(mode="json")
     more = ("pcie_generation_of_card", "remapping", "ecc_uncorrected_ever", "vgpu_license")
     assert {name: kept[name] for name in more if name in kept} == found
@@ -89,7 +85,7 @@ def test_a_driver_that_is_not_there_gives_no_cards():
 
 
 def test_the_slices_of_a_card_stand_in_its_place_as_cards_of_their_own():
-    machine = machine_from(bare(nvidia.describe(FakeNvml(SLICES), Files())), "0123456789ab", None, Names())
+    machine = machine_from(bare(nvidia.describe(FakeNvml(SLICES), Files())), "0123456789ab", None, ())
     whole, first, second = machine.gpus
     assert [gpu.index for gpu in machine.gpus] == [1, 2, 3]
     assert (whole.name, whole.mig) == (CARD["nvmlDeviceGetName"], "off")
@@ -140,7 +136,7 @@ AMD = {
 
 def test_an_amd_card_is_described_by_the_kernel_alone(tmp_path):
     (card,) = amd.describe(tree(tmp_path, AMD))
-    machine = machine_from(bare([card]), "0123456789ab", None, Names())
+    machine = machine_from(bare([card]), "0123456789ab", None, ())
     (found,) = machine.gpus
     assert (found.name, found.architecture, found.memory_bytes) == (
         "AMD Instinct MI300X",
@@ -162,9 +158,7 @@ def test_a_card_that_its_driver_calls_by_a_shared_name_is_named_by_its_chip(tmp_
         "/sys/class/kfd/kfd/topology/nodes/1/properties": node,
     }
     cards = amd.describe(tree(tmp_path, told))
-    named = [
-        machine_from(bare(cards), "0123456789ab", None, Names(), known) for known in ((), load_cards(ROOT))
-    ]
+    named = [machine_from(bare(cards), "0123456789ab", None, (), known) for known in ((), load_cards(ROOT))]
     assert [(one.gpus[0].name, one.label) for one in named] == [
         ("AMD Radeon Graphics", "1x-unknown-card"),
         ("AMD MI300X", "1x-mi300x"),

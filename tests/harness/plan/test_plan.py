@@ -47,7 +47,7 @@ repeats = 7
 [size.mine-small]
 title = "A part of it"
 {MEASURE.replace("[[measure]]", "[[size.mine-small.measure]]")}
-role = "ladder"
+role = "batch-sweep"
 """
 
 
@@ -57,10 +57,6 @@ def test_a_size_is_a_plan_of_its_own_name_in_the_file_of_its_study(tmp_path):
     whole, small = (plan.load(root, name) for name in plan.names(root))
     assert (whole.title, whole.repeats, small.title, small.repeats) == ("The study", 7, "A part of it", 5)
     assert (small.name, small.sha256) == ("mine-small", whole.sha256)
-
-
-def test_the_role_of_a_sweep_is_read_by_its_earlier_name_too(tmp_path):
-    assert plan.load(written(tmp_path, SIZED), "mine-small").measure[0].role == "batch-sweep"
 
 
 def test_a_file_that_was_a_plan_of_its_own_before_goes_before_a_size_of_that_name(tmp_path):

@@ -40,14 +40,6 @@ TAKEN = RECORD.measurement
 H100 = "NVIDIA H100 80GB HBM3"
 
 FORGED = [
-    (
-        {"measurement__samples_per_step": 840, "measurement__window__samples": 840 * TAKEN.window.steps},
-        "its steps have 840 samples, where its batches on all devices have 700",
-    ),
-    (
-        {"measurement__protocol__steps_per_epoch": 1492},
-        "an epoch has 1492 steps of 700 samples, where its data have 2088628",
-    ),
     ({"measurement__window__samples": 2 * TAKEN.window.samples}, "samples are more than"),
     ({"measurement__samples_per_step": 840}, "samples are fewer than"),
     ({"measurement__window__steps": 2 * TAKEN.window.steps}, "steps, and its series has"),
@@ -56,7 +48,6 @@ FORGED = [
     ({"environment__lock_sha256": "f" * 64}, "its lock is 'ffffffffffff'"),
     ({"environment__device": "cuda"}, "its environment is for 'cuda'"),
     ({"measurement__device__count": 8}, "it ran on 8 devices"),
-    ({"nodes": 2}, "its 1 devices have no even place on its 2 nodes"),
     ({"measurement__precision__label": "amp-fp16"}, "its precision is 'amp-fp16'"),
     ({"measurement__device__name": H100}, f"it ran on '{H100}', which its machine does not have"),
 ]

@@ -36,9 +36,7 @@ def spoiled(folder: Path, how: str, workload: str = "word_lm") -> Path:
         f"from parts import trial as trial_part; import {workload}",
         "import torch",
     ]
-    script.write_text(
-        "\n".join([*lines, how, f"trial_part.main({workload}.run)"]) + "\n"
-    )
+    script.write_text("\n".join([*lines, how, f"trial_part.main({workload}.run)"]) + "\n")
     return script
 
 

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.telemetry.energy import Read, counter_joules, energy, keeps_pace, sampled_joules
+from harness.telemetry.energy import EnergyReadings, counter_joules, energy, keeps_pace, sampled_joules
 
 TIMES = range(101)
-STEADY = Read([(t, 50 + 300.0 * t) for t in TIMES], [(t, 300.0) for t in TIMES])
+STEADY = EnergyReadings([(t, 50 + 300.0 * t) for t in TIMES], [(t, 300.0) for t in TIMES])
 WINDOW = ((10.0, 90.0),)
 
 
@@ -37,7 +37,9 @@ def trained(windows: int, seconds: float, pause: float, seed: int) -> float | No
     joules = np.concatenate([[0.0], np.cumsum(np.diff(edges) * np.resize([60.0, 300.0], edges.size - 1))])
     at = np.arange(0, edges[-1], 1.0)
     counter = np.interp(at, edges, joules) * rng.uniform(0.95, 1.05)
-    told = energy([Read(list(zip(at, counter, strict=True)), [])], [(b, b + seconds) for b in begins], None)
+    told = energy(
+        [EnergyReadings(list(zip(at, counter, strict=True)), [])], [(b, b + seconds) for b in begins], None
+    )
     assert told.joules is None or told.band
     return None if told.joules is None else (told.joules / (300 * windows * seconds) - 1) / (told.band or 0)
 
@@ -83,7 +85,7 @@ def test_power_with_a_hole_is_not_integrated():
     [(300, False, False), (318, True, False), (282, True, False), (331, False, True)],
 )
 def test_above_five_percent_of_disagreement_warns_and_above_ten_withholds(watts, warned, withheld):
-    found = energy([Read(STEADY.counter, [(t, float(watts)) for t in TIMES])], WINDOW, 1)
+    found = energy([EnergyReadings(STEADY.counter, [(t, float(watts)) for t in TIMES])], WINDOW, 1)
     assert (found.warning is not None, found.joules is None) == (warned, withheld)
     assert found.disagreement == pytest.approx(watts / 300 - 1)
     assert (found.unknown_because is not None) == withheld
@@ -96,12 +98,12 @@ def test_above_five_percent_of_disagreement_warns_and_above_ten_withholds(watts,
         ([STEADY], (), "the measured window's times are not known"),
         ([STEADY], ((10.0, 50.0),), "the window of 40 s is shorter than 60 s"),
         (
-            [Read(STEADY.counter[::4], STEADY.power[::4])],
+            [EnergyReadings(STEADY.counter[::4], STEADY.power[::4])],
             WINDOW,
             "20 samples in the window are fewer than 60",
         ),
         (
-            [Read([], [(t, 0.0) for t in TIMES])],
+            [EnergyReadings([], [(t, 0.0) for t in TIMES])],
             WINDOW,
             "neither an energy counter nor power was told throughout",
         ),
@@ -115,7 +117,7 @@ def test_energy_that_cannot_be_had_is_null_with_its_reason(devices, windows, rea
 def test_cards_are_added_and_one_without_a_counter_leaves_the_samples():
     both = energy([STEADY, STEADY], WINDOW, None)
     assert (both.joules, both.method) == (48_000, "counter")
-    mixed = energy([STEADY, Read([], STEADY.power)], WINDOW, None)
+    mixed = energy([STEADY, EnergyReadings([], STEADY.power)], WINDOW, None)
     assert (mixed.joules, mixed.method) == (48_000, "sampled power")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from argparse import Namespace
 from functools import cache
@@ -17,7 +16,7 @@ from harness.files import Files, unit_of
 from harness.gpu import nvidia, nvml
 from harness.probe import topology
 from harness.record import Record, Telemetry
-from harness.redact import Names, leaks
+from harness.redact import leaks
 from harness.summary.statistics import judge_trial
 from harness.telemetry import recorder, sampler
 from harness.telemetry.reader import read
@@ -50,7 +49,7 @@ def test_every_trace_replays_to_a_clean_record(name):
     found = watched(name)
     assert found.samples == SECONDS + 1
     assert Telemetry.parse(found.model_dump_json(), "here") == found
-    assert leaks(found.model_dump_json(), Names()) == ()
+    assert leaks(found.model_dump_json()) == ()
     assert len(found.model_dump_json()) < 20_000
 
 
@@ -68,7 +67,7 @@ def test_a_steady_card_has_whole_traces_no_limit_and_its_energy():
     assert found.energy.joules_per_sample == pytest.approx(3.0)
     assert (found.energy.band, found.energy.warning) == (pytest.approx(0.0548, abs=1e-4), None)
     assert found.windows == ((10.0, 80.0),)
-    assert found.ended == "the given time is over"
+    assert found.ended == "stopped"
 
 
 def test_throttling_is_told_by_the_counter_over_the_window_and_by_the_reasons():
@@ -97,23 +96,21 @@ ENFORCED, CHOSEN = "nvmlDeviceGetEnforcedPowerLimit", "nvmlDeviceGetPowerManagem
 
 
 @pytest.mark.parametrize(
-    ("limits", "changed", "moved"),
+    ("limits", "changed"),
     [
-        ({ENFORCED: [450_000]}, False, None),
-        ({ENFORCED: [450_000, 300_000]}, True, None),
-        ({ENFORCED: [80_000, 95_000, 80_000]}, False, (80.0, 95.0)),
-        ({ENFORCED: [80_000, 95_000, 110_000]}, False, (80.0, 110.0)),
-        ({ENFORCED: [80_000, 95_000], CHOSEN: [80_000]}, False, (80.0, 95.0)),
-        ({ENFORCED: [450_000, 300_000, 450_000], CHOSEN: [450_000, 300_000, 450_000]}, True, None),
+        ({ENFORCED: [450_000]}, False),
+        ({ENFORCED: [450_000, 300_000]}, True),
+        ({ENFORCED: [80_000, 95_000], CHOSEN: [80_000]}, False),
+        ({ENFORCED: [450_000, 300_000, 450_000], CHOSEN: [450_000, 300_000, 450_000]}, True),
     ],
 )
-def test_a_power_limit_that_somebody_changes_is_told_from_one_that_the_driver_moves(limits, changed, moved):
+def test_a_power_limit_that_somebody_changes_is_told_from_one_that_the_driver_moves(limits, changed):
     changes: dict[int, dict[str, int]] = {}
     for name, steps in limits.items():
         for at, watts in enumerate(steps):
             changes.setdefault(SECONDS * at // len(steps), {})[name] = watts
     (card,) = replayed(CardTrace(changes=changes)).cards
-    assert (card.power_limit_changed, card.power_limit_moved_watts) == (changed, moved)
+    assert card.power_limit_changed is changed
 
 
 def test_what_another_process_uses_of_the_card_is_its_mean_over_the_window():
@@ -177,7 +174,7 @@ def test_energy_is_withheld_where_counter_and_samples_disagree():
 
 def test_without_the_trial_s_own_processes_nobody_is_accused():
     cards = nvidia.NvidiaCards(FakeNvml(), [])
-    ours = sampler.TrialProcesses([], None, None)
+    ours = sampler.TrialProcesses([])
     assert cards.sample(ours, True)[0]["others"] is None
     assert ours.unknown_because == "no process was named as the trial's own"
 
@@ -291,15 +288,6 @@ def test_cards_that_cannot_be_told_have_no_joules_and_the_record_says_why(
     assert "unwatched" in {said.name for said in judge_trial(found).causes}
 
 
-def test_the_processor_s_joules_never_stand_for_a_card_s(tmp_path):
-    path = tmp_path / "telemetry.jsonl"
-    head = {"telemetry": 1, "source": "nvml", "interval_seconds": 1.0, "began": 1000.0, "cards": []}
-    lines = [{"t": float(t), "cpu": {"energy_joules": 50.0 * t}, "cards": []} for t in range(91)]
-    path.write_text("\n".join(map(json.dumps, [head, *lines])))
-    found = read(path, WINDOW)
-    assert (found.energy.joules, found.energy.unknown_because) == (None, "no card could be identified")
-
-
 def test_nothing_of_ours_changes_a_card_s_clocks_or_power():
     sources = [
         path.read_text() for folder in ("harness", "workloads") for path in (ROOT / folder).rglob("*.py")
@@ -318,7 +306,7 @@ def test_a_library_that_breaks_ends_neither_the_telemetry_nor_goes_unsaid(tmp_pa
     path = tmp_path / "telemetry.jsonl"
     watch(Breaking(), path, Clock(lambda seconds: None))
     found = read(path, WINDOW)
-    assert (found.ended, found.missing["sampling"]) == ("the given time is over", "AttributeError")
+    assert (found.ended, found.missing["sampling"]) == ("stopped", "AttributeError")
     judged = judge_trial(record(seen=found))
     assert judged.verdict == "warn"
     assert "unwatched" in {said.name for said in judged.causes}

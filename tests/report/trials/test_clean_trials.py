@@ -13,7 +13,7 @@ import random
 
 import pytest
 
-from harness.record import Load, Others, Record, Series, Trace, TraceStats
+from harness.record import Load, OtherProcesses, Record, Series, Trace, TraceStats
 from harness.record.published.cards import load_cards
 from harness.record.store import read_record
 from tests.helpers import ROOT, TESTS
@@ -82,7 +82,7 @@ def on_a_card(number: int) -> Record:
         utilization_percent=TraceStats(mean=Trace.of([noise.uniform(85, 100) for _ in range(91)], 0.1)),
         limited_share={"power": noise.uniform(0, 0.9), "thermal": noise.uniform(0, 0.004)},
         reasons_share={"sw_power_cap": noise.uniform(0, 0.9), "hw_slowdown": noise.choice((0.0, 1 / 91))},
-        others=Others(processes=0, memory_bytes=0, samples_share=0.0),
+        others=OtherProcesses(processes=0, memory_bytes=0, samples_share=0.0),
         ecc_corrected=noise.choice((0, 0, 3)),
         power_limit_watts=300 + noise.uniform(-0.5, 0.5),
         start_temperature_c=round(60 + noise.uniform(-2, 2)),

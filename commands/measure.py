@@ -276,7 +276,7 @@ def _run(setup: RunSetup, built: Built, resolved: dict[str, Resolved], how: How,
     job = replace(
         job,
         deadline=deadline,
-        estimate=partial(trial_seconds, chosen.speeds, setup.machine.id),
+        estimate=partial(trial_seconds, chosen.speeds),
     )
     recorded = {stored.record.trial.id for stored in session_records(setup.root, opened)}
     missing = [trial for trial in opened.trials if trial.id not in recorded]

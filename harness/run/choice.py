@@ -86,7 +86,7 @@ def choose(
         raise _nothing_able(setup, card, left_out)
     _have_files(setup, able)
     if keep is not None:
-        able, others = _kept(able, keep)
+        able, others = _kept(able, keep, resolved or {})
         left_out += others
     speeds = speeds or speeds_of(setup)
     seconds_each = partial(estimate.seconds, speeds=speeds)
@@ -206,10 +206,18 @@ def narrowed(setup: RunSetup, keep: Keep) -> RunSetup:
     return replace(setup, plan=setup.plan.model_copy(update={"measure": parts}))
 
 
-def _kept(able: tuple[Planned, ...], keep: Keep) -> tuple[tuple[Planned, ...], tuple[LeftOut, ...]]:
+def _kept(
+    able: tuple[Planned, ...], keep: Keep, resolved: Mapping[str, Resolved]
+) -> tuple[tuple[Planned, ...], tuple[LeftOut, ...]]:
     """The trials that are wanted, and a line for the others; raises UserError where there are none."""
     candidates = selection.one_full_each(able)
     ids = {item.trial.id for item in candidates} & keep([item.trial for item in candidates])
+    generated = next((name for name, found in resolved.items() if found.source == "generated"), None)
+    if not ids and generated:
+        raise UserError(
+            f"the claims need the real {generated}, which could not be had ({resolved[generated].why})",
+            remedy=f"bring it: invoke build --only {generated} --from FOLDER, with its files",
+        )
     if not ids:
         raise UserError(
             "none of the claims can be judged by this plan here", remedy="see `invoke claims --here`"
@@ -234,7 +242,7 @@ def trial_seconds(speeds: estimate.Speeds, trial: TrialSpec, records: Iterable[R
 def speeds_of(setup: RunSetup) -> estimate.Speeds:
     """What is known of durations here: all records, and published runs scaled to this card."""
     records = (stored.record for stored in store.read_all(setup.root).records)
-    cards = load_cards(setup.root)
+    cards = load_cards(setup.root) if setup.selection.gpus else ()
     device = estimate.DeviceModel.of(setup.machine, setup.selection.kind, cards)
     return estimate.learned(published_speeds(setup.root, device, cards), records)
 
@@ -248,14 +256,16 @@ def published_speeds(root: Path, device: estimate.DeviceModel, cards: tuple[Card
     found: dict[estimate.Row, estimate.Length] = {}
     fed: dict[estimate.Row, float] = {}
     rows = {card.name: card for card in cards}
-    own = rows.get(device.name, rows[REFERENCE])
+    own = rows.get(device.name) or rows.get(REFERENCE)
+    if own is None or device.kind == "cpu":
+        return estimate.Speeds(device, cards)
     order = {REFERENCE: 1, own.name: 2}
     for claim in sorted(load_claims(root).claims, key=lambda claim: order.get(claim.of.card or "", 0)):
         side, name = claim.of, claim.of.card or ""
         epochs = 1 if claim.metric == "epoch_seconds" else claim.epochs
         theirs = rows.get(next(iter(family(name, rows)), name))
         timed = claim.kind == "absolute" and claim.metric in ("protocol_seconds", "epoch_seconds")
-        if device.kind == "cpu" or theirs is None or not (timed and claim.value and side.precision):
+        if theirs is None or not (timed and claim.value and side.precision):
             continue
         row = (claim.workload, claim.protocol, side.model, side.precision, side.gpus)
         found[row] = estimate.Length(claim.value * _slower(own, theirs), epochs)

@@ -13,9 +13,10 @@ from pathlib import Path
 from commands.plans import matrix
 from commands.terminal import PlanWatcher, Screen, circumstances
 from harness.data import chest_xray
+from harness.data.catalog import DATASETS
 from harness.data.check import dataset_named
 from harness.data.download import FetchProgress
-from harness.data.fetch import Resolved, default_folder, fetch
+from harness.data.fetch import Resolved, bring, brought, default_folder, fetch
 from harness.engine.base import Built, Engine
 from harness.engine.choose import without_container
 from harness.errors import CardError, GateError, MachineError, NotBuilt, UserError
@@ -69,25 +70,29 @@ def say_matrix(setup: RunSetup, chosen: Chosen, screen: Screen) -> None:
 
 
 def one_data_set(root: Path, name: str, source: str = "") -> None:
-    """Fetches one data set or a program's source, or makes it ready from `source`, a folder of the user's.
+    """Fetches one data set or a program's source, or takes it from `source`, a folder or file of the user's.
 
-    Raises NoNetwork where it cannot be had, UserError for a data set that is fetched, and given one.
+    With a program goes its data, where `source` has that. Raises NoNetwork where it cannot be had.
     """
     folder = default_folder()
-    program = _program(root, name)
+    program, given = _program(root, name), own_path(source) if source else None
     with Screen() as screen:
         if program is not None:
-            source_tree.bring(program, own_path(source) if source else None, folder)
+            data = DATASETS.get(program.input.data) if program.input else None
+            if data and given and brought(data, given):
+                bring(data, given, folder)
+                screen.say(f"{data.name}: complete in {folder}")
+                if not source_tree.is_repository(given):
+                    return
+            source_tree.bring(program, given, folder)
             screen.say(f"{name}: complete in {folder / program.folder}")
         elif name == chest_xray.NAME:
             _made_ready(name, source, screen)
-        elif source:
-            raise UserError(
-                f"'{name or 'data'}' is not made from a folder of yours",
-                remedy=f"take --only {chest_xray.NAME}",
-            )
         else:
-            fetch(dataset_named(name), folder, progress=data_progress(screen))
+            if given:
+                bring(dataset_named(name), given, folder)
+            else:
+                fetch(dataset_named(name), folder, progress=data_progress(screen))
             screen.say(f"{name}: complete in {folder}")
 
 
@@ -276,7 +281,7 @@ def _run(setup: RunSetup, built: Built, resolved: dict[str, Resolved], how: How,
     job = replace(
         job,
         deadline=deadline,
-        estimate=partial(trial_seconds, chosen.speeds, setup.machine.id),
+        estimate=partial(trial_seconds, chosen.speeds),
     )
     recorded = {stored.record.trial.id for stored in session_records(setup.root, opened)}
     missing = [trial for trial in opened.trials if trial.id not in recorded]

@@ -19,6 +19,7 @@ from harness.record import DEEP, Claim, Cpu, DataSource, DeviceKind, Gpu, Machin
 from harness.record.published.cards import Card
 from harness.record.published.claims import sides
 from harness.run import setup as run_setup
+from harness.run.choice import published_speeds
 from harness.settings import Settings
 from report.analysis import Analysis
 from report.claims.answers import WAYS, Obstacle, of_itself
@@ -104,7 +105,8 @@ def prospects(root: Path, analysis: Analysis) -> Prospects:
     unmet = [claim for claim in analysis.evidence.claims.claims if claim.id not in met]
     can = askable(unmet, device, cards)
     records = [stored.record for stored in analysis.evidence.results.records]
-    speeds = estimate.learned(estimate.Speeds(), records, machine.id)
+    model = estimate.DeviceModel.of(machine, device.kind, cards)
+    speeds = estimate.learned(published_speeds(root, model, cards), records)
     found: dict[str, JudgingPlan] = {}
     everything: list[TrialSpec] = []
     images = load_images(root)

@@ -21,6 +21,9 @@ from harness.record import store
 from harness.record.published.cards import load_cards
 from harness.record.published.claims import load_claims
 from report.buying.purchase import load_purchase
+from report.expected.figures import PUBLISHED, read_tables, table_problems
+from report.expected.sizes import read_pairs
+from report.expected.specs import load_specs
 from report.text import count
 
 PRODUCT = ("tasks.py", "commands", "harness", "report", "workloads", "benchmarks", "tests")
@@ -34,8 +37,8 @@ def product(root: Path) -> tuple[str, ...]:
     return tuple(found) or tuple(name for name in PRODUCT if (root / name).exists())
 
 
-RECORDS = ("results/*/*/*.json",)
-CHECKED = ("plans/*.toml", "workloads/*.py", own_file.PROGRAMS, "results/claims/*.toml", *RECORDS)
+READ_DATA = ("results/claims/*.toml", f"{PUBLISHED.as_posix()}/*.csv", "results/*/*/*.json")
+CHECKED = ("plans/*.toml", "workloads/*.py", own_file.PROGRAMS, *READ_DATA)
 """What is read below, each by a pattern of its own."""
 
 
@@ -70,6 +73,7 @@ def files(root: Path) -> Iterator[str]:
     programs = sorted(root.glob(own_file.PROGRAMS))
     readers += [partial(own_file.read_program, path.read_bytes(), path.name) for path in programs]
     readers += [partial(read, root) for read in (load_images, load_claims, load_cards)]
+    readers += [partial(read_pairs, root, ())]
     unreadable = False
     for read in readers:
         try:
@@ -77,6 +81,10 @@ def files(root: Path) -> Iterator[str]:
         except GpudynoError as error:
             unreadable = True
             yield str(error)
+    try:
+        yield from table_problems(root, load_specs(root, load_cards(root)))
+    except GpudynoError as error:
+        yield str(error)
     if not unreadable:
         yield from names.problems(root)
     yield from record_problems(root, store.read_all(root))
@@ -93,4 +101,6 @@ def check(root: Path) -> None:
         print(problem, file=sys.stderr, flush=True)
     if found:
         raise GateError(count(found, "problem"), remedy="correct what is listed above")
-    print("all is well")
+    claims = len(load_claims(root).claims)
+    rows = sum(map(len, read_tables(root).values()))
+    print(f"all is well: {len(plan.names(root))} plans, {claims:,} claims, {rows:,} rows of published tables")

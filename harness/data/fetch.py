@@ -1,7 +1,6 @@
 """Real data and pretrained weights: fetched once, checked by hash, or taken from a folder of the user's.
 
-Nothing here reads a pickle. A data folder is laid out as `cifar-100-python/`, `cifar-10-batches-py/`,
-`MNIST/raw/`, `wikitext-2/` and `weights/`.
+Nothing here reads a pickle. docs/data.md has the layout of a data folder.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from harness.data.catalog import Dataset, Download
 from harness.data.check import Presence, cache_folder, check, dataset_named, first_fault, sha256_of
 from harness.data.download import Deadline, FetchProgress, Offline, download, silent
 from harness.data.folder import check_free_space, locked
-from harness.errors import DataError, NoNetwork
+from harness.errors import DataError, NoNetwork, UserError
 
 _SPARE_BYTES = 64 << 20
 
@@ -68,6 +67,37 @@ def fetch(
         check_free_space(dataset.name, dataset.download_bytes + unpacked + _SPARE_BYTES, folder)
         _install(dataset, folder, progress=progress, deadline=deadline or Deadline(None))
     return check(dataset, folder)
+
+
+def brought(dataset: Dataset, given: Path) -> dict[str, Path]:
+    """Where a folder, or a file, of the user's has a data set's members: as in a data folder, or flat."""
+    places = {
+        member.path: (given / member.path, given / Path(member.path).name, given)
+        for member in dataset.members
+    }
+    found = {path: next(filter(Path.is_file, each), None) for path, each in places.items()}
+    return {path: place for path, place in found.items() if place is not None}
+
+
+def bring(dataset: Dataset, given: Path, folder: Path) -> None:
+    """Takes a data set out of a folder, or a file, of the user's, each member checked by its hash.
+
+    Raises UserError for a member that is not there, DataError for one that is not what its hash says.
+    """
+    members = brought(dataset, given)
+    if absent := [member.path for member in dataset.members if member.path not in members]:
+        problem = f"'{given}' has no '{Path(absent[0]).name}' of {dataset.name}"
+        raise UserError(problem, remedy="name the folder that has all its files; docs/data.md lists them")
+    folder.mkdir(parents=True, exist_ok=True)
+    with locked(folder):
+        new = Path(tempfile.mkdtemp(prefix=".new-", dir=folder))
+        for path, place in members.items():
+            (new / path).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(place, new / path)
+        try:
+            _checked_into_place(dataset, new, folder, "as brought")
+        finally:
+            shutil.rmtree(new, ignore_errors=True)
 
 
 def resolve(
@@ -146,14 +176,14 @@ def _install(dataset: Dataset, folder: Path, *, progress: FetchProgress, deadlin
     try:
         for item in dataset.downloads:
             _unpack(item, download(item, new, deadline=deadline, progress=progress), new)
-        if wrong := first_fault(dataset.members, new):
-            raise DataError(f"'{wrong[0]}' as unpacked is not what its hash says: {wrong[1]}")
-        _put_in_place(dataset, new, folder)
+        _checked_into_place(dataset, new, folder, "as unpacked")
     finally:
         shutil.rmtree(new, ignore_errors=True)
 
 
-def _put_in_place(dataset: Dataset, new: Path, folder: Path) -> None:
+def _checked_into_place(dataset: Dataset, new: Path, folder: Path, how: str) -> None:
+    if wrong := first_fault(dataset.members, new):
+        raise DataError(f"'{wrong[0]}' {how} is not what its hash says: {wrong[1]}")
     if len(dataset.members) == 1:
         final = folder / dataset.members[0].path
         final.parent.mkdir(parents=True, exist_ok=True)

@@ -1,96 +1,141 @@
-"""Roughly how long a trial will take: by this machine's records, a published run, or two cores' steps."""
+"""Roughly how long a trial takes: by records of its card's model, published runs, or other cards' records."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from harness.device_kinds import DEVICE_KINDS
+from harness.device_kinds import BY_VENDOR, DEVICE_KINDS, DeviceKind
 from harness.plan.plan import Planned
-from harness.record import DEEP, Limit, Record, TrialRequest, TrialSpec
+from harness.record import DEEP, Limit, Machine, Record, TrialRequest, TrialSpec
+from harness.record.published.cards import Card, find, peak_tflops
 from harness.record.vocabulary.workload import declared
 
 CARD_SECONDS = {"cpu": 8.0, "cuda": 25.0, "rocm": 25.0}
 """How long the workload `card` takes before its window."""
-UNKNOWN_FULL_SECONDS = 3600.0
 CAPPED_SECONDS = 30.0
 """A trial capped by steps alone, on a card nobody has timed."""
 FEW_STEPS_SECONDS = 5.0
 """A trial of no more steps than a warm-up has."""
 WARM_UP_STEPS = 5
-LENGTH_OPTIONS = ("epochs", "lead_in", "framework", "train_images")
-"""Options of workloads that change how long a whole protocol is."""
-PUBLISHED_EPOCHS = 30
-"""How many epochs a protocol is taken to have where nothing else is known."""
+SCALED_OPTIONS = ("epochs", "lead_in", "train_images")
+"""Options of workloads by which a protocol's length is scaled."""
+IDLE_OPTIONS = ("tied", "loss_scale", "side")
+"""Options that hardly change it."""
+TRAIN_IMAGES = {"cifar_resnet44": 50_000}
+
+Row = tuple[object, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceModel:
+    """A model of card or processor; `power` is a card's peak, or a processor's cores, where it is known."""
+
+    kind: DeviceKind
+    name: str
+    power: float | None = None
+
+    @classmethod
+    def of(cls, machine: Machine, kind: DeviceKind, cards: Sequence[Card]) -> DeviceModel:
+        """Return the model of a machine's first device of a kind."""
+        if kind == "cpu":
+            name = f"{machine.cpu.model} of {machine.cpu.cores} cores" if machine.cpu.model else ""
+            return cls(kind, name, machine.cpu.cores)
+        name = next((gpu.name for gpu in machine.gpus if BY_VENDOR[gpu.vendor] == kind), "")
+        card = find(name, cards)
+        return cls(kind, card.name, peak_tflops(card, "fp16-master")) if card else cls(kind, name)
 
 
 @dataclass(frozen=True, slots=True)
 class Length:
-    """What a whole protocol takes on two cores, validation included."""
+    """The seconds of a whole protocol, validation included, of its epochs, and of one sample.
 
-    epoch_seconds: float
-    epochs: int
+    Those of records are of one pixel and one training image.
+    """
 
-
-OF_MODELS = {
-    # By the processor time of a few steps at 224 pixels, halved for two cores.
-    ("cifar_fastai", "resnet18"): Length(2100.0, 30),
-    ("cifar_fastai", "resnet34"): Length(3450.0, 30),
-    ("cifar_fastai", "resnet50"): Length(6300.0, 30),
-    ("cifar_fastai", "resnet101"): Length(10000.0, 30),
-    # By the committed records of `desk` and `iris-quick`.
-    ("word_lm", "LSTM"): Length(750.0, 30),
-    ("cifar_resnet44", "resnet44"): Length(280.0, 40),
-}
-"""By workload and model, for the protocol's own size of batch and image."""
-
-OF_STEPS = {("tensorcore_mlp", "amp-fp16"): 130.0}
-"""By workload and precision: one core's seconds, which a second core does not shorten.
-
-Where a processor has no arithmetic in half precision, torch does it number by number.
-"""
-
-TRAIN_IMAGES = {"cifar_resnet44": 50_000}
+    seconds: float | None
+    epochs: float | None = None
+    sample_seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Speeds:
-    """What is known of durations, in seconds: whole protocols, setups, and step times, each by its row."""
+    """What is known of durations on one model of device, in seconds."""
 
-    protocol_seconds: Mapping[tuple[str, ...], float] = field(default_factory=dict)
-    published_seconds: Mapping[tuple[str, ...], float] = field(default_factory=dict)
+    device: DeviceModel | None = None
+    cards: tuple[Card, ...] = ()
+    own: Mapping[Row, Length] = field(default_factory=dict)
+    """By records of the same model."""
+    published: Mapping[Row, Length] = field(default_factory=dict)
     """Already scaled to this card, where its peak is known."""
+    others: Mapping[Row, Length] = field(default_factory=dict)
+    """By records of other models of its kind, scaled likewise."""
+    loader_seconds: Mapping[Row, float] = field(default_factory=dict)
+    """By workload and protocol: the quickest epoch that a host's loader is known to feed."""
     setup_seconds: Mapping[str, float] = field(default_factory=dict)
     """By workload."""
+    epochs: Mapping[Row, float] = field(default_factory=dict)
+    """By workload and protocol, of a trial that asks for no other number."""
 
 
-def row(item: Planned) -> tuple[str, ...]:
-    """What a duration depends on most."""
-    asked = item.trial.asked
+def row(asked: TrialRequest) -> Row:
+    """What a duration depends on, but for what it is scaled by."""
+    variant, without = asked.variant, (*SCALED_OPTIONS, *IDLE_OPTIONS)
+    options = sorted((name, str(value)) for name, value in variant.options.items() if name not in without)
+    return (*published_row(asked), variant.data_mode, *options)
+
+
+def published_row(asked: TrialRequest) -> Row:
+    """What a published duration is known by."""
     variant = asked.variant
-    length = [f"{name} {variant.options[name]}" for name in LENGTH_OPTIONS if name in variant.options]
-    if variant.image_size is not None:
-        length.append(f"{variant.image_size} px")
-    return (asked.workload, asked.protocol, variant.model, variant.precision, variant.data_mode, *length)
+    precision = "fp32-ieee" if variant.precision == "fp32-default" else variant.precision
+    return asked.workload, asked.protocol, variant.model, precision, variant.gpus
 
 
-def learned(prior: Speeds, records: Iterable[Record], machine: str) -> Speeds:
-    """The same with what a machine's own records say, which goes before what was known."""
-    protocol = dict(prior.protocol_seconds)
-    setup = dict(prior.setup_seconds)
+def _size(asked: TrialRequest) -> float:
+    """How much work is in an epoch, as far as pixels and images say."""
+    itself, images = declared(asked.workload), TRAIN_IMAGES.get(asked.workload, 1)
+    pixels = asked.variant.image_size or (itself.image_size if itself else None) or 1
+    return pixels**2 * float(asked.variant.options.get("train_images", images))
+
+
+def learned(prior: Speeds, records: Iterable[Record]) -> Speeds:
+    """The same with what records say: those of the same model go before all that was known."""
+    own, others, setup = dict(prior.own), dict(prior.others), dict(prior.setup_seconds)
+    fed, epochs = dict[Row, float](), dict(prior.epochs)
     for record in records:
-        if record.machine.id != machine or record.measurement is None or record.summary is None:
+        asked, measured, ours = record.trial.asked, record.measurement, prior.device
+        if measured is not None and not any(name in asked.variant.options for name in SCALED_OPTIONS):
+            epochs[row(asked)[:2]] = measured.protocol.epochs
+        if ours is None or asked.device != ours.kind or measured is None or record.plan == DEEP:
             continue
-        if record.plan == DEEP:
+        theirs = DeviceModel.of(record.machine, ours.kind, prior.cards)
+        if not ours.name or theirs.name != ours.name:
+            if theirs.power and ours.power:
+                others[row(asked)] = _length(record, theirs.power / ours.power)
             continue
-        item = Planned(record.trial, "timing", record.trial.asked.variant.model)
-        if record.summary.protocol_seconds is not None:
-            protocol[row(item)] = record.summary.protocol_seconds
-        trained = sum(
-            epoch.train_seconds + (epoch.valid_seconds or 0.0) for epoch in record.measurement.epochs
-        )
-        setup[record.trial.asked.workload] = max(0.0, record.wall_seconds - trained)
-    return Speeds(protocol, prior.published_seconds, setup)
+        length = _length(record)
+        if length.seconds is not None or row(asked) not in own:
+            own[row(asked)] = length
+        if asked.variant.data_mode == "host" and length.seconds and length.epochs:
+            epoch = length.seconds / length.epochs * _size(asked)
+            fed[row(asked)[:2]] = min(epoch, fed.get(row(asked)[:2], epoch))
+        trained = sum(epoch.train_seconds + (epoch.valid_seconds or 0.0) for epoch in measured.epochs)
+        setup[asked.workload] = max(0.0, record.wall_seconds - trained)
+    loaders = {**prior.loader_seconds, **fed}
+    return replace(prior, own=own, others=others, loader_seconds=loaders, setup_seconds=setup, epochs=epochs)
+
+
+def _length(record: Record, slower: float = 1.0) -> Length:
+    """What a record says of a device so many times slower; the time in which its own waits stays as it is."""
+    asked, summary, measured = record.trial.asked, record.summary, record.measurement
+    if summary is None or measured is None:
+        return Length(None)
+    idle = summary.host_bound_share or 0.0
+    factor = (idle + (1.0 - idle) * slower) / _size(asked)
+    whole = summary.protocol_seconds
+    sample = factor / summary.throughput if summary.throughput else None
+    return Length(whole and whole * factor, measured.protocol.epochs, sample)
 
 
 def seconds(item: Planned, speeds: Speeds) -> float:
@@ -101,91 +146,58 @@ def seconds(item: Planned, speeds: Speeds) -> float:
 def is_time_out(item: Planned, speeds: Speeds) -> bool:
     """Whether a trial's estimate is its time-out, since nothing is known of how long it takes."""
     limit = item.trial.asked.variant.limit
-    return (
-        limit.seconds is None
-        and limit.steps is None
-        and _known_seconds(item, speeds) is None
-        and _without_time_out(item, speeds) >= item.trial.timeout_seconds
-    )
+    return limit.seconds is None and limit.steps is None and _known_seconds(item.trial.asked, speeds) is None
 
 
 def _without_time_out(item: Planned, speeds: Speeds) -> float:
     asked = item.trial.asked
+    limit = asked.variant.limit
     before = CARD_SECONDS[asked.device] if asked.workload == "card" else 0.0
     setup = speeds.setup_seconds.get(asked.workload, DEVICE_KINDS[asked.device].setup_seconds + before)
-    train, limit = _whole_seconds(item, speeds), asked.variant.limit
-    if limit.epochs is not None:
-        train *= min(1.0, limit.epochs / _epochs(asked))
+    known = _known_seconds(asked, speeds)
+    train = item.trial.timeout_seconds if known is None else known
     if limit.seconds is not None:
         train = min(train, limit.seconds_at_most or limit.seconds)
-    elif limit.steps is not None:
-        train = min(train, _seconds_of_steps(asked))
+    if limit.steps is not None:
+        train = min(train, _seconds_of_steps(asked, speeds, limit.steps))
     return setup + train
 
 
-def _length(asked: TrialRequest) -> Length | None:
-    """What is known of a protocol on two cores; null where no step of it was timed.
-
-    Smaller or fewer images take as much less.
-    """
-    options = asked.variant.options
-    found = OF_MODELS.get((asked.workload, asked.variant.model))
-    if found is None:
-        return None
-    itself, images = declared(asked.workload), TRAIN_IMAGES.get(asked.workload)
-    pixels = itself.image_size if itself else None
-    share = 1.0
-    if pixels and asked.variant.image_size:
-        share *= (asked.variant.image_size / pixels) ** 2
-    if images:
-        share *= float(options.get("train_images", images)) / images
-    return replace(found, epoch_seconds=found.epoch_seconds * share)
+def _seconds_of_steps(asked: TrialRequest, speeds: Speeds, steps: int) -> float:
+    """What a trial takes that is limited to some steps; one more is taken to count the memory."""
+    found = speeds.own.get(row(asked)) or speeds.others.get(row(asked))
+    if found is None or found.sample_seconds is None:
+        return FEW_STEPS_SECONDS if _is_short(asked.variant.limit) else CAPPED_SECONDS
+    samples = (steps + 1) * asked.variant.batch_size * asked.variant.gpus
+    return samples * found.sample_seconds * _size(asked)
 
 
-def _seconds_of_steps(asked: TrialRequest) -> float:
-    """What a trial takes that is limited to some steps; options make the work a smaller one."""
-    variant, steps = asked.variant, asked.variant.limit.steps
-    each = OF_STEPS.get((asked.workload, variant.precision)) if asked.device == "cpu" else None
-    if each and steps and not variant.options:
-        # One more is taken after the window, to count the memory.
-        return each * (steps + 1)
-    return FEW_STEPS_SECONDS if _is_short(variant.limit) else CAPPED_SECONDS
-
-
-def _whole_seconds(item: Planned, speeds: Speeds) -> float:
-    known = _known_seconds(item, speeds)
-    if known is not None:
-        return known
-    asked = item.trial.asked
-    # A processor takes an hour for what a card does in minutes.
-    return UNKNOWN_FULL_SECONDS * (1.0 if asked.device == "cpu" else _share(asked))
-
-
-def _known_seconds(item: Planned, speeds: Speeds) -> float | None:
-    asked = item.trial.asked
-    own, published = speeds.protocol_seconds.get(row(item)), speeds.published_seconds.get(row(item)[:4])
+def _known_seconds(asked: TrialRequest, speeds: Speeds) -> float | None:
+    """What its epochs take; null where nothing is known of it. A loader bounds what it feeds."""
+    key, size = row(asked), _size(asked)
+    epochs = _epochs(asked) or speeds.epochs.get(key[:2])
+    own = _of_epochs(speeds.own.get(key), epochs, size)
     if own is not None:
         return own
-    if published is not None:
-        return published * _share(asked)
-    known = _length(asked) if asked.device == "cpu" else None
-    return known.epoch_seconds * _epochs(asked) if known is not None else None
+    known = _of_epochs(speeds.published.get(published_row(asked)), epochs)
+    if known is None:
+        known = _of_epochs(speeds.others.get(key), epochs, size)
+    fed = speeds.loader_seconds.get(key[:2]) if asked.variant.data_mode == "host" else None
+    return max(known, fed * epochs) if known is not None and fed and epochs else known
 
 
-def _epochs(asked: TrialRequest) -> float:
-    """How many a trial without a limit has."""
+def _of_epochs(length: Length | None, epochs: float | None, size: float = 1.0) -> float | None:
+    if length is None or length.seconds is None:
+        return None
+    return length.seconds * size * (epochs / length.epochs if epochs and length.epochs else 1.0)
+
+
+def _epochs(asked: TrialRequest) -> float | None:
+    """How many it trains; null for those of its protocol."""
     options = asked.variant.options
-    return 1.0 if options.get("lead_in") else float(options.get("epochs", _published_epochs(asked)))
-
-
-def _published_epochs(asked: TrialRequest) -> int:
-    known = _length(asked)
-    return known.epochs if known else PUBLISHED_EPOCHS
-
-
-def _share(asked: TrialRequest) -> float:
-    """Return the share of the published protocol that is asked for."""
-    return _epochs(asked) / _published_epochs(asked)
+    own = 1 if options.get("lead_in") else options.get("epochs")
+    said = [float(count) for count in (own, asked.variant.limit.epochs) if count is not None]
+    return min(said, default=None)
 
 
 def warms_up(trial: TrialSpec) -> bool:

@@ -26,17 +26,27 @@ def problems(root: Path) -> Iterator[str]:
     """A sentence for each name in a plan, a claim or an image that the rest of the clone does not have."""
     workloads = {path.stem: path.read_text(encoding="utf-8") for path in (root / "workloads").glob("*.py")}
     claims, images = load_claims(root).claims, load_images(root).images.values()
+    models: dict[str, set[str]] = {}
     for name, path in plan.files(root).items():
         for measure in plan.load(root, name).measure:
+            if measure.file is None:
+                models.setdefault(measure.workload, set()).update(_models(measure))
             for clause in _of_a_measure(root, measure, workloads, {image.name for image in images}):
                 yield f"plans/{path.name}: {clause}"
-    yield from _of_claims(root, claims, workloads)
+    yield from _of_claims(claims, workloads, models)
     for image in images:
         yield from disagreements(image, root)
     yield from _apart(root, [image for image in images if not image.by_name_alone])
 
 
-def _of_claims(root: Path, claims: Sequence[Claim], workloads: Mapping[str, str]) -> Iterator[str]:
+def _models(measure: Measure) -> set[str]:
+    return set(map(str, measure.model if isinstance(measure.model, list | tuple) else [measure.model]))
+
+
+def _of_claims(
+    claims: Sequence[Claim], workloads: Mapping[str, str], models: Mapping[str, Collection[str]]
+) -> Iterator[str]:
+    """`models` are those that plans name, by workload."""
     # A figure may be of a workload that is not here; a name that is nearly one of those that are is a typo.
     claimed = {claim.workload: claim.id for claim in claims}
     for workload in sorted(claimed.keys() - workloads.keys()):
@@ -44,8 +54,8 @@ def _of_claims(root: Path, claims: Sequence[Claim], workloads: Mapping[str, str]
             yield f"results/claims: '{claimed[workload]}' is of workload '{workload}'{meant}"
     of_models = {(claim.workload, side.model): claim.id for claim in claims for side in sides(claim)}
     for (workload, model), claim_id in of_models.items():
-        known_models = {name.casefold() for name in _known_to(root, workload)}
         name = (model or "").removeprefix("timm/").casefold()
+        known_models = {one.removeprefix("timm/").casefold() for one in models.get(workload, ())}
         if name not in known_models and (meant := _meant(name, known_models)):
             yield f"results/claims: '{claim_id}' is of model '{model}'{meant}"
     for workload, protocol in sorted({(claim.workload, claim.protocol) for claim in claims}):
@@ -105,8 +115,7 @@ def unknown_to_workload(root: Path, measure: Measure) -> Iterator[str]:
     known = _known_to(root, what)
     for name in sorted(measure.options.keys() - known):
         yield f"'{name}' is no option of {what}{nearest(name, known)}"
-    models = measure.model if isinstance(measure.model, list | tuple) else [measure.model]
-    for name in sorted({str(model) for model in models} - known):
+    for name in sorted(_models(measure) - known):
         if OF_LIBRARIES not in source:
             yield f"'{name}' is no model of {what}{nearest(name, known)}"
     most = max(measure.targets, default=0)
@@ -115,10 +124,9 @@ def unknown_to_workload(root: Path, measure: Measure) -> Iterator[str]:
 
 
 def _known_to(root: Path, workload: str) -> frozenset[str]:
-    """Each string in a workload's file and in what all workloads share; of one that is not here, in all."""
+    """Each string in a workload's file and in what all workloads share."""
     own = root / "workloads" / f"{workload}.py"
-    files = [own] if own.is_file() else (root / "workloads").glob("*.py")
-    return _shared(root).union(*(_strings(path.read_text(encoding="utf-8")) for path in files))
+    return _shared(root) | _strings(own.read_text(encoding="utf-8"))
 
 
 @cache

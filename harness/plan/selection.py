@@ -18,7 +18,8 @@ Estimate = Callable[[Planned], float]
 
 Trials = tuple[Planned, ...]
 
-REPEATS_FIRST, REPEATS_LAST = 5, 3
+REPEATS = (5, 3, 2)
+"""Two show a spread, and no fewer are kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +53,8 @@ def fit(
 ) -> Fitted:
     """Drops trials until the rest fits, with `other_seconds` for what lies between trials.
 
-    In this order: repeats beyond five, the middle depths, repeats beyond three, `host` mode, and at the end
-    the longest full-length trials.
+    In this order: repeats beyond five and three, the rows of the last priority, repeats beyond two, the rows
+    of other priorities but the first, `host` mode, the longest full-length trials, and the middle depths.
     """
     remaining = one_full_each(planned)
     seen = {item.trial.id for item in remaining}
@@ -77,10 +78,10 @@ def _drops(
     planned: Sequence[Planned], remaining: Trials, estimate: Estimate
 ) -> Iterator[tuple[str, Callable[[Trials], Trials]]]:
     """What may be dropped, in order, each as a name and the function that drops it."""
-    yield f"repeats beyond {REPEATS_FIRST}", _without(lambda item: item.trial.repeat > REPEATS_FIRST, True)
-    for model in middle_depths(remaining):
-        yield f"the middle depth {model}", _without(lambda item: item.model, model)
-    yield f"repeats beyond {REPEATS_LAST}", _without(lambda item: item.trial.repeat > REPEATS_LAST, True)
+    later = sorted({item.priority for item in remaining if item.priority > 1}, reverse=True)
+    rows = [(f"rows of priority {least}", _without(lambda item: item.priority, least)) for least in later]
+    most, some, fewest = ((f"repeats beyond {count}", _at_most(count)) for count in REPEATS)
+    yield from (most, some, *rows[:1], fewest, *rows[1:])
     host = "host mode (no published duration or ratio can be judged)"
     yield host, partial(_without_host, planned)
     fulls = {item.trial.id: item for item in planned if item.role == "full"}
@@ -88,6 +89,12 @@ def _drops(
         variant = item.trial.asked.variant
         what = f"the full-length trial of {variant.model} {variant.precision} ({variant.data_mode})"
         yield what, _without(lambda item: item.trial.id, item.trial.id)
+    for model in middle_depths(remaining):
+        yield f"the middle depth {model}", _without(lambda item: item.model, model)
+
+
+def _at_most(repeats: int) -> Callable[[Trials], Trials]:
+    return lambda planned: tuple(item for item in planned if item.trial.repeat <= repeats)
 
 
 def _without(key: Callable[[Planned], object], value: object) -> Callable[[Trials], Trials]:

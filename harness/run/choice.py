@@ -17,8 +17,7 @@ from harness.plan import estimate, names, plan, selection
 from harness.plan.plan import PlanContext, Planned
 from harness.plan.selection import supported
 from harness.record import DataSource, Gpu, LeftOut, Record, Session, TrialSpec, session_id, store
-from harness.record.published.cards import find as find_card
-from harness.record.published.cards import load_cards, peak_tflops
+from harness.record.published.cards import Card, family, load_cards, peak_tflops
 from harness.record.published.claims import load_claims, nearest
 from harness.run.session import PAUSE
 from harness.run.setup import RunSetup, data_names
@@ -87,7 +86,7 @@ def choose(
         raise _nothing_able(setup, card, left_out)
     _have_files(setup, able)
     if keep is not None:
-        able, others = _kept(able, keep)
+        able, others = _kept(able, keep, resolved or {})
         left_out += others
     speeds = speeds or speeds_of(setup)
     seconds_each = partial(estimate.seconds, speeds=speeds)
@@ -207,10 +206,18 @@ def narrowed(setup: RunSetup, keep: Keep) -> RunSetup:
     return replace(setup, plan=setup.plan.model_copy(update={"measure": parts}))
 
 
-def _kept(able: tuple[Planned, ...], keep: Keep) -> tuple[tuple[Planned, ...], tuple[LeftOut, ...]]:
+def _kept(
+    able: tuple[Planned, ...], keep: Keep, resolved: Mapping[str, Resolved]
+) -> tuple[tuple[Planned, ...], tuple[LeftOut, ...]]:
     """The trials that are wanted, and a line for the others; raises UserError where there are none."""
     candidates = selection.one_full_each(able)
     ids = {item.trial.id for item in candidates} & keep([item.trial for item in candidates])
+    generated = next((name for name, found in resolved.items() if found.source == "generated"), None)
+    if not ids and generated:
+        raise UserError(
+            f"the claims need the real {generated}, which could not be had ({resolved[generated].why})",
+            remedy=f"bring it: invoke build --only {generated} --from FOLDER, with its files",
+        )
     if not ids:
         raise UserError(
             "none of the claims can be judged by this plan here", remedy="see `invoke claims --here`"
@@ -226,37 +233,48 @@ def pause_seconds(planned: Sequence[Planned], seconds_each: Callable[[Planned], 
     return max(0.0, pauses * PAUSE.total_seconds() - full)
 
 
-def trial_seconds(
-    speeds: estimate.Speeds, machine: str, trial: TrialSpec, records: Iterable[Record]
-) -> float:
+def trial_seconds(speeds: estimate.Speeds, trial: TrialSpec, records: Iterable[Record]) -> float:
     """A trial's estimated duration, from what was estimated before and a session's records by now."""
     planned = Planned(trial, "timing", trial.asked.variant.model)
-    return estimate.seconds(planned, estimate.learned(speeds, records, machine))
+    return estimate.seconds(planned, estimate.learned(speeds, records))
 
 
 def speeds_of(setup: RunSetup) -> estimate.Speeds:
-    """What is known of durations here: this machine's records, and published runs scaled to its card."""
-    records = [stored.record for stored in store.read_all(setup.root).records]
-    # What was published of cards says nothing of a processor.
-    published = _published(setup.root, setup.selection.gpus[0].name) if setup.selection.gpus else {}
-    return estimate.learned(estimate.Speeds(published_seconds=published), records, setup.machine.id)
+    """What is known of durations here: all records, and published runs scaled to this card."""
+    records = (stored.record for stored in store.read_all(setup.root).records)
+    cards = load_cards(setup.root) if setup.selection.gpus else ()
+    device = estimate.DeviceModel.of(setup.machine, setup.selection.kind, cards)
+    return estimate.learned(published_speeds(setup.root, device, cards), records)
 
 
-def _published(root: Path, device: str) -> dict[tuple[str, ...], float]:
-    """A card's durations by workload, protocol, model and precision, as a rough guide and no more.
+def published_speeds(root: Path, device: estimate.DeviceModel, cards: tuple[Card, ...]) -> estimate.Speeds:
+    """What was published of cards' durations, as a rough guide and no more; nothing of a processor's.
 
-    They are those of the reference card, else of another, scaled by what both can do on paper. A card of
-    which that is unknown is taken for the reference card.
+    They are this card's, else the reference card's, else another's, scaled by what both can do on paper. An
+    unknown card is taken for the reference card. What a loader fed is not scaled.
     """
-    cards = load_cards(root)
-    peaks = {card.name: peak_tflops(card, "fp16-master") for card in cards}
-    ours = find_card(device, cards)
-    own = peaks.get(ours.name if ours else "") or peaks.get(REFERENCE)
-    found: dict[tuple[str, ...], float] = {}
-    for claim in sorted(load_claims(root).claims, key=lambda claim: claim.of.card == REFERENCE):
-        side, peak = claim.of, peaks.get(claim.of.card or "")
-        timed = claim.kind == "absolute" and claim.metric == "protocol_seconds"
-        if timed and claim.value and side.precision and peak and own:
-            row = (claim.workload, claim.protocol, side.model, side.precision)
-            found[row] = claim.value * peak / own
-    return found
+    found: dict[estimate.Row, estimate.Length] = {}
+    fed: dict[estimate.Row, float] = {}
+    rows = {card.name: card for card in cards}
+    own = rows.get(device.name) or rows.get(REFERENCE)
+    if own is None or device.kind == "cpu":
+        return estimate.Speeds(device, cards)
+    order = {REFERENCE: 1, own.name: 2}
+    for claim in sorted(load_claims(root).claims, key=lambda claim: order.get(claim.of.card or "", 0)):
+        side, name = claim.of, claim.of.card or ""
+        epochs = 1 if claim.metric == "epoch_seconds" else claim.epochs
+        theirs = rows.get(next(iter(family(name, rows)), name))
+        timed = claim.kind == "absolute" and claim.metric in ("protocol_seconds", "epoch_seconds")
+        if theirs is None or not (timed and claim.value and side.precision):
+            continue
+        row = (claim.workload, claim.protocol, side.model, side.precision, side.gpus)
+        found[row] = estimate.Length(claim.value * _slower(own, theirs), epochs)
+        if side.data_mode == "host" and epochs:
+            fed[row[:2]] = min(claim.value / epochs, fed.get(row[:2], claim.value))
+    return estimate.Speeds(device, cards, published=found, loader_seconds=fed)
+
+
+def _slower(card: Card, other: Card) -> float:
+    """How many times as long a card takes as another does, on paper."""
+    peaks = ((peak_tflops(card, unit), peak_tflops(other, unit)) for unit in ("fp16-master", "fp32-ieee"))
+    return next((theirs / ours for ours, theirs in peaks if ours and theirs), 1.0)

@@ -61,6 +61,11 @@ def bring(program: Program, given: Path | None, folder: Path) -> None:
         _export(program, new / "repository", new / program.folder)
 
 
+def is_repository(given: Path) -> bool:
+    """Whether a folder of the user's has a repository in it."""
+    return (given / ".git").exists() or (given / "HEAD").is_file()
+
+
 @contextmanager
 def _made(program: Program, folder: Path) -> Iterator[Path]:
     """A place in a data folder for what becomes the source there, if nothing goes wrong."""
@@ -106,14 +111,22 @@ def _fetch(program: Program, given: Path | None, repository: Path) -> None:
     if _git(repository, "cat-file", "-e", f"{program.commit}^{{commit}}").returncode == 0:
         return
     last = last_line(fetched.stderr or b"no such commit")
-    where = "what you gave" if given is not None else program.forge
-    if fetched.returncode == 0 or any(sign in fetched.stderr for sign in (b"not our ref", b"remote ref")):
+    known = fetched.returncode == 0 or any(sign in fetched.stderr for sign in (b"not our ref", b"remote ref"))
+    if given is not None:
+        kind = "bundle" if given.is_file() else "repository"
+        lacks = f"This {kind} lacks commit {program.commit[:7]}"
+        making = f"git bundle create {program.name}.bundle --all"
         raise DataError(
-            f"program '{program.name}': there is no commit {program.commit[:12]} in {where} ({last})",
+            lacks if known else f"'{given}' is no git {kind} ({last})",
+            remedy=f"make one that has it, in a clone of {program.forge}: {making}",
+        )
+    if known:
+        raise DataError(
+            f"program '{program.name}': there is no commit {program.commit[:12]} in {program.forge} ({last})",
             remedy="correct its commit",
         )
     raise NoNetwork(
-        f"program '{program.name}' cannot be fetched from {where} ({last})",
+        f"program '{program.name}' cannot be fetched from {program.forge} ({last})",
         remedy=f"bring it: invoke build --only {program.name} --from FOLDER, a repository or a git bundle",
     )
 

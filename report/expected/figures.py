@@ -4,24 +4,25 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 import numpy as np
 import pandas as pd
 from pydantic import Field
 
-from harness.errors import UserError
 from harness.record import Model, Precision, Record
+from harness.record.published.claims import nearest
 from harness.record.published.program import Program
-from report.expected.specs import FOLDER, CardSpecs, csv_rows
+from report.expected.specs import FOLDER, CardSpecs, csv_rows, read_rows
 
 PUBLISHED = FOLDER / "published"
 
-RATES = frozenset({"images/s", "samples/s", "sequences/s", "tokens/s", "items/s", "mel items/s", "points"})
-TIMES = frozenset({"ms/step", "ms/image", "s", "min total"})
+RateUnit = Literal["images/s", "samples/s", "sequences/s", "tokens/s", "items/s", "mel items/s", "points"]
+TimeUnit = Literal["ms/step", "ms/image", "s", "min total"]
+RATES, TIMES = frozenset(get_args(RateUnit)), frozenset(get_args(TimeUnit))
 
 
 class PublishedRow(Model):
@@ -39,7 +40,7 @@ class PublishedRow(Model):
     """Whether every card had this batch, or each one that fits it."""
     card: str
     software: str
-    unit: str
+    unit: Literal[RateUnit, TimeUnit]
     value: Annotated[float, Field(gt=0)]
 
 
@@ -70,17 +71,22 @@ class TrainingTask:
 def read_tables(root: Path) -> dict[str, tuple[PublishedRow, ...]]:
     """Return the rows of every table by its name; raises UserError with the file and the wrong line."""
     paths = sorted((root / PUBLISHED).glob("*.csv"))
-    return {path.stem: tuple(_rows_of(root, path.relative_to(root))) for path in paths}
+    return {
+        path.stem: tuple(row for _, row in csv_rows(root, path.relative_to(root), PublishedRow))
+        for path in paths
+    }
 
 
-def _rows_of(root: Path, name: Path) -> Iterable[PublishedRow]:
-    for place, found in csv_rows(root, name, PublishedRow):
-        if found.unit not in RATES | TIMES:
-            raise UserError(
-                f"{name}, line {place}: '{found.unit[:40]}' is no unit of a speed",
-                remedy=f"use one of {', '.join(sorted(RATES | TIMES))}",
-            )
-        yield found
+def table_problems(root: Path, cards: Collection[str]) -> Iterator[str]:
+    """Yield a sentence for each row of a published table that cannot be used, with its line and column."""
+    for path in sorted((root / PUBLISHED).glob("*.csv")):
+        name = path.relative_to(root)
+        for line, row in read_rows(root, name, PublishedRow):
+            if isinstance(row, str):
+                yield f"{name}, line {line}, {row}"
+            elif row.card not in cards:
+                unknown = f"'{row.card[:40]}' is in no table of cards{nearest(row.card, cards)}"
+                yield f"{name}, line {line}, column 'card': {unknown}"
 
 
 def task_of(row: PublishedRow) -> TrainingTask:

@@ -67,17 +67,33 @@ class CardSpecs(Model):
 
 def csv_rows(root: Path, name: Path, kind: type[AnyModel]) -> Iterator[tuple[int, AnyModel]]:
     """Yield a table's rows with their lines, without empty fields; raises UserError with a wrong one."""
+    for line, row in read_rows(root, name, kind):
+        if isinstance(row, str):
+            raise UserError(f"{name}, line {line}, {row}", remedy="correct it")
+        yield line, row
+
+
+def read_rows(root: Path, name: Path, kind: type[AnyModel]) -> Iterator[tuple[int, AnyModel | str]]:
+    """Yield each row with its line; in place of a wrong one the column and what is wrong there."""
     try:
         text = (root / name).read_text(encoding="utf-8")
     except OSError as error:
         raise UserError(f"{name} cannot be read ({error.strerror})", remedy="restore it from git") from None
-    for line, row in enumerate(csv.DictReader(text.splitlines()), 2):
+    rows = csv.reader(text.splitlines())
+    columns = next(rows, [])
+    for cells in rows:
+        line, found = rows.line_num, {key: cell for key, cell in zip(columns, cells, strict=False) if cell}
+        if cells and len(cells) != len(columns):
+            first = min(len(cells), len(columns)) + 1
+            yield line, f"column {first}: {len(cells)} cells for {len(columns)} columns"
+        if len(cells) != len(columns):
+            continue
         try:
-            yield line, kind.model_validate({key: value for key, value in row.items() if value != ""})
+            yield line, kind.model_validate(found)
         except ValidationError as error:
-            raise UserError(
-                f"{name}, line {line}: {first_problem(error)}", remedy="correct the field it names"
-            ) from None
+            wrong = str(error.errors()[0]["loc"][0])
+            at = columns.index(wrong) + 1 if wrong in columns else len(columns) + 1
+            yield line, f"column {at}: {first_problem(error)}"
 
 
 def load_specs(root: Path, cards: Sequence[Card]) -> dict[str, CardSpecs]:

@@ -1,13 +1,16 @@
 from __future__ import annotations
 
+import re
 import subprocess
 from pathlib import Path
 
 import pytest
 
 from commands.upkeep import check
+from harness.data.catalog import DATASETS
 from harness.errors import GateError
-from tests.helpers import ROOT
+from report.expected.figures import PublishedRow
+from tests.helpers import ROOT, copied
 
 
 def test_a_script_of_the_user_s_is_not_among_the_files_that_are_linted(tmp_path):
@@ -49,3 +52,36 @@ def test_a_problem_of_one_s_own_file_is_said_before_any_tool_runs(monkeypatch, c
 def test_a_setting_of_one_s_own_that_is_none_is_a_problem(tmp_path):
     (tmp_path / "gpudyno.toml").write_text("devise = '0'\n")
     assert any("devise" in problem for problem in check.files(tmp_path))
+
+
+def test_a_published_table_is_checked_row_by_row_with_line_and_column(tmp_path):
+    parts = ("results/claims", "results/cards.toml", "results/tables")
+    clone = copied(tmp_path, "plans", "docker", "workloads", "examples", *parts)
+    name = "results/tables/published/flagperf.csv"
+    assert not [problem for problem in check.files(clone) if problem.startswith("results/tables")]
+    head, first, *rows = (clone / name).read_text().splitlines()
+    wrong = [first.rpartition(",")[0] + ",fast", first.replace("A100 SXM4 40GB", "A100 SXM4 40")]
+    wrong.append(first.replace("images/s", "images/h"))
+    (clone / name).write_text("\n".join([head, first, "garbage,row,abc", "", *wrong, *rows]))
+    found = [problem for problem in check.files(clone) if problem.startswith("results/tables")]
+    assert len(found) == 4
+    assert found[0] == f"{name}, line 3, column 4: 3 cells for 13 columns"
+    assert found[1].startswith(f"{name}, line 5, column 13: 'value': Input should be a valid number")
+    assert found[2].startswith(
+        f"{name}, line 6, column 'card': 'A100 SXM4 40' is in no table of cards; is 'A1"
+    )
+    assert found[3].startswith(f"{name}, line 7, column 12: 'unit': Input should be 'images/s'")
+
+
+def test_the_columns_of_a_table_and_the_layout_of_the_data_folder_stand_in_the_documents():
+    text = (ROOT / "docs" / "data.md").read_text(encoding="utf-8")
+    tables = text.partition("## Published tables")[2]
+    assert set(re.findall(r"`(\w+)`", "".join(re.findall(r"^\| (`.*?) \|", tables, re.M)))) >= set(
+        PublishedRow.model_fields
+    )
+    folder = tables.partition("## The data folder")[2]
+    for dataset in DATASETS.values():
+        for member in dataset.members if not dataset.name.startswith("weights-") else ():
+            assert f"`{dataset.name}`" in folder and member.path.rpartition("/")[0] in folder
+            name = member.path.rpartition("/")[2]
+            assert name in folder or name in ("data_batch_2", "data_batch_3", "data_batch_4")

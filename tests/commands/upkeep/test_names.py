@@ -132,6 +132,11 @@ def test_a_name_that_nothing_else_has_is_told_with_the_nearest(told, said):
     assert said in told
 
 
+def test_no_model_of_another_workload_is_guessed(clone):
+    changed(clone, "results/claims/modern.toml", 'model = "gpt"', 'model = "base"')
+    assert not [problem for problem in names.problems(clone) if "'base'" in problem]
+
+
 def test_a_card_that_nothing_else_has_is_told_with_the_nearest(clone):
     changed(clone, "results/claims/s001.toml", 'card = "T4"', 'card = "T4O"')
     assert "is 'T4' meant?" in "\n".join(check.files(clone))

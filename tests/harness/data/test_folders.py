@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import replace
 
 import pytest
@@ -11,7 +12,7 @@ from harness.data import fetch as data
 from harness.data.catalog import DATASETS, Member
 from harness.data.check import dataset_named
 from harness.data.fetch import DataFolders
-from harness.errors import DataError, NoNetwork
+from harness.errors import DataError, NoNetwork, UserError
 from tests.helpers.mirror import CONTENT, TARBALL, files_in, put, toy
 
 
@@ -87,3 +88,30 @@ def test_a_corrupt_download_is_an_error_even_where_generated_data_is_allowed(tab
     mirror.files["/toy.tar.gz"] = b"x" * len(TARBALL)
     with pytest.raises(DataError):
         data.resolve(["toy"], folders=DataFolders(None, tmp_path / "d"), allow_generated=True)
+
+
+@pytest.mark.parametrize("laid", ["as in a data folder", "side by side"])
+def test_a_data_set_is_taken_from_a_folder_of_the_users_by_its_hashes(table, tmp_path, laid):
+    flat = laid == "side by side"
+    put(tmp_path / "own", {path.split("/")[1] if flat else path: text for path, text in CONTENT.items()})
+    data.bring(dataset_named("toy"), tmp_path / "own", tmp_path / "d")
+    assert check.check(dataset_named("toy"), tmp_path / "d").state == "complete"
+    assert not list((tmp_path / "d").glob(".new-*"))
+
+
+def test_data_that_is_brought_is_whole_and_what_its_hash_says(table, tmp_path):
+    put(tmp_path / "own", {"train": CONTENT["toy/train"]})
+    with pytest.raises(UserError, match="has no 'test' of toy; name the folder that has all its files"):
+        data.bring(dataset_named("toy"), tmp_path / "own", tmp_path / "d")
+    put(tmp_path / "own", {"test": b"another"})
+    with pytest.raises(DataError, match="'toy/test' as brought is not what its hash says"):
+        data.bring(dataset_named("toy"), tmp_path / "own", tmp_path / "d")
+    assert files_in(tmp_path / "d") <= {".lock"}
+
+
+def test_a_file_alone_is_taken_for_a_data_set_of_one_file(tmp_path, monkeypatch):
+    member = Member("letters/input.txt", 3, hashlib.sha256(b"abc").hexdigest())
+    one = replace(toy(), name="letters", members=(member,))
+    (tmp_path / "anything").write_bytes(b"abc")
+    data.bring(one, tmp_path / "anything", tmp_path / "d")
+    assert (tmp_path / "d" / "letters" / "input.txt").read_bytes() == b"abc"

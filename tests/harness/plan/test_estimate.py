@@ -6,13 +6,16 @@ import pytest
 
 from harness import units
 from harness.plan import estimate, plan, selection
+from harness.plan.estimate import DeviceModel, Length
 from harness.plan.plan import PlanContext, Planned
-from harness.record import Cpu, Gpu
+from harness.record import Cpu, Gpu, Limit, store
+from harness.record.published.cards import load_cards, peak_tflops
+from harness.run.choice import published_speeds
 from tests.helpers import ROOT
 from tests.helpers import records_builder as build
 
 CONTEXT = PlanContext("cuda", "cuda", None, {"cifar-100": "real", "wikitext-2": "real"}, {})
-PUBLISHED = {("cifar_fastai", "published/1", "resnet50", "fp32-ieee"): 4578.0}
+PUBLISHED = {("cifar_fastai", "published/1", "resnet50", "fp32-ieee", 1): Length(4578.0, 30)}
 
 
 @pytest.fixture(scope="module")
@@ -31,49 +34,117 @@ def pick(planned, role, precision="fp32-ieee"):
 
 
 def test_a_capped_trial_takes_its_cap_and_its_setup(mission):
-    known = estimate.Speeds(published_seconds=PUBLISHED)
+    known = estimate.Speeds(published=PUBLISHED)
     assert estimate.seconds(pick(mission, "timing"), known) == 120 + 20, "the most of 75 to 120 s"
 
 
 def test_a_full_length_trial_takes_what_was_published(mission):
-    known = estimate.Speeds(published_seconds=PUBLISHED)
+    known = estimate.Speeds(published=PUBLISHED)
     assert estimate.seconds(pick(mission, "full"), known) == pytest.approx(4578 + 20)
 
 
+def known(device, root=ROOT):
+    """What the committed records and publications say of a device."""
+    cards = load_cards(root)
+    records = [stored.record for stored in store.read_all(root).records]
+    return estimate.learned(published_speeds(root, device, cards), records)
+
+
+def model(kind, name, power=None):
+    card = next((card for card in load_cards(ROOT) if card.name == name), None)
+    return DeviceModel(kind, name, peak_tflops(card, "fp16-master") if card else power)
+
+
+def hours(name, kind, speeds, environment=None, **wanted):
+    data = dict.fromkeys(("cifar-10", "cifar-100", "wikitext-2", "tiny-shakespeare"), "real")
+    context = PlanContext(kind, environment or kind, None, data, {})
+    planned = plan.trials(plan.load(ROOT, name), context, 1)
+    return {
+        round(estimate.seconds(item, speeds) / 3600, 2)
+        for item in planned
+        if all(getattr(item.trial.asked.variant, field, None) == value for field, value in wanted.items())
+        and item.trial.asked.variant.limit.seconds is None
+    }
+
+
+EPYC = model("cpu", "AMD EPYC of 2 cores", 2)
+
+
 @pytest.mark.parametrize(
-    ("name", "model", "options", "hours"),
+    ("name", "wanted", "least", "most"),
     [
-        ("cpu-claims", "resnet18", {"lead_in": True}, 0.6),
-        ("cpu-claims", "resnet101", {}, 2.8),
+        ("programs", {"model": "gpt"}, 0.01, 0.05),
+        ("published", {"model": "LSTM", "options": {"epochs": 6}}, 1.0, 2.2),
+        ("cpu-claims", {"model": "resnet18"}, 0.3, 0.9),
+        ("cpu-claims", {"model": "resnet101"}, 2.0, 5.0),
     ],
 )
-def test_an_epoch_on_a_cpu_takes_what_its_steps_took_on_two_cores(name, model, options, hours):
-    sources = {"cifar-10": "real", "cifar-100": "real"}
-    planned = plan.trials(plan.load(ROOT, name), PlanContext("cpu", "cpu", None, sources, {}), 1)
-    asked = [
-        item
-        for item in planned
-        if item.trial.asked.protocol == "published/1"
-        and item.trial.asked.variant.model == model
-        and item.trial.asked.variant.options == options
-    ]
-    assert [round(estimate.seconds(item, estimate.Speeds()) / 3600, 1) for item in asked] == [hours]
+def test_a_cpu_takes_what_records_of_its_model_and_of_others_took(name, wanted, least, most):
+    found = hours(name, "cpu", known(EPYC), **wanted)
+    assert found and all(least <= each <= most for each in found), found
+    quick = hours(name, "cpu", known(model("cpu", "another", 16)), **wanted)
+    assert max(quick) < max(found) / 4, "sixteen cores are taken to be eight times as fast as two"
 
 
-def test_this_machines_own_figure_goes_before_a_published_one(mission):
+def test_records_of_the_same_card_model_count_whichever_machine_made_them():
+    h100 = known(model("cuda", "H100 SXM5 80GB"))
+    assert hours("mission", "cuda", h100, model="LSTM") == {0.16, 0.17}, "592 s by records"
+    resnet18 = {"model": "resnet18", "precision": "fp16-master"}
+    assert hours("mission", "cuda", h100, **resnet18, data_mode="device") == {0.07}
+    slower = known(model("cuda", "RTX 4090"))
+    # The card waits for the host in half to three quarters of the LSTM's time, which no peak shortens.
+    assert all(0.2 < each < 0.7 for each in hours("mission", "cuda", slower, model="LSTM"))
+
+
+def test_a_loader_bounds_what_it_feeds():
+    h100 = known(model("cuda", "H100 SXM5 80GB"))
+    assert hours("mission", "cuda", h100, model="resnet18", data_mode="host") == {0.45}, "54 s an epoch"
+
+
+def test_resnet_44_on_a_card_takes_minutes_and_what_nobody_timed_is_called_a_limit():
+    speeds = known(model("cuda", "RTX 4090"))
+    planned = plan.trials(plan.load(ROOT, "iris"), replace(CONTEXT, sources={"cifar-10": "real"}), 1)
+    alone = {item.trial.id: item for item in planned if item.role == "full"}.values()
+    by_count = {
+        count: {estimate.is_time_out(i, speeds) for i in alone if i.trial.asked.variant.gpus == count}
+        for count in (1, 8)
+    }
+    assert by_count == {1: {False}, 8: {True}}
+    assert hours("iris", "cuda", speeds, gpus=8) == {4.0}, "its time-out"
+    assert max(hours("iris", "cuda", speeds, gpus=1)) < 0.2
+
+
+def test_a_card_s_own_figure_goes_before_a_published_one(mission):
     full = pick(mission, "full")
-    known = estimate.Speeds({estimate.row(full): 900.0}, PUBLISHED, {"cifar_fastai": 7.0})
-    assert estimate.seconds(full, known) == 907.0
+    size = 224**2
+    known = estimate.Speeds(
+        own={estimate.row(full.trial.asked): Length(900.0 / size, 30)},
+        published=PUBLISHED,
+        setup_seconds={"cifar_fastai": 7.0},
+    )
+    assert estimate.seconds(full, known) == pytest.approx(907.0)
 
 
-def test_what_this_machine_has_on_record_by_now_goes_before_what_was_known():
+def test_a_session_s_own_records_go_before_what_was_known():
     made = build.two_cards()[0]
-    item = Planned(made.trial, "full", "resnet50")
-    known = estimate.Speeds({estimate.row(item): 900.0}, PUBLISHED)
-    assert estimate.learned(known, [made], "0" * 12) == known
-    now = estimate.learned(known, [made], made.machine.id)
-    assert now.protocol_seconds[estimate.row(item)] == made.summary.protocol_seconds
-    assert now.published_seconds == PUBLISHED
+    cards = load_cards(ROOT)
+    device = DeviceModel.of(made.machine, made.trial.asked.device, cards)
+    for_another = estimate.Speeds(replace(device, name="another", power=None), cards, published=PUBLISHED)
+    assert estimate.learned(for_another, [made]).own == {}
+    now = estimate.learned(replace(for_another, device=device), [made])
+    whole = Planned(made.trial, "full", "resnet50")
+    asked = made.trial.asked.variant.model_copy(update={"limit": Limit()})
+    whole = replace(
+        whole,
+        trial=made.trial.model_copy(
+            update={
+                "asked": made.trial.asked.model_copy(update={"variant": asked}),
+                "timeout_seconds": 1e6,
+            }
+        ),
+    )
+    setup = now.setup_seconds[made.trial.asked.workload]
+    assert estimate.seconds(whole, now) == pytest.approx(setup + made.summary.protocol_seconds)
 
 
 @pytest.mark.parametrize(
@@ -235,8 +306,7 @@ def test_what_a_cpu_emulates_is_planned_where_it_is_asked_for_by_name():
 def test_only_where_nothing_is_known_of_a_duration_its_time_out_stands_in(mission):
     full, capped = pick(mission, "full"), pick(mission, "timing")
     short = replace(full, trial=full.trial.model_copy(update={"timeout_seconds": 600.0}))
-    known = estimate.Speeds(published_seconds=PUBLISHED)
+    known = estimate.Speeds(published=PUBLISHED)
     assert estimate.is_time_out(short, estimate.Speeds())
     assert estimate.seconds(short, estimate.Speeds()) == 600.0
-    assert not estimate.is_time_out(full, estimate.Speeds()), "its time-out is not reached"
     assert not any(estimate.is_time_out(item, known) for item in (short, capped))

@@ -7,6 +7,7 @@ from functools import cache
 
 import pytest
 
+from harness.data.fetch import Resolved
 from harness.errors import UserError
 from harness.record import store
 from harness.record.published.cards import find, load_cards
@@ -72,3 +73,12 @@ def test_a_budget_keeps_the_same_plan_and_says_what_it_leaves_out():
     full = choose(replace(setup, settings=Settings(plan="mission", engine="venv")))
     assert chosen.seconds <= 8 * 3600 < full.seconds
     assert chosen.everything == full.everything
+
+
+def test_claims_that_need_data_which_is_generated_here_say_how_it_is_brought():
+    setup = on_paper.prepare(ROOT, Settings(plan="programs"), "RTX 4090")
+    lost = Resolved("tiny-shakespeare", "generated", None, None, None, "no network")
+    data = {name: replace(lost, source="real") for name in ("wikitext-2", "cifar-10", "mnist")}
+    words = r"need the real tiny-shakespeare, .*\(no network\); bring it: invoke build --only tiny"
+    with pytest.raises(UserError, match=words):
+        choose(setup, {**data, "tiny-shakespeare": lost}, keep=lambda trials: frozenset())

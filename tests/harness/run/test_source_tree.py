@@ -82,8 +82,16 @@ def test_what_is_brought_has_to_be_there(tmp_path):
     with pytest.raises(UserError, match="there is no '/nowhere'"):
         source_tree.bring(source, Path("/nowhere"), tmp_path / "cache")
     other = repository(tmp_path / "other", "print('another')")
-    with pytest.raises(DataError, match="there is no commit"):
-        source_tree.bring(source, other, tmp_path / "cache")
+    bundle, empty = tmp_path / "other.bundle", tmp_path / "empty"
+    git(other, "bundle", "create", "--quiet", str(bundle), "--all")
+    empty.mkdir()
+    lacks = f"lacks commit {source.commit[:7]}; make one that has it, in a clone of file"
+    for given, words in ((other, f"This repository {lacks}"), (bundle, f"This bundle {lacks}")):
+        with pytest.raises(DataError, match=words) as refused:
+            source_tree.bring(source, given, tmp_path / "cache")
+        assert str(refused.value).endswith(": git bundle create toy.bundle --all")
+    with pytest.raises(DataError, match="empty' is no git repository"):
+        source_tree.bring(source, empty, tmp_path / "cache")
 
 
 @pytest.mark.parametrize("kind", ["submodule", "lfs", "link"])

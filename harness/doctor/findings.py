@@ -9,6 +9,7 @@ from harness.doctor.surroundings import TRUST, Disk, Estimate, Finding, Surround
 from harness.engine.access import KEEPS_GROUPS, PODMAN_GIVES_GPUS, PODMAN_TAKES_ANNOTATIONS
 from harness.engine.base import EngineFacts
 from harness.engines import ENGINES
+from harness.errors import NoNetwork
 from harness.record import Gpu, Load, Machine
 from harness.units import GIB, counted, duration, size
 
@@ -280,20 +281,22 @@ def _data(around: Surroundings, estimate: Estimate | None) -> Iterator[Finding]:
             fetched = f" ({size(need.download_bytes)})" if need.download_bytes else ""
             how = chest_xray.HOW if need.name == chest_xray.NAME else f"`{build}` fetches it"
             yield warn(f"data: {need.name}{fetched} is not at hand", how)
-    reached = sum(around.answered.values())
-    if reached:
-        yield ok(f"network: {reached} of {len(around.answered)} data hosts answer")
-    elif around.answered and missing:
+    met = [error for error in around.answered.values() if error is not None]
+    shut = next((error for error in met if not isinstance(error, NoNetwork)), None)
+    if shut is not None:
+        yield problem(f"network: {shut.problem}", shut.remedy)
+    elif len(met) < len(around.answered):
+        yield ok(f"network: {len(around.answered) - len(met)} of {len(around.answered)} data hosts answer")
+    elif met and missing:
         fake = all(need.may_be_generated for need in missing)
         kinds = {
             "random weights" if need.name.startswith("weights-") else "generated data" for need in missing
         }
-        instead = " and ".join(sorted(kinds))
+        instead = f"{' and '.join(sorted(kinds))} will stand in" if fake else "data is missing"
         yield Finding(
             "warn" if fake else "problem",
-            "network: no data host answers, and "
-            + (f"{instead} will stand in" if fake else "data is missing"),
-            "put the data into a folder and name it with GPUDYNO_DATA",
+            f"network: {met[0].problem}, and {instead}",
+            f"{met[0].remedy}, or put the data into a folder and name it with GPUDYNO_DATA",
         )
 
 

@@ -77,6 +77,10 @@ class Files:
         pairs = (line.partition(separator) for line in (self.text(path) or "").splitlines())
         return {key.strip(): value.strip() for key, mark, value in pairs if mark}
 
+    def counts(self, path: str, separator: str) -> dict[str, int]:
+        """The same of those values that are decimal integers."""
+        return {key: int(value) for key, value in self.fields(path, separator).items() if value.isdecimal()}
+
 
 @contextmanager
 def whole(path: Path) -> Iterator[Path]:

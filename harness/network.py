@@ -156,29 +156,19 @@ def _dead(host: str) -> Offline:
     return Offline(f"{host} cannot be reached", remedy="try again later")
 
 
+_OF_PROXY = {
+    "": "gives no connection",
+    "407": "asks for a name and a password (407)",
+    "page": "or portal answers with a page of its own",
+    "SOCKS": "is one for SOCKS, which is not supported",
+}
+
+
 def _of_proxy(host: str, answer: str) -> MachineError:
-    words, remedy = {
-        "407": (
-            f"the proxy on the way to {host} asks for a name and a password (407)",
-            "write them into HTTPS_PROXY, as http://NAME:PASSWORD@HOST:PORT",
-        ),
-        "page": (
-            f"a proxy or a portal answers in place of {host} with a page of its own",
-            f"open https://{host} in a browser and do what the page asks, or have the host allowed",
-        ),
-        "SOCKS": (
-            f"{host} is behind a SOCKS proxy, which is not supported",
-            "name an HTTP proxy in HTTPS_PROXY",
-        ),
-        "": (f"the proxy gives no connection to {host}", "correct HTTPS_PROXY, or name the host in NO_PROXY"),
-    }.get(
-        answer,
-        (
-            f"the proxy refuses {host} ({answer})",
-            "have the host allowed there, or name it in NO_PROXY where it is reached without",
-        ),
+    return MachineError(
+        f"the proxy on the way to {host} {_OF_PROXY.get(answer, f'refuses it ({answer})')}",
+        remedy="set HTTPS_PROXY to http://NAME:PASSWORD@HOST:PORT, get it allowed, or add it to NO_PROXY",
     )
-    return MachineError(words, remedy=remedy)
 
 
 def cause(lines: Sequence[str], otherwise: str, source: str) -> MachineError:

@@ -22,6 +22,7 @@ FOREIGN_BYTES = 200 * 2**20
 UDEV_RULE = 'KERNEL=="kfd|renderD*", MODE="0666"'
 
 _SILENT_REMEDIES = {
+    "/dev/dxg": "install its maker's driver in Windows, and none in WSL2; then run `wsl --shutdown` there",
     "different versions": "restart the machine, or load the driver's module anew",
     "library is not here": "install the driver, or start this container with its cards (--gpus all)",
     "does not list it": "see `sudo dmesg` whether it has fallen off the bus; restart the machine",

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from harness.data import chest_xray
 from harness.doctor.surroundings import TRUST, Disk, Estimate, Finding, Surroundings, ok, problem, warn
-from harness.engine.access import KEEPS_GROUPS, PODMAN_GIVES_GPUS, PODMAN_TAKES_ANNOTATIONS
+from harness.engine.access import ALL_CARDS, KEEPS_GROUPS, PODMAN_GIVES_GPUS, PODMAN_TAKES_ANNOTATIONS
 from harness.engine.base import EngineFacts
 from harness.engines import ENGINES
 from harness.errors import NoNetwork
@@ -154,6 +154,10 @@ def _cuda_access(engine: EngineFacts, refusal: str | None) -> Finding:
     if engine.name == "podman" and not engine.cdi:
         needed = ".".join(map(str, PODMAN_GIVES_GPUS[:2]))
         return problem(refusal, f"use Podman {needed} or newer with CDI, Docker, or --engine venv")
+    if ALL_CARDS in refusal:
+        return problem(
+            refusal, "take all cards: leave --device and CUDA_VISIBLE_DEVICES out; or --engine venv"
+        )
     configure = " and nvidia-ctk runtime configure --runtime=docker" if engine.name == "docker" else ""
     return problem(
         f"no container of {ENGINES[engine.name].title} gets to NVIDIA's cards: {refusal}",

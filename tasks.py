@@ -85,7 +85,7 @@ def plan(
     BUILDING,
     help={
         "only": "fetch one data set or a program's source: cifar-100, weights-resnet18, nanogpt …",
-        "from_": "with --only: a folder with the data set's files, or a program's repository, git bundle or data",
+        "from_": "with --only: a folder of the data set, or a program's repository, git bundle or data",
     },
 )
 def build(settings: Settings, only: str = "", from_: str = "") -> None:

@@ -73,7 +73,7 @@ def diagnose(root: Path, settings: Settings) -> tuple[Finding, ...]:
             Disk("this user's state", free_bytes(state_folder())),
         ),
         data=needs,
-        answered=reach(_hosts(needs)),
+        answered=reach(_addresses(needs)),
     )
     return examine(surroundings, estimate)
 
@@ -103,11 +103,11 @@ def data_needs(setup: RunSetup) -> tuple[DataNeed, ...]:
     return tuple(needs)
 
 
-def _hosts(needs: tuple[DataNeed, ...]) -> tuple[str, ...]:
-    """The first host of each data set that is missing."""
+def _addresses(needs: tuple[DataNeed, ...]) -> tuple[str, ...]:
+    """The first address of each data set that is missing, one a host."""
     fetched = [need.name for need in needs if not need.at_hand and need.name != chest_xray.NAME]
     first = [DATASETS[name].downloads[0].urls[0] for name in fetched]
-    return tuple(dict.fromkeys(urlsplit(url).hostname or "" for url in first))
+    return tuple({urlsplit(url).hostname: url for url in reversed(first)}.values())
 
 
 def _estimate(setup: RunSetup) -> tuple[Estimate | None, Finding | None]:

@@ -120,7 +120,11 @@ def _loaded(root: Path, chosen: Mapping[str, Any]) -> Any:
     # Loads pydantic, which listing the verbs does not need.
     from harness import settings
 
-    return settings.load(root, os.environ, chosen)
+    loaded = settings.load(root, os.environ, chosen)
+    if loaded.ca:
+        # By this name all that reaches for the network finds it.
+        os.environ["SSL_CERT_FILE"] = str(settings.own_path(loaded.ca).absolute())
+    return loaded
 
 
 def parsed(words: Sequence[str], verbs: Mapping[str, Verb]) -> tuple[list[str], list[Given]]:

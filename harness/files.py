@@ -8,7 +8,7 @@ import hashlib
 import os
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -77,6 +77,10 @@ class Files:
         pairs = (line.partition(separator) for line in (self.text(path) or "").splitlines())
         return {key.strip(): value.strip() for key, mark, value in pairs if mark}
 
+    def counts(self, path: str, separator: str) -> dict[str, int]:
+        """The same of those values that are decimal integers."""
+        return {key: int(value) for key, value in self.fields(path, separator).items() if value.isdecimal()}
+
 
 @contextmanager
 def whole(path: Path) -> Iterator[Path]:
@@ -107,12 +111,6 @@ def free_bytes(path: Path) -> int | None:
         with suppress(OSError):
             return shutil.disk_usage(folder).free
     return None
-
-
-def authority(environ: Mapping[str, str]) -> str | None:
-    """Return the file of the authorities that a user's connections trust; null for the system's."""
-    names = ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "PIP_CERT")
-    return next((environ[name] for name in names if environ.get(name)), None)
 
 
 def users_folder(variable: str, usual: Callable[[], Path]) -> Path:

@@ -19,9 +19,10 @@ from typing import IO, Literal
 from harness.data import chest_xray
 from harness.data.catalog import Dataset, Download
 from harness.data.check import Presence, cache_folder, check, dataset_named, first_fault, sha256_of
-from harness.data.download import Deadline, FetchProgress, Offline, download, silent
+from harness.data.download import Deadline, FetchProgress, download, silent
 from harness.data.folder import check_free_space, locked
 from harness.errors import DataError, NoNetwork, UserError
+from harness.network import Offline
 
 _SPARE_BYTES = 64 << 20
 

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Iterator
 
 from harness.data import chest_xray
 from harness.doctor.surroundings import TRUST, Disk, Estimate, Finding, Surroundings, ok, problem, warn
-from harness.engine.access import KEEPS_GROUPS, PODMAN_GIVES_GPUS, PODMAN_TAKES_ANNOTATIONS
+from harness.engine.access import ALL_CARDS, KEEPS_GROUPS, PODMAN_GIVES_GPUS, PODMAN_TAKES_ANNOTATIONS
 from harness.engine.base import EngineFacts
 from harness.engines import ENGINES
+from harness.errors import NoNetwork
 from harness.record import Gpu, Load, Machine
 from harness.units import GIB, counted, duration, size
 
@@ -21,6 +22,7 @@ FOREIGN_BYTES = 200 * 2**20
 UDEV_RULE = 'KERNEL=="kfd|renderD*", MODE="0666"'
 
 _SILENT_REMEDIES = {
+    "/dev/dxg": "install its maker's driver in Windows, and none in WSL2; then run `wsl --shutdown` there",
     "different versions": "restart the machine, or load the driver's module anew",
     "library is not here": "install the driver, or start this container with its cards (--gpus all)",
     "does not list it": "see `sudo dmesg` whether it has fallen off the bus; restart the machine",
@@ -152,6 +154,10 @@ def _cuda_access(engine: EngineFacts, refusal: str | None) -> Finding:
     if engine.name == "podman" and not engine.cdi:
         needed = ".".join(map(str, PODMAN_GIVES_GPUS[:2]))
         return problem(refusal, f"use Podman {needed} or newer with CDI, Docker, or --engine venv")
+    if ALL_CARDS in refusal:
+        return problem(
+            refusal, "take all cards: leave --device and CUDA_VISIBLE_DEVICES out; or --engine venv"
+        )
     configure = " and nvidia-ctk runtime configure --runtime=docker" if engine.name == "docker" else ""
     return problem(
         f"no container of {ENGINES[engine.name].title} gets to NVIDIA's cards: {refusal}",
@@ -280,20 +286,22 @@ def _data(around: Surroundings, estimate: Estimate | None) -> Iterator[Finding]:
             fetched = f" ({size(need.download_bytes)})" if need.download_bytes else ""
             how = chest_xray.HOW if need.name == chest_xray.NAME else f"`{build}` fetches it"
             yield warn(f"data: {need.name}{fetched} is not at hand", how)
-    reached = sum(around.answered.values())
-    if reached:
-        yield ok(f"network: {reached} of {len(around.answered)} data hosts answer")
-    elif around.answered and missing:
+    met = [error for error in around.answered.values() if error is not None]
+    shut = next((error for error in met if not isinstance(error, NoNetwork)), None)
+    if shut is not None:
+        yield problem(f"network: {shut.problem}", shut.remedy)
+    elif len(met) < len(around.answered):
+        yield ok(f"network: {len(around.answered) - len(met)} of {len(around.answered)} data hosts answer")
+    elif met and missing:
         fake = all(need.may_be_generated for need in missing)
         kinds = {
             "random weights" if need.name.startswith("weights-") else "generated data" for need in missing
         }
-        instead = " and ".join(sorted(kinds))
+        instead = f"{' and '.join(sorted(kinds))} will stand in" if fake else "data is missing"
         yield Finding(
             "warn" if fake else "problem",
-            "network: no data host answers, and "
-            + (f"{instead} will stand in" if fake else "data is missing"),
-            "put the data into a folder and name it with GPUDYNO_DATA",
+            f"network: {met[0].problem}, and {instead}",
+            f"{met[0].remedy}, or put the data into a folder and name it with GPUDYNO_DATA",
         )
 
 

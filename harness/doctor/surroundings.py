@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import os
-import socket
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -15,8 +13,10 @@ from threading import Thread
 from typing import Literal
 
 from harness.engine.base import EngineFacts
+from harness.errors import MachineError
 from harness.files import Files
 from harness.machine.devices import Selection
+from harness.network import Offline, ask
 from harness.record import Load, Machine
 
 
@@ -62,22 +62,25 @@ def untrusted(root: Path) -> str:
     return "git reads nothing of this clone, which another user owns: no record will have its commit"
 
 
-def reach(hosts: Sequence[str], *, port: int = 443, timeout_seconds: float = 2.0) -> dict[str, bool]:
-    """Return whether each host takes a connection, all tried at once, nothing sent."""
-    reached = dict.fromkeys(hosts, False)
+def reach(urls: Sequence[str], *, seconds: float = 3.0) -> dict[str, MachineError | None]:
+    """Return what stands in the way of each address, null where it answers; all are asked at once."""
+    met: dict[str, MachineError | None] = {url: Offline(f"{url} gives no answer") for url in urls}
 
-    def ask(host: str) -> None:
-        with suppress(OSError), socket.create_connection((host, port), timeout=timeout_seconds):
-            reached[host] = True
+    def asked(url: str) -> None:
+        try:
+            ask(url, connect_seconds=seconds, read_seconds=seconds).close()
+            met[url] = None
+        except MachineError as error:
+            met[url] = error
 
     # A name server that never answers holds its thread for long; as a daemon nobody waits for it.
-    threads = [Thread(target=ask, args=(host,), daemon=True) for host in hosts]
+    threads = [Thread(target=asked, args=(url,), daemon=True) for url in urls]
     for thread in threads:
         thread.start()
-    until = time.monotonic() + timeout_seconds + 0.5
+    until = time.monotonic() + 2 * seconds
     for thread in threads:
         thread.join(max(0.0, until - time.monotonic()))
-    return dict(reached)
+    return dict(met)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,5 +148,5 @@ class Surroundings:
     """Why `run` would refuse the plan here; null where it would not."""
     disks: tuple[Disk, ...] = ()
     data: tuple[DataNeed, ...] = ()
-    answered: Mapping[str, bool] = field(default_factory=dict)
-    """Whether each host that has data took a connection."""
+    answered: Mapping[str, MachineError | None] = field(default_factory=dict)
+    """Of each address that has data, what stands in its way; null where it answers."""

@@ -13,6 +13,7 @@ from harness.files import Files
 from harness.image.catalog import version_numbers
 
 CDI_REMEDY = "sudo nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml"
+ALL_CARDS = "nvidia.com/gpu=all"
 CDI_FOLDERS = ("/etc/cdi", "/var/run/cdi", "/run/cdi")
 
 PODMAN_GIVES_GPUS = (5, 4, 0)
@@ -53,13 +54,13 @@ def _named(text: str) -> list[str]:
 
 
 def cdi_names(device: DeviceRequest, named: Sequence[str]) -> tuple[str, ...]:
-    """The request's cards as a specification names them, by UUID, else by index; none where one lacks."""
+    """The request's cards as a specification names them: by UUID, by index, or all together; else none."""
     names = []
     for place in range(max(len(device.ids), len(device.indices))):
         marks = (*device.ids[place : place + 1], *map(str, device.indices[place : place + 1]))
         name = next((name for mark in marks if (name := f"nvidia.com/gpu={mark}") in named), None)
         if name is None:
-            return ()
+            return (ALL_CARDS,) if device.every and ALL_CARDS in named else ()
         names.append(name)
     return tuple(names)
 
@@ -84,6 +85,8 @@ def _cuda_refusal(facts: EngineFacts, device: DeviceRequest) -> str | None:
     if not facts.wants_cdi and "nvidia" not in facts.runtimes:
         return f"{title} has neither NVIDIA's runtime nor CDI"
     if facts.wants_cdi and not cdi_names(device, facts.cdi_devices):
+        if ALL_CARDS in facts.cdi_devices and len(facts.cdi_devices) == 1:
+            return f"{title} knows the NVIDIA cards by '{ALL_CARDS}' alone, and these are some of them"
         marks = ", ".join(map(str, device.indices)) or "asked for"
         return f"no CDI specification that {title} reads names the NVIDIA card {marks}"
     return None

@@ -16,16 +16,14 @@ from queue import Empty, Queue
 from threading import Thread
 
 from harness.engine.base import Say
-from harness.engine.causes import cause
 from harness.engine.connection import Client, Connection
 from harness.engines import EngineName
 from harness.errors import MachineError, NoEngine, NoSpace
-from harness.files import authority, printed
+from harness.files import printed
 from harness.image.spec import BuildSettings, BuildSpec, docker_build_argv
+from harness.network import PROXY_VARIABLES, authority, cause
 from harness.record import Environment
 from harness.settings import Settings
-
-PROXY_VARIABLES = ("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy")
 
 SILENCE_SECONDS = 60.0
 """After so long without a word a builder is asked after: a compiler may be at work, or its service hang."""
@@ -37,11 +35,11 @@ _FIRST_WITHOUT_BUILDKIT_INSIDE = 23
 def build_settings(
     settings: Settings, *, root: Path, revision: str | None, environ: Mapping[str, str]
 ) -> BuildSettings:
-    """The user's settings of a build; pip's configuration, CA bundle and proxy also come from `environ`."""
+    """The user's settings of a build; authority and proxy are those of `environ`, as for all downloads."""
     files = {
         "pipconf": settings.pip_config or environ.get("PIP_CONFIG_FILE"),
         "aptconf": settings.apt_config,
-        "ca": settings.ca or authority(environ),
+        "ca": authority(environ),
     }
     return BuildSettings(
         root=root,
@@ -201,15 +199,16 @@ def _next(printed: Queue[str | None], alive: Callable[[], object]) -> str | None
 
 def _failed(build_spec: BuildSpec, log: Path) -> MachineError:
     lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
-    words, kind = cause(lines[-200:], telling_line(lines), "the registry")
+    why = cause(lines[-200:], telling_line(lines), "the registry")
     in_step = any(_COMMAND_FAILED.search(line) for line in lines[-3:])
     where = "a step of it failed, " if in_step else ""
-    remedy = "use --engine venv" if in_step else "name a base that is here with --base, or use --engine venv"
-    if kind is NoSpace:
-        remedy = "remove images that nobody needs any more, or use --engine venv"
-    return kind(
-        f"image '{build_spec.image}' cannot be built: {where}{words}",
-        remedy=f"{remedy}; the whole log is {log}",
+    # What the engine itself fetches, the base, goes by its own settings.
+    remedy = why.remedy if in_step else "name a base that is here with --base"
+    if isinstance(why, NoSpace):
+        remedy = "remove images that nobody needs any more"
+    return type(why)(
+        f"image '{build_spec.image}' cannot be built: {where}{why.problem}",
+        remedy=f"{', or '.join(filter(None, (remedy, 'use --engine venv')))}; the whole log is {log}",
     )
 
 

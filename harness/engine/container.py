@@ -47,6 +47,8 @@ class DeviceRequest:
     ids: tuple[str, ...] = ()
     indices: tuple[int, ...] = ()
     """Where a driver gives no UUIDs, which cards."""
+    every: bool = False
+    """Whether these are all the maker's cards of the machine."""
     groups: tuple[int, ...] = ()
     cdi: tuple[str, ...] = ()
     """The cards as CDI's specifications name them, where they are asked for by CDI."""
@@ -60,7 +62,8 @@ class DeviceRequest:
 
     def first(self, count: int) -> DeviceRequest:
         """The same for the first `count` of the cards."""
-        return replace(self, ids=self.ids[:count], indices=self.indices[:count])
+        every = self.every and count >= len(self.marks)
+        return replace(self, ids=self.ids[:count], indices=self.indices[:count], every=every)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,14 +17,14 @@ from functools import partial
 from pathlib import Path
 
 from harness.engine.base import BuildStep, Built, Say
-from harness.engine.causes import cause
 from harness.engine.local import Processes
 from harness.engines import EngineName
 from harness.errors import NoEngine, NoSpace, NotBuilt
-from harness.files import authority, last_line, printed
+from harness.files import last_line, printed
 from harness.image.catalog import Image, version_numbers
 from harness.image.lock import lock_packages, lock_sha256
 from harness.image.spec import venv_name, venv_steps
+from harness.network import cause, for_programs
 from harness.record import Environment
 from harness.settings import own_path
 
@@ -192,9 +192,8 @@ def first_that_works(
     """
     path = os.environ.get("PATH", os.defpath)
     # An environment has no user's site, whatever pip's own settings say.
-    environ = {**os.environ, "PIP_USER": "0", "PATH": f"{programs}{os.pathsep}{path}" if programs else path}
-    if trusted := authority(os.environ):
-        environ["PIP_CERT"] = trusted
+    own = {"PIP_USER": "0", "PATH": f"{programs}{os.pathsep}{path}" if programs else path}
+    environ = {**os.environ, **for_programs(), **own}
     for number, argv in enumerate(alternatives, 1):
         if _streamed(argv, log, say, environ) == 0:
             return
@@ -202,12 +201,11 @@ def first_that_works(
             say(f"{label}: source {number} of {len(alternatives)} did not have it; trying the next")
     said = re.split(r"^\$ ", log.read_text(errors="replace"), flags=re.MULTILINE)[-len(alternatives) :]
     lines = "\n".join(said).splitlines()
-    words, kind = cause(lines, last_line("\n".join(lines)), "the package index")
-    remedy = "put the wheels into a folder and name it with --wheelhouse"
-    if kind is NoSpace:
-        remedy = "free some space"
-    raise kind(
-        f"{label} could not be installed: {words}",
+    why = cause(lines, last_line("\n".join(lines)), "the package index")
+    wheels = "" if isinstance(why, NoSpace) else "put the wheels into a folder and name it with --wheelhouse"
+    remedy = ", or ".join(filter(None, (why.remedy, wheels)))
+    raise type(why)(
+        f"{label} could not be installed: {why.problem}",
         remedy=f"{remedy}; the whole log is {log.parent.name}/{log.name}",
     )
 

@@ -42,23 +42,29 @@ class HipDevice:
     uuid: str | None
     node: str | None = None
     """Its name among the compute driver's."""
-    chip: dict[str, str] = field(default_factory=dict)
+    chip: dict[str, int] = field(default_factory=dict)
     """What that driver says of it."""
     slice: str | None = None
     """How its card is divided, and which that is."""
 
 
 def devices(files: Files) -> list[HipDevice]:
-    """Return every device in HIP's order: the parts of a card that is divided stand in its place."""
-    nodes: dict[str, list[tuple[str | None, dict[str, str]]]] = {}
+    """Return every device in HIP's order: the parts of a card that is divided stand in its place.
+
+    The kernel shows a container all cards; of those that its compute runtime has, no other is a device.
+    """
+    nodes: dict[str, list[tuple[str | None, dict[str, int]]]] = {}
     for node, bus, fields in sorted(kfd_nodes(files), key=lambda one: int(one[0])):
-        nodes.setdefault(bus, []).append((node, fields))
+        minor = fields.get("drm_render_minor")
+        if minor is None or files.exists(f"/dev/dri/renderD{minor}"):
+            nodes.setdefault(bus, []).append((node, fields))
     found: list[HipDevice] = []
-    for card, (bus, folder) in enumerate(kernel_folders(files)):
+    cards = [(bus, folder) for bus, folder in kernel_folders(files) if bus in nodes or not nodes]
+    for card, (bus, folder) in enumerate(cards):
         form, uuid = division(files, folder), files.text(f"{folder}/unique_id") or None
         whole = f"{form} of card {card}" if form is not None and not form.startswith(WHOLE) else None
         for name, chip in nodes.get(bus) or [(None, {})]:
-            own = f"{int(chip.get('unique_id', 0)):016x}" if whole and "unique_id" in chip else uuid
+            own = f"{chip['unique_id']:016x}" if whole and "unique_id" in chip else uuid
             found.append(HipDevice(len(found), bus, folder, own, name, chip, whole))
     return found
 
@@ -83,21 +89,21 @@ def _described(files: Files, device: HipDevice) -> dict[str, Any]:
     card = {"index": device.index, "vendor": "AMD", **_card(files, device.folder), **chip, "bus": device.bus}
     if device.slice is None:
         return card
-    held = files.fields(f"{KFD}/{device.node}/mem_banks/0/properties", " ").get("size_in_bytes")
+    held = files.counts(f"{KFD}/{device.node}/mem_banks/0/properties", " ").get("size_in_bytes")
     return {
         **card,
         "name": f"{card['name']} {device.slice.partition(' of ')[0]}",
-        "memory_bytes": int(held) if held else None,
+        "memory_bytes": held or None,
         "mig": device.slice,
         "uuid": device.uuid,
         "unit": unit_of(device.uuid),
     }
 
 
-def _chip(fields: dict[str, str]) -> dict[str, Any]:
-    simds, per_unit = int(fields.get("simd_count", 0)), int(fields.get("simd_per_cu", 0))
+def _chip(fields: dict[str, int]) -> dict[str, Any]:
+    simds, per_unit = fields.get("simd_count", 0), fields.get("simd_per_cu", 0)
     return {
-        "architecture": gfx_name(int(fields["gfx_target_version"])),
+        "architecture": gfx_name(fields["gfx_target_version"]),
         "compute_units": simds // per_unit if simds and per_unit else None,
     }
 
@@ -133,13 +139,13 @@ def _sensors(files: Files, device: str) -> str:
     return next((f"{device}/hwmon/{name}" for name in files.names(f"{device}/hwmon")), device)
 
 
-def kfd_nodes(files: Files) -> list[tuple[str, str, dict[str, str]]]:
+def kfd_nodes(files: Files) -> list[tuple[str, str, dict[str, int]]]:
     """(name, PCI address, properties) of each of the compute driver's nodes that is a card."""
     nodes = []
-    for name in files.names(KFD):
-        fields = files.fields(f"{KFD}/{name}/properties", " ")
-        if int(fields.get("gfx_target_version", 0)):
-            domain, place = int(fields.get("domain", 0)), int(fields.get("location_id", 0))
+    for name in filter(str.isdecimal, files.names(KFD)):
+        fields = files.counts(f"{KFD}/{name}/properties", " ")
+        if fields.get("gfx_target_version"):
+            domain, place = fields.get("domain", 0), fields.get("location_id", 0)
             bus = f"{domain:04x}:{place >> 8 & 0xFF:02x}:{place >> 3 & 0x1F:02x}.{place & 7}"
             nodes.append((name, bus, fields))
     return nodes
@@ -245,7 +251,7 @@ class AmdCards:
     def _ecc_errors(self, device: HipDevice) -> dict[str, Any]:
         folder = f"{device.folder}/ras"
         blocks = [
-            self._files.fields(f"{folder}/{name}", ":")
+            self._files.counts(f"{folder}/{name}", ":")
             for name in self._files.names(folder)
             if name.endswith("_err_count")
         ]
@@ -253,7 +259,7 @@ class AmdCards:
             self.missing.setdefault(f"{device.index}.ecc", "the kernel's files count no memory errors")
             return {}
         counts = (("ecc_uncorrected", "ue"), ("ecc_corrected", "ce"))
-        return {name: sum(int(block.get(key, 0)) for block in blocks) for name, key in counts}
+        return {name: sum(block.get(key, 0) for block in blocks) for name, key in counts}
 
     def _others(self, device: HipDevice, ours: Any) -> dict[str, Any] | None:
         held = held_bytes(self._files)

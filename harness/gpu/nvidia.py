@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from harness.files import Files, unit_of
-from harness.gpu import query
-from harness.gpu.nvml import NvmlDevice, bus_of, driver, opened, units
+from harness.gpu import handle, number, query, text
+from harness.gpu.nvml import NvmlDevice, bus_of, driver, first, in_mig_mode, opened, units
 
 POLICIES = ("POWER", "THERMAL", "SYNC_BOOST", "BOARD_LIMIT", "LOW_UTILIZATION", "RELIABILITY")
 REASONS = (
@@ -38,21 +38,22 @@ def describe(nvml: Any | None, files: Files) -> list[dict[str, Any]]:
 
 
 def _described(nvml: Any, files: Files, unit: NvmlDevice) -> dict[str, Any]:
-    def ask(name: str, *arguments: Any) -> Any:
-        return query(nvml, name, unit.card, *arguments)
+    def ask(name: str, *arguments: Any, read: Callable[[Any], Any] = number) -> Any:
+        return query(nvml, name, unit.card, *arguments, read=read)
 
-    name, uuid = query(nvml, "nvmlDeviceGetName", unit.own), query(nvml, "nvmlDeviceGetUUID", unit.own)
-    memory, ecc = query(nvml, "nvmlDeviceGetMemoryInfo", unit.own), ask("nvmlDeviceGetEccMode")
+    def own(name: str, read: Callable[[Any], Any]) -> Any:
+        return query(nvml, name, unit.own, read=read)
+
+    name, uuid = own("nvmlDeviceGetName", text), own("nvmlDeviceGetUUID", text)
+    ecc = ask("nvmlDeviceGetEccMode", read=first)
     mode, switched = ask("nvmlDeviceGetComputeMode"), getattr(nvml, "NVML_FEATURE_ENABLED", None)
     modes = {
         getattr(nvml, "NVML_COMPUTEMODE_DEFAULT", None): "default",
         getattr(nvml, "NVML_COMPUTEMODE_PROHIBITED", None): "prohibited",
     }
     persistence, display = ask("nvmlDeviceGetPersistenceMode"), ask("nvmlDeviceGetDisplayActive")
-    bar1, bus = ask("nvmlDeviceGetBAR1MemoryInfo"), bus_of(nvml, unit.card)
-    capability = ask("nvmlDeviceGetCudaComputeCapability")
+    bus = bus_of(nvml, unit.card)
     cuda = query(nvml, "nvmlSystemGetCudaDriverVersion_v2")
-    limits = ask("nvmlDeviceGetPowerManagementLimitConstraints")
     node = files.number(f"/sys/bus/pci/devices/{bus}/numa_node") if bus else None
     return {
         "index": unit.index,
@@ -61,20 +62,24 @@ def _described(nvml: Any, files: Files, unit: NvmlDevice) -> dict[str, Any]:
         "bus": bus,
         "uuid": uuid,
         "unit": unit_of(uuid),
-        "architecture": None if capability is None else "sm_{}{}".format(*capability),
-        "memory_bytes": memory.total if memory is not None else None,
-        "driver": query(nvml, "nvmlSystemGetDriverVersion"),
+        "architecture": ask(
+            "nvmlDeviceGetCudaComputeCapability", read=lambda pair: f"sm_{number(pair[0])}{number(pair[1])}"
+        ),
+        "memory_bytes": own("nvmlDeviceGetMemoryInfo", lambda memory: number(memory.total)),
+        "driver": query(nvml, "nvmlSystemGetDriverVersion", read=text),
         "driver_cuda": f"{cuda // 1000}.{cuda % 1000 // 10}" if cuda is not None else None,
-        "vbios": ask("nvmlDeviceGetVbiosVersion"),
+        "vbios": ask("nvmlDeviceGetVbiosVersion", read=text),
         "power_limit_watts": _watts(ask("nvmlDeviceGetEnforcedPowerLimit")),
         "power_limit_default_watts": _watts(ask("nvmlDeviceGetPowerManagementDefaultLimit")),
-        "power_limit_max_watts": _watts(limits[1]) if limits else None,
+        "power_limit_max_watts": _watts(
+            ask("nvmlDeviceGetPowerManagementLimitConstraints", read=lambda limits: number(limits[1]))
+        ),
         "clock_max_mhz": ask("nvmlDeviceGetMaxClockInfo", getattr(nvml, "NVML_CLOCK_SM", None)),
         "clock_memory_max_mhz": ask("nvmlDeviceGetMaxClockInfo", getattr(nvml, "NVML_CLOCK_MEM", None)),
         "clocks_locked": _locked(ask),
-        "ecc": None if ecc is None else ecc[0] == switched,
+        "ecc": None if ecc is None else ecc == switched,
         "remapped_rows": _remapped(ask),
-        "bar1_bytes": bar1.bar1Total if bar1 is not None else None,
+        "bar1_bytes": ask("nvmlDeviceGetBAR1MemoryInfo", read=lambda memory: number(memory.bar1Total)),
         "compute_mode": None if mode is None else modes.get(mode, "exclusive"),
         "mig": _mig(nvml, ask, name, unit.parent),
         "persistence": None if persistence is None else persistence == switched,
@@ -101,12 +106,17 @@ def _watts(milliwatts: int | None) -> float | None:
 
 def _remapped(ask: Callable[..., Any]) -> int | None:
     """Return the rows of memory that were replaced, after errors of either kind."""
-    rows = ask("nvmlDeviceGetRemappedRows")
+    rows = ask("nvmlDeviceGetRemappedRows", read=_rows)
     return None if rows is None else int(rows[0] + rows[1])
 
 
+def _rows(answer: Any) -> tuple[int, int, int, int]:
+    correctable, uncorrectable, pending, failed = map(number, answer)
+    return correctable, uncorrectable, pending, failed
+
+
 def _remapping(ask: Callable[..., Any]) -> str | None:
-    rows = ask("nvmlDeviceGetRemappedRows")
+    rows = ask("nvmlDeviceGetRemappedRows", read=_rows)
     if rows is None:
         return None
     return "failed" if rows[3] else "pending" if rows[2] else None
@@ -117,11 +127,13 @@ def _vgpu_license(nvml: Any, ask: Callable[..., Any]) -> str | None:
     virtual = getattr(nvml, "NVML_GPU_VIRTUALIZATION_MODE_VGPU", None)
     if virtual is None or ask("nvmlDeviceGetVirtualizationMode") != virtual:
         return None
-    told = ask("nvmlDeviceGetGridLicensableFeatures")
-    if told is None:
-        return None
-    features = told.gridLicensableFeatures[: told.licensableFeaturesCount]
-    return "licensed" if any(feature.featureState for feature in features) else "unlicensed"
+    licensed = ask("nvmlDeviceGetGridLicensableFeatures", read=_any_licensed)
+    return None if licensed is None else "licensed" if licensed else "unlicensed"
+
+
+def _any_licensed(answer: Any) -> bool:
+    features = answer.gridLicensableFeatures[: answer.licensableFeaturesCount]
+    return any(number(feature.featureState) for feature in features)
 
 
 def _locked(ask: Callable[..., Any]) -> bool | None:
@@ -136,28 +148,40 @@ def _mig(nvml: Any, ask: Callable[..., Any], name: str | None, parent: int | Non
     """ "off", "on" where no slice is made yet, a slice's profile; None where the card has no such mode."""
     if parent is not None:
         return f"{(name or 'unknown slice').rsplit('MIG ', 1)[-1]} of card {parent}"
-    mode = ask("nvmlDeviceGetMigMode")
-    if mode is None:
-        return None
-    return "on" if mode[0] == getattr(nvml, "NVML_DEVICE_MIG_ENABLE", None) else "off"
+    mode = ask("nvmlDeviceGetMigMode", read=first)
+    return None if mode is None else "on" if in_mig_mode(nvml, mode) else "off"
 
 
-def foreign(nvml: Any | None, ours: frozenset[int]) -> tuple[int, int] | None:
+def _processes(answer: Any) -> list[tuple[int, int | None]]:
+    """The number of each process, and the bytes that it holds; null where the driver does not say."""
+    held = ((one.pid, one.usedGpuMemory) for one in answer)
+    return [(number(pid), None if used is None else number(used)) for pid, used in held]
+
+
+def bytes_in_all(held: Iterable[int | None]) -> int | None:
+    """Return null where one of them is not known."""
+    known = list(held)
+    return None if None in known else sum(filter(None, known))
+
+
+def foreign(nvml: Any | None, ours: frozenset[int]) -> tuple[int, int | None] | None:
     """(processes, bytes) on all cards that are not `ours`; None where the driver does not say."""
     with driver(nvml) as refused:
         if refused or nvml is None:
             return None
-        held_bytes: dict[int, int] = {}
+        found: list[tuple[int, int | None]] = []
         for unit in units(nvml):
-            if unit.card is None:
+            name = "nvmlDeviceGetComputeRunningProcesses"
+            running = None if unit.card is None else query(nvml, name, unit.own, read=_processes)
+            if running is None:
                 return None
-            processes = query(nvml, "nvmlDeviceGetComputeRunningProcesses", unit.own)
-            if processes is None:
-                return None
-            for process in processes:
-                if process.pid not in ours:
-                    held_bytes[process.pid] = held_bytes.get(process.pid, 0) + (process.usedGpuMemory or 0)
-        return len(held_bytes), sum(held_bytes.values())
+            found += [(pid, held) for pid, held in running if pid not in ours]
+        return len({pid for pid, _ in found}), bytes_in_all(held for _, held in found)
+
+
+def _field_value(answers: Any) -> int:
+    """Return the value under a field's number; 0 where the driver has none."""
+    return number(answers[0].value.uiVal) if number(answers[0].nvmlReturn) == 0 else 0
 
 
 @dataclass
@@ -193,26 +217,26 @@ class NvidiaCards:
         for unit in units(nvml):
             self._watch(unit, marks)
 
-    def _ask(self, what: str, name: str, *arguments: Any) -> Any:
-        return query(self._nvml, name, *arguments, missing=self.missing, what=what)
+    def _ask(self, what: str, name: str, *arguments: Any, read: Callable[[Any], Any] = number) -> Any:
+        return query(self._nvml, name, *arguments, read=read, missing=self.missing, what=what)
 
     def _watch(self, unit: NvmlDevice, marks: list[str]) -> None:
         """Add a device that the marks name; every device where there are no marks."""
         index = unit.index
         if unit.card is None:
-            self._ask(f"cards.{index}", "nvmlDeviceGetHandleByIndex", index)
+            self._ask(f"cards.{index}", "nvmlDeviceGetHandleByIndex", index, read=handle)
             return
-        uuid = self._ask(f"{index}.uuid", "nvmlDeviceGetUUID", unit.own)
+        uuid = self._ask(f"{index}.uuid", "nvmlDeviceGetUUID", unit.own, read=text)
         if marks and not {str(index), uuid, unit_of(uuid)} & set(marks):
             return
-        name = self._ask(f"{index}.name", "nvmlDeviceGetName", unit.own)
+        name = self._ask(f"{index}.name", "nvmlDeviceGetName", unit.own, read=text)
         sliced = unit.part is not None
         instance = self._ask(f"{index}.instance", "nvmlDeviceGetGpuInstanceId", unit.part) if sliced else None
-        listener = self._ask(f"{index}.xids", "nvmlEventSetCreate")
+        listener = self._ask(f"{index}.xids", "nvmlEventSetCreate", read=handle)
         fault = getattr(self._nvml, "nvmlEventTypeXidCriticalError", None)
         if listener is not None:
             told = f"{index}.xids"
-            self._ask(told, "nvmlDeviceRegisterEvents", unit.card, fault, listener)
+            self._ask(told, "nvmlDeviceRegisterEvents", unit.card, fault, listener, read=handle)
             listener = None if told in self.missing else listener
         self._watched.append(_Watched(unit, instance, listener, []))
         self.described.append({"index": index, "unit": unit_of(uuid), "name": name})
@@ -220,7 +244,7 @@ class NvidiaCards:
     def close(self) -> None:
         """Lets the driver go."""
         if self._open:
-            self._ask("close", "nvmlShutdown")
+            self._ask("close", "nvmlShutdown", read=handle)
 
     def sample(self, ours: Any, slow: bool) -> list[dict[str, Any]]:
         """Return each card's values; counters are cumulative."""
@@ -229,11 +253,14 @@ class NvidiaCards:
     def _sample(self, card: _Watched, ours: Any, slow: bool) -> dict[str, Any]:
         nvml, unit = self._nvml, card.unit
 
-        def ask(what: str, name: str, *arguments: Any) -> Any:
-            return self._ask(f"{unit.index}.{what}", name, unit.card, *arguments)
+        def ask(what: str, name: str, *arguments: Any, read: Callable[[Any], Any] = number) -> Any:
+            return self._ask(f"{unit.index}.{what}", name, unit.card, *arguments, read=read)
 
-        memory = self._ask(f"{unit.index}.memory", "nvmlDeviceGetMemoryInfo", unit.own)
-        busy = ask("utilization", "nvmlDeviceGetUtilizationRates")
+        busy = ask(
+            "utilization",
+            "nvmlDeviceGetUtilizationRates",
+            read=lambda rates: (number(rates.gpu), number(rates.memory)),
+        )
         millijoules = ask("energy", "nvmlDeviceGetTotalEnergyConsumption")
         values = {
             "sm_mhz": ask("sm_mhz", "nvmlDeviceGetClockInfo", getattr(nvml, "NVML_CLOCK_SM", None)),
@@ -244,8 +271,13 @@ class NvidiaCards:
             "memory_temperature_c": self._field(ask, "memory_temperature", "NVML_FI_DEV_MEMORY_TEMP"),
             "performance_state": ask("performance_state", "nvmlDeviceGetPerformanceState"),
             "power_watts": self._power(ask),
-            "utilization_percent": None if busy is None else busy.gpu,
-            "memory_used_bytes": None if memory is None else memory.used,
+            "utilization_percent": None if busy is None else busy[0],
+            "memory_used_bytes": self._ask(
+                f"{unit.index}.memory",
+                "nvmlDeviceGetMemoryInfo",
+                unit.own,
+                read=lambda memory: number(memory.used),
+            ),
             "energy_joules": None if millijoules is None else millijoules / 1000,
             "limited_seconds": self._limited(ask),
             "reasons": self._reasons(ask),
@@ -279,17 +311,22 @@ class NvidiaCards:
     def _field(self, ask: Callable[..., Any], what: str, name: str) -> int | None:
         """Return a value that the driver has under a field's number; null where it has none, or 0."""
         field = getattr(self._nvml, name, None)
-        answers = ask(what, "nvmlDeviceGetFieldValues", [field]) if field is not None else None
-        return (answers[0].value.uiVal or None) if answers and answers[0].nvmlReturn == 0 else None
+        if field is None:
+            return None
+        value: int | None = ask(what, "nvmlDeviceGetFieldValues", [field], read=_field_value)
+        return value or None
 
     def _limited(self, ask: Callable[..., Any]) -> dict[str, Any] | None:
         seconds = {}
         for policy in POLICIES:
             name = policy.lower()
-            number = getattr(self._nvml, "NVML_PERF_POLICY_" + policy, None)
-            spent = ask("limited." + name, "nvmlDeviceGetViolationStatus", number)
+            policy_number = getattr(self._nvml, "NVML_PERF_POLICY_" + policy, None)
+            told = "nvmlDeviceGetViolationStatus"
+            spent = ask(
+                "limited." + name, told, policy_number, read=lambda spent: number(spent.violationTime)
+            )
             if spent is not None:
-                seconds[name] = spent.violationTime / 1e9
+                seconds[name] = spent / 1e9
         return seconds or None
 
     def _reasons(self, ask: Callable[..., Any]) -> list[str] | None:
@@ -304,41 +341,43 @@ class NvidiaCards:
         if ours.unknown_because:
             return None
         unit = card.unit
-        running = self._ask(f"{unit.index}.processes", "nvmlDeviceGetComputeRunningProcesses", unit.own)
+        name = "nvmlDeviceGetComputeRunningProcesses"
+        running = self._ask(f"{unit.index}.processes", name, unit.own, read=_processes)
         if running is None:
             return None
-        own = ours.among({process.pid for process in running})
-        foreign = [process for process in running if process.pid not in own]
+        own = ours.among({pid for pid, _ in running})
+        foreign = {pid: held for pid, held in running if pid not in own}
         return {
             "processes": len(foreign),
-            "memory_bytes": sum(process.usedGpuMemory or 0 for process in foreign),
-            "utilization_percent": self._used(card, {process.pid for process in foreign}),
+            "memory_bytes": bytes_in_all(foreign.values()),
+            "utilization_percent": self._used(card, set(foreign)),
         }
 
     def _used(self, card: _Watched, pids: set[int]) -> float | None:
         """Percent of the card that these processes used since the last sample; null in the first one."""
         before = card.seen_until
         try:
-            samples = self._nvml.nvmlDeviceGetProcessUtilization(card.unit.own, before or 0)
+            answer = self._nvml.nvmlDeviceGetProcessUtilization(card.unit.own, before or 0)
+            samples = [(number(one.timeStamp), number(one.pid), number(one.smUtil)) for one in answer]
         except Exception as error:
             if type(error).__name__ != "NVMLError_NotFound":
                 self.missing.setdefault(f"{card.unit.index}.process_utilization", type(error).__name__)
                 return None
             # The driver has nothing newer: no process used the card.
             samples = []
-        card.seen_until = max((sample.timeStamp for sample in samples), default=before or 0)
+        card.seen_until = max((at for at, _, _ in samples), default=before or 0)
         if before is None:
             # What the driver remembers now may be of the time before.
             return None
         used: dict[int, list[int]] = {}
-        for sample in samples:
-            if sample.pid in pids:
-                used.setdefault(sample.pid, []).append(min(sample.smUtil, 100))
+        for _, pid, share in samples:
+            if pid in pids:
+                used.setdefault(pid, []).append(min(share, 100))
         return sum(sum(shares) / len(shares) for shares in used.values())
 
     def _slowly(self, ask: Callable[..., Any]) -> dict[str, Any]:
         nvml = self._nvml
-        mode = ask("mig", "nvmlDeviceGetMigMode")
+        mode = ask("mig", "nvmlDeviceGetMigMode", read=first)
         limit = ask("power_limit", "nvmlDeviceGetEnforcedPowerLimit")
         # What somebody set; the enforced one a driver may move by itself, as laptops do.
         chosen = ask("power_limit_set", "nvmlDeviceGetPowerManagementLimit")
@@ -350,7 +389,7 @@ class NvidiaCards:
             "ecc_corrected": ask("ecc_corrected", "nvmlDeviceGetTotalEccErrors", good, volatile),
             "power_limit_watts": _watts(limit),
             "power_limit_set_watts": _watts(chosen),
-            "mig": None if mode is None else mode[0] == getattr(nvml, "NVML_DEVICE_MIG_ENABLE", None),
+            "mig": None if mode is None else in_mig_mode(nvml, mode),
             "fan_percent": ask("fan", "nvmlDeviceGetFanSpeed"),
             "pcie_generation": ask("pcie_generation", "nvmlDeviceGetCurrPcieLinkGeneration"),
             "pcie_width": ask("pcie_width", "nvmlDeviceGetCurrPcieLinkWidth"),

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from harness.gpu import query
+from harness.gpu import handle, number, query, text
 
 
 def library() -> Any | None:
@@ -38,7 +38,7 @@ def driver(nvml: Any | None) -> Iterator[str | None]:
         yield refused
     finally:
         if refused is None:
-            query(nvml, "nvmlShutdown")
+            query(nvml, "nvmlShutdown", read=handle)
 
 
 @dataclass(frozen=True)
@@ -60,9 +60,9 @@ class NvmlDevice:
 def units(nvml: Any) -> list[NvmlDevice]:
     """Every card by the driver's index; a divided one's slices stand for it, counted on after the last."""
     count = query(nvml, "nvmlDeviceGetCount") or 0
-    handles = [query(nvml, "nvmlDeviceGetHandleByIndex", index) for index in range(count)]
-    slices = [() if handle is None else _slices(nvml, handle) for handle in handles]
-    whole = [NvmlDevice(index, handle) for index, handle in enumerate(handles) if not slices[index]]
+    handles = [query(nvml, "nvmlDeviceGetHandleByIndex", index, read=handle) for index in range(count)]
+    slices = [() if card is None else _slices(nvml, card) for card in handles]
+    whole = [NvmlDevice(index, card) for index, card in enumerate(handles) if not slices[index]]
     parts = [(parent, part) for parent, of_card in enumerate(slices) for part in of_card]
     return whole + [
         NvmlDevice(count + at, handles[parent], part, parent) for at, (parent, part) in enumerate(parts)
@@ -70,21 +70,30 @@ def units(nvml: Any) -> list[NvmlDevice]:
 
 
 def _slices(nvml: Any, card: Any) -> tuple[Any, ...]:
-    mode = query(nvml, "nvmlDeviceGetMigMode", card)
-    if mode is None or mode[0] != getattr(nvml, "NVML_DEVICE_MIG_ENABLE", None):
+    if not in_mig_mode(nvml, query(nvml, "nvmlDeviceGetMigMode", card, read=first)):
         return ()
     most = query(nvml, "nvmlDeviceGetMaxMigDeviceCount", card) or 0
-    parts = (query(nvml, "nvmlDeviceGetMigDeviceHandleByIndex", card, at) for at in range(most))
+    name = "nvmlDeviceGetMigDeviceHandleByIndex"
+    parts = (query(nvml, name, card, at, read=handle) for at in range(most))
     return tuple(part for part in parts if part is not None)
+
+
+def first(pair: Any) -> int:
+    """Return the mode of now from an answer that has that of the next start, too."""
+    return number(pair[0])
+
+
+def in_mig_mode(nvml: Any, mode: int | None) -> bool:
+    """Return whether a card is divided, by its mode."""
+    return mode is not None and mode == getattr(nvml, "NVML_DEVICE_MIG_ENABLE", None)
 
 
 def bus_of(nvml: Any, card: Any) -> str | None:
     """Return a card's PCI address as the kernel writes it."""
-    place = query(nvml, "nvmlDeviceGetPciInfo", card)
-    return None if place is None else bus_from(place)
+    bus: str | None = query(nvml, "nvmlDeviceGetPciInfo", card, read=bus_from)
+    return bus
 
 
 def bus_from(place: Any) -> str:
     """Return the PCI address in NVML's answer, as the kernel writes it."""
-    bus: str = place.busId.decode() if isinstance(place.busId, bytes) else place.busId
-    return bus[-12:].lower()
+    return text(place.busId)[-12:].lower()

@@ -43,7 +43,7 @@ def load_from(files: Files, nvml: Any | None, pid: int) -> Load:
 
 def _others(
     files: Files, nvml: Any | None, has_amd: bool, ours: frozenset[int]
-) -> tuple[tuple[int, int] | None, str | None]:
+) -> tuple[tuple[int, int | None] | None, str | None]:
     if not sees_processes(files):
         return None, "other processes cannot be seen from inside a container"
     counts = [nvidia.foreign(nvml, ours)] if nvml is not None else []
@@ -54,4 +54,6 @@ def _others(
     listed = [count for count in counts if count is not None]
     if len(listed) < len(counts):
         return None, "the driver does not list the processes on its cards"
-    return (sum(processes for processes, _ in listed), sum(used for _, used in listed)), None
+    used = nvidia.bytes_in_all(used for _, used in listed)
+    why = "the driver does not say what other processes hold" if used is None else None
+    return (sum(processes for processes, _ in listed), used), why

@@ -18,6 +18,8 @@ _CLASSES = ("0x03", "0x1200")
 """Displays and accelerators."""
 _GIVEN_AWAY = ("vfio-pci", "pci-stub", "xen-pciback")
 """Modules that hold a card for a virtual machine."""
+_OF_WINDOWS = "/dev/dxg"
+"""What WSL2 has in place of each card of Windows, which the bus does not show."""
 _UNLISTED = "its driver does not list it"
 _REASONS = {
     "NVMLError_LibRmVersionMismatch": "its driver's module and library are of different versions",
@@ -49,6 +51,9 @@ def silent(files: Files, described: Collection[str], library: Any | None) -> Ite
 
     Where a container or a job was given some cards, the others are not its own.
     """
+    if not described and files.exists(_OF_WINDOWS):
+        yield f"the card behind {_OF_WINDOWS}: {_reason('nvidia', 'nvidia', library)}"
+    described = {*described, *(bus for bus, _ in amd.kernel_folders(files))}
     given = bool(described) and ("SLURM_JOB_ID" in os.environ or contained(files))
     for bus in files.names(_PCI):
         folder = f"{_PCI}/{bus}"

@@ -59,8 +59,7 @@ def _ends(nvml: Any, card: Any) -> Iterator[str | None]:
         if kind == getattr(nvml, "NVML_NVLINK_DEVICE_TYPE_SWITCH", None):
             yield "switch"
         else:
-            place = query(nvml, "nvmlDeviceGetNvLinkRemotePciInfo", card, number)
-            yield None if place is None else bus_from(place)
+            yield query(nvml, "nvmlDeviceGetNvLinkRemotePciInfo", card, number, read=bus_from)
 
 
 _XGMI = "11"

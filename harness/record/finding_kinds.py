@@ -99,6 +99,7 @@ _WORDS: Mapping[tuple[Severity, Fault], Mapping[str, tuple[str, ...]]] = {
             "another process on the card",
             _HELD,
             f"{_HELD} and used {{other_percent:.0f}}% of the card's time",
+            "another process was on card {card} in {samples_share:.0%} of the samples, its memory unknown",
             "another process held {other_mib:.0f} MiB of a card before the trial",
         ),
         "mig-changed": ("card divided meanwhile", "card {card} was divided or joined while the trial ran"),

@@ -63,7 +63,8 @@ class OtherProcesses(Model):
     """The most that other processes held on a card at one time."""
 
     processes: Annotated[int, Field(ge=0)]
-    memory_bytes: Annotated[int, Field(ge=0)]
+    memory_bytes: Annotated[int, Field(ge=0)] | None
+    """Null where the driver does not say, as in WSL2."""
     samples_share: Annotated[float, Field(ge=0, le=1)]
     """The share of the samples with any such process."""
     utilization_percent: Annotated[float, Field(ge=0)] | None = None

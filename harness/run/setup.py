@@ -281,6 +281,7 @@ def request_of(selection: Selection, settings: Settings) -> DeviceRequest:
         selection.kind,
         ids=selection.uuids if complete else (),
         indices=tuple(gpu.index for gpu in selection.gpus),
+        every=not selection.others,
         groups=groups,
         rocm_unconfined=settings.rocm_unconfined,
     )

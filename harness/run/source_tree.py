@@ -18,6 +18,7 @@ from harness.data.fetch import DataFolders, Resolved
 from harness.data.folder import locked
 from harness.errors import DataError, NoNetwork, UserError
 from harness.files import last_line
+from harness.network import cause, for_programs
 from harness.record.published.program import Program
 
 _SUBMODULE = b"160000 "
@@ -83,6 +84,7 @@ def _made(program: Program, folder: Path) -> Iterator[Path]:
 def _git(repository: Path, *words: str) -> subprocess.CompletedProcess[bytes]:
     settings = [word for setting in _SAFE for word in ("-c", setting)]
     environ = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    environ |= for_programs()
     environ |= {"GIT_TERMINAL_PROMPT": "0", "GIT_CONFIG_NOSYSTEM": "1", "LC_ALL": "C"}
     try:
         return subprocess.run(
@@ -125,9 +127,11 @@ def _fetch(program: Program, given: Path | None, repository: Path) -> None:
             f"program '{program.name}': there is no commit {program.commit[:12]} in {program.forge} ({last})",
             remedy="correct its commit",
         )
-    raise NoNetwork(
-        f"program '{program.name}' cannot be fetched from {program.forge} ({last})",
-        remedy=f"bring it: invoke build --only {program.name} --from FOLDER, a repository or a git bundle",
+    why = cause(fetched.stderr.decode(errors="replace").splitlines(), last, program.forge)
+    bring = f"bring it: invoke build --only {program.name} --from FOLDER, a repository or a git bundle"
+    raise type(why)(
+        f"program '{program.name}' cannot be fetched from {program.forge} ({why.problem})",
+        remedy=", or ".join(filter(None, (why.remedy, bring))),
     )
 
 

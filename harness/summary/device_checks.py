@@ -141,15 +141,13 @@ def _foreign(record: Record, cards: Sequence[CardTelemetry], described: Sequence
         others = card.others
         if others is None or not others.processes:
             continue
-        held: dict[str, FindingValue] = {
-            "card": card.index,
-            "other_mib": others.memory_bytes / 2**20,
-            "samples_share": others.samples_share,
-        }
+        held: dict[str, FindingValue] = {"card": card.index, "samples_share": others.samples_share}
+        if others.memory_bytes is not None:
+            held["other_mib"] = others.memory_bytes / 2**20
         used = others.utilization_percent
         if used is not None and used > FOREIGN_PERCENT:
             held["other_percent"] = used
-        grave = others.memory_bytes > FOREIGN_BYTES or (used or 0.0) > FOREIGN_PERCENT
+        grave = (others.memory_bytes or 0) > FOREIGN_BYTES or (used or 0.0) > FOREIGN_PERCENT
         yield finding("foreign-process", "invalid" if grave else "warn", **held)
     memory = record.load.other_gpu_memory_bytes
     if watched or not described or not record.load.other_gpu_processes or memory is None:

@@ -248,11 +248,11 @@ def _others(cards: Sequence[Sample]) -> OtherProcesses | None:
     others = _values(cards, "others")
     if not others:
         return None
-    used = _values(others, "utilization_percent")
+    used, held = _values(others, "utilization_percent"), [other["memory_bytes"] for other in others]
     return OtherProcesses(
         utilization_percent=round(fmean(used), 3) if used else None,
         processes=max(other["processes"] for other in others),
-        memory_bytes=max(other["memory_bytes"] for other in others),
+        memory_bytes=None if None in held else max(held),
         samples_share=round(sum(other["processes"] > 0 for other in others) / len(others), 6),
     )
 

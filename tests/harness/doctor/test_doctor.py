@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import socket
 from dataclasses import replace
 
 import pytest
@@ -17,12 +16,13 @@ from harness.doctor.surroundings import (
     Node,
     Surroundings,
     device_files,
-    reach,
 )
 from harness.engine.base import EngineFacts
+from harness.errors import MachineError
 from harness.files import Files, free_bytes
 from harness.gpu import nvidia
 from harness.machine import select
+from harness.network import Offline
 from harness.record import Cpu, Gpu, Load
 from harness.settings import Settings
 from tests.helpers import ROOT
@@ -62,7 +62,7 @@ def test_a_machine_that_has_everything_is_ready_and_told_in_full():
             CARD,
             disks=(Disk("results", 50 * GIB),),
             data=(DataNeed("cifar-100", True), DataNeed("wikitext-2", False, 4 * 2**20)),
-            answered={"a": True, "b": False},
+            answered={"a": None, "b": Offline("b cannot be reached")},
         ),
         PLAN,
     )
@@ -203,8 +203,8 @@ def test_a_machine_s_state_that_spoils_figures_is_warned_of(machine, load_now, w
         ({"disks": (Disk("results", 3 * GIB),)}, "and the plan needs up to 8.0 GiB"),
         ({"data": (DataNeed("cifar-100", False, problem="'train' is corrupt"),)}, "'train' is corrupt"),
         (
-            {"data": (DataNeed("cifar-100", False, 1),), "answered": {"a": False}},
-            "no data host answers, and data is missing",
+            {"data": (DataNeed("cifar-100", False, 1),), "answered": {"a": Offline("a cannot be reached")}},
+            "a cannot be reached, and data is missing",
         ),
         ({"engine": replace(DOCKER, buildkit=False)}, "builds with BuildKit"),
     ],
@@ -226,7 +226,7 @@ def test_what_stands_in_the_way_makes_the_machine_not_ready(more, words):
 )
 def test_without_a_network_what_stands_in_is_a_warning_and_called_by_its_name(names, instead):
     needs = tuple(DataNeed(name, False, 1, may_be_generated=True) for name in names)
-    said = examine(around(CARD, data=needs, answered={"a": False}))
+    said = examine(around(CARD, data=needs, answered={"a": Offline("a cannot be reached")}))
     assert found(said, f"{instead} will stand in").level == "warn"
 
 
@@ -250,12 +250,17 @@ def test_a_disk_is_measured_where_the_folder_will_lie(tmp_path):
     assert free == pytest.approx(shutil.disk_usage(tmp_path).free, abs=GIB)
 
 
-def test_hosts_are_asked_at_once_and_one_that_does_not_answer_is_told():
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port = server.getsockname()[1]
-        assert reach(["127.0.0.1"], port=port) == {"127.0.0.1": True}
-    assert reach(["127.0.0.1"], port=port) == {"127.0.0.1": False}
-    assert reach([]) == {}
+@pytest.mark.parametrize(
+    ("met", "level", "words"),
+    [
+        (Offline("a cannot be reached", remedy="try again later"), "warn", "generated data will stand in"),
+        (MachineError("a: the proxy asks for a name (407)", remedy="write it"), "problem", "asks for a name"),
+    ],
+)
+def test_what_stands_in_the_way_of_data_is_told_with_its_remedy(met, level, words):
+    needs = (DataNeed("cifar-100", False, 1, may_be_generated=True),)
+    finding = found(examine(around(data=needs, answered={"https://a/x": met})), words)
+    assert finding.level == level and finding.remedy.startswith(met.remedy)
 
 
 def test_a_plan_that_has_nothing_for_this_device_stands_in_the_way_as_it_does_of_a_run(tmp_path, monkeypatch):

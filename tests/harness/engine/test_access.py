@@ -72,6 +72,19 @@ def test_cards_are_asked_for_by_the_names_that_a_specification_has(named, asked)
     assert cdi_names(CARDS, names) == tuple(f"nvidia.com/gpu={name}" for name in asked)
 
 
+def test_where_wsl2_names_all_cards_together_they_are_taken_where_all_are_meant():
+    facts = replace(PODMAN, cdi_devices=("nvidia.com/gpu=all",))
+    every = replace(CARDS, every=True)
+    assert cdi_names(every, facts.cdi_devices) == facts.cdi_devices
+    assert refusal(facts, every, Files()) is None
+    for some in (CARDS, every.first(1)):
+        assert "by 'nvidia.com/gpu=all' alone, and these are some" in (refusal(facts, some, Files()) or "")
+    assert cdi_names(every.first(2), ("nvidia.com/gpu=0", "nvidia.com/gpu=1", "nvidia.com/gpu=all")) == (
+        "nvidia.com/gpu=0",
+        "nvidia.com/gpu=1",
+    )
+
+
 @pytest.mark.parametrize(
     ("facts", "clause"),
     [

@@ -13,8 +13,10 @@ from harness.files import Files, unit_of
 from harness.gpu import amd, nvidia
 from harness.machine import machine_from
 from harness.machine.load import load_from
+from harness.probe.describe import silent
 from harness.record.published.cards import load_cards
 from tests.helpers import ROOT
+from tests.helpers.fake_clock import Family
 from tests.helpers.fake_nvml import CARD, SLICES, FakeNvml
 from tests.helpers.machines import bare, tree
 
@@ -164,6 +166,54 @@ def test_a_card_that_its_driver_calls_by_a_shared_name_is_named_by_its_chip(tmp_
         ("AMD MI300X", "1x-mi300x"),
     ]
     assert (named[1].gpus[0].pci_id, named[1].gpus[0].compute_units) == ("74a1:00", 304)
+
+
+def test_of_four_cards_that_the_kernel_shows_a_container_has_those_of_its_compute_runtime(tmp_path):
+    told, nodes = {}, "/sys/class/kfd/kfd/topology/nodes"
+    for at in range(4):
+        told |= {name.replace("card1", f"card{at}"): text for name, text in AMD.items() if "card1" in name}
+        told[f"/sys/class/drm/card{at}/device/uevent"] = f"PCI_SLOT_NAME=0000:{at + 1:02x}:00.0"
+        told[f"/sys/class/drm/card{at}/device/unique_id"] = f"7d3b1c0a9f8e2d1{at}"
+        told[f"{nodes}/{at}/properties"] = (
+            f"gfx_target_version 90402\nlocation_id {at + 1 << 8}\ndomain 0\ndrm_render_minor {128 + at}"
+        )
+    files = tree(tmp_path, {**told, "/dev/dri/renderD130": "", "/dev/kfd": ""})
+    (card,) = amd.describe(files)
+    assert (card["index"], card["uuid"], card["bus"]) == (0, "7d3b1c0a9f8e2d12", "0000:03:00.0")
+    assert list(silent(files, set(), None)) == []
+    for at in range(4):
+        (tmp_path / f"dev/dri/renderD{128 + at}").touch()
+    assert len(amd.describe(files)) == 4
+
+
+ANSWERS = (None, "a text", b"\xff", 3, -1, 1.5, True, [], (1,), ["a"], {}, object(), SimpleNamespace())
+
+
+@pytest.mark.parametrize("answer", ANSWERS, ids=repr)
+def test_an_answer_of_a_driver_in_another_shape_is_none_and_spoils_no_other(answer):
+    names = [name for name in dir(pynvml) if name.startswith(("nvmlDeviceGet", "nvmlSystemGet"))]
+    kept = {"nvmlDeviceGetCount", "nvmlDeviceGetHandleByIndex", "nvmlDeviceGetPowerUsage"}
+    nvml = FakeNvml()
+    vars(nvml).update({name: lambda *_, **__: answer for name in names if name not in kept})
+    described = nvidia.describe(nvml, Files())
+    machine_from(bare(described), "0123456789ab", None, ())
+    assert isinstance(described[0]["name"], str)
+    cards = nvidia.NvidiaCards(nvml, [])
+    (values,) = cards.sample(Family(1), True)
+    assert values["power_watts"] == 300.0
+    assert nvidia.foreign(nvml, frozenset()) in (None, (0, 0))
+    assert answer == [] or "another shape" in cards.missing["0.memory"]
+
+
+def test_files_of_amd_s_driver_in_another_shape_are_none_and_spoil_no_other(tmp_path):
+    told = {name: "nobody knows" for name in AMD if not name.endswith(("vendor", "uevent", "unique_id"))}
+    node = "/sys/class/kfd/kfd/topology/nodes"
+    told |= {
+        f"{node}/first/properties": "gfx_target_version 1",
+        f"{node}/2/properties": "gfx_target_version x",
+    }
+    (card,) = amd.describe(tree(tmp_path, AMD | told))
+    assert (card["bus"], card["memory_bytes"], card["power_limit_watts"]) == ("0000:c3:00.0", None, None)
 
 
 @pytest.mark.parametrize(

@@ -191,16 +191,20 @@ def test_differences_name_the_fields_and_both_values(here):
 def test_processes_of_others_on_a_card_are_counted_and_our_own_are_not(tmp_path):
     running = [
         {"pid": 7, "usedGpuMemory": 2**20},
-        {"pid": 8, "usedGpuMemory": None},
         {"pid": 9, "usedGpuMemory": 5},
     ]
-    nvml = FakeNvml([CARD | {"nvmlDeviceGetComputeRunningProcesses": running}])
-    found = load_from(tree(tmp_path, {}), nvml, pid=9)
-    assert (found.other_gpu_processes, found.other_gpu_memory_bytes, found.unknown_because) == (
-        2,
-        2**20,
-        None,
-    )
+    for more, held, why in (
+        ([{"pid": 8, "usedGpuMemory": 2**21}], 3 * 2**20, None),
+        (
+            [{"pid": 8, "usedGpuMemory": None}],
+            None,
+            "the driver does not say what other processes hold",
+        ),
+    ):
+        nvml = FakeNvml([CARD | {"nvmlDeviceGetComputeRunningProcesses": running + more}])
+        found = load_from(tree(tmp_path, {}), nvml, pid=9)
+        told = (found.other_gpu_processes, found.other_gpu_memory_bytes, found.unknown_because)
+        assert told == (2, held, why)
 
 
 def test_inside_a_container_other_processes_are_unknown_with_the_reason(tmp_path):

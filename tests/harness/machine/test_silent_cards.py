@@ -74,6 +74,22 @@ def test_a_card_on_the_bus_that_no_driver_describes_is_told_with_the_reason(tmp_
     assert said.startswith(("NVIDIA card 10de:2204: ", "AMD card 1002:2204: "))
 
 
+def test_a_card_of_windows_that_does_not_answer_in_wsl2_is_a_card(tmp_path, monkeypatch):
+    (tmp_path / "dev").mkdir()
+    (tmp_path / "dev/dxg").touch()
+    library = refusing(pynvml.NVML_ERROR_LIBRARY_NOT_FOUND)
+    (said,) = silent(Files(tmp_path), set(), library)
+    assert said == "the card behind /dev/dxg: its driver's library is not here"
+    assert list(silent(Files(tmp_path), {"0000:01:00.0"}, library)) == []
+    machine = box(silent_cards=(said,))
+    found = examine(Surroundings(machine, select(machine, None), Load(), None))
+    (told,) = [one for one in found if "/dev/dxg" in one.what]
+    assert (told.level, told.remedy[:41]) == ("problem", "install its maker's driver in Windows, an")
+    monkeypatch.setattr(run_setup, "look", lambda label: (machine, {}))
+    with pytest.raises(NoDevice, match="behind /dev/dxg"):
+        run_setup.devices(Settings(), {})
+
+
 def test_what_is_described_given_to_a_guest_or_no_card_is_none_of_them(tmp_path):
     files = bus(
         tmp_path,

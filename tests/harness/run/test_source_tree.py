@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from harness.data.fetch import DataFolders
-from harness.errors import DataError, NoNetwork, UserError
+from harness.errors import DataError, MachineError, NoNetwork, UserError
 from harness.record.published.program import Program
 from harness.run import source_tree
 from tests.helpers.programs import TRAINS, fields, git, repository
@@ -64,9 +64,9 @@ def test_a_source_can_be_brought_where_there_is_no_network(tmp_path, kind):
         ({"commit": "1" * 40}, DataError, "there is no commit 111111111111 in file://"),
         ({"tree": "2" * 40}, DataError, "where 222222222222 is asked for"),
         ({"path": "nowhere"}, DataError, "it has no folder 'nowhere'"),
-        ({"forge": "file:///nowhere"}, NoNetwork, "bring it: invoke build --only toy --from FOLDER"),
+        ({"forge": "file:///nowhere"}, MachineError, "bring it: invoke build --only toy --from FOLDER"),
         ({"forge": "https://127.0.0.1:9/a"}, NoNetwork, "cannot be fetched from https://127.0.0.1:9/a"),
-        ({"forge": "ext::sh -c true"}, NoNetwork, "cannot be fetched"),
+        ({"forge": "ext::sh -c true"}, MachineError, "cannot be fetched"),
     ],
 )
 def test_a_source_that_is_not_what_was_published_is_refused(tmp_path, changes, error, words):

@@ -1,0 +1,157 @@
+"""An office's proxy on the loopback: it opens every TLS connection and signs it anew with its own authority.
+
+No host is behind it: what it gives lies in `files`, by host and path, and repositories in `folder`.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import io
+import os
+import ssl
+import subprocess
+import threading
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+HOSTS = ("mirror.example", "index.example", "forge.example")
+
+
+@dataclass
+class Office:
+    """What the proxy gives, how it answers, and what it was asked."""
+
+    folder: Path
+    files: dict[str, bytes] = field(default_factory=dict)
+    refuses: int | None = None
+    """The status of its answer to every request for a connection."""
+    page: bool = False
+    """It answers with a page of its own."""
+    asked: list[str] = field(default_factory=list)
+    url: str = ""
+
+    @property
+    def authority(self) -> Path:
+        """The file that its users are given."""
+        return self.folder / "ca.pem"
+
+
+def _openssl(folder: Path, *words: str) -> None:
+    subprocess.run(["openssl", *words], cwd=folder, check=True, capture_output=True)
+
+
+def _signed(folder: Path) -> ssl.SSLContext:
+    """Return what a server of these hosts shows, signed by a new authority in `ca.pem`."""
+    key = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes")
+    _openssl(folder, "req", "-x509", *key, "-keyout", "ca.key", "-out", "ca.pem", "-subj", "/CN=office")
+    _openssl(folder, "req", *key, "-keyout", "own.key", "-out", "own.csr", "-subj", "/CN=hosts")
+    (folder / "names").write_text(f"subjectAltName={','.join(f'DNS:{host}' for host in HOSTS)}")
+    words = ("x509", "-req", "-in", "own.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-extfile", "names")
+    _openssl(folder, *words, "-out", "own.pem")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(folder / "own.pem", folder / "own.key")
+    return context
+
+
+class _Handler(BaseHTTPRequestHandler):
+    office: Office
+    context: ssl.SSLContext
+    host = ""
+
+    def do_CONNECT(self) -> None:
+        self.office.asked.append(self.path)
+        if self.office.refuses is not None:
+            self.send_error(self.office.refuses)
+            return
+        self.send_response(200)
+        self.end_headers()
+        self.host = self.path.partition(":")[0]
+        with self.context.wrap_socket(self.connection, server_side=True) as inside, suppress(OSError):
+            self.connection = inside
+            self.rfile, self.wfile = inside.makefile("rb"), inside.makefile("wb", 0)  # type: ignore[assignment]
+            self.handle_one_request()
+            inside.unwrap()
+
+    def do_GET(self) -> None:
+        path, _, query = self.path.partition("?")
+        if ".git/" in path:
+            self._git(path, query)
+            return
+        body = b"<html>blocked</html>" if self.office.page else self.office.files.get(self.host + path)
+        if body is None:
+            self.send_error(404)
+            return
+        self.send_response(200)
+        if self.office.page or path.endswith("/"):
+            self.send_header("Content-Type", "text/html")
+        self.send_header("Content-Length", str(len(body)))
+        self.send_header("Connection", "close")
+        self.end_headers()
+        self.wfile.write(body)
+
+    do_POST = do_GET  # noqa: N815
+
+    def _git(self, path: str, query: str) -> None:
+        told = {
+            "GIT_PROJECT_ROOT": str(self.office.folder),
+            "GIT_HTTP_EXPORT_ALL": "1",
+            "REQUEST_METHOD": self.command,
+            "PATH_INFO": path,
+            "QUERY_STRING": query,
+            "CONTENT_TYPE": self.headers.get("Content-Type", ""),
+            "GIT_PROTOCOL": self.headers.get("Git-Protocol", ""),
+            "HTTP_CONTENT_ENCODING": self.headers.get("Content-Encoding", ""),
+        }
+        sent = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        done = subprocess.run(
+            ["git", "http-backend"], env={**os.environ, **told}, input=sent, capture_output=True, check=True
+        )
+        head, _, body = done.stdout.partition(b"\r\n\r\n")
+        self.wfile.write(b"HTTP/1.0 200 OK\r\n" + head + b"\r\n\r\n" + body)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@contextmanager
+def office(folder: Path) -> Iterator[Office]:
+    """The proxy, as long as it is needed."""
+    folder.mkdir()
+    made = Office(folder)
+    handler = type("Handler", (_Handler,), {"office": made, "context": _signed(folder)})
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    server.daemon_threads = True
+    server.handle_error = lambda *_: None  # type: ignore[method-assign]
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+    thread.start()
+    made.url = f"http://127.0.0.1:{server.server_port}"
+    try:
+        yield made
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def wheel(name: str) -> bytes:
+    """The smallest package that pip installs."""
+    content = {
+        f"{name}.py": "",
+        f"{name}-1.dist-info/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: 1\n",
+        f"{name}-1.dist-info/WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+    }
+    lines = [
+        f"{path},sha256={base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()).decode().rstrip('=')},"
+        for path, text in content.items()
+    ]
+    content[f"{name}-1.dist-info/RECORD"] = "\n".join((*lines, f"{name}-1.dist-info/RECORD,,"))
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as box:
+        for path, text in content.items():
+            box.writestr(path, text)
+    return out.getvalue()

@@ -36,8 +36,8 @@ NOBODY = frozenset((
 # fmt: on
 """Names that identify nobody: defaults, and the words of records."""
 
-_OPEN = ("packages", "versions", "options", "flags", "passed_variables", "build_arguments", "structure")
-"""Where a record's keys are not its schema's."""
+_OPEN = ("packages", "versions", "options", "flags", "variables", "build_arguments", "structure")
+"""Ends of the fields in which a record's keys are not its schema's."""
 _PACKED = frozenset({"microseconds", "packed"})
 """Deflated numbers: the models refuse anything else there, and their letters spell paths by chance."""
 _VERSION = re.compile(r"[\w.+!-]{1,64}")
@@ -100,7 +100,7 @@ def _strings(value: Any, field: str) -> Iterator[tuple[str, str]]:
     if isinstance(value, dict):
         for key, inner in value.items():
             if key not in _PACKED:
-                if field.rsplit(".", 1)[-1] in _OPEN:
+                if field.endswith(_OPEN):
                     yield field, key
                 yield from _strings(inner, f"{field}.{key}" if field else key)
     elif isinstance(value, list):

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from harness.device_kinds import DEVICE_KINDS
-from harness.plan.plan import Planned
+from harness.plan.order import Planned
 from harness.record import DEEP, Limit, Record, TrialRequest, TrialSpec
 from harness.record.vocabulary.workload import declared
 

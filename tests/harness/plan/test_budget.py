@@ -5,7 +5,8 @@ from collections import Counter
 import pytest
 
 from harness.plan import plan, selection
-from harness.plan.plan import PlanContext, Planned
+from harness.plan.order import Planned
+from harness.plan.plan import PlanContext
 from tests.helpers import ROOT
 
 SECOND_MODES = ("full-length trials in device mode", 10)

@@ -6,7 +6,8 @@ import pytest
 
 from harness import units
 from harness.plan import estimate, plan, selection
-from harness.plan.plan import PlanContext, Planned
+from harness.plan.order import Planned
+from harness.plan.plan import PlanContext
 from harness.record import Cpu, Gpu
 from tests.helpers import ROOT
 from tests.helpers import records_builder as build

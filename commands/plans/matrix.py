@@ -35,6 +35,8 @@ def lines(setup: RunSetup, chosen: Chosen) -> list[str]:
     trials = counted(len(chosen.planned), "trial")
     against = f", each beside its twin with {setup.against.named}" if setup.against else ""
     shown += wrapped(f"{trials}, {chosen.time}{blocks}, in environment '{setup.image.name}'{against}", "  ")
+    for clause in setup.against.moved if setup.against else ():
+        shown += wrapped(f"  there {clause}", "    ")
     for left in chosen.left_out:
         shown += wrapped(f"  left out: {left.trials} × {left.what}: {left.reason}", "    ")
     return shown

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import version
@@ -15,10 +15,11 @@ from harness.doctor.surroundings import TRUST, untrusted
 from harness.engine.apptainer import ApptainerEngine
 from harness.engine.base import Built, Engine
 from harness.engine.choose import choose as choose_engine
+from harness.engine.choose import wheels
 from harness.engine.container import DeviceRequest, User
 from harness.engine.docker import DockerEngine
 from harness.engine.local import identity
-from harness.errors import DataError, NoDevice, PlanError
+from harness.errors import DataError, NoDevice, NoEngine, PlanError
 from harness.files import printed
 from harness.image.catalog import Image, ImageFile, choose, load_images
 from harness.machine import (
@@ -105,7 +106,11 @@ def prepare(
     images = load_images(root)
     image, unserved = _image(images, selection, settings)
     passed = passed_variables(environ)
-    against = second_of(settings, image)
+
+    def serving(name: str) -> Image:
+        return _image(images, selection, settings.model_copy(update={"image": name}))[0]
+
+    against = second_of(root, settings, image, serving)
     engine, lost = choose_engine(
         root,
         settings,
@@ -116,6 +121,10 @@ def prepare(
         architecture=machine.architecture,
         refuse=refuse,
     )
+    if against is not None and against.image.lock != image.lock and engine.name == "here":
+        raise NoEngine(
+            "engine 'here' has the one environment around us", remedy="start this line outside of the image"
+        )
     return RunSetup(
         root=root,
         settings=settings,
@@ -136,14 +145,18 @@ def prepare(
     )
 
 
-def second_of(settings: Settings, image: Image) -> SecondStack | None:
+def second_of(
+    root: Path, settings: Settings, image: Image, serving: Callable[[str], Image]
+) -> SecondStack | None:
     """The second stack that a line asks for beside an image; raises PlanError beside --python."""
-    if settings.against and settings.python is not None:
+    if not settings.against:
+        return None
+    if settings.python is not None:
         raise PlanError(
             "--python takes an interpreter as it is, and --against makes an environment beside a locked one",
             remedy="leave one out",
         )
-    return second_stack(settings.against, image) if settings.against else None
+    return second_stack(root, settings.against, image, serving, wheels(root, settings))
 
 
 def to_build(
@@ -158,7 +171,7 @@ def to_build(
         setup = prepare(root, settings, environ)
         return setup.images_used, setup.engine, setup.notes
     image = load_images(root).image(settings.image)
-    against = second_of(settings, image)
+    against = second_of(root, settings, image, load_images(root).image)
     engine, lost = choose_engine(root, settings, image, environ, revision=revision(root)[0])
     return (image,) if against is None else (image, against.image), engine, lost
 

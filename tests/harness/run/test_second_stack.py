@@ -25,14 +25,18 @@ from harness.settings import load as load_settings
 from tests.helpers import ROOT, clone, wait_for
 from tests.helpers.runs import records, running_trial
 
-IMAGE = load_images(ROOT).image("cpu")
+IMAGES = load_images(ROOT)
+IMAGE = IMAGES.image("cpu")
 OWN = PlanContext("cpu", "cpu", "0" * 64, {"cifar-100": "real", "wikitext-2": "real"}, {"resnet18": True})
 OTHER = replace(OWN, variables={"OMP_NUM_THREADS": "1"})
 
 
 def alternating(root, *asked: str):
     setup = clone.bench(root)
-    return replace(setup, against=second_stack(asked or ("env:OMP_NUM_THREADS=1",), setup.image))
+    return replace(
+        setup,
+        against=second_stack(root, asked or ("env:OMP_NUM_THREADS=1",), setup.image, setup.images.image),
+    )
 
 
 def run(setup, monkeypatch, root) -> Session:
@@ -171,16 +175,20 @@ def test_each_stack_has_caches_of_its_own(tmp_path, monkeypatch):
         ("env:LD_PRELOAD=/home/alice/lib.so", "the value of LD_PRELOAD names a folder"),
         ("env:9=1", "names no variable"),
         ("nothing", "'nothing' is no second stack"),
+        ("jax==0.1", "has no package 'jax'"),
+        ("image:nothing", "image 'nothing' is not in docker/images.toml"),
+        ("image:cpu", "'image:cpu' is what image 'cpu' has"),
+        (str(ROOT / "README.md"), "'README.md' is no lock"),
     ],
 )
 def test_what_cannot_be_a_second_stack_is_refused_in_a_sentence(words, said):
     with pytest.raises(GpudynoError, match=said):
-        second_stack((words,), IMAGE)
+        second_stack(ROOT, (words,), IMAGE, IMAGES.image)
 
 
 def test_an_interpreter_of_the_user_s_own_has_no_second_stack():
     with pytest.raises(PlanError, match="--python takes an interpreter as it is"):
-        second_of(Settings(python="python3", against="env:A=1"), IMAGE)  # type: ignore[arg-type]
+        second_of(ROOT, Settings(python="python3", against="env:A=1"), IMAGE, IMAGES.image)  # type: ignore[arg-type]
 
 
 def test_several_words_are_read_out_of_one_option_and_a_value_keeps_its_comma(tmp_path):

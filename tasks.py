@@ -30,6 +30,7 @@ SETTINGS = {
     "budget": "a length of time such as 30m or 8h; what does not fit is left out in a stated order",
     "role": "only one part of the plan, as docs/running.md has them (default: all)",
     "precision": "only these, as amp-bf16 or fp32-ieee,amp-bf16; also one that a CPU only emulates",
+    "against": "a second stack beside the first: torch==2.12.1, image:NAME, env:NAME=VALUE, or a lock's path",
     "blocks": "spread the repeats over this many blocks of time, an hour apart (default: the plan's)",
     "label": "the machine's name in results/ (default: its devices)",
     "baseline": "what 1.00 is in the time-scaled charts: part of a card's name, a label or a precision",
@@ -40,7 +41,7 @@ CLAIMS = "'here': what as many figures need as can be judged here and fit the bu
 RETRY = "also repeat trials that failed by themselves, such as out of memory"
 MACHINE = "device engine python"
 CHOOSING = f"plan image {MACHINE}"
-BUILDING = f"{CHOOSING} base wheelhouse"
+BUILDING = f"{CHOOSING} base wheelhouse against"
 
 line = Line(ROOT, SETTINGS)
 
@@ -57,7 +58,7 @@ def doctor(settings: Settings, deep: bool = False) -> None:
 
 
 @line.verb(
-    f"{CHOOSING} budget role precision",
+    f"{CHOOSING} budget role precision against",
     help={"claim": CLAIM, "claims": CLAIMS, "card": CARD, "commands": "also print every command"},
     iterable=["claim"],
 )

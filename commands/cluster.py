@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from commands.measure import data_progress, environment_of, say_data, say_matrix
+from commands.measure import data_progress, environments_of, say_data, say_matrix
 from commands.terminal import Screen
 from harness.engine.slurm.scheduler import Slurm
 from harness.engine.slurm.script import Batch
@@ -52,7 +52,7 @@ def submit(root: Path, settings: Settings, how: How, scheduler: Slurm | None = N
         if how.dry_run:
             built = prepare.foreseen(setup)
         else:
-            built, engine, noted = environment_of(root, settings, setup.image, setup.engine, screen)
+            (built,), engine, noted = environments_of(root, settings, (setup.image,), setup.engine, screen)
             setup = replace(setup, engine=engine, notes=(*setup.notes, *noted))
         resolved = resolve_data(setup, data_progress(screen), fetching=not how.dry_run)
         chosen = prepare.fitting(choose(setup, resolved), site)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -28,7 +29,7 @@ from harness.record.published.program import Program
 from harness.record.store import read_all, session_records
 from harness.run import batch_search, on_paper, session, source_tree
 from harness.run import setup as run_setup
-from harness.run.choice import Chosen, Keep, choose, narrowed, session_of, trial_seconds
+from harness.run.choice import Chosen, Keep, against_of, choose, narrowed, session_of, trial_seconds
 from harness.run.runner import Outcome
 from harness.run.runner import run as run_session
 from harness.run.session import run_lock
@@ -151,15 +152,16 @@ def build(root: Path, settings: Settings, *, with_data: bool) -> None:
 
     `with_data` also fetches the plan's data, unless the image alone was named.
     """
-    image, engine, notes = run_setup.to_build(root, settings)
+    images, engine, notes = run_setup.to_build(root, settings)
     with Screen() as screen:
         for note in notes:
             screen.say(note)
-        built, engine, _ = environment_of(root, settings, image, engine, screen)
-        what = built.environment.tag or built.environment.image
-        pinned = "pinned" if built.environment.pinned else "UNPINNED"
-        reasons = "; ".join(built.environment.unpinned_because)
-        screen.say(f"environment: {what} ({engine.name}, {pinned}{': ' + reasons if reasons else ''})")
+        made, engine, _ = environments_of(root, settings, images, engine, screen)
+        for built in made:
+            what = built.environment.tag or built.environment.image
+            pinned = "pinned" if built.environment.pinned else "UNPINNED"
+            reasons = "; ".join(built.environment.unpinned_because)
+            screen.say(f"environment: {what} ({engine.name}, {pinned}{': ' + reasons if reasons else ''})")
         if with_data and settings.image is None:
             setup = run_setup.prepare(root, settings)
             say_data(run_setup.resolve_data(setup, data_progress(screen)), screen)
@@ -169,25 +171,27 @@ _failed_builds: dict[tuple[str, str], MachineError] = {}
 """By image and engine, what a `build` of this line met: the `run` behind it does not try that again."""
 
 
-def environment_of(
-    root: Path, settings: Settings, image: Image, engine: Engine, screen: Screen
-) -> tuple[Built, Engine, tuple[str, ...]]:
-    """The environment, the engine that holds it, and what is to be noted of a session in it.
+def environments_of(
+    root: Path, settings: Settings, images: Sequence[Image], engine: Engine, screen: Screen
+) -> tuple[tuple[Built, ...], Engine, tuple[str, ...]]:
+    """The environments, the one engine that holds them, and what is to be noted of a session in them.
 
-    A virtual environment takes the place of a container engine that cannot build and was not asked for by
-    name.
+    Virtual environments take the place of a container engine that cannot build and was not asked for by name.
     """
-    place = (image.name, engine.name)
-    try:
-        if place in _failed_builds:
-            raise _failed_builds[place]
-        return _made(image, engine, screen), engine, ()
-    except MachineError as error:
-        venv, note = without_container(root, settings, image, engine, error)
-        screen.clear()
-        screen.say(note)
-        _failed_builds[place] = error
-    return _made(image, venv, screen), venv, (note,)
+    made: list[Built] = []
+    for image in images:
+        place = (image.name, engine.name)
+        try:
+            if place in _failed_builds:
+                raise _failed_builds[place]
+            made.append(_made(image, engine, screen))
+        except MachineError as error:
+            venv, note = without_container(root, settings, image, engine, error)
+            screen.clear()
+            screen.say(note)
+            _failed_builds[place] = error
+            return tuple(_made(each, venv, screen) for each in images), venv, (note,)
+    return tuple(made), engine, ()
 
 
 def _made(image: Image, engine: Engine, screen: Screen) -> Built:
@@ -223,10 +227,10 @@ def run(root: Path, settings: Settings, how: How) -> Outcome | None:
             say_matrix(setup, choose(setup, keep=how.keep), screen)
             return None
         if how.build:
-            built, engine, noted = environment_of(root, settings, setup.image, setup.engine, screen)
+            built, engine, noted = environments_of(root, settings, setup.images_used, setup.engine, screen)
             setup = replace(setup, engine=engine, notes=(*setup.notes, *noted))
         else:
-            built = setup.engine.built(setup.image)
+            built = tuple(map(setup.engine.built, setup.images_used))
         resolved = run_setup.resolve_data(setup, data_progress(screen))
         say_data(resolved, screen)
         with run_lock(own_folder(state_folder()), store.state_folder(root)):
@@ -265,7 +269,9 @@ def _say_selfcheck(root: Path, session: str) -> None:
         )
 
 
-def _run(setup: RunSetup, built: Built, resolved: dict[str, Resolved], how: How, screen: Screen) -> Outcome:
+def _run(
+    setup: RunSetup, built: Sequence[Built], resolved: dict[str, Resolved], how: How, screen: Screen
+) -> Outcome:
     chosen = choose(setup, resolved, keep=how.keep)
     at_most_seconds = chosen.budget_seconds or how.at_most_seconds
     deadline = None if at_most_seconds is None else time.monotonic() + at_most_seconds
@@ -277,7 +283,7 @@ def _run(setup: RunSetup, built: Built, resolved: dict[str, Resolved], how: How,
         opened = session.begin(setup.root, session_of(setup, chosen, number=number))
     else:
         screen.say(f"going on with session {opened.id}")
-    job = run_setup.job(setup, built, resolved)
+    job = run_setup.job(setup, built[0], resolved, built[-1])
     job = replace(
         job,
         deadline=deadline,
@@ -293,7 +299,7 @@ def _run(setup: RunSetup, built: Built, resolved: dict[str, Resolved], how: How,
 
 def _going_on(setup: RunSetup, chosen: Chosen, screen: Screen, *, exactly: bool) -> Session | None:
     """The open session, if what it asks for is still what this line would ask for; or `exactly` that."""
-    opened = session.find_open(setup.root, setup.plan.name)
+    opened = session.find_open(setup.root, setup.plan.name, against_of(setup))
     if opened is None:
         return None
     if opened.plan_sha256 != setup.plan.sha256:

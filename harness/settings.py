@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -29,6 +30,14 @@ def _listed(value: Any) -> Any:
     return [word.strip() for word in value.split(",") if word.strip()] if isinstance(value, str) else value
 
 
+def _stack_words(value: Any) -> Any:
+    """Read `torch==2.12.1,env:NAME=A,B`: a comma divides words only where another begins."""
+    if not isinstance(value, str):
+        return value
+    words = re.split(r",\s*(?=env:|image:|[A-Za-z0-9][\w.-]*==)", value)
+    return tuple(word.strip() for word in words if word.strip())
+
+
 class Settings(Model):
     """What a user may set for every command. Paths are folders or files of theirs; sizes are bytes."""
 
@@ -48,6 +57,7 @@ class Settings(Model):
     memory_bytes: Annotated[int, Field(gt=0)] | None = None
     data_seconds: Annotated[float, Field(ge=0)] = 90.0
     baseline: str | None = None
+    against: Annotated[tuple[str, ...], BeforeValidator(_stack_words)] = ()
     apex: Literal["none", "python"] = "python"
     build_network: Annotated[str, Field(pattern="^(default|host|none)$")] = "default"
     pip_config: str | None = None
@@ -74,7 +84,7 @@ def load(root: Path, environ: Mapping[str, str], options: Mapping[str, Any]) -> 
 def words(settings: Settings) -> tuple[str, ...]:
     """Return the options of a line that asks for the same work, of those that were given."""
     fields = ("plan", "image", "device", "engine", "python", "base", "wheelhouse", "role", "precision")
-    given = {name: getattr(settings, name) for name in (*fields, "blocks", "label")}
+    given = {name: getattr(settings, name) for name in (*fields, "against", "blocks", "label")}
     return tuple(
         word
         for name, value in given.items()

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 
 from commands.terminal import special
 from harness.plan import estimate
-from harness.plan.plan import Plan, Planned, variants
+from harness.plan.order import Planned
+from harness.plan.plan import Plan, variants
 from harness.record import Variant
 from harness.run.choice import Chosen
 from harness.run.setup import RunSetup
@@ -32,7 +33,10 @@ def lines(setup: RunSetup, chosen: Chosen) -> list[str]:
         shown += _rows(members)
     blocks = f" in {setup.plan.blocks} blocks an hour apart" if setup.plan.blocks > 1 else ""
     trials = counted(len(chosen.planned), "trial")
-    shown.append(f"{trials}, {chosen.time}{blocks}, in environment '{setup.image.name}'")
+    against = f", each beside its twin with {setup.against.named}" if setup.against else ""
+    shown += wrapped(f"{trials}, {chosen.time}{blocks}, in environment '{setup.image.name}'{against}", "  ")
+    for clause in setup.against.moved if setup.against else ():
+        shown += wrapped(f"  there {clause}", "    ")
     for left in chosen.left_out:
         shown += wrapped(f"  left out: {left.trials} × {left.what}: {left.reason}", "    ")
     return shown

@@ -13,7 +13,8 @@ from harness.image.catalog import ImageFile, load_images
 from harness.image.catalog import choose as choose_image
 from harness.machine import Selection
 from harness.plan import estimate, plan, selection
-from harness.plan.plan import Plan, PlanContext, Planned
+from harness.plan.order import Planned
+from harness.plan.plan import Plan, PlanContext
 from harness.plan.selection import supported
 from harness.record import DEEP, Claim, Cpu, DataSource, DeviceKind, Gpu, Machine, TrialSpec
 from harness.record.published.cards import Card

@@ -19,7 +19,7 @@ from harness.bundle.validate import folder_problems
 from harness.data.check import sha256_of
 from harness.errors import RecordError, UserError
 from harness.files import text_sha256, whole
-from harness.image.catalog import load_images
+from harness.image.second_lock import known_locks
 from harness.plan import plan
 from harness.record import Harness, Model, Record, Session, store
 from harness.record.base import Moment
@@ -120,17 +120,15 @@ def _lock(root: Path, folder: Path, record: Record, locks: dict[str, str]) -> li
     sha256 = environment.lock_sha256
     if sha256 is None or sha256 in locks:
         return []
-    images = load_images(root).images if (root / "docker" / "images.toml").is_file() else {}
-    image = images.get(environment.image)
-    path = root / "docker" / image.lock if image else None
-    if image is None or path is None or not path.is_file() or text_sha256(path.read_bytes()) != sha256:
+    image = known_locks(root).get(sha256)
+    if image is None:
         return [f"the lock {sha256[:12]} of the environment '{environment.image}' is not in this clone"]
     locks[sha256] = f"docker/{image.lock}"
     own = (
         image.lock,
         image.dockerfile,
         image.requirements,
-        *((image.channel.lock,) if image.channel else ()),
+        *(part.lock for part in (image.channel, image.sources) if part),
     )
     for name in own:
         if (root / "docker" / name).is_file():

@@ -6,9 +6,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 
 from harness.errors import RecordError, UserError
-from harness.files import text_sha256
-from harness.image.catalog import load_images
-from harness.image.lock import differences, lock_packages
+from harness.image.lock import differences
+from harness.image.second_lock import known_locks, locked_packages
 from harness.record import Record, Session, store
 from harness.record.store import Results
 from harness.redact import leaks
@@ -73,11 +72,7 @@ class _Locks:
         self._of: dict[str, tuple[Mapping[str, str], bool]] = {}
         self.problems: tuple[str, ...] = ()
         try:
-            images = load_images(root).images if (root / "docker" / "images.toml").is_file() else {}
-            for image in images.values():
-                path = root / "docker" / image.lock
-                if path.is_file():
-                    self._of[text_sha256(path.read_bytes())] = lock_packages(path), bool(image.from_base)
+            self._of = {sha256: locked_packages(root, image) for sha256, image in known_locks(root).items()}
         except UserError as error:
             self.problems = (str(error),)
 

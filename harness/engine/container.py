@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from harness.device_kinds import DEVICE_KINDS
 from harness.record import DeviceKind, TrialSpec
@@ -157,6 +157,14 @@ def _variables(spec: RunSpec, folders: TrialFolders, *, data: str, home: str) ->
         "PYTHONUNBUFFERED": "1",
         "LC_ALL": "C.UTF-8",
     }
+
+
+OWN_VARIABLES = frozenset(
+    _variables(
+        RunSpec(cast(TrialSpec, None), "", 0, _INSIDE, DeviceRequest("cpu")), _INSIDE, data="", home=""
+    )
+) | {"PYTHONPATH"}
+"""Those that each trial gets from here, whatever the user's own are."""
 
 
 def _visible(device: DeviceRequest, *, inside: bool = False) -> dict[str, str]:

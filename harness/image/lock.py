@@ -105,7 +105,7 @@ def _uv() -> str:
 
 def _resolve_packages(image: Image, root: Path, run: CommandRunner, only: Sequence[str]) -> list[str]:
     with tempfile.TemporaryDirectory() as folder:
-        resolved = _resolve(image, root, Path(folder), run, only)
+        resolved = resolve(image, root, Path(folder), run, only)
     header = (
         f"# The lock of image '{image.name}', written by: invoke lock --image {image.name}\n"
         f"# Python {', '.join(image.pythons)}, {image.platform}.\n"
@@ -126,7 +126,7 @@ def _resolve_packages(image: Image, root: Path, run: CommandRunner, only: Sequen
     return changed + _write(root, image.lock, header + "".join(blocks.values()))
 
 
-def _resolve(image: Image, root: Path, folder: Path, run: CommandRunner, only: Sequence[str]) -> str:
+def resolve(image: Image, root: Path, folder: Path, run: CommandRunner, only: Sequence[str]) -> str:
     """Resolves for the image's own Python; its other Pythons have to come to the same packages."""
     excludes = folder / "excludes.txt"
     excludes.write_text("\n".join([*image.left_out, *image.from_base]) + "\n", encoding="utf-8")

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from harness.device_kinds import BY_VENDOR, DEVICE_KINDS, DeviceKind
-from harness.plan.plan import Planned
+from harness.plan.order import Planned
 from harness.record import DEEP, Limit, Machine, Record, TrialRequest, TrialSpec
 from harness.record.published.cards import Card, find, peak_tflops
 from harness.record.vocabulary.workload import declared

@@ -6,13 +6,12 @@ A file may hold other sizes of its study, each under a plan name of its own: `[s
 from __future__ import annotations
 
 import itertools
-import random
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, TypeVar, get_args
+from typing import Annotated, Any, get_args
 
 from pydantic import AfterValidator, Field, ValidationError
 
@@ -21,6 +20,7 @@ from harness.device_kinds import DEVICE_KINDS
 from harness.errors import PlanError, UserError
 from harness.files import text_sha256
 from harness.plan import own_file
+from harness.plan.order import Planned, order
 from harness.record import (
     DataSource,
     DeviceKind,
@@ -36,11 +36,6 @@ from harness.record import (
 from harness.record.published.program import Program
 from harness.record.trial import Name, OptionValue, PathInClone, ProtocolName, Targets
 from harness.record.vocabulary.precision import Precision
-
-NO_BLOCK = 0
-"""Where a full-length trial stands: between blocks of time, whose pause it may fill."""
-
-T = TypeVar("T")
 
 KEYS = "docs/running.md lists the keys"
 
@@ -113,18 +108,6 @@ class Plan(Size):
     sha256: str = ""
     programs: dict[str, Program] = {}
     """What its measures of the workload `program` run, by their files."""
-
-
-@dataclass(frozen=True, slots=True)
-class Planned:
-    """A trial with its place in the plan."""
-
-    trial: TrialSpec
-    role: Role
-    model: str
-    priority: int = 1
-    block: int = 1
-    """The block of time; NO_BLOCK for a full-length trial, which stands between blocks."""
 
 
 _MATRIX = tuple(name for name in Variant.model_fields if name not in ("options", "limit"))
@@ -249,6 +232,7 @@ class PlanContext:
     """Where each data set that the plan needs comes from."""
     weights: Mapping[str, bool]
     """Model name → whether its pretrained weights are at hand."""
+    variables: Mapping[str, str] = field(default_factory=dict)
 
 
 def datasets(plan: Plan, device: DeviceKind) -> tuple[str, ...]:
@@ -268,22 +252,33 @@ def pretrained_models(plan: Plan, device: DeviceKind) -> tuple[str, ...]:
     return tuple(dict.fromkeys(models))
 
 
-def trials(plan: Plan, context: PlanContext, seed: int) -> tuple[Planned, ...]:
+def trials(
+    plan: Plan, context: PlanContext, seed: int, against: PlanContext | None = None
+) -> tuple[Planned, ...]:
     """All trials of a plan in this context, in their randomised and interleaved order.
 
-    Raises PlanError where the plan has nothing for this kind of device, or fewer repeats than blocks.
+    With `against` they are those that both contexts have. Raises PlanError where the plan has nothing for
+    this kind of device, or fewer repeats than blocks.
     """
-    planned = [
+    planned = _in(plan, context)
+    if against is not None:
+        others = _in(plan, against)
+        both = {item.twins for item in planned} & {item.twins for item in others}
+        planned = [item for item in (*planned, *others) if item.twins in both]
+    if not planned:
+        raise _nothing_planned(plan, context)
+    unique = {item.trial.id: item for item in planned}
+    return order(unique.values(), seed, plan.blocks)
+
+
+def _in(plan: Plan, context: PlanContext) -> list[Planned]:
+    return [
         _planned(plan, measure, variant, context, repeat)
         for measure in plan.measure
         if measure.is_for(context.device, context.environment)
         for variant in variants(measure, plan.name)
         for repeat in range(1, (measure.repeats or plan.repeats) + 1)
     ]
-    if not planned:
-        raise _nothing_planned(plan, context)
-    unique = {item.trial.id: item for item in planned}
-    return order(unique.values(), seed, plan.blocks)
 
 
 def _nothing_planned(plan: Plan, context: PlanContext) -> PlanError:
@@ -320,6 +315,7 @@ def _planned(plan: Plan, measure: Measure, variant: Variant, context: PlanContex
             "device": context.device,
             "environment": context.environment,
             "lock_sha256": context.lock_sha256,
+            "variables": dict(context.variables),
             "file": {"name": measure.file, "sha256": measure.sha256} if measure.file else None,
         }
     )
@@ -327,60 +323,3 @@ def _planned(plan: Plan, measure: Measure, variant: Variant, context: PlanContex
     timeout = measure.timeout_seconds or plan.timeout_seconds
     trial = TrialSpec.of(asked, repeat, seed=seed, timeout_seconds=timeout, targets=measure.targets)
     return Planned(trial, measure.role, variant.model, measure.priority)
-
-
-def order(planned: Iterable[Planned], seed: int, blocks: int = 1) -> tuple[Planned, ...]:
-    """Whole rounds of timing trials, each shuffled within its priorities.
-
-    Interleaving keeps a drift of the machine from looking like a difference between variants. Full-length
-    trials stand between blocks, or between start, middle and end where there is one block. In the first
-    round the batches of a sweep grow, so that those above one that does not fit need not be tried. Raises
-    PlanError where there are fewer rounds than blocks.
-    """
-    rng = random.Random(seed)
-    rounds: dict[int, dict[int, list[Planned]]] = {}
-    full: list[Planned] = []
-    for item in sorted(planned, key=lambda item: item.trial.id):
-        if item.role == "full":
-            full.append(replace(item, block=NO_BLOCK))
-        else:
-            rounds.setdefault(item.trial.repeat, {}).setdefault(item.priority, []).append(item)
-    timing = [_shuffled(rounds[repeat], repeat, rng) for repeat in sorted(rounds)]
-    rng.shuffle(full)
-    if blocks > max(len(timing), 1):
-        raise PlanError(
-            f"{len(timing)} repeats cannot be spread over {blocks} blocks",
-            remedy="ask for fewer blocks, or for more repeats in the plan",
-        )
-    parts = _parts(timing, 3 if full and blocks == 1 else blocks)
-    between = _parts(full, max(len(parts) - 1, 1))
-    ordered: list[Planned] = []
-    for at, part in enumerate(parts):
-        number = at + 1 if blocks > 1 else 1
-        ordered += [replace(item, block=number) for item in itertools.chain.from_iterable(part)]
-        ordered += between[at] if at < len(between) else []
-    return tuple(ordered)
-
-
-def _shuffled(by_priority: Mapping[int, list[Planned]], repeat: int, rng: random.Random) -> list[Planned]:
-    """One round: each priority's trials in an order drawn at random."""
-    shuffled: list[Planned] = []
-    for priority in sorted(by_priority):
-        members = by_priority[priority]
-        rng.shuffle(members)
-        shuffled += _batch_sizes_growing(members) if repeat == 1 else members
-    return shuffled
-
-
-def _batch_sizes_growing(members: list[Planned]) -> list[Planned]:
-    """The trials of batch-size sweeps in order of their batch size, at the places that they have."""
-    sweep = [item for item in members if item.role == "batch-sweep"]
-    growing = iter(sorted(sweep, key=lambda item: item.trial.asked.variant.batch_size))
-    return [next(growing) if item.role == "batch-sweep" else item for item in members]
-
-
-def _parts(items: Sequence[T], count: int) -> list[list[T]]:
-    """Neighbours together, in parts whose lengths differ by one at most, the longer ones first."""
-    size, more = divmod(len(items), count)
-    edges = [at * size + min(at, more) for at in range(count + 1)]
-    return [list(items[low:high]) for low, high in itertools.pairwise(edges)]

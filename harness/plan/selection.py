@@ -10,7 +10,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-from harness.plan.plan import Planned
+from harness.plan.order import Planned
 from harness.record import Cpu, Gpu, LeftOut, Precision, Variant
 
 Estimate = Callable[[Planned], float]
@@ -84,11 +84,11 @@ def _drops(
     yield from (most, some, *rows[:1], fewest, *rows[1:])
     host = "host mode (no published duration or ratio can be judged)"
     yield host, partial(_without_host, planned)
-    fulls = {item.trial.id: item for item in planned if item.role == "full"}
+    fulls = {item.twins: item for item in planned if item.role == "full"}
     for item in sorted(fulls.values(), key=estimate, reverse=True):
         variant = item.trial.asked.variant
         what = f"the full-length trial of {variant.model} {variant.precision} ({variant.data_mode})"
-        yield what, _without(lambda item: item.trial.id, item.trial.id)
+        yield what, _without(lambda item: item.twins, item.twins)
     for model in middle_depths(remaining):
         yield f"the middle depth {model}", _without(lambda item: item.model, model)
 

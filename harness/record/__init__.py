@@ -39,6 +39,7 @@ from harness.record.published.claim import (
 from harness.record.result import (
     DEEP,
     SCHEMA,
+    Against,
     Failure,
     Harness,
     LeftOut,

@@ -12,7 +12,7 @@ from harness.record.finding import Finding
 from harness.record.machine import Environment, Load, Machine
 from harness.record.measurement import Measurement
 from harness.record.telemetry import Telemetry
-from harness.record.trial import Name, TrialSpec
+from harness.record.trial import Name, StackKey, TrialSpec, Variables
 
 SCHEMA = 2
 
@@ -171,6 +171,21 @@ class LeftOut(Model):
     reason: str
 
 
+class Against(Model):
+    """The second stack of a session, whose trials stand beside those of the first in random order."""
+
+    asked: Annotated[tuple[str, ...], Field(min_length=1)]
+    """As `torch==2.12.1`, `image:cuda126`, `env:NAME=VALUE` or a lock's name."""
+    environment: Name
+    lock_sha256: str | None = None
+    variables: Variables = {}
+
+    @property
+    def stack(self) -> StackKey:
+        """Return what its trials are told by."""
+        return self.environment, self.lock_sha256, tuple(sorted(self.variables.items()))
+
+
 class Session(Model):
     """session.json: one plan on one machine from one clone, however long the pauses."""
 
@@ -188,6 +203,7 @@ class Session(Model):
     notes: tuple[str, ...] = ()
     blocks: tuple[int, ...] = ()
     """The block of time in which the plan has each trial, in their order; 0 for a full-length one."""
+    against: Annotated[Against | None, Field(exclude_if=lambda against: against is None)] = None
     number: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
     """Its place among this machine's sessions over all clones, from 1: a gap is a session that is missing."""
 

@@ -84,6 +84,19 @@ class OwnFile(Model):
     sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 
+Variables = Annotated[
+    dict[
+        Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,63}$")],
+        Annotated[str, Field(max_length=200)],
+    ],
+    Field(exclude_if=lambda variables: not variables),
+]
+"""Of a process's environment, by their names."""
+
+StackKey = tuple[str, str | None, tuple[tuple[str, str], ...]]
+"""What tells the software of trials apart: environment, lock and variables."""
+
+
 class TrialRequest(Model):
     """The part of a trial that its id is a hash of."""
 
@@ -97,6 +110,19 @@ class TrialRequest(Model):
     lock_sha256: str | None = None
     # Left out where it is null, so that trials of records from before it keep their ids.
     file: Annotated[OwnFile | None, Field(exclude_if=lambda file: file is None)] = None
+    variables: Variables = {}
+    """Those that its stack has beyond the image's own, as of a second stack in one session."""
+
+    @property
+    def stack(self) -> StackKey:
+        """Return what its software is told by."""
+        return self.environment, self.lock_sha256, tuple(sorted(self.variables.items()))
+
+    @property
+    def work(self) -> str:
+        """Return all else that is asked, which trials of two stacks share."""
+        without: dict[str, object] = {"environment": "any", "lock_sha256": None, "variables": {}}
+        return self.model_copy(update=without).canonical()
 
 
 class TrialSpec(Model):

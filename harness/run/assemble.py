@@ -205,9 +205,14 @@ def judged(record: Record) -> Record:
 
 
 def changed_since(earlier: Iterable[Record], record: Record) -> tuple[Finding, ...]:
-    """What differs from the first measured trial of the workload: each named with both values."""
-    workload = record.trial.asked.workload
-    alike = (each for each in earlier if each.measurement and each.trial.asked.workload == workload)
+    """What differs from the stack's first measured trial of the workload: each named with both values."""
+    asked = record.trial.asked
+    alike = (
+        each
+        for each in earlier
+        if each.measurement
+        and (each.trial.asked.workload, each.trial.asked.stack) == (asked.workload, asked.stack)
+    )
     first = min(alike, key=lambda each: each.started_at, default=record)
     before, after = _facts(first), _facts(record)
     return tuple(

@@ -13,10 +13,12 @@ from pathlib import Path
 
 from harness.data.fetch import Resolved
 from harness.errors import UserError
-from harness.plan import estimate, names, plan, selection
-from harness.plan.plan import PlanContext, Planned
+from harness.image.catalog import Image
+from harness.plan import estimate, names, order, plan, selection
+from harness.plan.order import Planned
+from harness.plan.plan import PlanContext
 from harness.plan.selection import supported
-from harness.record import DataSource, Gpu, LeftOut, Record, Session, TrialSpec, session_id, store
+from harness.record import Against, DataSource, Gpu, LeftOut, Record, Session, TrialSpec, session_id, store
 from harness.record.published.cards import Card, family, load_cards, peak_tflops
 from harness.record.published.claims import load_claims, nearest
 from harness.run.session import PAUSE
@@ -69,7 +71,7 @@ def choose(
     the device can do none of them.
     """
     seed = secrets.randbelow(2**31)
-    everything = plan.trials(setup.plan, _context(setup, resolved), seed)
+    everything = plan.trials(setup.plan, *_contexts(setup, resolved, seed))
     card = setup.selection.gpus[0] if setup.selection.gpus else None
     able, left_out = supported(
         everything,
@@ -98,16 +100,17 @@ def choose(
         math.inf if budget_seconds is None else budget_seconds,
         other_seconds=pause_seconds(able, seconds_each) + estimate.warm_up_seconds(able, speeds),
     )
-    planned = plan.order(fitted.planned, seed, setup.plan.blocks)
+    planned = order.order(fitted.planned, seed, setup.plan.blocks)
     seconds = fitted.seconds + pause_seconds(planned, seconds_each)
     seconds += estimate.warm_up_seconds(planned, speeds)
     return Chosen(planned, ids, seed, (*left_out, *fitted.left_out), seconds, budget_seconds, speeds)
 
 
-def _context(setup: RunSetup, resolved: Mapping[str, Resolved] | None) -> PlanContext:
-    """What trials are named by."""
+def _contexts(
+    setup: RunSetup, resolved: Mapping[str, Resolved] | None, seed: int
+) -> tuple[PlanContext, int, PlanContext | None]:
+    """What trials are named by, in both stacks where there are two, about the order's seed."""
     kind, prefix = setup.selection.kind, "weights-"
-    lock = setup.engine.expected(setup.image).environment.lock_sha256
     sources: dict[str, DataSource] = dict.fromkeys(chain(*data_names(setup.plan, kind)), "real")
     if resolved is not None:
         sources = {name: answer.source for name, answer in resolved.items()}
@@ -116,7 +119,23 @@ def _context(setup: RunSetup, resolved: Mapping[str, Resolved] | None) -> PlanCo
         for name, source in sources.items()
         if name.startswith(prefix)
     }
-    return PlanContext(kind, setup.image.name, lock, sources, weights)
+    own = PlanContext(kind, setup.image.name, _lock(setup, setup.image), sources, weights)
+    against = against_of(setup)
+    if against is None:
+        return own, seed, None
+    lock, variables = against.lock_sha256, against.variables
+    other = replace(own, environment=against.environment, lock_sha256=lock, variables=variables)
+    return own, seed, other
+
+
+def _lock(setup: RunSetup, image: Image) -> str | None:
+    return setup.engine.expected(image).environment.lock_sha256
+
+
+def against_of(setup: RunSetup) -> Against | None:
+    """Return the second stack as a session holds it; null where the line has one stack."""
+    second = setup.against
+    return None if second is None else second.record(_lock(setup, second.image))
 
 
 def session_of(
@@ -140,6 +159,7 @@ def session_of(
         trials=tuple(item.trial for item in chosen.planned),
         left_out=chosen.left_out,
         notes=setup.notes,
+        against=against_of(setup),
         blocks=tuple(item.block for item in chosen.planned),
         number=number,
     )
@@ -171,17 +191,19 @@ def _have_files(setup: RunSetup, able: Sequence[Planned]) -> None:
 
     A program of the image's own may need none.
     """
-    if setup.image.program != "python":
-        return
-    folder = setup.root / "workloads" / (setup.image.workloads or "")
-    known = {path.stem for path in folder.glob("*.py")}
-    for workload in dict.fromkeys(item.trial.asked.workload for item in able):
+    for folder, workload in dict.fromkeys(
+        (setup.root / "workloads" / (image.workloads or ""), item.trial.asked.workload)
+        for image in setup.images_used
+        for item in able
+        if item.trial.asked.environment == image.name and image.program == "python"
+    ):
+        known = {path.stem for path in folder.glob("*.py")}
         if workload not in known:
             raise UserError(
                 f"plan '{setup.plan.name}': '{workload}' is no workload{nearest(workload, known)}",
                 remedy=f"name a file of {folder.relative_to(setup.root)}/",
             )
-    for measure in setup.plan.measure:
+    for measure in setup.plan.measure if setup.image.program == "python" else ():
         for problem in names.unknown_to_workload(setup.root, measure):
             raise UserError(f"plan '{setup.plan.name}': {problem}", remedy="correct it in plans/")
 
@@ -229,7 +251,7 @@ def _kept(
 def pause_seconds(planned: Sequence[Planned], seconds_each: Callable[[Planned], float]) -> float:
     """What the pauses between blocks take beside the full-length trials that stand in them."""
     pauses = max((item.block for item in planned), default=1) - 1
-    full = sum(seconds_each(item) for item in planned if item.block == plan.NO_BLOCK)
+    full = sum(seconds_each(item) for item in planned if item.block == order.NO_BLOCK)
     return max(0.0, pauses * PAUSE.total_seconds() - full)
 
 

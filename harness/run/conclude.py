@@ -10,7 +10,7 @@ from pathlib import Path
 from harness.engine.base import Exit
 from harness.engine.local import FLOOD_BYTES, LOG, keep_end
 from harness.image.catalog import load_images
-from harness.image.lock import lock_packages
+from harness.image.second_lock import known_locks, locked_packages
 from harness.record import Record, Session, finding, store
 from harness.run import assemble
 from harness.run.assemble import Started
@@ -42,7 +42,8 @@ def conclude(
     `earlier` are the session's records by now; `asked_at` is when its job was sent, where that is no session.
     """
     environment = started.environment
-    locked, over_base = _locked(root, environment.image) if environment.lock_sha256 else (None, False)
+    lock = environment.lock_sha256
+    locked, over_base = _locked(root, environment.image, lock) if lock else (None, False)
     made = assemble.assemble(
         started,
         exit,
@@ -70,7 +71,6 @@ def conclude(
 
 
 @cache
-def _locked(root: Path, image_name: str) -> tuple[Mapping[str, str], bool]:
-    """What an image's lock and base pin, and whether the base brings packages that no lock of ours names."""
-    image = load_images(root).image(image_name)
-    return lock_packages(root / "docker" / image.lock) | image.from_base, bool(image.from_base)
+def _locked(root: Path, image: str, sha256: str) -> tuple[Mapping[str, str], bool]:
+    """What the lock of that hash pins, or that of the image where the clone has it no more."""
+    return locked_packages(root, known_locks(root).get(sha256) or load_images(root).image(image))

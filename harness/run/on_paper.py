@@ -58,6 +58,7 @@ def prepare(root: Path, settings: Settings, named: str, environ: Mapping[str, st
         engine=engine,
         plan=plan.load(root, settings.plan),
         passed={},
+        against=run_setup.second_of(root, settings, image, images.image),
         notes=(f"for {count} × {card.name}, by its figures on paper and published runs", *unserved),
     )
 

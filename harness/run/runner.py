@@ -16,7 +16,7 @@ from harness.engine.container import DeviceRequest, RunSpec
 from harness.errors import NoEngine
 from harness.plan import own_file
 from harness.plan.estimate import warms_up
-from harness.record import LeftOut, Load, Machine, Record, Session, TrialSpec, store
+from harness.record import LeftOut, Load, Machine, Record, Session, TrialSpec, short_hash, store
 from harness.record.events import FILE as EVENTS
 from harness.record.events import Follower, Progress
 from harness.run import batch_search, in_flight, session
@@ -143,19 +143,21 @@ def _outcome(job: Job, opened: Session, ran: list[Record]) -> Outcome:
     return Outcome(opened, len(ran), failed, left, complete=not left)
 
 
-def _cache_folder(job: Job, session_id: str) -> Path:
-    return store.state_folder(job.setting.root) / "cache" / session_id / job.setting.built.environment.image
+def _cache_folder(job: Job, session_id: str, trial: TrialSpec) -> Path:
+    """Where a stack's compilers keep what they made: another stack's would be of no use, or wrong."""
+    cache = store.state_folder(job.setting.root) / "cache" / session_id
+    return cache / f"{trial.asked.environment}-{short_hash(trial.asked.stack)}"
 
 
 def _spec(job: Job, session_id: str, trial: TrialSpec, attempt: int) -> RunSpec:
     work = store.work_folder(job.setting.root, session_id, trial.id, attempt).resolve()
-    return job.setting.spec(
+    return job.setting.of(trial).spec(
         trial,
         session_id,
         attempt,
         job.device.first(trial.asked.variant.gpus),
         work=work,
-        cache=_cache_folder(job, session_id).resolve(),
+        cache=_cache_folder(job, session_id, trial).resolve(),
         workloads=(job.setting.root / "workloads").resolve(),
     )
 
@@ -169,7 +171,7 @@ def _warm_up(job: Job, opened: Session, trial: TrialSpec, watcher: Watcher) -> N
     """Runs the warm-up of a variant once, where its compilers have caches to fill; no record has it."""
     if not warms_up(trial):
         return
-    marker = _cache_folder(job, opened.id) / "warm" / trial.id.rpartition("-")[2]
+    marker = _cache_folder(job, opened.id, trial) / "warm" / trial.id.rpartition("-")[2]
     if marker.exists():
         return
     watcher.say("    filling the caches with a short trial that is not recorded")
@@ -196,7 +198,7 @@ def _laid_out(job: Job, session_id: str, trial: TrialSpec, attempt: int) -> RunS
     shutil.rmtree(work, ignore_errors=True)
     for name in ("in", "out"):
         (work / name).mkdir(parents=True)
-    _cache_folder(job, session_id).mkdir(parents=True, exist_ok=True)
+    _cache_folder(job, session_id, trial).mkdir(parents=True, exist_ok=True)
     store.write_whole(work / "in" / "trial.json", trial.model_dump_json(indent=1), replace=False)
     if trial.asked.file is not None:
         own = own_file.content(job.setting.root, trial.asked.file)
@@ -219,7 +221,7 @@ def _attempt(
         block=session.block(opened, item.trial, records, now),
         started_at=now,
         monotonic_seconds=began,
-        environment=job.setting.built.environment,
+        environment=job.setting.of(item.trial).built.environment,
         machine=job.machine,
         cards_given=spec.device.indices,
         load=job.load(),

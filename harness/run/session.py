@@ -12,8 +12,8 @@ from pathlib import Path
 
 from harness.errors import Busy, MachineError, RecordError
 from harness.files import hold
-from harness.plan.plan import NO_BLOCK
-from harness.record import LeftOut, Record, Session, TrialSpec, store
+from harness.plan.order import NO_BLOCK
+from harness.record import Against, LeftOut, Record, Session, TrialSpec, short_hash, store
 
 _COUNTED = "sessions-begun"
 
@@ -94,14 +94,15 @@ ATTEMPTS = 3
 """How often one line of `run` tries a trial that the machinery failed."""
 
 
-def _pointer(root: Path, plan: str) -> Path:
-    return store.state_folder(root) / "open" / f"{plan}.txt"
+def _pointer(root: Path, plan: str, against: Against | None) -> Path:
+    mark = f"-{short_hash(against.stack)}" if against else ""
+    return store.state_folder(root) / "open" / f"{plan}{mark}.txt"
 
 
-def find_open(root: Path, plan: str) -> Session | None:
-    """This clone's open session of a plan, or null where none can be read."""
+def find_open(root: Path, plan: str, against: Against | None = None) -> Session | None:
+    """This clone's open session of a plan and a second stack, or null where none can be read."""
     try:
-        name = store.pointed(_pointer(root, plan))
+        name = store.pointed(_pointer(root, plan, against))
         path = store.results_folder(root) / name / "session.json"
         return Session.parse(path.read_bytes(), path.relative_to(root).as_posix()) if name else None
     except (OSError, RecordError):
@@ -124,13 +125,13 @@ def begin(root: Path, session: Session) -> Session:
     """Opens a new session: writes its session.json."""
     path = store.write_session(root, session)
     folder = path.parent.relative_to(store.results_folder(root)).as_posix()
-    store.write_whole(_pointer(root, session.plan), folder + "\n", replace=True)
+    store.write_whole(_pointer(root, session.plan, session.against), folder + "\n", replace=True)
     return session
 
 
 def close(root: Path, session: Session) -> None:
     """The plan is complete: the next run begins a new session."""
-    _pointer(root, session.plan).unlink(missing_ok=True)
+    _pointer(root, session.plan, session.against).unlink(missing_ok=True)
 
 
 @dataclass(frozen=True, slots=True)

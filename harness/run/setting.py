@@ -1,4 +1,4 @@
-"""What all trials of a line share, here or on a cluster's nodes, and what starts one of them."""
+"""What all trials of a stack share, here or on a cluster's nodes, and what starts one of them."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from harness.engine.container import DeviceRequest, RunSpec, TrialFolders, User
 from harness.plan.estimate import WARM_UP_STEPS
 from harness.record import Harness, Limit, TrialSpec
 from harness.record.machine import Declared
+from harness.record.trial import StackKey
 
 WARM_UP_SECONDS = 600.0
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """All that stays the same over the trials of one line of `run` or `submit`."""
+    """All that stays the same over the trials that one line of `run` or `submit` has of one stack."""
 
     root: Path
     built: Built
@@ -35,6 +36,21 @@ class Setting:
     """What a person says that they set on the cards."""
     user: User = field(default_factory=User)
     memory_bytes: int | None = None
+    variables: Mapping[str, str] = field(default_factory=dict)
+    """Those that tell this stack from the image's own."""
+    against: Setting | None = None
+    """The same in the second stack, where the line has one."""
+
+    def of(self, trial: TrialSpec) -> Setting:
+        """Return the setting of the trial's own stack."""
+        other = self.against
+        return other if other is not None and other.stack == trial.asked.stack else self
+
+    @property
+    def stack(self) -> StackKey:
+        """Return what its trials are told by."""
+        environment = self.built.environment
+        return environment.image, environment.lock_sha256, tuple(sorted(self.variables.items()))
 
     def spec(
         self,
@@ -62,7 +78,7 @@ class Setting:
             sif=self.built.sif,
             user=self.user,
             memory_bytes=self.memory_bytes,
-            passed=self.passed,
+            passed={**self.passed, **self.variables},
         )
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -15,10 +15,11 @@ from harness.doctor.surroundings import TRUST, untrusted
 from harness.engine.apptainer import ApptainerEngine
 from harness.engine.base import Built, Engine
 from harness.engine.choose import choose as choose_engine
+from harness.engine.choose import wheels
 from harness.engine.container import DeviceRequest, User
 from harness.engine.docker import DockerEngine
 from harness.engine.local import identity
-from harness.errors import DataError, NoDevice
+from harness.errors import DataError, NoDevice, NoEngine, PlanError
 from harness.files import printed
 from harness.image.catalog import Image, ImageFile, choose, load_images
 from harness.machine import (
@@ -35,6 +36,7 @@ from harness.plan.plan import Plan
 from harness.record import DeviceKind, Harness, Machine, TrialSpec
 from harness.run import source_tree
 from harness.run.runner import Job
+from harness.run.second_stack import SecondStack, second_stack
 from harness.run.setting import Setting
 from harness.settings import Settings, own_path
 
@@ -57,6 +59,12 @@ class RunSetup:
     passed: Mapping[str, str]
     notes: tuple[str, ...]
     """What a person should hear: cards not taken, and what is lost without a container."""
+    against: SecondStack | None = None
+
+    @property
+    def images_used(self) -> tuple[Image, ...]:
+        """Return the image of each stack, the first stack's first."""
+        return (self.image,) if self.against is None else (self.image, self.against.image)
 
 
 def devices(
@@ -98,6 +106,11 @@ def prepare(
     images = load_images(root)
     image, unserved = _image(images, selection, settings)
     passed = passed_variables(environ)
+
+    def serving(name: str) -> Image:
+        return _image(images, selection, settings.model_copy(update={"image": name}))[0]
+
+    against = second_of(root, settings, image, serving)
     engine, lost = choose_engine(
         root,
         settings,
@@ -108,6 +121,10 @@ def prepare(
         architecture=machine.architecture,
         refuse=refuse,
     )
+    if against is not None and against.image.lock != image.lock and engine.name == "here":
+        raise NoEngine(
+            "engine 'here' has the one environment around us", remedy="start this line outside of the image"
+        )
     return RunSetup(
         root=root,
         settings=settings,
@@ -124,23 +141,39 @@ def prepare(
             *lost,
             *(f"{problem} ({TRUST})" for problem in (untrusted(root),) if problem),
         ),
+        against=against,
     )
+
+
+def second_of(
+    root: Path, settings: Settings, image: Image, serving: Callable[[str], Image]
+) -> SecondStack | None:
+    """The second stack that a line asks for beside an image; raises PlanError beside --python."""
+    if not settings.against:
+        return None
+    if settings.python is not None:
+        raise PlanError(
+            "--python takes an interpreter as it is, and --against makes an environment beside a locked one",
+            remedy="leave one out",
+        )
+    return second_stack(root, settings.against, image, serving, wheels(root, settings))
 
 
 def to_build(
     root: Path, settings: Settings, environ: Mapping[str, str] = os.environ
-) -> tuple[Image, Engine, tuple[str, ...]]:
-    """What `build` works with, and what a person should hear.
+) -> tuple[tuple[Image, ...], Engine, tuple[str, ...]]:
+    """The image of each stack that `build` works with, its engine, and what a person should hear.
 
     An image that is named is built without a look at the machine's devices: on a login node, on a runner.
     Raises UserError for a name that no image has, and what prepare() raises where none is named.
     """
     if settings.image is None:
         setup = prepare(root, settings, environ)
-        return setup.image, setup.engine, setup.notes
+        return setup.images_used, setup.engine, setup.notes
     image = load_images(root).image(settings.image)
+    against = second_of(root, settings, image, load_images(root).image)
     engine, lost = choose_engine(root, settings, image, environ, revision=revision(root)[0])
-    return image, engine, lost
+    return (image,) if against is None else (image, against.image), engine, lost
 
 
 def _image(images: ImageFile, selection: Selection, settings: Settings) -> tuple[Image, tuple[str, ...]]:
@@ -242,14 +275,19 @@ def resolve_data(
     return resolved
 
 
-def setting(setup: RunSetup, built: Built, resolved: Mapping[str, fetch.Resolved]) -> Setting:
-    """What all trials of this line share.
+def setting(
+    setup: RunSetup,
+    built: Built,
+    resolved: Mapping[str, fetch.Resolved],
+    second: Built | None = None,
+) -> Setting:
+    """What all trials of this line share, and those in the `second` stack's environment.
 
     Of the user's variables it passes none that stands for the choice of cards: the runtimes filter one after
     the other, and what ROCR_VISIBLE_DEVICES leaves is counted again from 0.
     """
     own, engine = data_folders(setup.settings, setup.root).own, setup.engine
-    return Setting(
+    own_setting = Setting(
         root=setup.root,
         built=built,
         harness=harness(setup.root),
@@ -262,12 +300,28 @@ def setting(setup: RunSetup, built: Built, resolved: Mapping[str, fetch.Resolved
         label=setup.settings.label,
         declared=setup.settings.declared,
     )
+    against = setup.against
+    if against is None or second is None:
+        return own_setting
+    other = replace(
+        own_setting,
+        built=against.environment(second),
+        own_workloads=against.image.workloads,
+        program=against.image.program,
+        variables=against.variables,
+    )
+    return replace(own_setting, against=other)
 
 
-def job(setup: RunSetup, built: Built, resolved: Mapping[str, fetch.Resolved]) -> Job:
+def job(
+    setup: RunSetup,
+    built: Built,
+    resolved: Mapping[str, fetch.Resolved],
+    second: Built | None = None,
+) -> Job:
     """All that stays the same over the trials of this line, on this machine."""
     device = request_of(setup.selection, setup.settings)
-    return Job(setting(setup, built, resolved), setup.engine, setup.machine, device, load)
+    return Job(setting(setup, built, resolved, second), setup.engine, setup.machine, device, load)
 
 
 def request_of(selection: Selection, settings: Settings) -> DeviceRequest:

@@ -56,7 +56,7 @@ def _batch(setting: Setting, submission: Submission, number: int, items: Sequenc
         python=sys.executable,
         trials=tuple(item.trial.id for item in items),
         attempts=attempts,
-        spec=setting.spec(
+        spec=setting.of(items[0].trial).spec(
             items[0].trial,
             submission.id,
             1,
@@ -84,7 +84,7 @@ def lay_out(setting: Setting, submission: Submission, batch: Batch) -> None:
             trial=trial,
             place=place,
             plan=submission.whole.plan,
-            environment=setting.built.environment,
+            environment=setting.of(trial).built.environment,
             harness=setting.harness,
             label=setting.label,
             declared=setting.declared,

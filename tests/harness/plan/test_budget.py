@@ -5,7 +5,8 @@ from collections import Counter
 import pytest
 
 from harness.plan import plan, selection
-from harness.plan.plan import PlanContext, Planned
+from harness.plan.order import Planned
+from harness.plan.plan import PlanContext
 from harness.run import on_paper
 from harness.run.choice import choose
 from harness.settings import Settings

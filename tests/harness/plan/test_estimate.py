@@ -7,7 +7,8 @@ import pytest
 from harness import units
 from harness.plan import estimate, plan, selection
 from harness.plan.estimate import DeviceModel, Length
-from harness.plan.plan import PlanContext, Planned
+from harness.plan.order import Planned
+from harness.plan.plan import PlanContext
 from harness.record import Cpu, Gpu, Limit, store
 from harness.record.published.cards import load_cards, peak_tflops
 from harness.run.choice import published_speeds

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from harness.errors import PlanError
-from harness.plan import plan
+from harness.plan import order, plan
 from harness.run import session as blocks
 from tests.helpers import clone
 
@@ -27,7 +27,7 @@ def test_an_hour_that_a_full_length_trial_fills_is_a_pause_and_the_trial_itself_
     session, records = finished[0].session, finished[1]
     timing, full = records[:3], records[3]
     end = end_of(timing)
-    session = session.model_copy(update={"blocks": (1, 1, 1, plan.NO_BLOCK)})
+    session = session.model_copy(update={"blocks": (1, 1, 1, order.NO_BLOCK)})
     long = full.model_copy(update={"started_at": end, "wall_seconds": 3600.0})
     later = end + timedelta(minutes=61)
     assert blocks.block(session, session.trials[0], [*timing, long], later) == 2
@@ -55,7 +55,7 @@ def test_repeats_are_spread_evenly_over_blocks_and_a_full_length_trial_is_in_non
     planned = plan.trials(loaded, context, 3)
     repeats = [{item.trial.repeat for item in planned if item.block == number} for number in (1, 2, 3, 4)]
     assert [sorted(found) for found in repeats] == [[1, 2, 3], [4, 5, 6], [7, 8], [9, 10]]
-    assert {item.role for item in planned if item.block == plan.NO_BLOCK} == {"full"}
+    assert {item.role for item in planned if item.block == order.NO_BLOCK} == {"full"}
 
 
 def test_more_blocks_than_repeats_are_refused():

@@ -87,7 +87,7 @@ def test_an_image_of_a_contributor_s_is_built_by_its_name_without_a_look_at_the_
     pins.write_text(pins.read_text() + "\n[images.mine]" + table.replace("cuda/", "mine/"))
     monkeypatch.setattr(run_setup, "look", None)
     settings = Settings(image="mine", engine="venv", device="7")
-    image, engine, _ = run_setup.to_build(tmp_path, settings, {})
+    (image,), engine, _ = run_setup.to_build(tmp_path, settings, {})
     assert image.name == "mine"
     assert "docker/mine/lock.txt" in engine.steps(image)[-1].command
 

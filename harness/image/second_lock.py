@@ -1,0 +1,196 @@
+"""The lock of a second stack: an image's own lock with some packages moved, kept below docker/against/."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from subprocess import CompletedProcess
+
+from harness.errors import NoNetwork, UserError
+from harness.files import text_sha256, whole
+from harness.image.catalog import Image, load_images
+from harness.image.lock import (
+    CommandRunner,
+    hashed,
+    lock_packages,
+    lock_sha256,
+    normal_name,
+    resolve,
+    run_quietly,
+    uv_line,
+)
+from harness.record import short_hash
+
+FOLDER = "against"
+_CUDA_OF_TORCH = re.compile(r"(nvidia|cuda)-|triton$")
+"""What the index's build of torch names, and the CPU build does not need."""
+_BLOCK = re.compile(r"^\S[^\n]*(?:\n[ \t][^\n]*)*", re.MULTILINE)
+
+
+def moved_image(
+    image: Image,
+    root: Path,
+    pins: Sequence[str],
+    *,
+    wheelhouse: Path | None = None,
+    run: CommandRunner = run_quietly,
+) -> Image:
+    """The image with another lock, in which `pins` hold and only what has to move is moved besides.
+
+    It is resolved once and kept. Raises UserError for a package that the lock has not, or a version that does
+    not go with the rest; NoNetwork where no index answers.
+    """
+    locked = lock_packages(root / "docker" / image.lock)
+    for pin in pins:
+        name = normal_name(pin.partition("==")[0])
+        if name not in locked:
+            base = f": it comes with its base, {image.base}" if name in image.from_base else ""
+            raise UserError(
+                f"the lock of image '{image.name}' has no package '{name}'{base}",
+                remedy=f"take a package of docker/{image.lock}, or --against image:NAME",
+            )
+    moved = _beside(image, f"{image.name}-{short_hash([lock_sha256(root, image.lock), sorted(pins)], 8)}")
+    if not (root / "docker" / moved.lock).is_file():
+        _write(root, moved, image, _resolved(image, root, pins, wheelhouse, run), f"with {', '.join(pins)}")
+    return moved
+
+
+def given_image(image: Image, root: Path, path: Path) -> Image:
+    """The image with a lock of the user's; raises UserError where it is not hashed throughout."""
+    packages, text = lock_packages(path), path.read_text(encoding="utf-8")
+    blocks = _blocks(text)
+    if not packages or any("--hash=sha256:" not in block for block in blocks.values()):
+        raise UserError(
+            f"'{path.name}' is no lock: each package needs its version and hashes",
+            remedy="write it with uv pip compile --generate-hashes",
+        )
+    moved = _beside(image, f"{image.name}-{text_sha256(text.encode())[:8]}")
+    _write(root, moved, image, blocks, "given")
+    return moved
+
+
+def known_locks(root: Path) -> dict[str, Image]:
+    """By its SHA-256 each lock of a clone, with its image: the images' own, and those of second stacks."""
+    images = load_images(root).images if (root / "docker" / "images.toml").is_file() else {}
+    found = [*images.values()]
+    for folder in sorted((root / "docker" / FOLDER).glob("*-*")):
+        image = images.get(folder.name.rpartition("-")[0])
+        found += [_beside(image, folder.name)] if image else []
+    there = [image for image in found if (root / "docker" / image.lock).is_file()]
+    return {lock_sha256(root, image.lock): image for image in reversed(there)}
+
+
+def locked_packages(root: Path, image: Image) -> tuple[Mapping[str, str], bool]:
+    """What an image's lock and base pin, and whether the base brings packages that no lock of ours names."""
+    return lock_packages(root / "docker" / image.lock) | image.from_base, bool(image.from_base)
+
+
+def _beside(image: Image, name: str) -> Image:
+    """The image as its second stack's folder has it."""
+    folder = f"{FOLDER}/{name}"
+    own = Path(image.dockerfile).parent == Path(image.lock).parent
+    changes = {
+        "lock": f"{folder}/lock.txt",
+        "dockerfile": f"{folder}/Dockerfile" if own else image.dockerfile,
+        "channel": image.channel and image.channel.model_copy(update={"lock": f"{folder}/channel.txt"}),
+        "sources": image.sources and image.sources.model_copy(update={"lock": f"{folder}/tools.txt"}),
+    }
+    return image.model_copy(update=changes)
+
+
+def _write(root: Path, moved: Image, image: Image, blocks: Mapping[str, str], how: str) -> None:
+    """Writes the lock last, so that it is there only with all of its parts."""
+    docker = root / "docker"
+    folder = Path(moved.lock).parent.as_posix()
+    (docker / folder).mkdir(parents=True, exist_ok=True)
+    header = f"# The lock of image '{image.name}', {how}. Install it with --no-deps --require-hashes.\n"
+    parts = {moved.lock: list(blocks.values())}
+    if moved.sources:
+        tools = [block for name, block in blocks.items() if moved.sources.builds_with(name)]
+        parts = {moved.sources.lock: tools, **parts}
+    if moved.channel:
+        names = {package.name for package in moved.channel.packages}
+        parts = {moved.channel.lock: [blocks[name] for name in blocks if name in names], **parts}
+    if moved.dockerfile != image.dockerfile:
+        text = (docker / image.dockerfile).read_text(encoding="utf-8")
+        own = Path(image.lock).parent.as_posix()
+        (docker / moved.dockerfile).write_text(text.replace(f"docker/{own}/", f"docker/{folder}/"))
+    for path, members in parts.items():
+        with whole(docker / path) as part:
+            part.write_text(header + "".join(members), encoding="utf-8")
+
+
+def _blocks(text: str) -> dict[str, str]:
+    """Packages in the order of their names, each with its lines of hashes."""
+    lines = [line for line in text.splitlines() if line and not line.lstrip().startswith("#")]
+    found = _BLOCK.findall("\n".join(lines))
+    return {normal_name(block.partition("==")[0]): block + "\n" for block in sorted(found)}
+
+
+def _resolved(
+    image: Image, root: Path, pins: Sequence[str], wheelhouse: Path | None, run: CommandRunner
+) -> dict[str, str]:
+    versions = {normal_name(pin.partition("==")[0]): pin for pin in pins}
+    channel = {package.name: package for package in image.channel.packages} if image.channel else {}
+    text = (root / "docker" / image.requirements).read_text(encoding="utf-8")
+    asked = {}
+    for line in (line for line in text.splitlines() if line and not line.startswith("#")):
+        name = normal_name(re.split(r"[^\w.-]", line)[0])
+        # What was pinned may move where it has to; the lock says what it was, and uv keeps that where it can.
+        kept = line if not channel.keys() & versions.keys() and name in channel else line.partition("==")[0]
+        asked[name] = versions.get(name, kept)
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
+        requirements = folder / "requirements.in"
+        requirements.write_text("".join(f"{line}\n" for line in (asked | versions).values()))
+        plain = {"channel": None, "requirements": str(requirements), "pythons": (image.python,)}
+        first = image.model_copy(update=plain)
+        try:
+            blocks = _blocks(resolve(first, root, folder, _with_wheels(run, wheelhouse), pins))
+        except UserError as error:
+            why = error.problem.partition(": ")[2]
+            raise UserError(
+                f"no lock of image '{image.name}' has {', '.join(pins)}: {why}", remedy="take another version"
+            ) from None
+        if image.device == "cpu" and channel:
+            own = lock_packages(root / "docker" / image.lock)
+            blocks = {
+                name: block for name, block in blocks.items() if name in own or not _CUDA_OF_TORCH.match(name)
+            }
+        for name, package in channel.items():
+            version = blocks[name].partition("==")[2].split()[0]
+            if version.partition("+")[0] == package.version.partition("+")[0]:
+                blocks[name] = hashed(f"{name}=={package.version}", package.sha256)
+            elif "+" not in version:
+                blocks[name] = _of_channel(image, f"{name}=={version}", folder, run)
+    return blocks
+
+
+def _of_channel(image: Image, pin: str, folder: Path, run: CommandRunner) -> str:
+    """One version of a package with the hashes of its vendor's own channel."""
+    assert image.channel is not None
+    path = folder / "channel.in"
+    path.write_text(pin + "\n")
+    line = [*uv_line(image, str(path)), "--no-deps", "--python-version", image.python]
+    done = run([*line, "--index-url", image.channel.address])
+    if done.returncode or "--hash" not in done.stdout:
+        raise NoNetwork(
+            f"{image.channel.address} did not give {pin} for Python {image.python}: {done.stderr[-200:]}",
+            remedy="put its wheel into a folder and name it with --wheelhouse",
+        )
+    return next(iter(_blocks(done.stdout).values()))
+
+
+def _with_wheels(run: CommandRunner, wheelhouse: Path | None) -> CommandRunner:
+    """Takes the wheelhouse alone where it has everything, else the index and the wheelhouse."""
+    if wheelhouse is None:
+        return run
+
+    def either(line: Sequence[str]) -> CompletedProcess[str]:
+        wheels = [*line, "--find-links", str(wheelhouse)]
+        alone = run([*wheels, "--no-index"])
+        return alone if alone.returncode == 0 else run(wheels)
+
+    return either

@@ -1,0 +1,114 @@
+"""A second software stack beside the image's own: another lock, another image, or variables."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from harness.engine.base import Built
+from harness.engine.container import OWN_VARIABLES
+from harness.errors import PlanError
+from harness.image.catalog import Image
+from harness.image.lock import lock_packages, lock_sha256, moved
+from harness.image.second_lock import given_image, moved_image
+from harness.machine import VISIBILITY, local_names
+from harness.record import Against
+from harness.redact import WITHHELD, kept
+from harness.settings import own_path
+
+ENV, IMAGE = "env:", "image:"
+
+
+@dataclass(frozen=True, slots=True)
+class SecondStack:
+    """What the second stack's trials start in; `image` is the first's own where variables alone differ."""
+
+    asked: tuple[str, ...]
+    image: Image
+    variables: Mapping[str, str] = field(default_factory=dict)
+    moved: tuple[str, ...] = ()
+    """What its lock has otherwise than the first's, a clause for each package."""
+
+    @property
+    def named(self) -> str:
+        """Return it as it was asked for."""
+        return ", ".join(self.asked)
+
+    def record(self, lock_sha256: str | None) -> Against:
+        """Return it as a session holds it."""
+        return Against(
+            asked=self.asked,
+            environment=self.image.name,
+            lock_sha256=lock_sha256,
+            variables=dict(self.variables),
+        )
+
+    def environment(self, built: Built) -> Built:
+        """Return its environment as records name it, variables included."""
+        passed = {**built.environment.passed_variables, **self.variables}
+        return replace(built, environment=built.environment.model_copy(update={"passed_variables": passed}))
+
+
+def second_stack(
+    root: Path,
+    asked: Sequence[str],
+    image: Image,
+    serving: Callable[[str], Image],
+    wheelhouse: Path | None = None,
+) -> SecondStack:
+    """What `--against` asks for beside an image; `serving` gives another for the same devices, by its name.
+
+    Raises UserError for a word that it does not know, and what moved_image and `serving` raise.
+    """
+    variables = dict(_variable(word) for word in asked if word.startswith(ENV))
+    pins = [word for word in asked if re.fullmatch(r"[A-Za-z0-9][\w.-]*==[\w.+!-]+", word)]
+    names = [word.removeprefix(IMAGE) for word in asked if word.startswith(IMAGE)]
+    files = [own_path(word) for word in asked if not word.startswith((ENV, IMAGE)) and word not in pins]
+    if unknown := next((path for path in files if not path.is_file()), None):
+        raise PlanError(
+            f"--against '{unknown}' is no second stack, and no lock of that name is here",
+            remedy="write PACKAGE==VERSION, image:NAME, env:NAME=VALUE, or a lock's path",
+        )
+    if len(names) + len(files) > 1:
+        raise PlanError("--against names two stacks at once", remedy="name one image or one lock")
+    own, image = image, serving(names[0]) if names else image
+    image = given_image(image, root, files[0]) if files else image
+    image = moved_image(image, root, pins, wheelhouse=wheelhouse) if pins else image
+    # A lock is shown by its name alone: its folder may name a person.
+    shown = tuple(Path(word).name if own_path(word) in files else word for word in asked)
+    second = SecondStack(shown, image, variables, _moves(root, own, image))
+    locks = {lock_sha256(root, each.lock) for each in (own, image)}
+    if not variables and own.name == image.name and len(locks) == 1:
+        raise PlanError(f"'{second.named}' is what image '{own.name}' has", remedy="name another version")
+    try:
+        second.record(None)
+    except ValidationError:
+        raise PlanError(
+            f"--against '{second.named[:80]}' names no variable, or its value is too long",
+            remedy="write env:NAME=VALUE with 200 letters at most",
+        ) from None
+    return second
+
+
+def _moves(root: Path, own: Image, other: Image) -> tuple[str, ...]:
+    """What the second lock has otherwise, a clause for each package."""
+    return moved(*(lock_packages(root / "docker" / image.lock) | image.from_base for image in (own, other)))
+
+
+def _variable(word: str) -> tuple[str, str]:
+    """A variable's name and value; raises PlanError for one that cannot be set or shown."""
+    name, equals, value = word.removeprefix(ENV).partition("=")
+    if not equals:
+        raise PlanError(f"--against '{word}' gives no value", remedy=f"write {ENV}{name}=VALUE")
+    if name in OWN_VARIABLES or name in VISIBILITY or re.match("GPUDYNO_", name):
+        raise PlanError(f"gpudyno itself sets {name} in each trial", remedy="take another variable")
+    if kept(value, local_names()) == WITHHELD:
+        raise PlanError(
+            f"the value of {name} names a folder, a host or a person, and each record would show it",
+            remedy="take a value that names none",
+        )
+    return name, value

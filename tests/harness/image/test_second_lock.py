@@ -1,0 +1,153 @@
+"""A second stack's lock. The packages are constructed: their wheels hold a version and nothing else."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import shutil
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from harness.errors import NoNetwork, UserError
+from harness.image.catalog import load_images
+from harness.image.lock import lock_packages, lock_sha256
+from harness.image.second_lock import given_image, known_locks, moved_image
+from harness.image.spec import BuildSettings, venv_name, venv_steps
+from tests.helpers import ROOT
+
+PINS = """
+[images.tiny]
+device = "cpu"
+dockerfile = "tiny/Dockerfile"
+base = "debian:bookworm-slim"
+base_digest = "sha256:abd67ffcfa541b485a3dff59865ab629aa048a6c613e639d36e7456b0b229241"
+base_digest_verified = false
+platform = "linux/amd64"
+pythons = ["3.11", "3.12", "3.13"]
+requirements = "tiny/requirements.in"
+lock = "tiny/lock.txt"
+"""
+
+
+def wheel(folder: Path, name: str, version: str, needs: str = "", body: str = "", tag: str = "py3-none-any"):
+    path = folder / f"{name}-{version}-{tag}.whl"
+    info = f"{name}-{version}.dist-info"
+    needed = f"Requires-Dist: {needs}\n" if needs else ""
+    files = {
+        f"{name}.py": body or f"VERSION = '{version}'\n",
+        f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n{needed}",
+        f"{info}/WHEEL": f"Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: {tag}\n",
+    }
+    rows = [
+        f"{each},sha256={base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()).decode().rstrip('=')},{len(text)}"
+        for each, text in files.items()
+    ]
+    with zipfile.ZipFile(path, "w") as archive:
+        for each, text in files.items():
+            archive.writestr(each, text)
+        archive.writestr(f"{info}/RECORD", "\n".join([*rows, f"{info}/RECORD,,"]) + "\n")
+    return path
+
+
+def pinned(path: Path, package: str, version: str) -> str:
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    return f"{package}=={version} \\\n    --hash=sha256:{digest}\n"
+
+
+@pytest.fixture
+def clone(tmp_path):
+    """An image of two packages, of which 'follows' needs one version of 'leads', and a wheelhouse of both."""
+    if shutil.which("uv") is None:
+        pytest.skip("uv makes the locks")
+    wheels = tmp_path / "wheelhouse"
+    wheels.mkdir()
+    for version in ("1.0", "2.0", "3.0"):
+        wheel(wheels, "leads", version)
+        wheel(wheels, "follows", version, f"leads=={version}")
+    wheel(wheels, "apart", "1.0")
+    wheel(wheels, "apart", "2.0")
+    docker = tmp_path / "docker" / "tiny"
+    docker.mkdir(parents=True)
+    (docker.parent / "images.toml").write_text(PINS)
+    (docker / "requirements.in").write_text("leads==2.0\nfollows==2.0\napart==1.0\n")
+    (docker / "Dockerfile").write_text("RUN sh steps.sh pip python /context/docker/tiny/lock.txt\n")
+    shutil.copy(ROOT / "docker" / "steps.sh", docker.parent / "steps.sh")
+    locked = {"apart": "1.0", "follows": "2.0", "leads": "2.0"}
+    lines = [pinned(wheels / f"{name}-{v}-py3-none-any.whl", name, v) for name, v in locked.items()]
+    (docker / "lock.txt").write_text("".join(lines))
+    return tmp_path
+
+
+def test_only_what_has_to_move_moves_and_each_version_has_its_hash(clone):
+    image, wheels = load_images(clone).image("tiny"), clone / "wheelhouse"
+    moved = moved_image(image, clone, ["leads==1.0"], wheelhouse=wheels)
+    path = clone / "docker" / moved.lock
+    assert lock_packages(path) == {"apart": "1.0", "follows": "1.0", "leads": "1.0"}
+    for name in ("follows", "leads"):
+        assert pinned(wheels / f"{name}-1.0-py3-none-any.whl", name, "1.0") in path.read_text()
+
+
+def test_a_lock_is_resolved_once_and_known_by_its_hash_beside_the_image_s_own(clone):
+    image, wheels = load_images(clone).image("tiny"), clone / "wheelhouse"
+    moved = moved_image(image, clone, ["leads==3.0"], wheelhouse=wheels)
+
+    def never(line):
+        raise AssertionError(line)
+
+    assert moved_image(image, clone, ["leads==3.0"], wheelhouse=wheels, run=never) == moved
+    known = known_locks(clone)
+    assert known[lock_sha256(clone, moved.lock)] == moved and known[lock_sha256(clone, image.lock)] == image
+    assert venv_name(moved, root=clone) != venv_name(image, root=clone)
+
+
+def test_a_second_lock_s_image_and_environment_are_made_of_it_and_not_of_the_first(clone):
+    image = load_images(clone).image("tiny")
+    moved = moved_image(image, clone, ["leads==3.0"], wheelhouse=clone / "wheelhouse")
+    spec, own = (BuildSettings(clone).spec(each) for each in (moved, image))
+    assert spec.tag != own.tag and spec.lock_sha256 == lock_sha256(clone, moved.lock)
+    assert f"/context/docker/{moved.lock}" in spec.dockerfile.read_text()
+    steps = venv_steps(moved, root=clone, venv=clone / "v", interpreter="python3")
+    assert steps[-1].alternatives[0][-1] == str(clone / "docker" / moved.lock)
+
+
+def test_a_version_that_is_nowhere_or_goes_with_nothing_is_refused_in_a_sentence(clone):
+    image, wheels = load_images(clone).image("tiny"), clone / "wheelhouse"
+    with pytest.raises((UserError, NoNetwork), match=r"leads==9\.0|package index"):
+        moved_image(image, clone, ["leads==9.0"], wheelhouse=wheels)
+    with pytest.raises(UserError, match="has no package 'other'"):
+        moved_image(image, clone, ["other==1.0"], wheelhouse=wheels)
+    assert not (clone / "docker" / "against").exists()
+
+
+def test_a_lock_of_the_user_s_is_kept_and_one_without_hashes_is_refused(clone, tmp_path):
+    image, path = load_images(clone).image("tiny"), tmp_path / "mine.txt"
+    path.write_text(pinned(clone / "wheelhouse" / "leads-3.0-py3-none-any.whl", "leads", "3.0"))
+    given = given_image(image, clone, path)
+    assert lock_packages(clone / "docker" / given.lock) == {"leads": "3.0"}
+    path.write_text("leads==3.0\n")
+    with pytest.raises(UserError, match=r"'mine\.txt' is no lock"):
+        given_image(image, clone, path)
+
+
+def test_on_a_processor_the_channel_s_packages_keep_their_build_and_hashes_when_others_move():
+    image = load_images(ROOT).image("cpu")
+    text = (ROOT / "docker" / image.lock).read_text()
+
+    def answer(line):
+        output = Path(line[line.index("--output-file") + 1])
+        plain = text.replace("torch==2.13.0+cpu", "torch==2.13.0").replace("pillow==13.0.0", "pillow==12.0.0")
+        output.write_text(plain + "nvidia-nccl-cu13==2.30.7 \\\n    --hash=sha256:" + "0" * 64 + "\n")
+        asked = Path(line[line.index("compile") + 1]).read_text().splitlines()
+        assert {"torch==2.13.0", "torchvision==0.28.0", "pillow==12.0.0", "timm"} <= set(asked)
+        return type("Done", (), {"returncode": 0, "stdout": "", "stderr": ""})
+
+    from harness.image import second_lock
+
+    blocks = second_lock._resolved(image, ROOT, ["pillow==12.0.0"], None, answer)
+    assert image.channel is not None
+    torch = image.channel.packages[0]
+    assert blocks["torch"].startswith(f"torch=={torch.version} ") and torch.sha256[0] in blocks["torch"]
+    assert "nvidia-nccl-cu13" not in blocks and blocks["pillow"].startswith("pillow==12.0.0")
+    assert set(blocks) == set(lock_packages(ROOT / "docker" / image.lock))

@@ -1,0 +1,205 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+
+from commands import measure
+from commands.terminal import Screen
+from harness.errors import GpudynoError, PlanError
+from harness.image.catalog import load_images
+from harness.plan import plan
+from harness.plan.plan import PlanContext
+from harness.record import Session, store
+from harness.run import session
+from harness.run.choice import against_of, choose
+from harness.run.second_stack import second_stack
+from harness.run.setup import second_of
+from harness.settings import Settings
+from harness.settings import load as load_settings
+from tests.helpers import ROOT, clone, wait_for
+from tests.helpers.runs import records, running_trial
+
+IMAGES = load_images(ROOT)
+IMAGE = IMAGES.image("cpu")
+OWN = PlanContext("cpu", "cpu", "0" * 64, {"cifar-100": "real", "wikitext-2": "real"}, {"resnet18": True})
+OTHER = replace(OWN, variables={"OMP_NUM_THREADS": "1"})
+
+
+def alternating(root, *asked: str):
+    setup = clone.bench(root)
+    return replace(
+        setup,
+        against=second_stack(root, asked or ("env:OMP_NUM_THREADS=1",), setup.image, setup.images.image),
+    )
+
+
+def run(setup, monkeypatch, root) -> Session:
+    monkeypatch.setenv("GPUDYNO_STATE", str(root / "state"))
+    built = clone.job(root).setting.built
+    return measure._run(setup, (built, built), {}, measure.How(), Screen()).session
+
+
+@pytest.mark.parametrize("name", ["quick", "desk"])
+def test_each_trial_stands_beside_its_twin_in_random_order_in_one_block(name):
+    loaded = plan.load(ROOT, name).model_copy(update={"blocks": 2})
+    first = Counter[bool]()
+    for seed in range(40):
+        both = plan.trials(loaded, OWN, seed, OTHER)
+        for one, other in zip(both[::2], both[1::2], strict=True):
+            assert one.twins == other.twins and one.block == other.block
+            assert {bool(item.trial.asked.variables) for item in (one, other)} == {True, False}
+            first[bool(one.trial.asked.variables)] += 1
+    assert 0.4 < first[True] / first.total() < 0.6
+
+
+def test_a_trial_of_the_image_s_own_stack_keeps_its_id_beside_a_second():
+    loaded = plan.load(ROOT, "quick")
+    alone = {item.trial.id for item in plan.trials(loaded, OWN, 1)}
+    both = {item.trial.id for item in plan.trials(loaded, OWN, 1, OTHER)}
+    assert alone < both and len(both) == 2 * len(alone)
+    dumped = json.loads(plan.trials(loaded, OWN, 1)[0].trial.model_dump_json())
+    assert "variables" not in dumped["asked"]
+
+
+def test_work_that_one_stack_alone_has_is_left_out():
+    loaded = plan.load(ROOT, "quick")
+    here = loaded.measure[0].model_copy(update={"images": ("cpu",)})
+    loaded = loaded.model_copy(update={"measure": (here, *loaded.measure[1:])})
+    both = plan.trials(loaded, OWN, 1, replace(OWN, environment="other"))
+    assert here.workload not in {item.trial.asked.workload for item in both}
+    assert {item.trial.asked.environment for item in both} == {"cpu", "other"}
+
+
+def test_both_stacks_run_in_one_session_and_each_process_gets_its_own_variables(tmp_path, monkeypatch):
+    root = clone.make(tmp_path)
+    path = root / "workloads" / "fake.py"
+    own = '"threads-" + os.environ.get("OMP_NUM_THREADS", "all")'
+    path.write_text(path.read_text().replace('"name": "none", "source"', f'"name": {own}, "source"'))
+    opened = run(alternating(root), monkeypatch, root)
+    found = sorted(records(root), key=lambda record: record.order)
+    assert [record.order for record in found] == list(range(8)) and len({r.session for r in found}) == 1
+    for record in found:
+        assert record.measurement is not None
+        variables = record.trial.asked.variables
+        assert record.measurement.data.name == f"threads-{variables.get('OMP_NUM_THREADS', 'all')}"
+        assert record.environment.passed_variables == variables
+        assert not [found for found in record.warnings if found.name == "changed"]
+    for one, other in zip(found[::2], found[1::2], strict=True):
+        assert one.trial.asked.work == other.trial.asked.work and one.trial.repeat == other.trial.repeat
+    assert opened.against is not None and opened.against.asked == ("env:OMP_NUM_THREADS=1",)
+    assert {record.trial.asked.stack == opened.against.stack for record in found} == {True, False}
+
+
+def test_a_session_of_two_stacks_goes_on_where_it_was_killed_and_one_of_one_stack_does_not_join_it(
+    tmp_path, monkeypatch
+):
+    root = clone.make(tmp_path)
+    setup = alternating(root)
+    monkeypatch.setenv("GPUDYNO_STATE", str(root / "state"))
+    ended = measure.run_session
+
+    def killed(job, opened, watcher, **options):
+        return ended(replace(job, deadline=0.0), opened, watcher, **options)
+
+    monkeypatch.setattr(measure, "run_session", killed)
+    first = run(setup, monkeypatch, root)
+    monkeypatch.setattr(measure, "run_session", ended)
+    alone = run(clone.bench(root), monkeypatch, root)
+    again = run(setup, monkeypatch, root)
+    assert (again.id, alone.id == first.id) == (first.id, False)
+    assert len(store.session_records(root, again)) == 8
+    assert session.find_open(root, "mine", against_of(setup)) is None
+
+
+DRIVER = """
+import os, sys
+from pathlib import Path
+sys.path.insert(0, {tests!r})
+from tests.harness.run.test_second_stack import alternating
+from tests.helpers import clone
+from commands import measure
+from commands.terminal import Screen
+root = Path({root!r})
+os.environ["GPUDYNO_STATE"] = str(root / "state")
+built = clone.job(root).setting.built
+measure._run(alternating(root), (built, built), {{}}, measure.How(), Screen())
+"""
+
+
+def test_after_the_harness_is_killed_the_next_run_takes_up_the_living_trial_of_either_stack(
+    tmp_path, monkeypatch
+):
+    root = clone.make(tmp_path, options="step_seconds = 0.05", repeats=1)
+    driver = DRIVER.format(tests=str(ROOT), root=str(root))
+    for _ in range(2):
+        harness = subprocess.Popen([sys.executable, "-c", driver], stdout=subprocess.DEVNULL)
+        wait_for(lambda: running_trial(root))
+        time.sleep(0.7)
+        harness.kill()
+        harness.wait()
+    run(alternating(root), monkeypatch, root)
+    found = records(root)
+    assert len({record.session for record in found}) == 1 and len(found) == 4
+    assert {(r.status, r.attempt) for r in found} == {("ok", 1)}
+    assert all(r.environment.passed_variables == r.trial.asked.variables for r in found)
+
+
+def test_each_stack_has_caches_of_its_own(tmp_path, monkeypatch):
+    root = clone.make(tmp_path, repeats=1)
+    folders: list[str] = []
+    rmtree = measure.run_session.__globals__["shutil"].rmtree
+    monkeypatch.setattr(
+        measure.run_session.__globals__["shutil"],
+        "rmtree",
+        lambda path, **options: (
+            folders.extend(one.name for one in path.glob("*")) if path.parent.name == "cache" else None,
+            rmtree(path, **options),
+        ),
+    )
+    run(alternating(root), monkeypatch, root)
+    assert len(folders) == 2 and all(name.startswith("cpu-") for name in folders)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("env:OMP_NUM_THREADS", "gives no value"),
+        ("env:HOME=/elsewhere", "gpudyno itself sets HOME"),
+        ("env:CUDA_VISIBLE_DEVICES=1", "gpudyno itself sets CUDA_VISIBLE_DEVICES"),
+        ("env:LD_PRELOAD=/home/alice/lib.so", "the value of LD_PRELOAD names a folder"),
+        ("env:9=1", "names no variable"),
+        ("nothing", "'nothing' is no second stack"),
+        ("jax==0.1", "has no package 'jax'"),
+        ("image:nothing", "image 'nothing' is not in docker/images.toml"),
+        ("image:cpu", "'image:cpu' is what image 'cpu' has"),
+        (str(ROOT / "README.md"), "'README.md' is no lock"),
+    ],
+)
+def test_what_cannot_be_a_second_stack_is_refused_in_a_sentence(words, said):
+    with pytest.raises(GpudynoError, match=said):
+        second_stack(ROOT, (words,), IMAGE, IMAGES.image)
+
+
+def test_an_interpreter_of_the_user_s_own_has_no_second_stack():
+    with pytest.raises(PlanError, match="--python takes an interpreter as it is"):
+        second_of(ROOT, Settings(python="python3", against="env:A=1"), IMAGE, IMAGES.image)  # type: ignore[arg-type]
+
+
+def test_several_words_are_read_out_of_one_option_and_a_value_keeps_its_comma(tmp_path):
+    given = "torch==2.12.1, env:ALLOC=a:1,b:2,env:B=c"
+    asked = load_settings(tmp_path, {}, {"against": given}).against
+    assert asked == ("torch==2.12.1", "env:ALLOC=a:1,b:2", "env:B=c")
+
+
+def test_a_line_s_trials_are_chosen_for_both_and_a_budget_drops_pairs_whole(tmp_path):
+    root = clone.make(tmp_path, repeats=6)
+    setup = alternating(root)
+    setup = replace(setup, settings=setup.settings.model_copy(update={"budget": "1m"}))
+    chosen = choose(setup)
+    assert set(Counter(item.twins for item in chosen.planned).values()) == {2}

@@ -170,7 +170,6 @@ def test_an_image_that_cannot_be_read_is_named(tmp_path: Path):
     ("name", "source", "words"),
     [
         ("chestxray", "", "behind a form .* name its folder with --from FOLDER"),
-        ("mnist", "somewhere", "'mnist' is not made from a folder of yours"),
         ("chestxray", "/nowhere", "'/nowhere' has no 'Data_Entry_2017.csv' in it"),
     ],
 )

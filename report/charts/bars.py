@@ -153,7 +153,7 @@ class _Picture:
         labels = () if self.each or not placed else self._ticks(self.units[0])
         ticks = [tick for tick, _ in labels]
         sheet = Sheet(self.layout.width, top + (AXIS_ROW if ticks else 2.0))
-        draw_key(sheet, self.key, right=self.beside)
+        draw_key(sheet, self.key)
         self._head(sheet)
         for (group, begin, rows, _), unit in zip(placed, self.units, strict=True):
             rule(sheet, begin, firm=begin == self.top)

@@ -57,11 +57,10 @@ def key_height(entries: Sequence[KeyEntry], width: float) -> float:
     return KEY_LINE * len(key_rows(entries, width, _entry_width, BETWEEN)) + (4.0 if entries else 0.0)
 
 
-def draw_key(sheet: Sheet, entries: Sequence[KeyEntry], *, right: bool) -> None:
+def draw_key(sheet: Sheet, entries: Sequence[KeyEntry]) -> None:
     """The key, in the first rows of a picture."""
     for place, row in enumerate(key_rows(entries, sheet.width, _entry_width, BETWEEN)):
-        x = sheet.width - sum(map(_entry_width, row)) - BETWEEN * (len(row) - 1) if right else 0.0
-        y = KEY_LINE * place + 12.0
+        x, y = 0.0, KEY_LINE * place + 12.0
         for entry in row:
             draw_bar(sheet, entry.look, entry.slot, (x, y - 10.0, *SWATCH))
             room = sheet.width - x - SWATCH[0] - SPACE

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from report.charts.marks import SWATCH, Look, draw_bar, key_rows, uprights
+from report.charts.marks import SWATCH, Look, draw_bar, draw_range, key_rows, uprights
 from report.charts.sheet import Sheet, StyledText, fitted
 from report.charts.style import (
     AXIS,
@@ -38,14 +38,15 @@ DENSE = 120
 """Points of a line that is drawn thin."""
 
 CurvePoints = tuple[tuple[float, float], ...]
-ACROSS = {"desk": 3, "narrow": 1}
-"""Panels in a row, at most."""
+ACROSS = 3
+"""Panels in a row on a wide page, at most."""
 BETWEEN, BELOW, GAP = 28.0, 22.0, 12.0
 """From one panel to the next at its side and below it, and from one name in a key to the next, px."""
 NAME, BAR, ROW = 16.0, 12.0, 33.0
 """Heights of a name, of the bar below it, and of both with what parts them from the next, px."""
+SHARE_BAR, SHARE_ROW = 17.0, 38.0
 HEAD_LINE = 17.0
-SHADES = (1.0, 0.72, 0.5, 0.3, 0.14, 0.05)
+SHADES = (1.0, 0.45, 0.14)
 """How firm the colour of a share is, by its place."""
 
 
@@ -86,6 +87,8 @@ class CurvePanel:
     zero: bool = True
     doubling: bool = False
     ticks: tuple[tuple[float, str], ...] = ()
+    shaded: tuple[tuple[float, float], ...] = ()
+    """Spans across on a pale ground."""
 
     def height(self, width: float) -> float:
         """Higher where many lines have to be named."""
@@ -112,6 +115,9 @@ class CurvePanel:
             y = plot.y(tick)
             sheet.text(start - 8, y + 4.5, written(tick, self.form), align="right")
             sheet.line([(start, y), (plot.across[1], y)], {"color": RULE, "lw": 1.0, "zorder": 0.5})
+        for begin, end in self.shaded:
+            across, high = plot.x(end) - plot.x(begin), plot.down[1] - plot.down[0]
+            sheet.rectangle((plot.x(begin), plot.down[0], across, high), SOFT, alpha=0.18)
         self._foot(sheet, plot, lines, top + height - 5, left + width)
         for line in sorted(lines, key=lambda line: not line.published):
             _draw(sheet, plot, line)
@@ -212,10 +218,11 @@ class Panels:
     """Panels in rows of equal length, as many beside each other as the layout has room for."""
 
     panels: tuple[Panel, ...]
+    across: int = ACROSS
 
     def sheet(self, layout: Layout) -> Sheet:
         """Each row is as high as its highest panel."""
-        lines = math.ceil(len(self.panels) / ACROSS[layout.name]) or 1
+        lines = math.ceil(len(self.panels) / (self.across if layout.beside else 1)) or 1
         count = max(math.ceil(len(self.panels) / lines), 1)
         width = (layout.width - BETWEEN * (count - 1)) / count
         rows = [self.panels[at : at + count] for at in range(0, len(self.panels), count)]
@@ -251,15 +258,18 @@ class PanelBar:
     look: Look = "own"
     slot: int = 0
     capacity: float | None = None
+    ends: tuple[float, float] | None = None
+    """Those of its range."""
 
 
 @dataclass(frozen=True, slots=True)
 class BarPanel:
-    """Bars from zero, each below its name: the memory that was used in the card's, for example."""
+    """Bars from `start`, each below its name: the memory that was used in the card's, for example."""
 
     title: str
     note: str
     bars: tuple[PanelBar, ...]
+    start: float = 0.0
 
     def height(self, width: float) -> float:
         """A row for each bar."""
@@ -267,17 +277,30 @@ class BarPanel:
 
     def draw(self, sheet: Sheet, left: float, top: float, width: float, height: float) -> None:
         """On one scale."""
-        most = max((max(bar.value, bar.capacity or 0.0) for bar in self.bars), default=0.0) or 1.0
+        high = max((bar.value for bar in self.bars), default=0.0) or 1.0
+        reach = (
+            max(bar.capacity or 0.0, min(bar.ends[1], 1.5 * high) if bar.ends else 0.0) for bar in self.bars
+        )
+        low, most = min([self.start, *(bar.value for bar in self.bars)]), max(2 * self.start, high, *reach)
+
+        def at(value: float) -> float:
+            return left + width * (min(value, most) - low) / (most - low)
+
         for place, bar in enumerate(self.bars):
             y = top + ROW * place
             firm = bar.look not in ("published", "expected")
             room = width - width_of(bar.text, NOTE, True) - 8
             sheet.text(left, y + 12, cut(bar.label, room, NOTE), colour=INK if firm else SOFT)
             sheet.text(left + width, y + 12, bar.text, bold=firm, colour=INK, align="right")
-            box = (left, y + NAME, max(width * bar.value / most, 1.0), BAR)
-            draw_bar(sheet, bar.look, bar.slot, box)
+            begin, end = sorted((at(self.start), at(bar.value)))
+            draw_bar(sheet, bar.look, bar.slot, (begin, y + NAME, max(end - begin, 1.0), BAR))
+            if bar.ends is not None:
+                middle, closed = y + NAME + BAR / 2, bar.ends[1] <= most
+                draw_range(sheet, at(bar.ends[0]), at(bar.ends[1]), middle, 0.28 * BAR, closed=closed)
             if bar.capacity is not None:
-                sheet.rectangle((left, y + NAME, width * bar.capacity / most, BAR), None, edge=AXIS)
+                sheet.rectangle((left, y + NAME, at(bar.capacity) - left, BAR), None, edge=AXIS)
+        if self.start:
+            uprights(sheet, [at(self.start)], [(top + NAME - 3, top + ROW * len(self.bars))], AXIS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,18 +314,22 @@ class SharePanel:
 
     def height(self, width: float) -> float:
         """A row for each bar, and the key."""
-        return ROW * len(self.rows) + HEAD_LINE * len(self._key(width)) + 2
+        return SHARE_ROW * len(self.rows) + HEAD_LINE * len(self._key(width)) + 2
 
     def draw(self, sheet: Sheet, left: float, top: float, width: float, height: float) -> None:
         """End to end from the left, over the key."""
         for place, (label, shares) in enumerate(self.rows):
-            y, x = top + ROW * place, left
+            y, x = top + SHARE_ROW * place, left
             sheet.text(left, y + 12, cut(label, width, NOTE), colour=INK)
             for n, share in enumerate(shares):
-                self._part(sheet, n, (x, y + NAME, width * share, BAR))
+                self._part(sheet, n, (x, y + NAME, width * share, SHARE_BAR))
+                said = f"{100 * share:.0f} %"
+                if width * share > width_of(said, NOTE, True) + 10:
+                    colour = PAPER if n == 0 else INK
+                    sheet.text(x + 6, y + NAME + 13, said, bold=True, colour=colour)
                 x += width * share
         for place, row in enumerate(self._key(width)):
-            y, x = top + ROW * len(self.rows) + HEAD_LINE * place, left
+            y, x = top + SHARE_ROW * len(self.rows) + HEAD_LINE * place, left
             for n, name in row:
                 self._part(sheet, n, (x, y + 2, SWATCH[1], SWATCH[1]))
                 sheet.run(

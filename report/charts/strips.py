@@ -72,7 +72,7 @@ class Strips:
             rows.append(_row(strip, top, labels, scale, left))
             top += rows[-1].height
         sheet = Sheet(layout.width, top + AXIS_ROW)
-        draw_key(sheet, self.key, right=layout.beside)
+        draw_key(sheet, self.key)
         ticks = [tick for tick in linear_ticks([0.0, most], zero=True, most=8 if left else 5) if tick <= most]
         for row in rows:
             rule(sheet, row.top, firm=row is rows[0])

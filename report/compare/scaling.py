@@ -9,12 +9,12 @@ from harness.record import PRECISION_ORDER
 from report.compare.cells import Cell, Ratio, cell_ratio, repeated
 from report.trials.key import PARALLEL, VIRTUAL_RANKS, Key, grouped_by, without
 
-VIRTUAL = "virtual"
+VIRTUAL, APART = "virtual", "each"
 PARALLELISMS = {
     "dp": "DataParallel",
     "ddp": "DistributedDataParallel",
     "fsdp": "FSDP",
-    "each": "independent copies",
+    APART: "independent copies",
     VIRTUAL: "virtual ranks on one device",
 }
 

@@ -91,6 +91,12 @@ def setting(key: Key) -> str:
     return "".join(f", {text.clean(part, 40)}" for part in parts)
 
 
+def devices(cell: Cell, among: Iterable[Cell]) -> str:
+    """'4 devices (ddp)', 'pytorch', or beside several '1 device'; else empty."""
+    several = any(key.gpus > 1 or VIRTUAL_RANKS in dict(key.options) for key in (each.key for each in among))
+    return setting(cell.key).strip(", ") or ("1 device" if several else "")
+
+
 def details(key: Key, epochs: int) -> str:
     """What a group of bars is of, besides its model: 'CIFAR-100, 30 epochs'."""
     parts = [DATA_SETS.get(key.workload, "")]

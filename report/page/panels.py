@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from itertools import accumulate
 
-from harness.record import FULL_PRECISION, PRECISION_ORDER, Telemetry, TraceStats
+from harness.record import FULL_PRECISION, PRECISION_ORDER
 from harness.record import Curve as PublishedCurve
 from report import text
 from report.analysis import Analysis
@@ -18,17 +20,17 @@ from report.charts.panels import (
     Panels,
     SharePanel,
 )
-from report.charts.style import Form
-from report.charts.trial import StepTimes, TelemetryTrace, Timelines, TrialTimeline
+from report.charts.style import Form, linear_ticks
+from report.charts.trial import thinned
 from report.compare.batch_sweeps import BatchSweep
 from report.compare.cells import Cell, time_breakdown
 from report.compare.groups import ComparisonGroup
 from report.compare.precisions import Speedup, best_supported
 from report.compare.scaling import VIRTUAL, Scaling, ranks_of
-from report.page.filters import GIB, setting
-from report.page.values import Picture, Systems
+from report.page.filters import devices as devices_of
+from report.page.filters import setting, work
+from report.page.values import SEVERAL, Picture, Systems, rate_unit
 from report.trials.key import grouped_by
-from report.trials.trial import TrialResult
 
 MOST_ROWS, MOST_LINES = 6, 8
 
@@ -38,7 +40,8 @@ QUALITIES: dict[str, tuple[str, Form]] = {
     "perplexity": ("Perplexity", "number"),
     "loss": ("Loss", "number"),
 }
-MOST_TRIALS, MOST_CARDS = 10, 8
+CLOCK = ((3600, "hours"), (60, "minutes"), (1, "seconds"))
+MOST_WATCHED = 4
 
 
 def together(
@@ -60,15 +63,20 @@ def together(
         batches(sweeps, systems),
     ]
     shown = tuple(panel for panel in drawn if panel is not None)
-    return Picture(name, Panels(shown), "; ".join(panel.title for panel in shown)) if shown else None
+    return picture(name, shown) if shown else None
+
+
+def picture(name: str, shown: tuple[Panel, ...]) -> Picture:
+    """Return panels beside each other as one picture of that name."""
+    return Picture(name, Panels(shown), "; ".join(panel.title or panel.note for panel in shown))
 
 
 def label(cell: Cell, systems: Systems, among: Sequence[Cell]) -> str:
     """What tells a cell from the others: model, precision, framework or devices, and system."""
 
     def told(cell: Cell) -> tuple[str, ...]:
-        key = cell.key
-        return text.model_name(key.model), key.precision, setting(key).strip(", "), systems.of(cell).name
+        own = systems.of(cell).name.rpartition(SEVERAL)[2]
+        return text.model_name(cell.key.model), cell.key.precision, devices_of(cell, among), own
 
     others = [told(other) for other in among]
     parts = [part for n, part in enumerate(told(cell)) if len({other[n] for other in others}) > 1 and part]
@@ -123,23 +131,96 @@ def gain(gains: Sequence[Speedup], cells: Sequence[Cell], systems: Systems) -> P
         )
         for each in strict[:MOST_ROWS]
     )
-    return BarPanel("Mixed precision gains", f"times as fast as {strict[0].over.key.precision}", bars)
+    return BarPanel(
+        "Mixed precision gains", f"times as fast as {strict[0].over.key.precision}; from 1", bars, 1.0
+    )
 
 
-def shares(cells: Sequence[Cell], systems: Systems) -> Panel | None:
-    """Where a step's time goes, the longest wait for input first."""
+def shares(cells: Sequence[Cell], systems: Systems, *, wide: bool = False) -> SharePanel | None:
+    """Where a step's time goes, what computes least first; `wide` has room for whole names."""
     found = [(cell, part) for cell in cells if (part := time_breakdown(cell)) is not None]
-    found.sort(key=lambda pair: -pair[1].input_wait)
+    found.sort(key=lambda pair: pair[1].compute)
     if not found:
         return None
     among = [cell for cell, _ in found]
-    told_apart = any(part.other is not None for _, part in found)
-    names = ("waits for input", "computes", "other") if told_apart else ("waits for input", "all else")
+    clocked = any(part.other is not None for _, part in found)
+    names = ("computes", "waits for data", "GPU idle: the host alone")[: 3 if clocked else 2]
     rows = tuple(
-        (label(cell, systems, among), (part.input_wait, part.compute, part.other or 0.0)[: len(names)])
+        (
+            work(cell, among) if wide else label(cell, systems, among),
+            (part.compute, part.input_wait, part.other or 0.0)[: len(names)],
+        )
         for cell, part in found[:MOST_ROWS]
     )
-    return SharePanel("Where the time goes", "share of a step", names, rows)
+    return SharePanel("Where a step's time goes", "share of a step", names, rows)
+
+
+def utilization(cells: Sequence[Cell], systems: Systems) -> Picture | None:
+    """Return how busy the GPU was over one trial of each cell, where its driver says so."""
+    watched = [(cell, cell.trials[0].record.telemetry) for cell in cells]
+    busy = [
+        (cell, read, read.cards[0].utilization_percent.mean.values())
+        for cell, read in watched
+        if read and read.cards and read.cards[0].utilization_percent
+    ][:MOST_WATCHED]
+    if not busy:
+        return None
+    most = max(time or 0.0 for _, read, _ in busy for time in read.times.values())
+    ends = tuple((tick, f"{tick:g}") for tick in linear_ticks([0.0, most], zero=True, most=3))
+    panels = []
+    for cell, read, percent in busy:
+        times, values = thinned([time or 0.0 for time in read.times.values()], percent)
+        points = tuple((time, value / 100) for time, value in zip(times, values, strict=True))
+        line = CurveLine("", ((0.0, 0.0), *points), systems.of(cell).slot)
+        name = text.model_name(cell.key.model)
+        note = f"{cell.key.precision}{setting(cell.key)}; seconds"
+        panels.append(CurvePanel(name, note, (line,), "percent", ticks=ends, shaded=read.windows))
+    chart = Panels(tuple(panels), across=MOST_WATCHED)
+    return Picture("utilization", chart, "; ".join(f"{panel.title} {panel.note}" for panel in panels))
+
+
+def rates(cells: Sequence[Cell], systems: Systems) -> Panel:
+    """Return the speed of each cell, in samples a second."""
+    bars = tuple(
+        PanelBar(
+            label(cell, systems, cells),
+            cell.throughput.mean or 0.0,
+            text.number(cell.throughput.mean),
+            systems.of(cell).look if cell.ranked else "unranked",
+            systems.of(cell).slot,
+            ends=_ends(cell),
+        )
+        for cell in cells[:MOST_ROWS]
+    )
+    models = {text.model_name(cell.key.model) for cell in cells}
+    note = "; ".join([*(models if len(models) == 1 else ()), "line: 95 % range"])
+    return BarPanel(rate_unit(cells[0]).capitalize(), note, bars)
+
+
+def quality_over_time(cells: Sequence[Cell], systems: Systems) -> Panel | None:
+    """Return the quality that the runs of one model had reached, against the time that they had trained."""
+    learned = [
+        (cell, trial.quality_name, whole)
+        for cell in cells
+        for trial in cell.trials
+        if trial.verdict != "invalid"
+        and len(whole := [each for each in trial.epochs if each.complete and each.quality is not None]) > 1
+    ]
+    alike = grouped_by(learned, lambda run: (run[0].key.model, run[1] or "loss"))
+    if not alike:
+        return None
+    (_, name), runs = max(alike.items(), key=lambda each: max(len(epochs) for _, _, epochs in each[1]))
+    spent = [[(each.train_seconds or 0.0) + (each.valid_seconds or 0.0) for each in e] for _, _, e in runs]
+    size, unit = next((size, unit) for size, unit in CLOCK if max(map(sum, spent)) >= size or size == 1)
+    among = [cell for cell, _, _ in runs]
+    lines: list[CurveLine] = []
+    for (cell, _, epochs), seconds in zip(runs[:MOST_LINES], spent, strict=False):
+        places = zip(accumulate(seconds), epochs, strict=True)
+        points = tuple((at / size, epoch.quality or 0.0) for at, epoch in places)
+        lines.append(replace(_line(cell, points, among, systems), stroke=len(lines)))
+    title, form = QUALITIES[name]
+    note = f"{title.lower()} of {text.model_name(among[0].key.model)} by {unit} of training"
+    return CurvePanel("", note, tuple(lines), form, zero=False)
 
 
 def learning(
@@ -214,7 +295,8 @@ def _by_step(groups: Sequence[ComparisonGroup], systems: Systems) -> Panel | Non
 
 def devices(found: Sequence[Scaling], systems: Systems) -> Panel | None:
     """Speed-up over one device against the number of devices, beside the ideal."""
-    lines, most = [], 1.0
+    lines: list[CurveLine] = []
+    most = 1.0
     for family in found:
         for precision, way in family.lines():
             cells = family.with_single(precision, way)
@@ -227,16 +309,15 @@ def devices(found: Sequence[Scaling], systems: Systems) -> Panel | None:
                 *((r.interval.low, r.interval.high) if r.interval else None for _, r in known),
             )
             most = max(most, *(at for at, _ in points))
-            stroke = PRECISION_ORDER.index(precision) % 4
             named = f"{precision}, {way}"
             lines.append(
-                CurveLine(named, points, systems.of(cells[0]).slot, stroke, marked=True, ranges=ranges)
+                CurveLine(named, points, systems.of(cells[0]).slot, len(lines), marked=True, ranges=ranges)
             )
     if not lines:
         return None
     ideal = CurveLine("ideal", ((1.0, 1.0), (most, most)), published=True)
     ticks = tuple((2.0**n, f"{2**n}") for n in range(int(most).bit_length()) if 2**n <= most)
-    title, note = "Speed-up by devices", "times as fast as one device"
+    title, note = "Speed-up by devices", "times as fast as one device; logarithmic across"
     return CurvePanel(title, note, (ideal, *lines[:MOST_LINES]), "times", doubling=True, ticks=ticks)
 
 
@@ -259,74 +340,10 @@ def batches(sweeps: Sequence[BatchSweep], systems: Systems) -> Panel | None:
         for sweep in members[:MOST_LINES]
     )
     unit = members[0].cells[0].trials[0].sample_unit
-    note = f"{unit}s/s; {text.model_name(members[0].key.model)}"
+    note = f"{unit}s/s; {text.model_name(members[0].key.model)}; logarithmic across"
     return CurvePanel("Speed by batch size", note, lines, doubling=True)
 
 
 def _ends(cell: Cell) -> tuple[float, float] | None:
     interval = cell.throughput.interval
     return (max(interval.low, 0.0), interval.high) if interval else None
-
-
-def timelines(cell: Cell, name: str, slot: int) -> Picture | None:
-    """The doubtful trials of a line first; null where none has its steps."""
-    trials = [trial for trial in cell.trials if trial.record.measurement and trial.summary]
-    chosen = sorted(trials, key=lambda trial: (not trial.causes, trial.repeat))[:MOST_TRIALS]
-    if not chosen:
-        return None
-    chart = Timelines(tuple(map(timeline, chosen)), slot)
-    return Picture(name, chart, "; ".join(chart.extents()))
-
-
-def timeline(trial: TrialResult) -> TrialTimeline:
-    """What is drawn of a trial, from its raw step times and its telemetry."""
-    measured, telemetry = trial.record.measurement, trial.record.telemetry
-    assert measured is not None and trial.summary is not None
-    series, steady = measured.step_us, trial.summary.steady
-    each = series.steps_per_value
-    seconds = tuple(value / 1e6 / each for value in series.values())
-    steps = StepTimes(seconds, each, steady.first_step, steady.changes)
-    scale = measured.precision.loss_scale
-    history = tuple(scale.history) if scale else ()
-    if telemetry is None or not telemetry.times.values():
-        return TrialTimeline(bool(trial.causes), steps, loss_scales=history)
-    times = tuple(value or 0.0 for value in telemetry.times.values())
-    return TrialTimeline(
-        bool(trial.causes), steps, times, telemetry.windows, tuple(_quantities(telemetry)), history
-    )
-
-
-def _quantities(telemetry: Telemetry) -> list[TelemetryTrace]:
-    quantities: list[TelemetryTrace | None] = []
-    several = len(telemetry.cards) > 1
-    for card in telemetry.cards[:MOST_CARDS]:
-        before = f"card {card.index} " if several else ""
-        quantities += [
-            _quantity(f"{before}clock", "MHz", card.sm_mhz),
-            _quantity(f"{before}temperature", "°C", card.temperature_c),
-            _quantity(f"{before}power", "W", card.power_watts, (0.0, None)),
-            _quantity(f"{before}at work", "%", card.utilization_percent, (0.0, 100.0)),
-            _quantity(f"{before}memory", "GiB", card.memory_used_bytes, (0.0, None)),
-        ]
-    cpu = telemetry.cpu
-    quantities.append(_quantity("processor at work", "%", cpu.utilization_percent, (0.0, 100.0)))
-    if not telemetry.cards:
-        quantities += [
-            _quantity("processor clock", "MHz", cpu.mhz),
-            _quantity("processor temperature", "°C", cpu.temperature_c),
-        ]
-    quantities.append(_quantity("host memory", "GiB", cpu.memory_used_bytes, (0.0, None)))
-    return [quantity for quantity in quantities if quantity is not None]
-
-
-def _quantity(
-    name: str, unit: str, spread: TraceStats | None, ends: tuple[float | None, float | None] = (None, None)
-) -> TelemetryTrace | None:
-    """What was read, bytes as GiB, on an axis between the ends that it has; null where nothing was."""
-    values = spread.mean.values() if spread is not None else ()
-    if all(value is None for value in values):
-        return None
-    size = GIB if unit == "GiB" else 1
-    return TelemetryTrace(
-        name, unit, tuple(None if value is None else value / size for value in values), *ends
-    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
@@ -13,9 +14,9 @@ from report.charts.marks import KeyEntry, Look
 from report.compare.cells import Cell
 from report.compare.groups import ComparisonGroup
 from report.expected.expected import ExpectedValue
-from report.page.filters import UNKNOWN, apart, details, seconds, setting
+from report.page.filters import UNKNOWN, apart, details, devices, seconds, setting
 from report.page.values import Picture, Systems, rate_unit
-from report.trials.key import Key
+from report.trials.key import FRAMEWORK, PARALLEL, VIRTUAL_RANKS, Key, grouped_by, without
 from report.trials.trial import TrialResult
 
 MOST_ON_PAGE_ONE, MOST_BELOW = 14, 24
@@ -29,68 +30,71 @@ SAID = ("data_mode", "batch_size")
 _LOOKS: tuple[Look, ...] = ("own", "other", "unranked", "published", "expected", "failed")
 
 
+VARIED = (FRAMEWORK, PARALLEL, VIRTUAL_RANKS)
+"""Options that a study varies, as it does precision, system and number of devices: bars of one group."""
+
+
 @dataclass(frozen=True, slots=True)
 class TimePicture:
-    """The picture, how many works it leaves to a table, and how it is to be read."""
+    """The picture, how many works stand in a table alone, and how it is to be read."""
 
     picture: Picture
     works_left: int
     has_published: bool
     of_samples: bool
     """Whether it shows the time of a sample where that of the whole protocol is not known."""
-    compared: bool
-    """Whether each bar is over the fastest of its work; else it is a time."""
 
 
 def time_picture(
     groups: Sequence[ComparisonGroup],
     systems: Systems,
+    name: str = LEAD,
+    most: int = MOST_ON_PAGE_ONE,
     should: Mapping[str, ExpectedValue] = MappingProxyType({}),
 ) -> TimePicture | None:
-    """Page one's: the first works that there is room for; null where none has a figure.
+    """Return the times of the first works that compare, as many as have room; null where none does.
 
-    `should` has what is expected of cells, by the path of their first trial.
+    Below page one each bar has a column for each figure. `should` has what is expected of cells, by the path
+    of their first trial.
     """
-    timed = [group for group in groups if _cells(group)]
-    made = [_group(group, timed, systems, MOST_ON_PAGE_ONE, should) for group in timed]
-    drawn = with_room(made, MOST_ON_PAGE_ONE)
+    works = grouped_by(filter(_cells, groups), lambda group: (shared_work(group.base), group.length.epochs))
+    timed = [_joined(shared_work(base), members) for (base, _), members in works.items()]
+    made = [(group, _group(group, timed, systems, most, should)) for group in timed]
+    compared = [
+        (group, drawn) for group, drawn in made if sum(bar.shown is not None for bar in drawn.bars) > 1
+    ]
+    drawn = with_room([drawn for _, drawn in compared], most)
     if not drawn:
         return None
-    bare = [
-        replace(group, bars=tuple(replace(bar, cells=()) for bar in group.bars if bar.look != "failed"))
-        for group in drawn
-    ]
-    chart = Bars(tuple(bare), "fastest = 1.00", key_of(bare, systems))
-    picture = Picture(LEAD, chart, described(bare))
-    return _shown(picture, timed[: len(drawn)], len(timed) - len(drawn), compared=True)
-
-
-def timing(groups: Sequence[ComparisonGroup], name: str, systems: Systems) -> TimePicture | None:
-    """Return the times of one workload with a column for each figure; null where nothing has a time.
-
-    Works of one bar are no comparison: they are left out beside others, and form one group by themselves.
-    """
-    timed = [group for group in groups if _cells(group)]
-    if not timed:
-        return None
-    made = [_group(group, timed, systems, MOST_BELOW) for group in timed]
-    drawn = with_room([group for group in made if len(group.bars) > 1], MOST_BELOW)
-    units = {rate_unit(entry.cell) for group in timed for entry in group.entries}
-    columns = ("time-scaled", "time", units.pop() if len(units) == 1 else "samples/s", "batch")
-    if drawn:
-        chart, left = _columned(drawn, columns, Bars((), "fastest = 1.00"), systems), len(made) - len(drawn)
+    chart = Bars((), "fastest = 1.00")
+    if name == LEAD:
+        bare = tuple(replace(g, bars=tuple(replace(bar, cells=()) for bar in g.bars)) for g in drawn)
+        chart = replace(chart, groups=bare, key=key_of(drawn, systems))
     else:
-        bars = [_alone(group, each.bars[0]) for group, each in zip(timed, made, strict=True)]
-        axis = "seconds" if all(map(_has_seconds, timed)) else "seconds of a sample"
-        together = [Group("", tuple(bars[:MOST_BELOW]))]
-        chart = _columned(together, columns, Bars((), axis, reference=None), systems)
-        left = max(len(made) - MOST_BELOW, 0)
-    return _shown(Picture(name, chart, described(chart.groups)), timed, left, compared=bool(drawn))
+        units = {rate_unit(entry.cell) for group in timed for entry in group.entries}
+        columns = ("time-scaled", "time", units.pop() if len(units) == 1 else "samples/s", "batch")
+        chart = _columned(drawn, columns, chart, systems)
+    shown = [group for group, _ in compared[: len(drawn)]]
+    published, whole = any(group.published for group in shown), all(map(_has_seconds, shown))
+    picture = Picture(name, chart, described(chart.groups))
+    return TimePicture(picture, len(timed) - len(drawn), published, not whole)
 
 
-def _shown(picture: Picture, groups: Sequence[ComparisonGroup], left: int, *, compared: bool) -> TimePicture:
-    published, whole = any(group.published for group in groups), all(map(_has_seconds, groups))
-    return TimePicture(picture, left, published, not whole, compared)
+def shared_work(key: Key) -> Key:
+    """Return the key less framework, profile, layout, devices and how they share a step."""
+    options = tuple(option for option in key.options if option[0] not in VARIED)
+    return replace(without(key, "gpus", "profile", "layout"), options=options)
+
+
+def _joined(base: Key, groups: Sequence[ComparisonGroup]) -> ComparisonGroup:
+    """Return one group of all that did the work, whatever the framework and the number of devices."""
+    return replace(
+        groups[0],
+        base=base,
+        entries=tuple(entry for group in groups for entry in group.entries),
+        published=tuple({claim.id: claim for group in groups for claim in group.published}.values()),
+        failed=tuple(trial for group in groups for trial in group.failed),
+    )
 
 
 def with_room(groups: Sequence[Group], most: int) -> list[Group]:
@@ -112,22 +116,6 @@ def described(groups: Iterable[Group]) -> str:
     )
 
 
-def _alone(group: ComparisonGroup, bar: Bar) -> Bar:
-    """The time of a work by itself, in seconds."""
-    cell, whole = _cells(group)[0], _has_seconds(group)
-    ends = cell.seconds.interval if whole else None
-    note = f"{bar.note} {setting(group.base).strip(', ')}".strip()
-    return replace(
-        bar,
-        label=text.model_name(group.base.model),
-        note=note,
-        value=_time(cell, whole),
-        low=ends.low if ends else None,
-        high=ends.high if ends else None,
-        cells=("", *bar.cells[1:]),
-    )
-
-
 def _columned(drawn: Sequence[Group], columns: tuple[str, ...], chart: Bars, systems: Systems) -> Bars:
     """The chart with these groups, less the columns that no bar has anything in."""
     cells = [bar.cells for group in drawn for bar in group.bars if bar.cells]
@@ -141,8 +129,8 @@ def _columned(drawn: Sequence[Group], columns: tuple[str, ...], chart: Bars, sys
 
 
 def _cells(group: ComparisonGroup) -> list[Cell]:
-    whole = _has_seconds(group)
-    return [entry.cell for entry in group.entries if _time(entry.cell, whole) is not None]
+    name = "seconds" if _has_seconds(group) else "throughput"
+    return [entry.cell for entry in group.entries if entry.cell.figures[name].mean]
 
 
 def _has_seconds(group: ComparisonGroup) -> bool:
@@ -151,11 +139,17 @@ def _has_seconds(group: ComparisonGroup) -> bool:
     return all(cell.seconds.mean is not None for cell in timed)
 
 
-def _time(cell: Cell, whole: bool) -> float | None:
-    """Seconds of the whole protocol, else those of a sample."""
-    if whole:
-        return cell.seconds.mean
-    return 1 / cell.throughput.mean if cell.throughput.mean else None
+def _time(cell: Cell, alone: Cell | None) -> float:
+    """Return the seconds of the whole protocol, on several devices those for the samples of the one `alone`.
+
+    Without it, those of one sample.
+    """
+    speed = cell.throughput.mean or math.inf
+    if alone is None:
+        return 1 / speed
+    if cell.key.gpus == alone.key.gpus or alone.throughput.mean is None:
+        return cell.seconds.mean or math.inf
+    return (alone.seconds.mean or math.inf) * alone.throughput.mean / speed
 
 
 def _group(
@@ -165,17 +159,21 @@ def _group(
     most: int,
     should: Mapping[str, ExpectedValue] = MappingProxyType({}),
 ) -> Group:
-    whole, cells = _has_seconds(group), _cells(group)
-    published = [claim for claim in group.published if claim.value] if whole else []
-    times = [time for cell in cells if (time := _time(cell, whole))]
-    fastest = min([*times, *(claim.value or 0.0 for claim in published)])
-    bars = [_measured(cell, fastest, whole, systems) for cell in cells]
+    cells = _cells(group)
+    alone = min(cells, key=lambda cell: cell.key.gpus) if _has_seconds(group) else None
+    published = [claim for claim in group.published if claim.value] if alone else []
+    fastest = min([*(_time(cell, alone) for cell in cells), *(claim.value or 0.0 for claim in published)])
+    bars = [_measured(cell, cells, alone, fastest, systems) for cell in cells]
     bars += [_published(claim, fastest) for claim in published]
     of_cells = [(cell, should.get(cell.trials[0].path)) for cell in cells]
-    bars += [_expected(cell, said, fastest, whole) for cell, said in of_cells if said]
+    bars += [_expected(cell, said, fastest, alone) for cell, said in of_cells if said]
     shown = nearest_bars(sorted(bars, key=lambda bar: bar.value or 0.0), most)
-    failed = {(trial.machine, trial.key.precision): trial for trial in group.failed}
-    ended = [_failed(trial, systems) for trial in [*failed.values()][:MOST_FAILED]]
+    ran = {(cell.machine, cell.key.precision, setting(cell.key)) for cell in cells}
+    failed = {(trial.machine, trial.key.precision, setting(trial.key)): trial for trial in group.failed}
+    ended = [
+        _failed(trial, systems)
+        for trial in [trial for place, trial in failed.items() if place not in ran][:MOST_FAILED]
+    ]
     notes = _notes(group, [other.base for other in among], SAID if most == MOST_BELOW else ())
     if len(bars) > most:
         notes.append(f"{most} of {len(bars):,}, the fastest and the nearest to this machine")
@@ -202,24 +200,28 @@ def nearest_bars(bars: Sequence[Bar], most: int) -> tuple[Bar, ...]:
     return tuple(bar for place, bar in enumerate(bars) if place in kept)
 
 
-def _measured(cell: Cell, fastest: float, whole: bool, systems: Systems) -> Bar:
-    time, system = _time(cell, whole), systems.of(cell)
-    assert time is not None
-    figure, low, high = cell.seconds if whole else cell.throughput, None, None
-    if figure.interval and figure.interval.low > 0:
-        ends = figure.interval.low, figure.interval.high
-        low, high = (end / fastest for end in (ends if whole else (1 / ends[1], 1 / ends[0])))
-    written, scaled = seconds(time) if whole else "", text.times(time / fastest)
-    rate = text.number(cell.throughput.mean)
+def _measured(cell: Cell, among: Sequence[Cell], alone: Cell | None, fastest: float, systems: Systems) -> Bar:
+    """Return the bar of a cell, whose range is as wide as that of its speed.
+
+    It is named by its framework or devices where the group has several.
+    """
+    named = devices(cell, among) if all(devices(other, among) for other in among) else ""
+    time, system, speed = _time(cell, alone), systems.of(cell), cell.throughput
+    low, high = None, None
+    if speed.interval and speed.interval.low > 0:
+        span = speed.interval
+        low, high = (time / fastest * span.estimate / end for end in (span.high, span.low))
+    written, scaled = seconds(time) if alone else "", text.times(time / fastest)
+    rate = text.number(speed.mean)
     return Bar(
-        system.name,
+        named or system.name,
         system.look if cell.ranked else "unranked",
         time / fastest,
         low,
         high,
         text=written or f"{rate} {rate_unit(cell)}",
         small=scaled,
-        note=cell.key.precision,
+        note=cell.key.precision if named else f"{cell.key.precision}{setting(cell.key)}",
         slot=system.slot,
         cells=(scaled, written, rate, f"{cell.key.batch_size:,}"),
     )
@@ -239,10 +241,9 @@ def _published(claim: Claim, fastest: float) -> Bar:
     )
 
 
-def _expected(cell: Cell, said: ExpectedValue, fastest: float, whole: bool) -> Bar:
+def _expected(cell: Cell, said: ExpectedValue, fastest: float, alone: Cell | None) -> Bar:
     """Where the cell would be if its card did what others on record make one expect."""
-    time, speed = _time(cell, whole), cell.throughput.mean
-    assert time is not None and speed is not None
+    time, speed = _time(cell, alone), cell.throughput.mean or 0.0
     near, value, far = (time * speed / rate / fastest for rate in (said.high, said.value, said.low))
     return Bar(
         text.short_card(said.card),
@@ -250,7 +251,7 @@ def _expected(cell: Cell, said: ExpectedValue, fastest: float, whole: bool) -> B
         value,
         near,
         far,
-        text=seconds(value * fastest) if whole else f"{text.number(said.value)} {rate_unit(cell)}",
+        text=seconds(value * fastest) if alone else f"{text.number(said.value)} {rate_unit(cell)}",
         small=text.times(value),
         note=cell.key.precision,
     )

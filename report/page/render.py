@@ -41,6 +41,8 @@ _READING: Mapping[str, Callable[..., Any]] = {
 }
 """What templates ask of records."""
 
+LONGEST_NAME = 24
+_HYPHENED = re.compile(r"<code>.*?</code>|<[^>]*>|\w[\w.]*(?:-[\w.]+)+")
 _TABLE_ROWS = re.compile(r"(?<=\|\n)\n+(?=\|)")
 
 
@@ -196,7 +198,16 @@ def _environment() -> Environment:
         extensions=["jinja2.ext.do"],
         finalize=_written,
     )
-    made.filters.update({**FILTERS, **_READING, "ticked": _ticked, "written": _written})
+    made.filters.update(
+        {
+            **FILTERS,
+            **_READING,
+            "ticked": _ticked,
+            "unbroken": _unbroken,
+            "written": _written,
+            "as_column": _as_column,
+        }
+    )
     made.globals.update(as_column=_as_column, coded=_coded)
     return made
 
@@ -211,9 +222,19 @@ def _written(context: Context, value: object) -> Markup:
 def _ticked(context: Context, words: str) -> Markup:
     """A filter that sets what is between backticks as code."""
     syntax: _Syntax = context["syntax"]
-    parts = [syntax.escaped(part) for part in str(words).split("`")]
+    parts = [str(syntax.escaped(part)) for part in str(words).split("`")]
     parts[1::2] = [part.join(syntax.code) for part in parts[1::2]]
     return Markup("".join(parts))
+
+
+def _unbroken(words: object) -> Markup:
+    """Return HTML whose short names with a hyphen stay on one line: 'ResNet-18', 'fp32-ieee'."""
+
+    def kept(found: re.Match[str]) -> str:
+        whole = found[0].startswith("<") or len(found[0]) > LONGEST_NAME
+        return found[0] if whole else f'<span class="nb">{found[0]}</span>'
+
+    return Markup(_HYPHENED.sub(kept, escape(words)))
 
 
 def _coded(line: str) -> Markup:

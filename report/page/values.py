@@ -21,6 +21,9 @@ from report.text import THIS
 
 QuantitySource = Figure | Ratio | Interval | Range | float | None
 
+SEVERAL = " × "
+"""Behind their number, before the name of several cards."""
+
 ChipKind = Literal["stop", "care", "good"]
 """Forbids a use, asks for care, or is as it should be."""
 
@@ -167,22 +170,30 @@ def systems_of(analysis: Analysis) -> Systems:
     here, beside = (*analysis.measured_here, *analysis.own_cells), (*analysis.grouped, *analysis.cells)
     measured: tuple[OnCard, ...] = (*here, *checked, *leading, *beside, *analysis.trials)
     places = dict.fromkeys((each.machine, each.card) for each in measured)
-    ordered = sorted(places, key=lambda place: place[0] not in own)
+    ordered = sorted(places, key=lambda place: (place[0] not in own, place[0] in own and SEVERAL in place[1]))
+    slots: dict[tuple[str, str], int] = {}
     found = [
-        NamedSystem(machine, card, text.short_card(card), slot, machine in own)
-        for slot, (machine, card) in enumerate(ordered)
+        NamedSystem(
+            machine,
+            card,
+            text.short_card(card),
+            slots.setdefault((machine, card.rpartition(SEVERAL)[2]), len(slots)),
+            machine in own,
+        )
+        for machine, card in ordered
     ]
     return Systems(_told_apart(found, analysis))
 
 
 def _told_apart(found: Sequence[NamedSystem], analysis: Analysis) -> list[NamedSystem]:
     """Tell systems of one name apart by their machines' labels, and equal labels by the start of an id."""
-    counted = Counter(system.name for system in found)
+    alike = {(system.machine, system.name.rpartition(SEVERAL)[2]) for system in found}
+    counted = Counter(name for _, name in alike)
     labels = {trial.machine: text.clean(trial.machine_label, 40) for trial in analysis.trials}
     own = [system for system in found if system.own]
 
     def named(system: NamedSystem) -> str:
-        if counted[system.name] == 1:
+        if counted[system.name.rpartition(SEVERAL)[2]] == 1:
             return system.name
         label = labels.get(system.machine, system.machine[:4])
         if own == [system] and system.machine == analysis.question.machine:

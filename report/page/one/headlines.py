@@ -17,6 +17,7 @@ from report.claims.matching import smaller
 from report.compare.cells import Cell, fewest_runs, runs_of_figures, time_breakdown
 from report.compare.pairs import Expectation
 from report.compare.precisions import best_of_each_workload
+from report.compare.scaling import APART, parallelism_of, scalings
 from report.metrics import CLAIMED
 from report.page.filters import apart, work
 from report.page.one.measured import leading
@@ -119,7 +120,7 @@ def of_published(analysis: Analysis, systems: Systems) -> Headline | None:
 def finding(analysis: Analysis, systems: Systems, *, ranked: bool) -> Headline:
     """Return a published figure's answer; else what 16 bits gain and where not, and where the device idles.
 
-    Where none of it was measured, how fast the device trains.
+    Where none of it was measured or seen, how it scales; last, how fast the device trains.
     """
     if answer := of_published(analysis, systems):
         return answer
@@ -137,16 +138,35 @@ def finding(analysis: Analysis, systems: Systems, *, ranked: bool) -> Headline:
     shown = [each for each in found if not each[1].tied] or found
     idles = (each for cell in cells if (each := _idle(cell)))
     idle = max(idles, key=lambda each: each["share"], default=None)
-    if not found and idle is None:
-        return of_speeds(analysis, systems, ranked=ranked)
+    if idle is None and all(of.tied for _, of in found):
+        if scaled := of_scaling(cells, systems, ranked=ranked):
+            return scaled
+        if not found:
+            return of_speeds(analysis, systems, ranked=ranked)
     data: dict[str, Any] = {"own": systems.of(cells[0]), "first_look": not ranked, "idle": idle, "gain": None}
     if shown:
         gain, times = max(shown, key=lambda each: abs(math.log(each[1].value or 1)))
         key, model = gain.of.key, text.model_name(gain.of.key.model)
         names = [text.model_name(other.of.key.model) for other, of in found if of.tied]
+        data["own"] = systems.of(gain.of)
         data["gain"] = {"model": model, "precision": key.precision, "over": gain.over.key.precision}
         data |= {"times": times, "without": list(dict.fromkeys(name for name in names if name != model))}
     return Headline("gain", data)
+
+
+def of_scaling(cells: Sequence[Cell], systems: Systems, *, ranked: bool) -> Headline | None:
+    """Return how many times as fast the most devices that share a step are as one of them."""
+    ratios = [
+        (cell, ratio)
+        for family in scalings(cells)
+        for cell in family.cells
+        if cell.key.gpus > 1 and parallelism_of(cell) != APART and (ratio := family.over_single(cell))
+    ]
+    if not ratios:
+        return None
+    cell, ratio = max(ratios, key=lambda each: each[0].key.gpus)
+    data = {"own": systems.of(cell), "model": text.model_name(cell.key.model), "devices": cell.key.gpus}
+    return Headline("scaling", {**data, "times": quantity(ratio), "first_look": not ranked})
 
 
 def _idle(cell: Cell) -> dict[str, Any] | None:

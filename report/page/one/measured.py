@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from harness.record import FULL_PRECISION
 from report.analysis import Analysis
@@ -12,14 +12,19 @@ from report.charts.strips import Dot, Strip, Strips
 from report.compare.cells import Cell, time_breakdown
 from report.compare.precisions import Speedup
 from report.compare.ranking import Standing, Standings, standings
+from report.compare.scaling import Scaling, scalings
 from report.expected.expected import ExpectedValue
+from report.page import panels
 from report.page.filters import work
-from report.page.pictures import TimePicture, time_picture
-from report.page.values import Headline, Picture, Quantity, Systems, quantity
+from report.page.parts.studies import with_published
+from report.page.pictures import TimePicture, shared_work, time_picture
+from report.page.values import Headline, Picture, Quantity, Systems, quantity, rate_unit
 from report.stats.intervals import BLOCKS_NEEDED, FLOOR_RUNS
-from report.trials.key import LOADER_ALONE
+from report.trials.key import LOADER_ALONE, grouped_by
 
 MOST_ROWS = 8
+IDLE = 0.9
+"""Where a work computes for less of a step, page one shows what the rest of it is."""
 STRICT = "fp32-ieee"
 """The baseline of a gain, where it was measured."""
 MOST_MACHINES = 20
@@ -37,6 +42,8 @@ class SpeedRow:
     gain: Quantity | None
     expected: Quantity
     """The speed over what other cards' records lead one to expect, with a range for nine in ten."""
+    speedup: Quantity
+    """Over one device."""
     needs: tuple[str, ...]
 
 
@@ -45,6 +52,8 @@ class MachineSpeeds:
     """The picture, and the table under it."""
 
     picture: TimePicture | None
+    more: tuple[tuple[str, Picture], ...]
+    """Other pictures by what they show: scaling, learning, shares of a step, utilization."""
     rows: tuple[SpeedRow, ...]
     rows_left: int
 
@@ -52,14 +61,38 @@ class MachineSpeeds:
 def measured(analysis: Analysis, systems: Systems) -> MachineSpeeds:
     """Return the speeds of this machine's cells, the leading session's first."""
     cells = leading(analysis)
-    rows = [_row(cell, cells, analysis) for cell in cells[:MOST_ROWS]]
-    works = {id(cell) for cell in cells}
-    groups = [group for group in analysis.groups if any(id(entry.cell) in works for entry in group.entries)]
+    families = scalings(cells)
+    scaled = {id(cell) for family in families for cell in family.cells if panels.devices([family], systems)}
+    rows = [_row(cell, cells, families, analysis) for cell in cells[:MOST_ROWS]]
+    drawn = {id(cell) for cell in cells} - scaled
+    works = {shared_work(g.base) for g in analysis.groups if any(id(e.cell) in drawn for e in g.entries)}
+    groups = [group for group in analysis.groups if shared_work(group.base) in works]
+    timed = time_picture(with_published(groups, analysis), systems, should=analysis.question.should)
     return MachineSpeeds(
-        time_picture(groups, systems, analysis.question.should),
+        timed,
+        tuple(_more(cells, families, systems, compared=timed is not None)),
         tuple(rows),
         max(0, len(cells) - MOST_ROWS),
     )
+
+
+def _more(
+    cells: Sequence[Cell], families: Sequence[Scaling], systems: Systems, *, compared: bool
+) -> Iterator[tuple[str, Picture]]:
+    """Yield what else the cells show: a picture each where there is something to see."""
+    lines, learned = panels.devices(families, systems), panels.quality_over_time(cells, systems)
+    if lines:
+        yield "scaling", panels.picture("scaling", (lines, panels.rates(families[0].cells, systems)))
+    alike = [members for members in grouped_by(cells, rate_unit).values() if len(members) > 1]
+    if alike and not lines and not compared:
+        yield "speeds", panels.picture("speeds", tuple(panels.rates(members, systems) for members in alike))
+    if learned:
+        yield "learning", panels.picture("learning", (learned,))
+    shares = panels.shares(cells, systems, wide=True)
+    if shares and shares.rows[0][1][0] < IDLE:
+        yield "shares", panels.picture("shares", (replace(shares, title=""),))
+    if busy := panels.utilization(cells, systems):
+        yield "utilization", busy
 
 
 def leading(analysis: Analysis) -> list[Cell]:
@@ -76,14 +109,16 @@ def gain_of(cell: Cell, gains: Sequence[Speedup]) -> Quantity | None:
     return quantity(strict[0].ratio) if strict else None
 
 
-def _row(cell: Cell, among: Sequence[Cell], analysis: Analysis) -> SpeedRow:
+def _row(cell: Cell, among: Sequence[Cell], families: Sequence[Scaling], analysis: Analysis) -> SpeedRow:
     breakdown = time_breakdown(cell)
+    several = (family for family in families if cell.key.gpus > 1 and cell in family.cells)
     return SpeedRow(
         name=work(cell, among),
         cell=cell,
         computes=breakdown.compute if breakdown else None,
         gain=gain_of(cell, analysis.speedups),
         expected=_expected(cell, analysis.question.should),
+        speedup=quantity(next((family.over_single(cell) for family in several), None)),
         needs=_needs(cell),
     )
 

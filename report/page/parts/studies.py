@@ -16,6 +16,7 @@ from harness.record import Claim
 from report.analysis import Analysis
 from report.claims.matching import asked_by, measured_of, scaled_down
 from report.compare.cells import Cell
+from report.compare.groups import ComparisonGroup
 from report.compare.key import PartialKey
 from report.metrics import CLAIMED
 from report.trials.key import DATA, FRAMEWORK, LOADER_ALONE, NAMES, Value, grouped_by
@@ -110,6 +111,24 @@ def figures(analysis: Analysis) -> tuple[StudyFigure, ...]:
         )
 
     return tuple(sorted(study_figures(claims, *_study_cells(analysis)), key=telling, reverse=True))
+
+
+def with_published(groups: Iterable[ComparisonGroup], analysis: Analysis) -> list[ComparisonGroup]:
+    """Return the groups with each published time of the same work, whatever card, software and loader."""
+    found = [
+        figure for figure in figures(analysis) if figure.metric == "protocol_seconds" and figure.measured
+    ]
+    beside: dict[int, list[Claim]] = {}
+    for row in (row for figure in found for row in figure.rows if row.measured):
+        claims = [entry.source for entry in row.entries if isinstance(entry.source, Claim)]
+        for entry in row.entries:
+            beside.setdefault(id(entry.source), []).extend(claims)
+    return [replace(group, published=_claims_beside(group, beside) or group.published) for group in groups]
+
+
+def _claims_beside(group: ComparisonGroup, beside: Mapping[int, Sequence[Claim]]) -> tuple[Claim, ...]:
+    claims = (claim for entry in group.entries for claim in beside.get(id(entry.cell), ()))
+    return tuple({claim.id: claim for claim in claims}.values())
 
 
 def _study_cells(analysis: Analysis) -> tuple[list[Cell], list[Cell]]:

@@ -15,9 +15,9 @@ from report.compare.scaling import Scaling, ranks_of, scalings, way_name
 from report.page import panels
 from report.page.filters import apart, setting
 from report.page.one.measured import STRICT, gain_of
-from report.page.panels import timelines
 from report.page.parts.frameworks import FrameworksView, frameworks
-from report.page.pictures import TimePicture, timing
+from report.page.pictures import MOST_BELOW, TimePicture, time_picture
+from report.page.timelines import timelines
 from report.page.values import NamedSystem, Picture, Quantity, Systems, quantity, rate_unit
 from report.trials.key import grouped_by
 
@@ -108,7 +108,7 @@ def _workload(
         anchor=anchor,
         title=_own_words(cells, "title") or (own.title if own else text.clean(workload, 60)),
         about=_own_words(cells, "about") or (own.about if own else ""),
-        timing=timing(groups, f"{anchor}-time", systems),
+        timing=time_picture(groups, systems, f"{anchor}-time", MOST_BELOW),
         panels=panels.together(groups, cells, families, sweeps, analysis, systems, f"{anchor}-more"),
         rows=tuple(
             (

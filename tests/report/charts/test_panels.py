@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from report.charts.panels import ACROSS, Panels
+from report.charts.panels import BarPanel, PanelBar, Panels
 from report.charts.style import DESK, NARROW, Layout
 from tests.helpers.charts import (
     BY_BATCH,
@@ -27,7 +27,7 @@ def test_panels_are_in_rows_of_equal_length_as_many_across_as_have_room(layout: 
     panels = (MEMORY, GAIN, SHARES, BY_BATCH)
     texts = {said: box for said, box in drawn_texts(Panels(panels).sheet(layout))}
     tops = [round(texts[panel.title][3]) for panel in panels]
-    assert ACROSS[layout.name] >= across and len(set(tops[:across])) == 1
+    assert len(set(tops[:across])) == 1
     assert len({round(texts[panel.title][0]) for panel in panels}) == across
     alone = Panels((GAIN,)).sheet(layout)
     assert max(x for _, places in dots_of(alone) for x, _ in places) > 0.6 * layout.width
@@ -80,3 +80,17 @@ def test_batches_that_double_stand_equally_far_apart():
         if said in ("16", "32", "128")
     )
     assert last - second == pytest.approx(2 * (second - first), abs=2)
+
+
+@EACH_LAYOUT
+def test_gains_begin_at_one_whichever_side_they_are_on(layout: Layout):
+    gains = BarPanel("Gains", "", (PanelBar("a", 2.0, "2.00"), PanelBar("b", 0.5, "0.50")), 1.0)
+    (_, up), (_, down) = boxes(Panels((gains,)).sheet(layout), swatches=True)
+    assert up[0] == pytest.approx(down[0] + down[2])
+    assert up[2] == pytest.approx(2 * down[2])
+
+
+def test_a_bar_of_a_panel_has_its_range():
+    panel = BarPanel("Speed", "", (PanelBar("a", 2.0, "2.00", ends=(1.0, 3.0)),))
+    ranges = [places for line, places in lines_of(Panels((panel,)).sheet(DESK)) if line.get_zorder() == 3]
+    assert [x for x, _ in ranges[0]] == pytest.approx([300.0, 900.0])

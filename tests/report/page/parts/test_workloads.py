@@ -66,14 +66,10 @@ def test_each_bar_has_a_cell_for_every_column(desk: WorkloadsView):
         assert {len(bar.cells) for group in chart.groups for bar in group.bars} == {len(chart.columns)}
 
 
-def test_works_that_nothing_stands_beside_are_one_group_of_times():
+def test_a_work_that_nothing_stands_beside_has_a_row_and_no_bar():
     found = constructed("one-record")
-    timings = [work.timing for work in found.workloads if work.timing and not work.timing.compared]
-    assert timings
-    for timing in timings:
-        chart = timing.picture.chart
-        assert isinstance(chart, Bars)
-        assert len(chart.groups) == 1 and chart.reference is None and "time-scaled" not in chart.columns
+    assert [work.timing for work in found.workloads] == [None]
+    assert [len(work.rows) for work in found.workloads] == [1]
 
 
 def test_every_line_of_the_groups_is_a_row_with_its_state(desk: WorkloadsView):

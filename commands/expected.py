@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import permutations
 from pathlib import Path
 
 from harness.errors import UserError
@@ -14,11 +15,13 @@ from harness.record.published.cards import find, load_cards
 from harness.record.published.program import Program
 from report import text
 from report.analysis import Analysis
-from report.buying.costs import ExpectedCost, expected_cost
+from report.buying.on_paper import CardsOnPaper
+from report.buying.workload_mix import WorkLine
 from report.compare.cells import Cell
 from report.compare.key import same_but
 from report.expected.expected import CardExpectation, ExpectationModel, ExpectedValue, expectation_of, kept
-from report.expected.figures import TIMES, PublishedRow, software_of, table_row, task_of
+from report.expected.figures import TIMES, PublishedRow, TrainingTask, software_of, table_row, task_of
+from report.expected.relative import TRAINED, relative_speed
 from report.expected.specs import CardSpecs, load_specs, named
 
 EXPECTED_LINES = 3
@@ -75,26 +78,40 @@ def should(root: Path, analysis: Analysis) -> dict[str, ExpectedValue]:
     return {path: one for path, one in said.items() if one}
 
 
-def offers(root: Path, analysis: Analysis) -> dict[str, ExpectedCost]:
-    """By an offer's name, what its hours and costs would be by what is expected of its card."""
+def on_paper(root: Path, analysis: Analysis) -> CardsOnPaper:
+    """What is published of the cards of offers: how fast each should be beside each other."""
     costs = analysis.costs
-    if costs is None or costs.inputs.purchase is None:
-        return {}
+    if costs is None or costs.inputs.purchase is None or all(one.measured for one in costs.inputs.offers):
+        return CardsOnPaper()
     rows = {cell.trials[0].path: row for cell, row in _rows(root, analysis.cells)}
-    cells = [next(cell for cell in line.cells if cell) for line in costs.inputs.lines]
-    known = [(cell, rows[cell.trials[0].path]) for cell in cells if cell.trials[0].path in rows]
-    found: dict[str, ExpectedCost] = {}
-    if len(known) < len(cells):
-        return found
-    specs = load_specs(root, load_cards(root))
-    for place, candidate in enumerate(costs.inputs.offers):
-        card = None if candidate.measured else _known(candidate.card, specs)
-        if card:
-            model = _of_tasks(root, known, {task_of(row).key for _, row in known}, {card.name})
-            said = [_in_samples(model, card, cell, row) for cell, row in known]
-            of_offer = expected_cost(costs, place, said, card.power_watts)
-            found |= {candidate.name: of_offer} if of_offer else {}
-    return found
+    lines = {line.name: line for line in (*costs.inputs.lines, *costs.inputs.left_out)}
+    tasks = {name: _task(line, rows) for name, line in lines.items()}
+    labels = {
+        name: task.precision if (task := tasks[name]) else line.precision for name, line in lines.items()
+    }
+    known = [(cell, rows[cell.trials[0].path]) for cell in analysis.cells if cell.trials[0].path in rows]
+    model = _of_tasks(root, known, {task.key for task in tasks.values() if task}, set())
+    specs, unknown = {}, {}
+    for one in costs.inputs.offers:
+        sold = find(one.device, load_cards(root)) if one.measured else None
+        try:
+            specs[one.card] = named(sold.name if sold else one.card, model.specs)
+        except UserError as error:
+            unknown[one.card] = error.remedy.partition(", or give")[0] if "use " in error.remedy else ""
+    speeds = {
+        (card, over, name): relative_speed(model, specs[card], specs[over], precision, tasks[name])
+        for name, label in labels.items()
+        for precision in TRAINED & {label}
+        for card, over in permutations(specs, 2)
+    }
+    figures = model.fit.figures
+    return CardsOnPaper(specs, unknown, speeds, len(figures), figures.card.nunique())
+
+
+def _task(line: WorkLine, rows: Mapping[str, PublishedRow]) -> TrainingTask | None:
+    """The published work that a line is of; null where it is of none."""
+    paths = (cell.trials[0].path for cell in line.cells if cell)
+    return next((task_of(rows[path]) for path in paths if path in rows and rows[path].program != OWN), None)
 
 
 def _of_tasks(root: Path, rows: Rows, tasks: set[str], less: set[str]) -> ExpectationModel:

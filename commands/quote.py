@@ -19,6 +19,7 @@ OPENING = """\
 # Your prices and your own work: invoke report then says what each card costs. The file stays here.
 # Put a value after the = of each line you need, and take the # away. A value is a number, or a range:
 # { low = 3, best = 4, high = 5 }. docs/buying.md has an example.
+# Any card and any work may be typed: where no record is of them, the page has what is expected of the card.
 """
 
 
@@ -64,11 +65,11 @@ def as_file(found: OnRecord) -> str:
 def _keys(table: type[Model], known: Mapping[str, object]) -> Iterator[str]:
     """Yield a line for each known key of a table, and for each that has a meaning."""
     for name, field in table.model_fields.items():
-        if name in known:
-            yield f"# {tomlkit.dumps({name: known[name]}).strip()}"
-        elif field.description:
-            needed = "needed: " if field.is_required() else ""
-            yield f"# {name} =  # {needed}{field.description}"
+        given = tomlkit.dumps({name: known[name]}).strip() if name in known else f"{name} ="
+        needed = "needed: " if field.is_required() else ""
+        meaning = f"  # {needed}{field.description}" if field.description else ""
+        if meaning or name in known:
+            yield f"# {given}{'' if known.get(name) else meaning}"
 
 
 def quote(root: Path, to: str, *, overwrite: bool) -> None:
@@ -81,3 +82,4 @@ def quote(root: Path, to: str, *, overwrite: bool) -> None:
     found = on_record([stored.record for stored in read_all(root).records])
     path.write_text(as_file(found), encoding="utf-8")
     print(f"written: {relative(path)}, with {len(found.cards)} cards and {len(found.works)} works; edit it")
+    print("a card or work that is not on record may be typed, too; 'hours_on' names the card of your hours")

@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from commands import gate
-from commands.expected import expected_lines, expected_of, offers, should
+from commands.expected import expected_lines, expected_of, on_paper, should
 from commands.offer import PURCHASE, intact
 from commands.plans.ways import prospects
 from commands.terminal import Screen
@@ -30,6 +30,7 @@ from harness.run.jobs import submission
 from harness.settings import Settings
 from report import text
 from report.analysis import Analysis, Question, analyse, evidence_in
+from report.buying.on_paper import CardsOnPaper
 from report.compare import side_by_side
 from report.compare.cells import Cell
 from report.expected.figures import read_tables
@@ -182,14 +183,15 @@ def report_on(root: Path, out: Path, how: How) -> tuple[Analysis, WrittenPage]:
             **_expected(root, analysis, how.expect),
             logs=_ends_of_logs(root, analysis),
         )
-        analysis = replace(analysis, question=question)
+        analysis = analysis.answering(question, _on_paper(root, analysis))
         written = write(analysis, out, csv=how.csv, png=how.png)
     else:
         with merged(root, how.bundles) as (clone, lead):
             files = tuple((path.name, sha256_of(path)) for path in how.bundles)
             question = replace(question, session=how.session or lead, machine=None, bundles=files)
             analysis = analyse(evidence_in(clone), question)
-            analysis = replace(analysis, question=replace(question, **_expected(root, analysis, how.expect)))
+            question = replace(question, **_expected(root, analysis, how.expect))
+            analysis = analysis.answering(question, _on_paper(root, analysis))
             written = write(analysis, out, csv=how.csv, png=how.png)
     for warning in written.warnings:
         print(f"warning: {warning}", file=sys.stderr)
@@ -210,9 +212,13 @@ def _expected(root: Path, analysis: Analysis, card: str) -> dict[str, Any]:
     return {
         "asked": expected_of(root, analysis, card),
         "should": should(root, analysis),
-        "offers": offers(root, analysis),
         "sizes": sizes(read_pairs(root, [row for table in read_tables(root).values() for row in table])),
     }
+
+
+def _on_paper(root: Path, analysis: Analysis) -> CardsOnPaper:
+    """What this clone's tables say of the cards of offers; nothing where it has none."""
+    return on_paper(root, analysis) if (root / FOLDER).is_dir() else CardsOnPaper()
 
 
 def found(analysis: Analysis) -> list[str]:

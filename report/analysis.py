@@ -17,7 +17,8 @@ from harness.record.store import Results
 from harness.summary import contradictions
 from report import text
 from report.buying.clause import MARGIN, AcceptanceClause, clause
-from report.buying.costs import Costs, ExpectedCost, costs
+from report.buying.costs import Costs, costs
+from report.buying.on_paper import CardsOnPaper
 from report.buying.purchase import Purchase, load_purchase
 from report.claims.answers import Answer, Obstacle, answers
 from report.claims.judge import judge
@@ -90,8 +91,6 @@ class Question:
     """The line that a first look leads to; empty where the leading session was more than that."""
     asked: tuple[CardExpectation, ...] = ()
     """What is expected of a card that was named, else of those of offers that no record is of."""
-    offers: Mapping[str, ExpectedCost] = field(default_factory=dict)
-    """By the names of those offers, what their card would cost; where that is expected of all the work."""
     should: Mapping[str, ExpectedValue] = field(default_factory=dict)
     """By the path of a cell's first trial, what its card should do; where enough other cards did the same."""
     sizes: Mapping[SystemDifference, DifferenceSize] = field(default_factory=dict)
@@ -135,6 +134,12 @@ class Analysis:
     costs: Costs | None
     clause: AcceptanceClause | None
     """What a machine ordered by the leading session must reach; null where no cell has two valid runs."""
+
+    def answering(self, question: Question, paper: CardsOnPaper) -> Analysis:
+        """Return the analysis with more that is asked, and its costs by what is known of cards on paper."""
+        cards, purchase = self.evidence.cards, self.evidence.purchase
+        bought = costs(self.groups, self.trials, cards, purchase, paper) if purchase else self.costs
+        return replace(self, question=question, costs=bought)
 
     @property
     def leading_session(self) -> Session | None:
@@ -366,9 +371,8 @@ def _subject_of(analysis: Analysis) -> Subject:
 
 
 def _priced(analysis: Analysis) -> bool:
-    """Whether two offers have a price, hours and a ratio of their costs."""
+    """Whether offers have a cost, or there is nothing else to show."""
     costs = analysis.costs
-    if costs is None or costs.ranking is None or costs.pair is None:
+    if costs is None or costs.ranking is None:
         return False
-    first, second = (costs.ranking.offers[place] for place in costs.pair)
-    return None not in (second.ratio, first.hours, second.hours)
+    return bool(costs.ranking.order) or not analysis.own

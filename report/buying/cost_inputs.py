@@ -11,13 +11,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean, geometric_mean
 
-from harness.errors import UserError
 from harness.record.published.cards import Card
-from report import text
-from report.buying.purchase import FILE, Purchase
+from report.buying.on_paper import CardsOnPaper
+from report.buying.purchase import Purchase
 from report.buying.workload_mix import (
     MixLine,
     OfferedCard,
+    UnrecordedLine,
+    WorkLine,
     buyers_mix,
     candidates,
     default_mix,
@@ -32,6 +33,7 @@ from report.compare.spread import UnitBand, UnitSpread, unit_band, unit_spreads
 from report.stats.intervals import Doubt
 from report.trials.trial import TrialResult
 
+NOTHING = CardsOnPaper()
 Range = tuple[float, float, float]
 """Low, best, high."""
 
@@ -85,7 +87,10 @@ class CostInputs:
 
     numbers: CostNumbers
     offers: tuple[OfferedCard, ...]
-    lines: tuple[MixLine, ...]
+    lines: tuple[WorkLine, ...]
+    left_out: tuple[UnrecordedLine, ...]
+    """Lines of the buyer's work of which nothing is known on any offer."""
+    paper: CardsOnPaper
     purchase: Purchase | None
     own_mix: bool
     """Whether the work is the buyer's, or equal shares of each line."""
@@ -103,8 +108,15 @@ class CostInputs:
         """The buyer's own hours of each work on record; null where the file has none."""
         if not self.own_mix:
             return None
-        on = self.offers[self.numbers.hours_on]
-        return Buyer({(line.key, line.length): line.hours for line in self.lines}, (on.machine, on.card))
+        on, recorded = (
+            self.offers[self.numbers.hours_on],
+            [one for one in self.lines if isinstance(one, MixLine)],
+        )
+        return Buyer({(line.key, line.length): line.hours for line in recorded}, (on.machine, on.card))
+
+    def measured_on(self, place: int) -> bool:
+        """Return whether all the work was measured on an offer."""
+        return bool(self.lines) and all(line.cells[place] for line in self.lines)
 
 
 def cost_inputs(
@@ -112,8 +124,9 @@ def cost_inputs(
     trials: Sequence[TrialResult],
     cards: Sequence[Card],
     purchase: Purchase | None,
+    paper: CardsOnPaper = NOTHING,
 ) -> CostInputs | None:
-    """Return the numbers of all offers on the mix; null where no ranked figure is at hand.
+    """Return the numbers of all offers on the mix; null where there is neither an offer nor a ranked figure.
 
     Raises UserError where a name in the buyer's file fits several cards or lines.
     """
@@ -121,25 +134,42 @@ def cost_inputs(
     own_machines = {entry.cell.machine for group in groups for entry in group.entries if entry.own}
     offered, caveats = candidates(cells, purchase, own_machines)
     recorded = mix_lines(cells, offered, trials)
-    if not recorded:
+    if not recorded and purchase is None:
         return None
     in_use = HOURS_A_YEAR * _inputs(purchase)["utilisation"][1]
-    mix, unrecorded = buyers_mix(recorded, purchase) if purchase else ((), ())
-    own = bool(mix)
-    if not own:
-        mix = default_mix(recorded, in_use)
-    on = _hours_on(cells, offered, mix, purchase)
+    own = bool(purchase and purchase.work)
+    mix: tuple[WorkLine, ...] = default_mix(recorded, in_use)
+    if own and purchase:
+        mix = buyers_mix(recorded, purchase, offered)
+    named = _hours_on(cells, offered, purchase)
+    offered, mix = _in_question(offered, mix, named if purchase else offered)
+    on = offered.index(named[0]) if named else _slowest(offered, mix, paper)
+    base = offered[on].card
+    left_out = tuple(
+        line
+        for line in mix
+        if isinstance(line, UnrecordedLine)
+        and not any(paper.time_over(one.card, base, line.name) for one in offered if one.card != base)
+    )
+    mix = tuple(line for line in mix if line not in left_out)
     on_record = unit_spreads(trials, purchase.unit_cv if purchase else None)
     spreads = tuple(on_record.of(offer.card) for offer in offered)
-    others = sum(offer.measured for offer in offered) - 1
+    others, places = max(sum(offer.measured for offer in offered) - 1, 1), range(len(offered))
     numbers = CostNumbers(
         inputs=_inputs(purchase),
-        offers=tuple(_offer(offer, i, mix, cards) for i, offer in enumerate(offered)),
+        offers=tuple(_offer(offer, i, mix, cards, paper) for i, offer in enumerate(offered)),
         hours=tuple(line.hours for line in mix),
         hours_on=on,
         speed=tuple(
-            tuple(tuple(_time_over(line, i, j, spreads, others) for line in mix) for j in range(len(offered)))
-            for i in range(len(offered))
+            tuple(
+                tuple(
+                    _time_over(line, i, j, spreads, others)
+                    or paper.time_over(offered[i].card, offered[j].card, line.name)
+                    for line in mix
+                )
+                for j in places
+            )
+            for i in places
         ),
     )
     low, best, high = LIFE_YEARS
@@ -149,35 +179,51 @@ def cost_inputs(
         numbers,
         offered,
         mix,
+        left_out,
+        paper,
         purchase,
         own,
-        tuple(all(_watts(line.cells[i]) for line in mix if line.cells[i]) for i in range(len(offered))),
-        (*caveats, *unrecorded, *life, *_single_runs(mix)),
+        tuple(all(map(_watts, done)) and bool(done) for i in places for done in [_cells_on(mix, i)]),
+        (*caveats, *life, *_single_runs(mix)),
     )
 
 
-def _hours_on(
-    cells: Sequence[Cell], offers: Sequence[OfferedCard], mix: Sequence[MixLine], purchase: Purchase | None
-) -> int:
-    """Return the offer whose hours are given; without a name the slowest that did most of the mix."""
-    if purchase is not None and purchase.hours_on:
-        cell = meant(purchase.hours_on, cells, "'hours_on'")
-        named = [i for i, offer in enumerate(offers) if cell and offer.made(cell.machine, cell.card)]
-        if not named:
-            there = dict.fromkeys(offer.name for offer in offers if offer.measured)
-            raise UserError(
-                f"{FILE}: 'hours_on' names '{text.clean(purchase.hours_on, 60)}', no ranked card",
-                remedy=f"name one of {', '.join(there)}",
-            )
-        return named[0]
+def _in_question(
+    offered: Sequence[OfferedCard], mix: Sequence[WorkLine], besides: Sequence[OfferedCard]
+) -> tuple[tuple[OfferedCard, ...], tuple[WorkLine, ...]]:
+    """Return the offers and those `besides`, and of other cards those that did some of the work."""
+    wanted = [one for one in offered if one.offer or one in besides]
+    places = [i for i, one in enumerate(offered) if one in wanted or any(line.cells[i] for line in mix)]
+    return tuple(offered[place] for place in places), tuple(line.on(places) for line in mix)
 
-    def place(i: int) -> tuple[int, float]:
-        done = [line for line in mix if line.cells[i]]
-        return len(done), sum(
+
+def _cells_on(mix: Sequence[WorkLine], place: int) -> list[Cell]:
+    return [cell for line in mix if (cell := line.cells[place])]
+
+
+def _hours_on(
+    cells: Sequence[Cell], offers: Sequence[OfferedCard], purchase: Purchase | None
+) -> tuple[OfferedCard, ...]:
+    """Return the card whose hours are given; none where the buyer does not say."""
+    if purchase is None or not purchase.hours_on:
+        return ()
+    cell, name = meant(purchase.hours_on, cells, "'hours_on'"), purchase.hours_on.casefold()
+    if cell:
+        return tuple(one for one in offers if one.made(cell.machine, cell.card))[:1]
+    return tuple(one for one in offers if one.card.casefold() == name)[:1]
+
+
+def _slowest(offers: Sequence[OfferedCard], mix: Sequence[WorkLine], paper: CardsOnPaper) -> int:
+    """Return the slowest of those that did most of the mix; where none did any, by what is expected."""
+
+    def place(i: int) -> tuple[int, float, float]:
+        done = [
             math.log(geometric_mean(line.unit_seconds(cell).values))
-            for line in done
-            if (cell := line.cells[i])
-        )
+            for line in mix
+            if isinstance(line, MixLine) and (cell := line.cells[i])
+        ]
+        times = [paper.time_over(offers[i].card, other.card, line.name) for line in mix for other in offers]
+        return len(done), sum(done), sum(math.log(time[1]) for time in times if time)
 
     return max(range(len(offers)), key=place)
 
@@ -197,15 +243,18 @@ def _life_assumed(purchase: Purchase | None) -> bool:
     return purchase is not None and purchase.buys and purchase.life_years is None
 
 
-def _offer(candidate: OfferedCard, i: int, mix: Sequence[MixLine], cards: Sequence[Card]) -> OfferNumbers:
-    offer, board = candidate.offer, candidate.board_watts(cards)
+def _offer(
+    candidate: OfferedCard, i: int, mix: Sequence[WorkLine], cards: Sequence[Card], paper: CardsOnPaper
+) -> OfferNumbers:
+    offer, board, specs = candidate.offer, candidate.board_watts(cards), paper.specs.get(candidate.card)
+    board = specs.power_watts if board is None and specs else board
     quoted = offer.watts.values if offer and offer.watts else None
-    paper = quoted or ((board, board, board) if board else None)
+    on_paper = quoted or ((board, board, board) if board else None)
     return OfferNumbers(
         name=candidate.name,
         rented=bool(offer and offer.rented),
         price=offer.cost if offer else None,
-        watts=tuple(_watts(line.cells[i]) or paper for line in mix),
+        watts=tuple(_watts(line.cells[i]) or on_paper for line in mix),
     )
 
 
@@ -225,11 +274,11 @@ def _watts(cell: Cell | None) -> Range | None:
 
 
 def _time_over(
-    line: MixLine, i: int, j: int, spreads: Sequence[UnitSpread], comparisons: int
+    line: WorkLine, i: int, j: int, spreads: Sequence[UnitSpread], comparisons: int
 ) -> Range | None:
     """Return the time of offer i over offer j; the same card bought and rented has the same time."""
     first, second = line.cells[i], line.cells[j]
-    if first is None or second is None:
+    if not isinstance(line, MixLine) or first is None or second is None:
         return None
     if first is second:
         return (1.0, 1.0, 1.0)
@@ -253,6 +302,9 @@ def _times_as_fast(line: MixLine, fast: Cell, slow: Cell, best: float, band: Uni
     return below, best, above
 
 
-def _single_runs(mix: Sequence[MixLine]) -> tuple[Doubt, ...]:
-    single = sum(any(cell and len(line.unit_seconds(cell).values) < 2 for cell in line.cells) for line in mix)
+def _single_runs(mix: Sequence[WorkLine]) -> tuple[Doubt, ...]:
+    recorded = [line for line in mix if isinstance(line, MixLine)]
+    single = sum(
+        any(cell and len(line.unit_seconds(cell).values) < 2 for cell in line.cells) for line in recorded
+    )
     return (Doubt("single-runs", {"lines": single}),) if single else ()

@@ -174,17 +174,6 @@ class CostModel:
             lambda at: self._price_for(i, self._hourly(j, at) * other / (own * at["time"]), at), inputs
         )
 
-    def unmeasured(self, i: int, hours: Range, watts: float, cheapest: Range) -> tuple[Range, float | None]:
-        """Return the cost of an offer by its expected hours, and the price below which it is sure to win.
-
-        That price is by the slow end of its hours against the low end of the cheapest offer's cost; null
-        where no price would do.
-        """
-        at = {name: values[1] for name, values in self._inputs(i).items()} | {f"watts {i}": watts}
-        hourly, (fast, best, slow) = self._hourly(i, at), hours
-        price = self._price_for(i, cheapest[0] / slow, at)
-        return (hourly * fast, hourly * best, hourly * slow), price if price > 0 else None
-
     def _costed_hours(self, i: int) -> float | None:
         """Return the hours of an offer whose price and power are known."""
         offer = self.numbers.offers[i]

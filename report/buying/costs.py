@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from harness.record.published.cards import Card
-from report.buying.cost_inputs import CostInputs, CostNumbers, Range, cost_inputs
+from report.buying.cost_inputs import NOTHING, CostInputs, CostNumbers, Range, cost_inputs
 from report.buying.cost_model import NO_WATTS, CostModel, CostRanking, rank_costs
+from report.buying.on_paper import CardsOnPaper
 from report.buying.purchase import Purchase
 from report.compare.groups import ComparisonGroup
-from report.expected.expected import ExpectedValue
 from report.trials.trial import TrialResult
 
 
@@ -47,12 +47,13 @@ def costs(
     trials: Sequence[TrialResult],
     cards: Sequence[Card],
     purchase: Purchase | None,
+    paper: CardsOnPaper = NOTHING,
 ) -> Costs | None:
-    """Return the costs of all offers for the buyer's work; null where no ranked figure is at hand.
+    """Return the costs of all offers for the buyer's work; null without an offer and a ranked figure.
 
     Raises UserError where a name in the buyer's file fits several cards or lines.
     """
-    inputs = cost_inputs(groups, trials, cards, purchase)
+    inputs = cost_inputs(groups, trials, cards, purchase, paper)
     if inputs is None or purchase is None:
         return None if inputs is None else Costs(inputs, inputs.numbers)
     unknown, numbers = _power_unknown(inputs.numbers), inputs.numbers
@@ -64,7 +65,7 @@ def costs(
 
 
 def _power_unknown(numbers: CostNumbers) -> tuple[str, ...]:
-    """Return the cards that are bought and measured, and whose power is unknown on a line with hours."""
+    """Return the cards that are bought, and whose power is unknown on a line with hours."""
     model = CostModel(numbers)
     return tuple(
         offer.name
@@ -74,43 +75,3 @@ def _power_unknown(numbers: CostNumbers) -> tuple[str, ...]:
         and model.best_hours(i) is not None
         and model.watts(i) is None
     )
-
-
-@dataclass(frozen=True, slots=True)
-class ExpectedCost:
-    """An offer that nobody measured, by the ends of what is expected of its card.
-
-    `hours` hold nine of ten cards, each work at its own end at once; `cost` is that of a year by them.
-    """
-
-    hours: Range
-    cost: Range
-    wins_below: float | None
-    """The price below which it costs less than the cheapest, wherever in the ranges the truth is; null
-    where no price does."""
-
-
-def expected_cost(
-    costs: Costs, place: int, expected: Sequence[ExpectedValue | None], watts: float
-) -> ExpectedCost | None:
-    """Return null where nothing is expected of a line with hours, or nothing measured has a price.
-
-    `expected` is in samples per second, one for each line of the work; `watts` are the card's on paper.
-    """
-    ranking, on = costs.ranking, costs.numbers.hours_on
-    worked = [(line, one) for line, one in zip(costs.inputs.lines, expected, strict=True) if line.hours > 0]
-    cheapest = ranking.offers[ranking.order[0]].cost if ranking and ranking.order else None
-    if cheapest is None or not worked:
-        return None
-    slow = best = fast = 0.0
-    for line, one in worked:
-        cell = line.cells[on]
-        speed = cell.throughput.mean if cell else None
-        if one is None or speed is None:
-            return None
-        samples = line.hours * speed
-        slow, best, fast = slow + samples / one.low, best + samples / one.value, fast + samples / one.high
-    known = [power[2] for power in costs.numbers.offers[place].watts if power]
-    drawn = 0.0 if costs.power_unknown else max(known, default=watts)
-    hours = (fast, best, slow)
-    return ExpectedCost(hours, *CostModel(costs.numbers).unmeasured(place, hours, drawn, cheapest))

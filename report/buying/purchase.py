@@ -98,11 +98,13 @@ class Offer(Model):
     """One offer: bought at a price, or rented at a price per hour."""
 
     card: ShortText
-    """the card as the report names it, or its machine's label"""
+    """any card by its name, on record or not, or the label of a machine that is"""
     price: Price | None = None
     """of one card that is bought"""
     price_per_hour: Price | None = None
     """in place of it, of one hour of a rented card, with power and host in it"""
+    number: CountNumber = 1
+    """how many you order; every cost is of one"""
     date: OfferDate
     """of the offer"""
     source: ShortText
@@ -140,7 +142,7 @@ class PurchaseWork(Model):
     image_size: CountNumber | None = None
     sequence_length: CountNumber | None = None
     hours_per_year: Annotated[FiniteNumber, AfterValidator(_within(0, 1e8, above=True))]
-    """on the card `hours_on`"""
+    """how long it takes in a year on the card that 'hours_on' names, above"""
 
 
 class Purchase(Model):
@@ -166,7 +168,7 @@ class Purchase(Model):
     # The coefficient of variation of the speed of units of one model.
     unit_cv: Annotated[FiniteNumber, AfterValidator(_within(0, 0.2))] | None = None
     hours_on: ShortText | None = None
-    """the card, or the machine's label, on which your work takes its hours; the slowest where left out"""
+    """the card on which your work takes the hours that you give, on record or not; else the slowest"""
     work: tuple[PurchaseWork, ...] = ()
 
     @property

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 
 from harness.errors import UserError
 from harness.record.published.cards import Card, find
@@ -75,6 +74,11 @@ class MixLine:
     """Whether other lines are of the same model under another protocol, which then distinguishes them."""
 
     @property
+    def precision(self) -> str:
+        """The label of its arithmetic."""
+        return self.key.precision
+
+    @property
     def name(self) -> str:
         """The line as the page writes it."""
         key = self.key
@@ -90,10 +94,47 @@ class MixLine:
             return Runs(tuple(1e6 / value for value in rates.values), rates.blocks)
         return cell.seconds.runs
 
+    def on(self, places: Sequence[int]) -> MixLine:
+        """Return the line with the candidates at these places alone."""
+        cells = tuple(self.cells[i] for i in places)
+        return replace(self, cells=cells, reasons=tuple(self.reasons[i] for i in places))
+
     @property
     def counts(self) -> int:
         """How many offers have a figure."""
         return sum(cell is not None for cell in self.cells)
+
+
+@dataclass(frozen=True, slots=True)
+class UnrecordedLine:
+    """A line of the buyer's work that no record is of, as it was written."""
+
+    work: PurchaseWork
+    cells: tuple[None, ...]
+
+    @property
+    def hours(self) -> float:
+        """Of a year."""
+        return self.work.hours_per_year
+
+    @property
+    def precision(self) -> str | None:
+        """The label of its arithmetic; null where the buyer does not say."""
+        return self.work.precision
+
+    @property
+    def name(self) -> str:
+        """The line as the page writes it."""
+        work, batch = self.work, self.work.batch_size
+        parts = (text.model_name(work.model or work.workload), work.precision, batch and f"batch {batch}")
+        return text.clean(", ".join(part for part in parts if part), 80)
+
+    def on(self, places: Sequence[int]) -> UnrecordedLine:
+        """Return the line with the candidates at these places alone."""
+        return replace(self, cells=(None,) * len(places))
+
+
+WorkLine = MixLine | UnrecordedLine
 
 
 def ranked_cells(groups: Iterable[ComparisonGroup]) -> list[Cell]:
@@ -127,14 +168,21 @@ def candidates(
         if offer.card.casefold() in cell.card.casefold():
             by_card.add(_type(cell))
             caveats += _on_others(cell, sides, own)
+    on = purchase.hours_on if purchase else None
+    if (
+        on
+        and meant(on, sides, "'hours_on'") is None
+        and on.casefold() not in (one.card.casefold() for one in found)
+    ):
+        named = text.clean(on, 60)
+        found.append(OfferedCard(text.short_card(named), "", named, named, ""))
     spare = [
         cell
         for cell in sides
         if _type(cell) not in by_card and not any(one.made(cell.machine, cell.card) for one in found)
     ]
     found += [_candidate(cell) for cell in (spare if purchase is None else _one_of_each(spare))]
-    found.sort(key=lambda one: not one.measured)
-    return _named(found[:MOST_OFFERS], own), tuple(caveats)
+    return _named(sorted(found[:MOST_OFFERS], key=lambda one: not one.measured), own), tuple(caveats)
 
 
 def _type(cell: Cell) -> tuple[str, str]:
@@ -271,40 +319,26 @@ def default_mix(recorded: Sequence[MixLine], hours: float) -> tuple[MixLine, ...
 
 
 def buyers_mix(
-    recorded: Sequence[MixLine], purchase: Purchase
-) -> tuple[tuple[MixLine, ...], tuple[Doubt, ...]]:
-    """Return the lines of the buyer's mix with their hours, and a caveat for each that is not on record.
+    recorded: Sequence[MixLine], purchase: Purchase, offers: Sequence[OfferedCard]
+) -> tuple[WorkLine, ...]:
+    """Return the lines of the buyer's mix with their hours, on record or not.
 
     Raises UserError where a line of the file fits several, naming the
     key that distinguishes them.
     """
-    chosen: dict[tuple[Key, ProtocolLength], MixLine] = {}
-    missing = []
+    chosen: dict[object, WorkLine] = {}
     for number, work in enumerate(purchase.work, 1):
         line, hours = _line_of(recorded, work, number), work.hours_per_year
         if line is None:
-            missing.append(_not_recorded(work, recorded))
+            chosen[number] = UnrecordedLine(work, tuple(None for _ in offers))
             continue
         before = chosen.get((line.key, line.length))
         chosen[line.key, line.length] = replace(line, hours=hours + (before.hours if before else 0.0))
-    return tuple(chosen.values()), tuple(missing)
-
-
-def _not_recorded(work: PurchaseWork, recorded: Sequence[MixLine]) -> Doubt:
-    """Return the caveat, with the nearest works on record, else all of them."""
-    named = dict.fromkeys(f"{one.key.workload} {one.key.model} {one.key.precision}" for one in recorded)
-    what = " ".join(filter(None, (work.workload, work.model, work.precision)))
-    near = get_close_matches(what, named, n=3, cutoff=0.4) or list(named)[:6]
-    data = {
-        "work": text.clean(what, 120),
-        "hours": work.hours_per_year,
-        "near": tuple(text.clean(one, 60) for one in near),
-    }
-    return Doubt("not-on-record", data)
+    return tuple(chosen.values())
 
 
 def _line_of(recorded: Sequence[MixLine], work: PurchaseWork, number: int) -> MixLine | None:
-    fits = [line for line in recorded if _fits(line.key, work)]
+    fits = [line for line in recorded if fits_work(line.key, work)]
     if not fits:
         return None
     fits = nearest_the_card(fits, lambda line: line.key)
@@ -324,7 +358,7 @@ def _line_of(recorded: Sequence[MixLine], work: PurchaseWork, number: int) -> Mi
     return max(fits, key=support)
 
 
-def _fits(key: Key, work: PurchaseWork) -> bool:
+def fits_work(key: Key, work: PurchaseWork) -> bool:
     """Return whether a key has the names that are given, as people write them: `lstm` is LSTM."""
     names = [name for name in (*_KEYS, "data_mode") if getattr(work, name) is not None]
     return all(str(getattr(key, name)).casefold() == str(getattr(work, name)).casefold() for name in names)

@@ -39,7 +39,7 @@ def draw_bar(sheet: Sheet, look: Look, slot: int, box: tuple[float, float, float
     elif look in ("unranked", "failed"):
         sheet.rectangle(box, colour, alpha=0.2, edge=colour, lw=1.5)
     elif look == "expected":
-        sheet.rectangle(box, colour, alpha=0.35)
+        sheet.rectangle(box, PAPER, edge=colour, lw=1.5)
     else:
         sheet.rectangle(box, colour)
 

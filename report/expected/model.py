@@ -177,10 +177,20 @@ class MixedModelFit:
 
     def predict(self, asked: pd.DataFrame) -> tuple[Vector, Vector]:
         """Return the expected logarithms of rows that are in no table, and their variances."""
+        means, shared = self._about_level(asked)
+        return means + _floats(asked.task.map(self.levels)), np.diag(shared)
+
+    def difference(self, asked: pd.DataFrame) -> tuple[float, float]:
+        """Return how far the first of two rows of one task should be from the second, and its variance."""
+        (first, second), shared = self._about_level(asked)
+        return float(first - second), float(shared[0, 0] + shared[1, 1] - 2 * shared[0, 1])
+
+    def _about_level(self, asked: pd.DataFrame) -> tuple[Vector, Matrix]:
+        """Return the rows' expected logarithms about the level of their tasks, and their covariance."""
         cross = covariance(asked, self.figures, self.scatter, self.centre)
         own = covariance(asked, asked, self.scatter, self.centre) - cross @ self.precision @ cross.T
         own[np.diag_indices(len(asked))] += (self.scatter.figure * _floats(asked.scale)) ** 2
-        return cross @ self.weights + _floats(asked.task.map(self.levels)), np.diag(own)
+        return cross @ self.weights, own
 
 
 SETTINGS = TermDeviations()

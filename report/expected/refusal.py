@@ -11,7 +11,7 @@ import pandas as pd
 
 from harness.record import Precision
 from report.expected.model import FEWEST_CARDS, Vector
-from report.expected.specs import CardSpecs
+from report.expected.specs import Arithmetic, CardSpecs, arithmetic
 
 FEWEST_OF_VENDOR = 5
 MOST_YEARS = 2
@@ -81,19 +81,35 @@ def reference_cards(figures: pd.DataFrame) -> ReferenceCards:
 
 def refusal(card: CardSpecs, task: str, on: ReferenceCards) -> Refusal | None:
     """Return why a card has no expected value of a task; its own figures do not count."""
-    same, own = on.tasks.get(task), {card.name}
+    same = on.tasks.get(task)
     if same is None:
         return Refusal("task", "0", str(FEWEST_CARDS))
-    of_vendor = len(on.vendors.get((same.program, card.vendor), frozenset()) - own)
-    if of_vendor < FEWEST_OF_VENDOR:
-        return Refusal("vendor", f"{of_vendor} of {card.vendor}", str(FEWEST_OF_VENDOR))
-    if not on.architectures.get(f"{card.vendor} {card.architecture}", frozenset()) - own:
-        return Refusal("architecture", card.architecture)
-    newest = max(year for name, year in on.years.items() if name != card.name) + MOST_YEARS
-    if card.year > newest:
-        return Refusal("year", str(card.year), str(newest))
+    of_vendor = on.vendors.get((same.program, card.vendor), frozenset())
+    if refused := _stranger(card, of_vendor, on):
+        return refused
     others = same.features[[name != card.name for name in same.cards]]
     return _beyond(card.features(same.precision), others, same.batch)
+
+
+def refusal_of_new_work(card: CardSpecs, kind: Arithmetic, on: ReferenceCards) -> Refusal | None:
+    """Return why nothing is said of a card in a work that no table has, by all works of one arithmetic."""
+    of_vendor = frozenset[str]().union(*(names for (_, of), names in on.vendors.items() if of == card.vendor))
+    if refused := _stranger(card, of_vendor, on):
+        return refused
+    tasks = [task for task in on.tasks.values() if arithmetic(task.precision) == kind]
+    if not tasks:
+        return Refusal("task", "0", str(FEWEST_CARDS))
+    return _beyond(card.features(tasks[0].precision), np.concatenate([task.features for task in tasks]), 1)
+
+
+def _stranger(card: CardSpecs, of_vendor: frozenset[str], on: ReferenceCards) -> Refusal | None:
+    """Return a refusal where too few cards of its vendor, none of its kind or only old ones are known."""
+    if len(of_vendor - {card.name}) < FEWEST_OF_VENDOR:
+        return Refusal("vendor", f"{len(of_vendor - {card.name})} of {card.vendor}", str(FEWEST_OF_VENDOR))
+    if not on.architectures.get(f"{card.vendor} {card.architecture}", frozenset()) - {card.name}:
+        return Refusal("architecture", card.architecture)
+    newest = max(year for name, year in on.years.items() if name != card.name) + MOST_YEARS
+    return Refusal("year", str(card.year), str(newest)) if card.year > newest else None
 
 
 def _beyond(own: Vector, others: Vector, batch: int) -> Refusal | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -78,10 +78,19 @@ def write(
     return WrittenPage(html, markdown, tuple(written), analysis.evidence.results.problems)
 
 
+def _parts(analysis: Analysis) -> Iterable[tuple[str, str, Callable[[Analysis, Systems], Any]]]:
+    """A buyer's begin with the costs, and end with them where nothing of his or of an offer was measured."""
+    if analysis.subject != "costs" or not analysis.costs:
+        return PARTS
+    costly = [part for part in PARTS if part[0] in ("costs", "expected")]
+    measured = analysis.own or any(one.measured for one in analysis.costs.inputs.offers)
+    return [*costly, *(part for part in PARTS if measured and part not in costly)]
+
+
 def page_of(analysis: Analysis) -> Page:
     """Page one, whose chips lead to what is there, and each part below it that has something to say."""
     systems = systems_of(analysis)
-    views = ((name, title, view(analysis, systems)) for name, title, view in PARTS)
+    views = ((name, title, view(analysis, systems)) for name, title, view in _parts(analysis))
     parts = tuple(PagePart(name, title, view) for name, title, view in views if view is not None)
     there = {part.name for part in parts}
     one = page_one(analysis, systems)

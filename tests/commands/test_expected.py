@@ -20,6 +20,7 @@ from report.analysis import Question, analyse, evidence_in
 from report.expected.expected import model_of
 from report.expected.figures import RATES, TIMES, read_tables, table_row
 from report.expected.specs import load_specs
+from report.page.build import page_of
 from tests.helpers import ROOT, copied
 from tests.helpers.records_builder import STARTED, machine, measurement, record, trial, write
 
@@ -166,27 +167,82 @@ def test_every_program_with_a_table_has_one_whose_unit_is_known():
     assert {program.table.unit for program in programs.values()} <= RATES | TIMES
 
 
-def test_an_offer_that_no_record_is_of_has_hours_and_the_price_below_which_it_wins_whatever_the_truth(
-    clone, model
-):
+def test_an_offer_that_no_record_is_of_costs_by_what_is_expected_beside_the_measured_card(clone, model):
     value, *_ = what_it_should_do(model)
     write(clone, constructed(value))
     (clone / "purchase.toml").write_text(PURCHASE)
-    text, analysis = row_of(clone)
-    (offer,) = analysis.question.offers.values()
-    fast, best, slow = offer.hours
+    _, analysis = row_of(clone)
+    assert analysis.subject == "costs"
+    costs = analysis.costs
+    names = [one.name for one in costs.inputs.offers]
+    assert (names, costs.inputs.numbers.hours_on) == (["H100 80GB HBM3", "RTX PRO 6000 Blackwell WS"], 0)
+    measured, expected = costs.ranking.offers
     of_it, _, _ = what_it_should_do(model, "RTX PRO 6000 Blackwell WS")
     hours = 8760 * 0.5
-    assert fast < best < slow < hours * value / of_it * 2
+    fast, best, slow = expected.hours
+    assert measured.hours == (hours, hours, hours)
     assert best == pytest.approx(hours * value / of_it, rel=0.1)
+    assert 1.2 < best / fast < 1.8 and best / fast == pytest.approx(slow / best)
     # 4 years at half use; both draw what they do on paper.
-    cost = analysis.costs.ranking.offers[0].cost[0]
     hourly = 9000 / (4 * hours) + 0.6 * 0.25
-    assert offer.cost == pytest.approx((hourly * fast, hourly * best, hourly * slow))
-    assert offer.wins_below == pytest.approx((cost / slow - 0.6 * 0.25) * 4 * hours, rel=0.02)
-    assert offer.wins_below < 30000 * hours / best
-    assert "wherever it is in the range" in text
+    assert expected.cost == pytest.approx((hourly * fast, hourly * best, hourly * slow))
     assert [asked.card for asked in analysis.question.asked] == ["RTX PRO 6000 Blackwell WS"]
+
+
+THREE = """\
+currency = "EUR"
+life_years = 4
+utilisation = 0.5
+electricity_price = 0.25
+hours_on = "RTX 3090"
+[[offer]]
+card = "RTX 5090"
+price = 2600
+number = 2
+date = 2026-01-05
+source = "offer 1"
+[[offer]]
+card = "MI300X"
+price_per_hour = 2
+date = 2026-01-05
+source = "offer 2"
+[[offer]]
+card = "H200"
+price = 30000
+date = 2026-01-05
+source = "offer 3"
+[[work]]
+workload = "cifar_fastai"
+model = "resnet50"
+precision = "amp-fp16"
+hours_per_year = 1000
+[[work]]
+workload = "anything of my own"
+precision = "fp32-ieee"
+hours_per_year = 1500
+[[work]]
+workload = "word_lm"
+hours_per_year = 40
+"""
+
+
+def test_a_buyer_without_records_has_each_offer_on_page_one_with_its_cost_or_the_reason(clone):
+    (clone / "purchase.toml").write_text(THREE)
+    text, analysis = row_of(clone)
+    view = page_of(analysis).one.view
+    rows = {row.system.name: row for row in view.rows}
+    assert list(rows) == ["RTX 5090", "MI300X", "H200", "RTX 3090"]
+    cheap = rows["RTX 5090"]
+    assert (cheap.measured, cheap.number, cheap.cheapest, cheap.tied) == (False, 2, True, False)
+    assert cheap.times.low < 2 < cheap.times.value < cheap.times.high < 4
+    assert cheap.cost.low < cheap.cost.value < cheap.cost.high
+    assert rows["RTX 3090"].reference and rows["RTX 3090"].hours.value == 2500
+    assert [rows[name].missing[0].state for name in ("MI300X", "H200")] == ["refused", "unknown-card"]
+    assert "H200 SXM 141GB" in rows["H200"].missing[0].data["use"]
+    left = {work.name: work.left_out.state for work in view.works if work.left_out}
+    assert left == {"word_lm": "no-precision"}
+    assert [part.name for part in page_of(analysis).parts] == ["costs", "expected"]
+    assert re.search(r"^# .*RTX 5090.* to .* EUR a year", text, re.M)
 
 
 def test_a_card_by_its_name_has_a_range_in_many_tasks(clone):

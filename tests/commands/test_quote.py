@@ -31,6 +31,22 @@ def test_the_file_as_written_holds_comments_alone_and_is_refused_for_what_it_lac
         parse_purchase(text)
 
 
+def test_a_fresh_clone_s_file_says_what_to_type_and_an_empty_card_is_refused_in_a_clear_sentence():
+    text = quote.as_file(quote.OnRecord())
+    assert '# card = ""  # needed: any card by its name' in text
+    values = {
+        "currency": '"EUR"',
+        "price_per_hour": "2",
+        "date": "2026-01-05",
+        "source": '"an offer"',
+        "card": '""',
+    }
+    for name, value in values.items():
+        text = re.sub(rf"^# {name} = .*$", f"{name} = {value}", text, count=1, flags=re.M)
+    with pytest.raises(UserError, match=r"offer 1\.card: it is empty: write it between the quotation marks"):
+        parse_purchase(text.replace("# [[offer]]", "[[offer]]"))
+
+
 def test_the_file_with_its_values_given_is_one_that_the_report_reads():
     values = {"currency": '"EUR"', "utilisation": "0.5", "electricity_price": "0.25", "price": "1800"}
     more = {"date": "2026-01-05", "source": '"an offer"', "hours_per_year": "20"}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from report.page.build import WrittenPage, page_of, write
 from report.page.values import Page
 from tests.helpers import cases, records_fleet
 from tests.helpers import records_builder as build
-from tests.helpers.cases import CASES, Case, published
+from tests.helpers.cases import CASES, RENTED, THREE, Case, published
 from tests.helpers.records_card import checked_card
 
 
@@ -48,6 +48,9 @@ def _check(name: str, *records: Record) -> Purpose:
 
 PURPOSES = {
     "buyer": Purpose("costs", CASES["three-cards-watched-priced"]),
+    "buyer-of-two": Purpose(
+        "costs", replace(CASES["three-cards-watched-priced"], purchase=THREE.replace(RENTED, ""))
+    ),
     "buyer-without-watts": Purpose("costs", CASES["two-cards-proven-priced"]),
     "pair": Purpose("pair", CASES["two-cards-proven"]),
     "one-machine": Purpose("self", CASES["profiles-and-modes"]),

@@ -74,7 +74,11 @@ def of_validation(error: ValidationError, file: str, lines: TomlLines, *top: str
             yield Problem(file, lines.at(loc), shown(loc), message)
 
 
-_PLAIN = {"extra_forbidden": "unknown key", "missing": "it is missing"}
+_PLAIN = {
+    "extra_forbidden": "unknown key",
+    "missing": "it is missing",
+    "string_too_short": "it is empty: write it between the quotation marks",
+}
 
 
 def shown(loc: Loc) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, get_args
 
@@ -13,7 +13,7 @@ from report.charts.bars import Bar, Bars, Group
 from report.charts.marks import KeyEntry
 from report.compare.cells import Cell
 from report.page.filters import setting
-from report.page.one import check
+from report.page.one import check, offers
 from report.page.one.comparison import comparison
 from report.page.one.headlines import (
     FIRST,
@@ -38,7 +38,6 @@ from report.trials.trial import TrialResult
 
 CONSTRUCTED = "Constructed"
 """How the names of devices begin that no one measured."""
-OLD_OFFER_DAYS = 365
 FRAMEWORKS = ("torch", "tensorflow", "mxnet", "chainer")
 MOST_CAUSES = 8
 REACHED = tuple(stage for stage in get_args(Stage) if stage in ("start", "setup", "data", "train", "valid"))
@@ -96,9 +95,13 @@ def _framework(own: Sequence[TrialResult]) -> str:
 
 
 def _costs(analysis: Analysis, systems: Systems) -> PageOne:
-    costs, view = analysis.costs, comparison(analysis, systems)
+    """A pair where both of two offers were measured, else a row for each offer."""
+    costs = analysis.costs
     assert costs is not None
-    expectation = analysis.expectations[0]
+    bought = [one for one in costs.inputs.offers if one.offer]
+    if len(bought) != 2 or not costs.pair or not all(one.measured for one in costs.inputs.offers):
+        return _offers(analysis, systems)
+    view, expectation = comparison(analysis, systems), analysis.expectations[0]
     cells = expectation.cells
     delivery = Headline("delivery", {"margin": analysis.question.margin})
     return _assembled(
@@ -108,20 +111,25 @@ def _costs(analysis: Analysis, systems: Systems) -> PageOne:
         (how_sure(analysis, cells), delivery, again(analysis, each=True)),
         "comparison",
         view,
-        about={"offers": len(costs.inputs.offers)},
-        more=[*_offer_chips(analysis, systems)],
+        about={"offers": len(bought)},
+        more=[chip for chip in offers.chips(offers.offers(analysis, systems)) if chip.name == "old-offer"],
     )
 
 
-def _offer_chips(analysis: Analysis, systems: Systems) -> Iterator[Chip]:
-    """Yield a chip for each old offer."""
-    for one in analysis.costs.inputs.offers if analysis.costs else ():
-        if (
-            one.measured
-            and one.offer
-            and (analysis.question.now.date() - one.offer.date).days > OLD_OFFER_DAYS
-        ):
-            yield Chip("care", "old-offer", "costs", {"name": systems.of(one).name})
+def _offers(analysis: Analysis, systems: Systems) -> PageOne:
+    view = offers.offers(analysis, systems)
+    cells = [cell for line in view.inputs.lines for cell in line.cells if cell]
+    count = sum(row.offered is not None for row in view.rows)
+    return _assembled(
+        analysis,
+        offers.headline(view),
+        cells,
+        offers.notes(view),
+        "offers",
+        view,
+        about={"offers": count},
+        more=[*offers.chips(view)],
+    )
 
 
 def _pair(analysis: Analysis, systems: Systems) -> PageOne:

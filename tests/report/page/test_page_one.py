@@ -60,7 +60,7 @@ def test_three_notes_stand_below_the_table(name: str):
     assert len(page(name).one.notes) == 3
 
 
-@pytest.mark.parametrize("name", ["buyer", "buyer-without-watts", "pair", "one-machine", "first-look"])
+@pytest.mark.parametrize("name", ["buyer-of-two", "buyer-without-watts", "pair", "one-machine", "first-look"])
 def test_the_picture_starts_at_the_fastest_and_has_room(name: str):
     chart = page(name).one.view.picture.picture.chart
     assert isinstance(chart, Bars)
@@ -79,7 +79,7 @@ def facts(name: str) -> dict[str, Any]:
 
 
 def test_less_money_and_more_speed_point_to_the_same_side():
-    marks = {name: fact.mark for name, fact in facts("buyer").items() if fact.mark}
+    marks = {name: fact.mark for name, fact in facts("buyer-of-two").items() if fact.mark}
     assert {mark.at < 50 for mark in marks.values()} == {True}
     assert {mark.slot for mark in marks.values()} == {0}
 

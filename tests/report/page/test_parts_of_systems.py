@@ -82,18 +82,22 @@ def test_an_offer_without_a_record_stands_last_and_changes_no_other_figure():
     case = CASES["two-cards-proven-priced"]
     found = analysis_of(replace(case, purchase=case.purchase.replace("[[offer]]", offer, 1)))
     before = analysed("two-cards-proven-priced")
-    rows = costs.view(found, systems_of(found)).rows
-    last = rows[-1]
-    assert (last.name, last.system, last.cost.value, last.price.value) == ("Card X", None, None, 9)
+    last = costs.view(found, systems_of(found)).offers.rows[-1]
+    assert (last.system.name, last.measured, last.cost.value, last.price.value) == ("Card X", False, None, 9)
+    assert [(why.state, why.data["card"]) for why in last.missing[:1]] == [("unknown-card", "Card X")]
     assert found.costs.ranking.offers[:2] == before.costs.ranking.offers
 
 
-def test_without_ranked_runs_or_prices_the_costs_say_so_by_their_state():
-    waiting, unpriced = of(quick_look(), parse_purchase(DESKS)), analysed("two-cards-proven")
-    assert costs.view(waiting, systems_of(waiting)).state == "nothing"
+def test_without_ranked_runs_no_offer_has_a_cost_and_without_prices_there_are_ratios():
+    looked = quick_look()
+    purchase = parse_purchase(DESKS.replace("cpu-2-cores", looked[0].machine.label))
+    waiting, unpriced = of(looked, purchase), analysed("two-cards-proven")
+    rows = costs.view(waiting, systems_of(waiting)).offers.rows
+    assert [row.cost.value for row in rows] == [None, None]
+    assert {row.missing[0].state for row in rows} == {"not-ranked", "unknown-card"}
     by_speed = costs.view(unpriced, systems_of(unpriced))
     _, times = by_speed.ratios[0]
-    assert by_speed.state == "ratios" and times.low < times.value
+    assert by_speed.offers is None and times.low < times.value
     nothing = analysed("nothing")
     assert costs.view(nothing, systems_of(nothing)) is None
 

@@ -1,0 +1,292 @@
+"""Page one of a buyer: each offer, measured or not, with what it costs and does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import Any
+
+from report import text
+from report.analysis import Analysis
+from report.buying.cost_inputs import HOURS_A_YEAR, CostInputs
+from report.buying.cost_model import CostModel
+from report.buying.costs import Costs
+from report.buying.workload_mix import OfferedCard, UnrecordedLine, WorkLine, fits_work
+from report.charts.scatter import Point, Scatter
+from report.expected.refusal import Refusal
+from report.page.values import Chip, Headline, NamedSystem, Picture, Quantity, Systems, quantity
+
+OLD_DAYS = 90
+"""An offer that is older is marked."""
+GB = 1e9
+
+
+@dataclass(frozen=True, slots=True)
+class OfferRow:
+    """One offer, or the card that the hours are on. What is not known is not known of the whole work."""
+
+    system: NamedSystem
+    measured: bool
+    """Whether the whole work was measured on it, and not expected of its card."""
+    reference: bool
+    """Whether the hours are given on it."""
+    number: int
+    offered: date | None
+    source: str
+    days: int
+    price: Quantity
+    times: Quantity
+    """Times as fast as the reference."""
+    hours: Quantity
+    cost: Quantity
+    """Of a year's work."""
+    ratio: Quantity | None
+    """Its cost over the cheapest's; null for that one."""
+    turns_at: Quantity
+    """The price at which it costs as much as the cheapest; of that one, as much as the second."""
+    watts: Quantity
+    watts_measured: bool
+    memory: Quantity
+    fits: bool | None
+    """Whether all the work fits its memory; null where that is not known."""
+    cheapest: bool
+    tied: bool
+    """Whether the ranges of two costs leave open which is less."""
+    missing: tuple[Headline, ...]
+    """Why it has no cost."""
+
+    @property
+    def too_slow(self) -> bool:
+        """Whether the work takes longer than a year."""
+        return bool(self.hours.value and self.hours.value > HOURS_A_YEAR)
+
+
+@dataclass(frozen=True, slots=True)
+class WorkRow:
+    """A line of the buyer's work with its hours; `peak` is memory that it took on some card."""
+
+    name: str
+    hours: float
+    peak: Quantity
+    left_out: Headline | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OffersView:
+    """Every offer, the work, and the picture of speed against cost."""
+
+    rows: tuple[OfferRow, ...]
+    works: tuple[WorkRow, ...]
+    picture: Picture | None
+    currency: str
+    inputs: CostInputs
+
+    @property
+    def on(self) -> NamedSystem:
+        """The card that the hours are on."""
+        return next(row.system for row in self.rows if row.reference)
+
+    @property
+    def priced(self) -> list[OfferRow]:
+        """Those with a cost, the cheapest first."""
+        return [row for row in self.rows if row.cost]
+
+
+def offers(analysis: Analysis, systems: Systems) -> OffersView:
+    """Return the offers of the buyer's file, the cheapest first, and the card that the hours are on."""
+    costs = analysis.costs
+    assert costs is not None and costs.ranking is not None and costs.inputs.purchase is not None
+    inputs, order, currency = costs.inputs, costs.ranking.order, costs.inputs.purchase.currency
+    works = tuple(_works(inputs, analysis))
+    peaks = [work.peak.value for work in works if not work.left_out]
+    places = [*order, *(place for place in range(len(inputs.offers)) if place not in order)]
+    rows = tuple(_row(costs, place, analysis, systems, peaks) for place in places)
+    return OffersView(rows, works, _picture(rows, currency), currency, inputs)
+
+
+def _row(
+    costs: Costs, place: int, analysis: Analysis, systems: Systems, peaks: Sequence[float | None]
+) -> OfferRow:
+    inputs, ranking = costs.inputs, costs.ranking
+    assert ranking is not None and inputs.purchase is not None
+    one, found, model = inputs.offers[place], ranking.offers[place], CostModel(costs.numbers)
+    offer, currency, on = one.offer, inputs.purchase.currency, costs.numbers.hours_on
+    unit = f"{currency}/h" if costs.numbers.offers[place].rented else currency
+    cheapest, turns = ranking.order[:1] == (place,), found.turning_price
+    ratios = [ranking.offers[other].ratio for other in ranking.order if other != place]
+    ties = [ratio[0] <= 1 for ratio in (ratios if cheapest else [found.ratio]) if ratio]
+    memory = _memory(one, inputs, analysis)
+    return OfferRow(
+        system=systems.of(one),
+        measured=inputs.measured_on(place),
+        reference=place == on,
+        number=offer.number if offer else 1,
+        offered=offer.date if offer else None,
+        source=text.clean(offer.source, 120) if offer else "",
+        days=(analysis.question.now.date() - offer.date).days if offer else 0,
+        price=quantity(offer.cost if offer else None, unit),
+        times=Quantity(1.0, "ratio") if place == on else quantity(model.speed(place, on)),
+        hours=quantity(found.hours, "h"),
+        cost=quantity(found.cost, currency, best=cheapest),
+        ratio=None if cheapest else quantity(found.ratio, "ratio"),
+        turns_at=quantity((max(turns[0], 0.0), *turns[1:]) if turns and turns[1] > 0 else None, unit),
+        watts=quantity(None if costs.power_unknown else model.watts(place), "W"),
+        watts_measured=inputs.measured_power[place],
+        memory=Quantity(memory, "bytes"),
+        fits=_fits(memory, peaks),
+        cheapest=cheapest,
+        tied=any(ties),
+        missing=() if found.hours else tuple(_missing(inputs, place, analysis)),
+    )
+
+
+def _memory(one: OfferedCard, inputs: CostInputs, analysis: Analysis) -> float | None:
+    """Return a card's memory as the framework saw it, else on paper."""
+    specs = inputs.paper.specs.get(one.card)
+    return one.memory_bytes(analysis.trials) or (specs.memory_gb * GB if specs else None)
+
+
+def _fits(memory: float | None, peaks: Sequence[float | None]) -> bool | None:
+    known = [peak for peak in peaks if peak]
+    if memory is None or not known:
+        return None
+    return False if max(known) > memory else True if len(known) == len(peaks) else None
+
+
+def _missing(inputs: CostInputs, place: int, analysis: Analysis) -> Iterator[Headline]:
+    """Yield why an offer has no figure of a line: a failure, a card that no one knows, or a refusal."""
+    one = inputs.offers[place]
+    words = one.card.casefold()
+    ran = [trial for trial in analysis.trials if words in f"{trial.card} {trial.machine_label}".casefold()]
+    if ran and not one.measured and one.card not in inputs.paper.specs:
+        yield Headline("not-ranked", {"card": one.name})
+    for line in inputs.lines or inputs.left_out:
+        if not line.cells[place]:
+            if one.measured and not isinstance(line, UnrecordedLine):
+                yield Headline("not-measured", {"work": line.name, "reason": line.reasons[place]})
+            else:
+                yield _unknown(inputs, one, line)
+
+
+def _unknown(inputs: CostInputs, one: OfferedCard, line: WorkLine) -> Headline:
+    """Return why nothing is expected of a card in a line of work."""
+    paper, base = inputs.paper, inputs.offers[inputs.numbers.hours_on]
+    for card in (one, base):
+        if card.card not in paper.specs:
+            return Headline("unknown-card", {"card": card.name, "use": paper.unknown.get(card.card, "")})
+    if line.precision is None:
+        return Headline("no-precision", {"work": line.name})
+    said = paper.speeds.get((one.card, base.card, line.name))
+    data: dict[str, Any] = {"card": one.name, "base": base.name, "work": line.name}
+    return (
+        Headline("refused", {**data, "refusal": said})
+        if isinstance(said, Refusal)
+        else Headline("same", data)
+    )
+
+
+def _works(inputs: CostInputs, analysis: Analysis) -> Iterator[WorkRow]:
+    """Yield each line of work with its hours; of what is left out, the reason."""
+    for line in (*inputs.lines, *inputs.left_out):
+        left = isinstance(line, UnrecordedLine) and line in inputs.left_out
+        peak = Quantity(_peak(line, analysis), "bytes")
+        yield WorkRow(line.name, line.hours, peak, _left_out(inputs, line) if left else None)
+
+
+def _left_out(inputs: CostInputs, line: WorkLine) -> Headline:
+    base = inputs.numbers.hours_on
+    others = [one for place, one in enumerate(inputs.offers) if place != base] or [inputs.offers[base]]
+    return _unknown(inputs, others[0], line)
+
+
+def _peak(line: WorkLine, analysis: Analysis) -> float | None:
+    """Return the most memory that a run of this work took on a GPU, ranked or not."""
+    if isinstance(line, UnrecordedLine):
+        cells = [cell for cell in analysis.cells if fits_work(cell.key, line.work)]
+    else:
+        cells = [cell for cell in line.cells if cell]
+    on_gpu = (cell for cell in cells if cell.trials[0].environment.device != "cpu")
+    return max((peak for cell in on_gpu if (peak := cell.figures["peak_bytes"].mean)), default=None)
+
+
+def _picture(rows: Sequence[OfferRow], currency: str) -> Picture | None:
+    """Return speed against cost; null where fewer than two offers have both."""
+
+    def ends(of: Quantity) -> tuple[float, float, float]:
+        value = of.value or 0.0
+        return value if of.low is None else of.low, value, value if of.high is None else of.high
+
+    shown = [row for row in rows if row.cost and row.times]
+    points = [
+        Point(row.system.name, ends(row.cost), ends(row.times), row.system.slot, not row.measured)
+        for row in shown
+    ]
+    alt = "; ".join(
+        f"{point.label}: {point.up[1]:.2f} times as fast for {text.number(point.across[1])} {currency} a year"
+        for point in points
+    )
+    if len(points) < 2:
+        return None
+    return Picture("lead", Scatter(tuple(points), f"{currency} a year", "times as fast"), alt)
+
+
+def headline(view: OffersView) -> Headline:
+    """Return what the cheapest offer costs and does, or that it is open which is cheapest."""
+    priced, count = view.priced, sum(row.offered is not None for row in view.rows)
+    data: dict[str, Any] = {"count": count, "expected": any(not row.measured for row in priced[:2])}
+    if not priced:
+        why = next((row.missing[0] for row in view.rows if row.missing), None)
+        lefts = (work.left_out for work in view.works if work.left_out)
+        return Headline("offers-unknown", {**data, "why": why or next(lefts, None)})
+    first = priced[0]
+    data |= {"first": first, "against": None}
+    if first.tied:
+        close = [row for row in priced[1:] if row.tied]
+        return Headline("offers-tied", {**data, "second": close[0], "others": len(close) - 1})
+    others = [row for row in view.rows if row is not first and row.times]
+    against = next(
+        (row for row in others if row.reference), others[0] if first.reference and others else None
+    )
+    if against:
+        data |= {"against": against.system, "times": first.times if against.reference else against.times}
+        data["first_is_timed"] = against.reference
+    return Headline("offers", data)
+
+
+def chips(view: OffersView) -> Iterator[Chip]:
+    """Yield how many offers nobody measured, which have no cost, and which are old."""
+    offered = [row for row in view.rows if row.offered]
+    guessed = [row for row in offered if not row.measured]
+    if guessed:
+        yield Chip("stop", "not-measured", data={"count": len(guessed), "of": len(offered)})
+    for row in [row for row in offered if row.missing][:1]:
+        yield Chip("care", "no-cost", data={"name": row.system.name, "why": row.missing[0]})
+    if any(work.left_out for work in view.works):
+        yield Chip("care", "work-left-out", data={"hours": sum(w.hours for w in view.works if w.left_out)})
+    if not view.inputs.purchase or not view.inputs.purchase.hours_on:
+        yield Chip("care", "hours-assumed", "costs", {"name": view.on.name})
+    old = [row for row in offered if row.days > OLD_DAYS]
+    for row in sorted(old, key=lambda row: -row.days)[:1]:
+        yield Chip(
+            "care", "old-offer", data={"name": row.system.name, "days": row.days, "more": len(old) - 1}
+        )
+
+
+def notes(view: OffersView) -> tuple[Headline, Headline, Headline]:
+    """Return how sure the costs are, what would turn the order, and what to do before ordering."""
+    guessed = [row for row in view.priced if not row.measured and not row.reference]
+    widest = max(guessed, key=lambda row: (row.times.high or 1) / (row.times.low or 1), default=None)
+    paper = view.inputs.paper
+    sure = Headline(
+        "offers-sure", {"figures": paper.figures, "cards": paper.cards, "widest": widest, "view": view}
+    )
+    first = view.priced[0] if view.priced else None
+    return sure, Headline("what-turns", {"first": first, "view": view}), _next(view)
+
+
+def _next(view: OffersView) -> Headline:
+    open_ = [row for row in view.rows if row.offered and not row.measured]
+    commands = ("invoke build run bundle",) if open_ else ("invoke bundle",)
+    wanted = [row for row in open_ if row.tied or row.cheapest] or open_
+    return Headline("next-offer", {"commands": commands, "names": [row.system.name for row in wanted[:2]]})

@@ -13,7 +13,7 @@ drawn by the rule that all frameworks have.
 `loading/1` is the loader alone. Options of loading, each by itself as in the protocol
 (`parts.chexnet.loading`): `workers`, in `loader` "processes" or "threads"; files of `source_pixels` 264 or
 1024 in `format` "png" or "jpeg"; `valid_batch` "larger", four times that of training; `valid_loader` "before
-training"; `valid_devices` "first"; `loss` "read each step" or "kept" on the device.
+training"; `valid_devices` "first"; `loss` "kept" on the device.
 """
 
 from parts.trial import TrialProcess, main  # isort: skip  (its clock starts with this line)

@@ -31,21 +31,21 @@ import fastai.callback.schedule
 import numpy as np
 import torch
 import torchvision
-from fastai.callback.core import Callback
 from fastai.callback.progress import ProgressCallback
 from fastai.layers import AdaptiveConcatPool2d, Flatten
 from fastai.learner import Learner
 from fastai.losses import CrossEntropyLossFlat
 from fastai.metrics import accuracy
-from fastai.optimizer import Adam, OptimWrapper
+from fastai.optimizer import Adam
 from fastai.torch_core import apply_init
 from torch import nn
 
 from parts.device import choose, seed_everything
 from parts.inputs import datasets
 from parts.numerics import flops, precision
+from parts.numerics.update import LABELS
 from parts.timing.clock import Clock
-from parts.training.batches import Batch, image_tensors, loader_options
+from parts.training.batches import Batch, image_tensors
 from parts.training.fastai_learner import (
     Input,
     Measured,
@@ -78,12 +78,7 @@ BODIES = {
     "resnet152": (2048, "resnet152-394f9c45.pth"),
 }
 """Features that the body puts out, and the file of torchvision's IMAGENET1K_V1 weights."""
-OPTIONS: dict[str, Any] = {
-    "workers": 4,
-    "loss_scale": "static",
-    "static_loss_scale": 512.0,
-    "lead_in": False,
-}
+OPTIONS: dict[str, Any] = {"workers": 4, "lead_in": False}
 
 
 def run(trial: TrialProcess) -> dict[str, Any]:
@@ -91,8 +86,12 @@ def run(trial: TrialProcess) -> dict[str, Any]:
     protocol = trial.choose("protocol", trial.asked["protocol"], PROTOCOLS)
     variant, options = trial.variant, trial.options(OPTIONS)
     features, weights_file = trial.choose("model", variant["model"], BODIES)
-    trial.choose("loss_scale", options["loss_scale"], ("static", "dynamic"))
-    label, mode, tuned = variant["precision"], variant["data_mode"], variant["profile"] == "tuned"
+    trial.choose("profile", variant["profile"], ("default",))
+    trial.choose("layout", variant["layout"], ("contiguous",))
+    label, mode = (
+        trial.choose("precision", variant["precision"], (*LABELS, "fp16-master")),
+        variant["data_mode"],
+    )
     cached = mode == "cached"
     size, batch_size = variant["image_size"] or IMAGE_SIZE, variant["batch_size"]
     with trial.phase("device"):
@@ -108,11 +107,8 @@ def run(trial: TrialProcess) -> dict[str, Any]:
             weights, weights_sha256 = datasets.weights(trial.data_folder, weights_file)
         train, valid = split(images, protocol)
         seed_everything(trial.seed)
-        layout = "channels_last" if tuned else variant["layout"]
-        prepare = Preparation(mode, size, CIFAR_STATS, device, layout)
-        data = loaders(
-            train, valid, batch_size, size, prepare, loader_options(options["workers"], tuned, device)
-        )
+        prepare = Preparation(mode, size, CIFAR_STATS, device)
+        data = loaders(train, valid, batch_size, size, prepare, options["workers"])
     train_items, valid_items = len(train[1]), len(valid[1])
     steps_per_epoch, valid_steps = train_items // batch_size, -(-valid_items // batch_size)
     all_epochs = 1 if options["lead_in"] else EPOCHS
@@ -122,21 +118,20 @@ def run(trial: TrialProcess) -> dict[str, Any]:
     trial.stage("setup")
     with trial.phase("model"):
         model = network(variant["model"], features, images.classes, weights)
-        learner = learner_of(data, model, tuned)
+        learner = learner_of(data, model)
         operations = flops.of_images(model, size, batch_size, flops.value_bytes(label))
-        model.to(device, memory_format=prepare.memory_format)
-
-    def in_precision() -> tuple[str, list[Callback]]:
-        return precision_callbacks(label, options["loss_scale"], options["static_loss_scale"])
+        model.to(device)
 
     published_resnet18 = protocol == "published/1" and variant["model"] == "resnet18" and all_epochs > 1
     if published_resnet18 and not any(trial.limit.values()):
         with trial.phase("extra_epoch"):
-            learner.fit_one_cycle(1, RATES, cbs=[*in_precision()[1], Input(None, prepare)], **CYCLE)
+            learner.fit_one_cycle(
+                1, RATES, cbs=[*precision_callbacks(label)[1], Input(None, prepare)], **CYCLE
+            )
 
     rehearsal = Rehearsal(trial, label, prepare, (batch_size, 3, size, size))
     measured = Measured(trial, clock, valid_batches)
-    method, more = in_precision()
+    method, more = precision_callbacks(label)
     rates = RATE_OF_RESNET18_FP32 if published_resnet18 and label.startswith("fp32-") else RATES
     learner.fit_one_cycle(all_epochs, rates, cbs=[*more, Input(clock, prepare), rehearsal, measured], **CYCLE)
 
@@ -174,7 +169,7 @@ def run(trial: TrialProcess) -> dict[str, Any]:
             ),
         },
         "notes": ["cached batches: nothing is validated"] if cached else [],
-        "kernels": kernel_time(learner, [*in_precision()[1], Input(None, prepare)], device),
+        "kernels": kernel_time(learner, [*precision_callbacks(label)[1], Input(None, prepare)], device),
     }
 
 
@@ -210,16 +205,13 @@ def network(name: str, features: int, classes: int, weights: bytes | None) -> nn
     return nn.Sequential(body, head)
 
 
-def learner_of(data: Loaders, model: nn.Sequential, tuned: bool) -> Learner:
+def learner_of(data: Loaders, model: nn.Sequential) -> Learner:
     """A fastai Learner with the body frozen but for its batch norms, and nothing printed."""
-    adam = partial(Adam, sqr_mom=0.99, eps=1e-8)
-    if tuned:
-        adam = partial(OptimWrapper, opt=torch.optim.AdamW, betas=(0.9, 0.99), eps=1e-8, fused=True)
     learner = Learner(
         data,
         model,
         loss_func=CrossEntropyLossFlat(),
-        opt_func=adam,
+        opt_func=partial(Adam, sqr_mom=0.99, eps=1e-8),
         splitter=groups,
         metrics=accuracy,
         wd=WEIGHT_DECAY,

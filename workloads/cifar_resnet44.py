@@ -37,19 +37,19 @@ RATE = 1e-3
 WEIGHT_DECAY = 2e-4
 LARGEST_SHIFT = 3
 VALID_BATCH_SIZE = 500
-OPTIONS: dict[str, Any] = {**SHARING, "lr": RATE, "batchnorm_momentum": 0.1, "train_images": 50_000}
+OPTIONS: dict[str, Any] = {**SHARING, "train_images": 50_000}
 
 
 class ResidualBlock(nn.Module):
     """Two convolutions of three by three with a shortcut around them."""
 
-    def __init__(self, before: int, width: int, momentum: float) -> None:
+    def __init__(self, before: int, width: int) -> None:
         super().__init__()
         stride = width // before
         self.first = nn.Conv2d(before, width, 3, stride, padding=1)
-        self.first_norm = nn.BatchNorm2d(width, momentum=momentum)
+        self.first_norm = nn.BatchNorm2d(width)
         self.second = nn.Conv2d(width, width, 3, padding=1)
-        self.second_norm = nn.BatchNorm2d(width, momentum=momentum)
+        self.second_norm = nn.BatchNorm2d(width)
         self.shortcut = nn.Conv2d(before, width, 1, stride) if stride > 1 else nn.Identity()
 
     def forward(self, images: torch.Tensor) -> torch.Tensor:
@@ -59,17 +59,13 @@ class ResidualBlock(nn.Module):
         return nn.functional.relu(features + self.shortcut(images))
 
 
-def resnet44(momentum: float) -> nn.Sequential:
+def resnet44() -> nn.Sequential:
     """The network of the protocol."""
-    layers: list[nn.Module] = [
-        nn.Conv2d(3, 16, 3, padding=1),
-        nn.BatchNorm2d(16, momentum=momentum),
-        nn.ReLU(),
-    ]
+    layers: list[nn.Module] = [nn.Conv2d(3, 16, 3, padding=1), nn.BatchNorm2d(16), nn.ReLU()]
     width = 16
     for wider in (16, 32, 64):
         for _ in range(BLOCKS_PER_STAGE):
-            layers.append(ResidualBlock(width, wider, momentum))
+            layers.append(ResidualBlock(width, wider))
             width = wider
     layers += [nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(width, 10)]
     model = nn.Sequential(*layers)
@@ -107,29 +103,28 @@ def run(trial: TrialProcess) -> dict[str, Any]:
     """One trial of the protocol, by itself or as the ranks that it is made of."""
     trial.choose("protocol", trial.asked["protocol"], ("published/1",))
     trial.choose("model", trial.variant["model"], ("resnet44",))
-    trial.choose("data mode", trial.variant["data_mode"], ("device", "host"))
+    trial.choose("data mode", trial.variant["data_mode"], ("device",))
     return over_processes(trial, train, OPTIONS)
 
 
 def train(setting: Setting) -> dict[str, Any]:
     """The training of this process and what it measured."""
-    trial, options = setting.trial, setting.options
+    trial, items = setting.trial, setting.options["train_images"]
     trial.stage("data")
     with trial.phase("data"):
         images = setting.dataset("cifar-10")
-        items = options["train_images"]
-        (pixels, labels), valid = image_tensors(images, setting.home)
+        (pixels, labels), valid = image_tensors(images, setting.device)
         pixels, labels = pixels[:items], labels[:items]
-        prepare = Pixels(pixels, setting.home)
+        prepare = Pixels(pixels, setting.device)
         ways = {"seed": setting.seed, "place": setting.place, "prepare": prepare.augmented}
         batches = Shuffled(pixels, labels, setting.samples, **ways)
     measured = fit(
         setting,
-        resnet44(options["batchnorm_momentum"]),
+        resnet44(),
         batches,
         InOrder(*valid, VALID_BATCH_SIZE, prepare.plain),
         nn.functional.cross_entropy,
-        lambda model: adam(model, options["lr"] * setting.ranks),
+        lambda model: adam(model, RATE * setting.ranks),
         Loop(EPOCHS, "image"),
         quality=Quality("accuracy", accuracy),
         data={

@@ -42,15 +42,12 @@ ABOUT = (
     "Classifiers train on random images, so that no loader stands in their way (SURF "
     "2021; its batch, resolution and optimiser are lost: protocol reconstructed)."
 )
-FEWEST_BATCHES = 4
-MOMENTUM = 0.9
+BATCHES = 4
+RATE, MOMENTUM, WEIGHT_DECAY = 0.01, 0.9, 1e-4
 PARALLEL = ("dp", "ddp", "each")
 OPTIONS: dict[str, Any] = {
     "parallel": "ddp",
-    "batches": FEWEST_BATCHES,
     "classes": 1000,
-    "lr": 0.01,
-    "weight_decay": 1e-4,
     "compile": True,
     "cudnn_benchmark": False,
 }
@@ -66,9 +63,7 @@ def run(trial: TrialProcess) -> dict[str, Any]:
     variant, options = trial.variant, trial.options(OPTIONS)
     parallel = trial.choose("parallel", options["parallel"], PARALLEL)
     label = trial.choose("precision", variant["precision"], LABELS)
-    trial.choose("data mode", variant["data_mode"], ("cached", "host"))
-    if options["batches"] < FEWEST_BATCHES:
-        raise Failed("unsupported", f"option 'batches' is below {FEWEST_BATCHES}, as good as constant")
+    trial.choose("data mode", variant["data_mode"], ("cached",))
     gpus, place, tuned = variant["gpus"], launcher.here(), variant["profile"] == "tuned"
     if gpus > 1 and parallel != "dp" and place is None:
         return ranks.launched(trial, parallel, gpus)
@@ -103,7 +98,7 @@ def trained(setting: Setting, arithmetic: dict[str, Any]) -> dict[str, Any]:
     trial.stage("setup")
     with trial.phase("first_step"), precision.rehearsal(model, device) as output_types:
         update = Update(setting.label, sgd(setting, model), device)
-        one_device = (half[: setting.batch_size].to(device) for half in batches[0])
+        one_device = (half[: setting.batch_size] for half in batches[0])
         TrainingStep(model, loss_of, update, setting).loss(*one_device).backward()
     whole = spread(model, setting)
     step = TrainingStep(whole, loss_of, update, setting)
@@ -111,7 +106,7 @@ def trained(setting: Setting, arithmetic: dict[str, Any]) -> dict[str, Any]:
         # A compiled model has no hooks: with them it would be another one, to be compiled again.
         rehearsal = precision.untraced if setting.compiled else precision.rehearsal
         with trial.phase("compile" if setting.compiled else "spread"), rehearsal(model, device) as seen:
-            step.loss(*(half.to(device) for half in batches[0])).backward()
+            step.loss(*batches[0]).backward()
         output_types = seen or output_types
     if setting.compiled:
         torch.compiler.set_stance("fail_on_recompile")
@@ -126,9 +121,6 @@ def trained(setting: Setting, arithmetic: dict[str, Any]) -> dict[str, Any]:
     trial.stage("collect")
     # Of several devices one's kernels would say nothing, and a rank must not train without the others.
     alone = setting.devices == 1 and not setting.shares_gradients
-
-    def again() -> None:
-        step(*(half.to(device) for half in batches[0]))
 
     return {
         **measured,
@@ -152,7 +144,7 @@ def trained(setting: Setting, arithmetic: dict[str, Any]) -> dict[str, Any]:
         "notes": []
         if size >= made_for
         else [f"smaller images than the model's own: {size} of {made_for} px"],
-        "kernels": kernels.kernel_time(again, device) if alone else None,
+        "kernels": kernels.kernel_time(lambda: step(*batches[0]), device) if alone else None,
         "ranks": of_ranks,
     }
 
@@ -169,10 +161,9 @@ def train(
 
     def step_of(batch: Batch) -> None:
         clock.ready()
-        images, labels = (half.to(setting.device, non_blocking=True) for half in batch)
         if several:
             timer.begin()
-        clock.step(step(images, labels), len(labels))
+        clock.step(step(*batch), len(batch[1]))
 
     rounds = Rotated(batches, STEPS_PER_EPOCH)
     return clock.run(lambda: rounds, step_of, over, lambda epoch: step.update.read())
@@ -182,27 +173,23 @@ def sgd(setting: Setting, model: torch.nn.Module) -> torch.optim.SGD:
     """SGD with momentum; `tuned` fuses it."""
     return torch.optim.SGD(
         model.parameters(),
-        lr=setting.options["lr"],
+        lr=RATE,
         momentum=MOMENTUM,
-        weight_decay=setting.options["weight_decay"],
+        weight_decay=WEIGHT_DECAY,
         fused=True if setting.tuned else None,
     )
 
 
 def synthetic(setting: Setting, size: int, layout: torch.memory_format) -> list[Batch]:
     """This process's part of each global batch: normal images and uniform labels, by seed and place."""
-    home, classes = setting.home, setting.options["classes"]
-    first = setting.place.rank * setting.batch_size
-    pinned = setting.tuned and home.type == "cpu" and torch.cuda.is_available()
+    classes, first = setting.options["classes"], setting.place.rank * setting.batch_size
     batches = []
-    for number in range(setting.options["batches"]):
+    for number in range(BATCHES):
         places = range(first, first + setting.samples)
         items = [picture(setting.seed * 1_000_003 + number * 100_003 + at, size, classes) for at in places]
         images = torch.stack([image for image, _ in items]).contiguous(memory_format=layout)
         labels = torch.tensor([label for _, label in items])
-        if pinned:
-            images, labels = images.pin_memory(), labels.pin_memory()
-        batches.append((images.to(home), labels.to(home)))
+        batches.append((images.to(setting.device), labels.to(setting.device)))
     return batches
 
 

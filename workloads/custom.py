@@ -11,12 +11,11 @@ from functools import partial
 from typing import Any
 
 from parts import launcher
-from parts.training.fit import fit, passes_of
+from parts.training.fit import fit
 from parts.training.own_file import (
     OwnFile,
     checked_data,
     checked_model,
-    hold_to_determinism,
     load,
     told_with_its_line,
 )
@@ -38,8 +37,6 @@ def train(file: OwnFile, setting: Setting) -> dict[str, Any]:
             batches, valid = checked_data(file, setting)
         trial.stage("setup")
         model = checked_model(file, setting)
-        if file.constant("DETERMINISTIC"):
-            hold_to_determinism(file, setting, model, batches, passes_of(file.loss))
         measured = fit(
             setting,
             model,

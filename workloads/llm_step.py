@@ -39,8 +39,8 @@ OPTIONS: dict[str, Any] = {
     "lora_rank": 0,
     "checkpointing": False,
     "fp8": False,
-    "batches": 4,
 }
+BATCHES = 4
 
 
 def run(trial: TrialProcess) -> dict[str, Any]:
@@ -67,7 +67,7 @@ def train(setting: Setting) -> dict[str, Any]:
         next_token_loss,
         optimiser,
         Loop(EPOCHS, sample_unit="token"),
-        data={"name": "random", "distinct_batches": setting.options["batches"]},
+        data={"name": "random", "distinct_batches": BATCHES},
         structure={"trained_parameters": trained, "sequence_length": length},
         other_operations=attention_operations(shape, setting.samples, length),
     )
@@ -113,7 +113,7 @@ def next_token_loss(scores: torch.Tensor, targets: torch.Tensor) -> torch.Tensor
 def tokens(setting: Setting, words: int, length: int) -> Rotated:
     """Evenly drawn, each rank's own, where the data mode wants them; beside them the one after each."""
     generator = torch.Generator().manual_seed(setting.seed * 1_000_003 + setting.place.rank)
-    shape = (setting.options["batches"], setting.samples, length + 1)
+    shape = (BATCHES, setting.samples, length + 1)
     drawn = torch.randint(words, shape, generator=generator).to(setting.home)
     return Rotated([(each[:, :-1], each[:, 1:]) for each in drawn], STEPS_PER_EPOCH)
 

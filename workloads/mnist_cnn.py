@@ -8,8 +8,7 @@ after the window.
 
 Data mode `host` is the published loader: two workers, started anew in each epoch, make a PIL image of each
 item, a tensor of it, and normalise it; pageable memory, blocking copies. `device` has all images normalised
-on the device and draws each batch there, which leaves the network alone on the clock. `cached` has four
-fixed batches.
+on the device and draws each batch there, which leaves the network alone on the clock.
 """
 
 from parts.trial import TrialProcess, main  # isort: skip  (its clock starts with this line)
@@ -27,7 +26,7 @@ from torchvision import transforms
 
 from parts.device import software
 from parts.inputs import datasets
-from parts.training.batches import Batch, Rotated, loader_options, tensors
+from parts.training.batches import Batch, tensors
 from parts.training.fit import Batches, Loop, fit
 from parts.training.setting import Setting, over_processes
 
@@ -37,8 +36,7 @@ EPOCHS = 20
 RATE = 1e-3
 RATE_AFTER_EPOCH = 0.8
 MEAN, DEVIATION = 0.1307, 0.3081
-CACHED_BATCHES = 4
-OPTIONS: dict[str, Any] = {"workers": 2}
+WORKERS = 2
 
 
 class Net(nn.Module):
@@ -102,7 +100,8 @@ def run(trial: TrialProcess) -> dict[str, Any]:
     """One trial of the protocol, as far as its limit lets it go."""
     trial.choose("protocol", trial.asked["protocol"], ("published/1",))
     trial.choose("model", trial.variant["model"], ("cnn",))
-    return over_processes(trial, train, OPTIONS)
+    trial.choose("data mode", trial.variant["data_mode"], ("host", "device"))
+    return over_processes(trial, train, {})
 
 
 def train(setting: Setting) -> dict[str, Any]:
@@ -133,17 +132,10 @@ def train(setting: Setting) -> dict[str, Any]:
 
 def source(images: datasets.ImageSet, setting: Setting) -> Batches:
     """An epoch's batches each time it is gone through, in the data mode asked; the last one is the rest."""
-    mode, size, device = setting.trial.variant["data_mode"], setting.batch_size, setting.device
-    if mode == "host":
-        more = loader_options(setting.options["workers"], setting.tuned, device)
-        return DataLoader(DigitsOneByOne(images.train), size, shuffle=True, **more)
-    pixels, labels = tensors(images.train, images.shape, device)
-    normal = (pixels.float() / 255 - MEAN) / DEVIATION
-    digits = DigitsOnDevice(normal, labels, size)
-    if mode == "device":
-        return digits
-    parts = [slice(number * size, (number + 1) * size) for number in range(CACHED_BATCHES)]
-    return Rotated([(normal[part], labels[part]) for part in parts], len(digits))
+    if setting.trial.variant["data_mode"] == "host":
+        return DataLoader(DigitsOneByOne(images.train), setting.batch_size, shuffle=True, num_workers=WORKERS)
+    pixels, labels = tensors(images.train, images.shape, setting.device)
+    return DigitsOnDevice((pixels.float() / 255 - MEAN) / DEVIATION, labels, setting.batch_size)
 
 
 if __name__ == "__main__":

@@ -37,7 +37,8 @@ ABOUT = "Three linear layers on random numbers, a recipe of mixed precision: ten
 BATCHES = 50
 RATE = 1e-3
 PUBLISHED_BATCH = 512
-OPTIONS: dict[str, Any] = {"width": 4096, "layers": 3}
+LAYERS = 3
+OPTIONS: dict[str, Any] = {"width": 4096}
 PROTOCOLS = {"published/1": (BATCHES, 3, False), "warmed/1": (20 * BATCHES, 100, True)}
 """Steps of an epoch, epochs, and whether a pass that is not measured comes first."""
 
@@ -48,6 +49,7 @@ def run(trial: TrialProcess) -> dict[str, Any]:
     variant, options = trial.variant, trial.options(OPTIONS)
     trial.choose("model", variant["model"], ("mlp",))
     trial.choose("data mode", variant["data_mode"], ("cached",))
+    trial.choose("profile", variant["profile"], ("default",))
     label = trial.choose("precision", variant["precision"], LABELS)
     width, batch_size = options["width"], variant["batch_size"]
     with trial.phase("device"):
@@ -62,9 +64,8 @@ def run(trial: TrialProcess) -> dict[str, Any]:
 
     trial.stage("setup")
     with trial.phase("model"):
-        model = network(width, options["layers"]).to(device)
-        fused = True if variant["profile"] == "tuned" else None
-        update = Update(label, torch.optim.SGD(model.parameters(), lr=RATE, fused=fused), device)
+        model = network(width, LAYERS).to(device)
+        update = Update(label, torch.optim.SGD(model.parameters(), lr=RATE), device)
         loss_of = nn.MSELoss()
 
     def forward(number: int) -> torch.Tensor:

@@ -6,15 +6,13 @@ from __future__ import annotations
 import hashlib
 import json
 import struct
-import subprocess
-import sys
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from tests.helpers.workload_runner import WORKLOADS, module
+from tests.helpers.workload_runner import module
 
 network = module("parts.chexnet.network")
 weights = module("parts.chexnet.weights")
@@ -27,7 +25,7 @@ trial = module("parts.trial")
 
 def terms(framework: str = "pytorch", *, fair: bool = False, **told: Any) -> Any:
     variant = protocol.FAIR if fair else protocol.VARIANTS[framework]
-    given = {"batch_size": 2, "devices": 1, "parallel": "dp", "image_size": 8, "batches": 4, **told}
+    given = {"batch_size": 2, "devices": 1, "parallel": "dp", "image_size": 8, **told}
     return protocol.Terms(framework, variant, "fp32-ieee", **given)
 
 
@@ -38,15 +36,12 @@ def test_the_network_has_the_published_body_and_the_head_of_fourteen():
     assert sum(isinstance(layer, network.Convolution) for layer in network.layers()) == 120
 
 
-def test_the_weights_are_one_file_whose_hash_is_asserted(tmp_path, monkeypatch):
-    path = tmp_path / "densenet121.safetensors"
-    script = WORKLOADS / "parts" / "chexnet" / "weights.py"
-    subprocess.run([sys.executable, "-B", script, path], check=True)
-    content = path.read_bytes()
+def test_the_weights_are_those_of_one_safetensors_file_whose_hash_is_asserted(monkeypatch):
+    arrays = weights.neutral()
+    content = weights.file_of(arrays)
     assert hashlib.sha256(content).hexdigest() == weights.SHA256
     (length,) = struct.unpack("<Q", content[:8])
     header, numbers = json.loads(content[8 : 8 + length]), content[8 + length :]
-    arrays = weights.neutral()
     assert header.keys() == arrays.keys()
     for name, array in arrays.items():
         first, last = header[name]["data_offsets"]
@@ -130,7 +125,6 @@ def test_a_scaled_down_trial_says_so_in_its_notes():
     [
         ({"options": {"framework": "chainer"}}, "there are: keras-tensorflow, tensorflow"),
         ({"options": {"parallel": "ddp"}}, "parallel 'ddp' is not known; there are: dp"),
-        ({"options": {"batches": 1}}, "as good as constant"),
         ({"options": {"data": "real"}}, "data 'real' is not known"),
         ({"protocol": "other/1"}, "protocol 'other/1' is not known"),
         ({"precision": "amp-fp16"}, "precision 'amp-fp16' is not known"),

@@ -68,7 +68,7 @@ GIVEN = f"""
 import json, sys
 import numpy as np
 from parts.chexnet import synthetic, network, protocol, weights
-terms = protocol.Terms(sys.argv[1], protocol.FAIR, "fp32-ieee", {IMAGES}, 1, "single", 224, 4)
+terms = protocol.Terms(sys.argv[1], protocol.FAIR, "fp32-ieee", {IMAGES}, 1, "single", 224)
 images, labels = synthetic.batch(range({IMAGES}), terms)
 """
 
@@ -237,15 +237,3 @@ def test_two_devices_learn_what_two_ranks_of_pytorch_do(tmp_path, monkeypatch):
 def test_gluon_s_zoo_refuses_images_that_its_last_window_does_not_fit(tmp_path, monkeypatch):
     ended = trained("mxnet", "mxnet", tmp_path / "small", monkeypatch, image_size=64, protocol="fair/1")
     assert ended.failed.reason == "unsupported" and "224 px alone" in ended.failed.message
-
-
-@pytest.mark.mxnet
-def test_gluon_sends_batches_ahead_and_computes_the_same(tmp_path, monkeypatch):
-    asked = {"protocol": "fair/1", "limit": {"steps": 3}}
-    one = trained("mxnet", "mxnet", tmp_path / "one", monkeypatch, **asked).measured
-    options = {"in_flight": 3}
-    ahead = trained("mxnet", "mxnet", tmp_path / "ahead", monkeypatch, options=options, **asked).measured
-    assert [loss for _, loss in ahead.losses] == pytest.approx([loss for _, loss in one.losses], rel=1e-5)
-    assert one.step_us.values()[0] > 2 * ahead.step_us.values()[0]
-    refused = trained("mxnet", "mxnet", tmp_path / "none", monkeypatch, options={"in_flight": 0}, **asked)
-    assert "'in_flight' is below 1" in refused.failed.message

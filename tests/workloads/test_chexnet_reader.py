@@ -87,7 +87,7 @@ from parts.chexnet import feed, protocol
 from parts.chexnet.loading import TorchLoading
 trial = SimpleNamespace(seed=5, data_folder=sys.argv[1], limit={}, valid_batches=lambda whole: whole,
                         asked={"data": "generated", "weights": None})
-terms = protocol.Terms("pytorch", protocol.FAIR, "fp32-ieee", 4, 1, "ddp", 64, 4, data="real",
+terms = protocol.Terms("pytorch", protocol.FAIR, "fp32-ieee", 4, 1, "ddp", 64, data="real",
                        loading=dict(protocol.LOADER, workers=1, loader="threads"))
 given = feed.dataset(trial, terms, TorchLoading(pinned=False))
 digest = hashlib.sha256()
@@ -104,7 +104,7 @@ def test_pytorch_sees_the_bits_of_all_the_others_in_the_same_order(ready: Path):
     assert done.returncode == 0, done.stderr[-2000:]
     asked = {"data": "generated", "weights": None}
     told = SimpleNamespace(seed=5, data_folder=str(ready), valid_batches=int, asked=asked)
-    terms = protocol.Terms("chainer", protocol.FAIR, "fp32-ieee", 4, 1, "single", 64, 4, data="real")
+    terms = protocol.Terms("chainer", protocol.FAIR, "fp32-ieee", 4, 1, "single", 64, data="real")
     given = feed.dataset(told, terms, feed.HostLoading())
     digest = hashlib.sha256()
     for batches in (given.train, given.train, given.valid.batches, given.test.batches):

@@ -153,7 +153,7 @@ def test_options_of_loading_change_no_image_that_is_validated(ready: Path, tmp_p
         "workers": 2,
         "valid_batch": "larger",
         "valid_loader": "before training",
-        "loss": "read each step",
+        "loss": "kept",
     }
     other = asked(tmp_path / "other", ready, options=options, **few).measured
     assert (one.epochs[0].valid_batches, other.epochs[0].valid_batches) == (1, 1)
@@ -226,7 +226,7 @@ import torchvision
 from parts.chexnet import loading, protocol
 ramp = np.add.outer(np.minimum(np.arange(264), 255), np.zeros(264)).astype(np.uint8)
 image = np.stack([ramp, ramp.T, ramp * 0], axis=-1)
-terms = protocol.Terms("pytorch", protocol.VARIANTS["pytorch"], "fp32-ieee", 1, 1, "dp", 224, 4)
+terms = protocol.Terms("pytorch", protocol.VARIANTS["pytorch"], "fp32-ieee", 1, 1, "dp", 224)
 found = []
 for training in (True, False):
     torch.manual_seed(1)
@@ -265,7 +265,7 @@ for name, value in whole.state_dict().items():
 file = io.BytesIO()
 torch.save(old, file)
 arrays = chexnet.pretrained(file.getvalue())
-terms = protocol.Terms("pytorch", protocol.FAIR, "fp32-ieee", 1, 1, "dp", 32, 4)
+terms = protocol.Terms("pytorch", protocol.FAIR, "fp32-ieee", 1, 1, "dp", 32)
 trainer = chexnet.TorchTrainer(terms, torch.device("cpu"), chexnet.Place())
 trainer.load(arrays)
 trainer.network.eval()

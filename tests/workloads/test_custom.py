@@ -26,7 +26,6 @@ ABOUT = "Two weights by least squares."
 EPOCHS = 2
 METRIC = "loss"
 OPTIONS = {"lr": 0.1}
-DETERMINISTIC = True
 
 def model(setting):
     return nn.Linear(4, 1)
@@ -135,23 +134,16 @@ MISTAKES = [
         "no hook 'train_step': write the",
     ),
     ("OPTIONS =", "SCHEDULE = 'step'\nOPTIONS =", "SCHEDULE", "no hook 'SCHEDULE': write the whole program"),
-    (
-        "nn.functional.mse_loss(output, targets)",
-        "output.mean() * next(CLOCK)",
-        "DETERM",
-        "two passes over one",
-    ),
 ]
 RUN_ALL = """
 import io, json, os, sys
 from contextlib import redirect_stderr
 sys.path.insert(0, sys.argv[1])
 from parts.trial import TrialProcess, why
-import custom, torch
+import custom
 
 told = []
 for folder in sys.argv[2:]:
-    torch.use_deterministic_algorithms(False)
     names = ("IN", "OUT", "DATA")
     trial = TrialProcess({f"GPUDYNO_{name}": os.path.join(folder, name.lower()) for name in names})
     try:
@@ -181,8 +173,7 @@ def test_a_mistake_is_told_in_one_sentence_with_the_file_and_its_line(tmp_path):
     texts, lines = [], []
     for right, wrong, blamed, _ in MISTAKES:
         assert OWN.count(right) == 1, right
-        text = OWN.replace(right, wrong).replace("import torch\n", "import itertools, torch\n", 1)
-        text = text.replace("EPOCHS", "CLOCK = itertools.count(1)\nEPOCHS", 1)
+        text = OWN.replace(right, wrong)
         begins = [line.startswith(blamed) for line in text.split("\n")]
         lines.append(begins.index(True) + 1 if blamed else None)
         texts.append(text)

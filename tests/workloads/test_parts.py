@@ -267,13 +267,13 @@ def trained(label):
     torch.manual_seed(0)
     cpu = torch.device("cpu")
     pictures = torch.randint(0, 256, (32, 3, 32, 32), dtype=torch.uint8), torch.arange(32)
-    prepare = study.Preparation("device", 32, study.CIFAR_STATS, cpu, "contiguous")
-    data = study.loaders(pictures, pictures, 8, 32, prepare, {})
+    prepare = study.Preparation("device", 32, study.CIFAR_STATS, cpu)
+    data = study.loaders(pictures, pictures, 8, 32, prepare, 0)
     model = study.network("resnet18", 512, 100, None)
-    learner = study.learner_of(data, model, False)
+    learner = study.learner_of(data, model)
     before = {name: weight.detach().clone() for name, weight in model.named_parameters()}
     rates = Rates()
-    callbacks = study.precision_callbacks(label, "static", 512.0)[1]
+    callbacks = study.precision_callbacks(label)[1]
     learner.fit_one_cycle(1, study.RATES, cbs=[*callbacks, study.Input(None, prepare), rates], **study.CYCLE)
     # A weight that went through half and came back has moved by the rounding alone.
     rounding = {True: 2e-3, False: 1e-9}

@@ -33,7 +33,7 @@ RANKS, CPU = 3, torch.device("cpu")
 def stepped(place, virtual_ranks):
     torch.manual_seed(1)
     inputs, targets = torch.randn(12, 3, 32, 32).double(), torch.arange(12) % 10
-    model = resnet44(0.1).double()
+    model = resnet44().double()
     variant = {"batch_size": 4, "profile": "default", "data_mode": "device"}
     setting = Setting(
         SimpleNamespace(variant=variant, seed=1), "fp32-ieee", CPU, "ddp", place, 1,

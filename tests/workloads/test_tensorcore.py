@@ -116,7 +116,7 @@ def test_warming_changes_no_value_that_is_computed(tmp_path):
     assert losses[0] == losses[1]
 
 
-@pytest.mark.parametrize("mode", ["host", "device", "cached"])
+@pytest.mark.parametrize("mode", ["host", "device"])
 def test_the_small_network_is_the_study_s_in_every_data_mode(mode, tmp_path):
     found = run(tmp_path, tiny_cnn(data_mode=mode)).measured
     assert found.structure == {"parameters": 1199882, "classes": 10}
@@ -131,7 +131,7 @@ def test_the_small_network_is_the_study_s_in_every_data_mode(mode, tmp_path):
     [
         ({"precision": "fp16-master"}, "precision 'fp16-master' is not known"),
         ({"model": "LeNet"}, "model 'LeNet' is not known; there are: cnn"),
-        ({"options": {"worker": 2}}, "option 'worker' is not known; there are: workers"),
+        ({"options": {"workers": 2}}, "option 'workers' is not known; there are: none"),
     ],
 )
 def test_what_the_study_does_not_have_is_refused_by_name(told, words, tmp_path):

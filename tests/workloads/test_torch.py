@@ -316,7 +316,7 @@ def test_a_frozen_body_costs_twice_its_forward_pass_and_no_more(resnet):
             512.0,
         ),
         (
-            {"precision": "amp-bf16", "profile": "tuned"},
+            {"precision": "amp-bf16"},
             "bfloat16",
             {"float32": 11755684},
             "fastai MixedPrecision, torch.autocast",

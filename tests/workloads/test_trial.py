@@ -174,28 +174,6 @@ def test_what_old_frameworks_share_is_written_for_python_3_6(name):
     assert "dataclasses" not in imported
 
 
-def python_3_6() -> str | None:
-    """The first that runs: a name on the path may be a shim with nothing behind it."""
-    candidates = [shutil.which("python3.6") or "", *Path.home().glob(".pyenv/versions/3.6.*/bin/python3.6")]
-    for candidate in filter(None, candidates):
-        if subprocess.run([candidate, "--version"], capture_output=True, check=False).returncode == 0:
-            return str(candidate)
-    return None
-
-
-def test_what_old_frameworks_share_runs_on_python_3_6(tmp_path):
-    old = python_3_6()
-    if old is None:
-        pytest.skip("there is no Python 3.6 here")
-    script = tmp_path / "own.py"
-    count = "len(datasets.mnist('', 'generated').test.labels)"
-    body = f"from parts.inputs import datasets; raise trial_part.Failed('error', str({count}))"
-    script.write_text(SCRIPT.format(body=body))
-    asked = trial("own", model="m", batch_size=1)
-    ended = run(tmp_path, asked, script=script, python=old)
-    assert ended.failed.message == "10000"
-
-
 def test_the_hash_of_the_sources_is_that_of_each_imported_file_and_of_a_file_of_the_user_s(tmp_path):
     folder, own = tmp_path / "workloads", tmp_path / "line.py"
     shutil.copytree(WORKLOADS, folder, ignore=shutil.ignore_patterns("__pycache__"))

@@ -107,8 +107,8 @@ def test_a_starved_loader_is_caught_by_the_time_that_steps_wait(tmp_path):
 
 @pytest.mark.torch
 def test_a_loss_that_is_not_finite_ends_the_trial_with_that_word(tmp_path):
-    asked = tiny_language_model(options={"lr": 1e38, "clip": 1e30}, limit={"steps": 30, "valid_batches": 0})
-    ended = run(tmp_path, asked)
+    asked = tiny_language_model(limit={"steps": 30, "valid_batches": 0})
+    ended = run(tmp_path, asked, script=spoiled(tmp_path, "word_lm.RATE, word_lm.CLIP = 1e38, 1e30"))
     assert ended.measurement is None
     assert ended.failed.reason == "not-finite"
     assert "the training loss is" in ended.failed.message

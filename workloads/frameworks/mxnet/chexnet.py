@@ -3,9 +3,7 @@
 DenseNet-121 is the model zoo's with a layer of 14 outputs, hybridised as in the study, and trained by
 `gluon.Trainer`. MXNet's engine works behind the host on a CPU too, so each step is waited for until its
 update is done: otherwise a step's time would be that of giving the orders. The study waited at each
-seventh batch alone, and ran out of memory where it never did: option `in_flight` is how many batches are
-sent before one is waited for. With more than one a step's time is that of its orders, but for the one that
-waits; the window is exact.
+seventh batch alone, and ran out of memory where it never did.
 """
 
 from __future__ import annotations
@@ -33,9 +31,7 @@ OWN_NAMES = {"scale": "gamma", "shift": "beta", "mean": "running_mean", "varianc
 
 def run(trial: TrialProcess) -> dict[str, Any]:
     """One trial of the protocol, as far as its limit lets it go."""
-    asked = terms(trial, {"mxnet-gluon": ("single",)}, data=("synthetic", "real"), more={"in_flight": 1})
-    if asked.loading["in_flight"] < 1:
-        raise Failed("unsupported", "option 'in_flight' is below 1")
+    asked = terms(trial, {"mxnet-gluon": ("single",)}, data=("synthetic", "real"))
     process.refuse_all_but_one_cpu(trial, device.NO_CARD)
     if asked.image_size != IMAGE_SIZE:
         raise Failed("unsupported", "the model zoo's DenseNet pools 7 × 7 features, those of 224 px alone")
@@ -44,14 +40,12 @@ def run(trial: TrialProcess) -> dict[str, Any]:
         found = process.one_cpu(
             trial, trainer.output_types, network.parameters(), device.matmul, device.convolution
         )
-    waited = asked.loading["in_flight"] == 1
     clock_of = partial(
         StepClock,
         synchronise=mx.nd.waitall,
         values=lambda losses: [float(loss.asscalar()) for loss in losses],
-        reads_freely=waited,
     )
-    found.update(versions=device.software(), framework=device.framework("channels first", waited=waited))
+    found.update(versions=device.software(), framework=device.framework())
     return process.measured(trial, asked, trainer, clock_of, lambda batch: found)
 
 
@@ -60,7 +54,6 @@ class GluonTrainer(Trainer):
 
     def __init__(self, asked: Terms) -> None:
         self.asked = asked
-        self.steps = 0
         self.net = gluon.model_zoo.vision.densenet121(classes=CLASSES)
         self.net.initialize()
         self.output_types = _types_of_first_pass(self.net)
@@ -95,9 +88,7 @@ class GluonTrainer(Trainer):
         losses.backward()
         self.trainer.step(len(images))
         loss = losses.mean()
-        self.steps += 1
-        if self.steps % self.asked.loading.get("in_flight", 1) == 0:
-            mx.nd.waitall()
+        mx.nd.waitall()
         return loss
 
     def parameters(self) -> int:

@@ -41,7 +41,8 @@ TRAIN_IMAGES = IMAGES["train"]
 EPOCHS = 5
 LEARNING_RATE = 1e-4
 BETAS = (0.9, 0.999)
-FEWEST_BATCHES = 4
+BATCHES = 4
+"""Different ones of synthetic images, that come round."""
 
 
 @dataclass(frozen=True)
@@ -112,9 +113,9 @@ CHOICES: dict[str, tuple[Any, ...]] = {
     "source_pixels": (264, 1024),
     "format": ("png", "jpeg"),
     "valid_batch": ("as in training", "larger"),
-    "valid_loader": ("as the protocol", "as it begins", "before training"),
+    "valid_loader": ("as the protocol", "before training"),
     "valid_devices": ("all", "first"),
-    "loss": ("as the protocol", "read each step", "kept"),
+    "loss": ("as the protocol", "kept"),
 }
 NEEDS: dict[str, tuple[str, ...]] = {
     "source_pixels": ("files",),
@@ -143,8 +144,6 @@ class Terms:
     devices: int
     parallel: str
     image_size: int
-    batches: int
-    """Different ones, that come round."""
     protocol: str = PROTOCOLS[1]
     data: str = "synthetic"
     """`synthetic`, `real` or `files`."""
@@ -184,15 +183,13 @@ class Terms:
 
     @property
     def reads_loss_every(self) -> int:
-        """As the variant has it, or as asked: steps from one reading to the next, 0 is an epoch."""
-        asked = {"read each step": 1, "kept": 0}
-        return asked.get(self.loading.get("loss", ""), self.variant.reads_loss_every)
+        """As the variant has it, or kept: steps from one reading to the next, 0 is an epoch."""
+        return 0 if self.loading.get("loss") == "kept" else self.variant.reads_loss_every
 
     @property
     def valid_ahead(self) -> bool:
         """As the variant has it, or as asked."""
-        asked = {"before training": True, "as it begins": False}
-        return asked.get(self.loading.get("valid_loader", ""), self.variant.valid_ahead)
+        return self.variant.valid_ahead or self.loading.get("valid_loader") == "before training"
 
     @property
     def data_name(self) -> str:
@@ -241,8 +238,6 @@ def terms(
     trial.choose("profile", variant["profile"], ("default",))
     trial.choose("layout", variant["layout"], ("contiguous",))
     options = _options(trial, frameworks, data, more or {})
-    if options["batches"] < FEWEST_BATCHES:
-        raise Failed("unsupported", "option 'batches' is below %d, as good as constant" % FEWEST_BATCHES)
     framework = options["framework"]
     if protocol == "published/1" and framework not in VARIANTS:
         raise Failed("unsupported", "Karmanov 2018 published no notebook of '%s'; take 'fair/1'" % framework)
@@ -254,7 +249,6 @@ def terms(
         devices=variant["gpus"],
         parallel=options["parallel"],
         image_size=variant["image_size"] or IMAGE_SIZE,
-        batches=options["batches"],
         protocol=protocol,
         data=options["data"],
         loading={name: options[name] for name in more or {}},
@@ -268,9 +262,7 @@ def _options(
     more: Mapping[str, Any],
 ) -> dict[str, Any]:
     first = next(iter(frameworks))
-    options = trial.options(
-        {"framework": first, "data": "synthetic", "parallel": "", "batches": FEWEST_BATCHES, **more}
-    )
+    options = trial.options({"framework": first, "data": "synthetic", "parallel": "", **more})
     ways = trial.choose("framework", options["framework"], frameworks)
     trial.choose("data", options["data"], data)
     options["parallel"] = trial.choose("parallel", options["parallel"] or ways[0], ways)

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from parts.chexnet.protocol import CLASSES, Terms
+from parts.chexnet.protocol import BATCHES, CLASSES, Terms
 
 SEED = 87306
 HASHED_ITEMS = 4
@@ -27,7 +27,7 @@ ArrayBatch = tuple
 def batches(terms: Terms) -> list[ArrayBatch]:
     """Return the global batches that come round."""
     size = terms.global_batch_size
-    return [batch(range(number * size, (number + 1) * size), terms) for number in range(terms.batches)]
+    return [batch(range(number * size, (number + 1) * size), terms) for number in range(BATCHES)]
 
 
 def batch(items: range, terms: Terms) -> ArrayBatch:

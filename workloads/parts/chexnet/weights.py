@@ -1,12 +1,10 @@
-"""The weights that every framework begins with: one set, drawn by rule, as arrays or as a file.
+"""The weights that every framework begins with: one set, drawn by rule.
 
 Uniform in ±√(6 ÷ inputs of an output) for convolutions and the head (He et al., arXiv 1502.01852), no shift,
 a scale of one. The generator is NumPy's RandomState, whose stream is frozen, and uniform numbers and square
 roots are exact, so every NumPy on every machine draws the same bits: SHA256 is asserted before they are used.
 
-    python workloads/parts/chexnet/weights.py FILE
-
-writes them as a safetensors file: `stem/conv/weight` is (outputs, inputs, height, width), `head/weight`
+It is that of a safetensors file: `stem/conv/weight` is (outputs, inputs, height, width), `head/weight`
 (outputs, inputs); a norm has `scale`, `shift`, `mean` and `variance`.
 
 Python 3.7 syntax; NumPy, and no framework.
@@ -17,11 +15,6 @@ from __future__ import annotations
 import hashlib
 import json
 import struct
-import sys
-from pathlib import Path
-
-if __name__ == "__main__":
-    sys.path.insert(0, str(Path(__file__).parents[2]))
 
 import numpy as np
 
@@ -72,7 +65,3 @@ def file_of(arrays: dict[str, np.ndarray]) -> bytes:
 def _uniform(stream: np.random.RandomState, shape: tuple[int, ...]) -> np.ndarray:
     bound = np.sqrt(6 / np.prod(shape[1:]))
     return ((2 * stream.random_sample(shape) - 1) * bound).astype(np.float32)
-
-
-if __name__ == "__main__":
-    Path(sys.argv[1]).write_bytes(file_of(neutral()))

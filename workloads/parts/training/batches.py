@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 
@@ -96,9 +95,3 @@ class Rotated:
 
     def __iter__(self) -> Iterator[Batch]:
         return (self.batches[step % len(self.batches)] for step in range(self.steps))
-
-
-def loader_options(workers: int, tuned: bool, device: torch.device) -> dict[str, Any]:
-    """How a host's loaders work: as published, in pageable memory, with new workers for each epoch."""
-    more = {"pin_memory": device.type == "cuda", "persistent_workers": workers > 0} if tuned else {}
-    return {"num_workers": workers, **more}

@@ -14,7 +14,6 @@ import torch
 from fastai.callback.core import Callback, CancelFitException, CancelTrainException, CancelValidException
 from fastai.callback.fp16 import MixedPrecision, ModelToHalf, NonNativeMixedPrecision
 from fastai.learner import Learner
-from fastai.torch_core import to_float
 from fastcore.foundation import L
 
 from parts.numerics import precision
@@ -26,6 +25,7 @@ from parts.trial import TrialProcess
 
 BEFORE, LAST = -90, 100
 """Places among fastai's callbacks, whose own lie between -50 and 50."""
+STATIC_LOSS_SCALE = 512.0
 
 
 class Input(Callback):
@@ -55,7 +55,7 @@ class Rehearsal(Callback):
         self.parameter_types = precision.parameter_types(model)
         device = self.dls.device
         with self.trial.phase("first_step"), precision.rehearsal(model, device) as self.output_types:
-            images = self.prepare.arranged(torch.randn(self.shape, device=device))
+            images = torch.randn(self.shape, device=device)
             labels = torch.zeros(len(images), dtype=torch.int64, device=device)
             with precision.autocast(self.label, device):
                 output = model(images.to(precision.weight_type(self.label)))
@@ -151,24 +151,6 @@ class MasterWeightsCallback(NonNativeMixedPrecision):
         return self.loss_scale
 
 
-class Pure(Callback):
-    """The whole model in one 16-bit type, its optimiser's state with it; the loss alone is fp32."""
-
-    order = -50
-
-    def __init__(self, dtype: torch.dtype) -> None:
-        self.dtype = dtype
-
-    def before_fit(self) -> None:
-        self.learn.model.to(self.dtype)
-
-    def before_batch(self) -> None:
-        self.learn.xb = (self.xb[0].to(self.dtype),)
-
-    def after_pred(self) -> None:
-        self.learn.pred = to_float(self.pred)
-
-
 class ScaleRecorder(Callback):
     """Notes the loss scale after each step; where it fell, the step was dropped."""
 
@@ -225,19 +207,16 @@ def total_norm(gradients: list[torch.Tensor]) -> torch.Tensor:
     return torch.linalg.vector_norm(torch.stack([norm.float() for norm in torch._foreach_norm(gradients)]))
 
 
-def precision_callbacks(label: str, kind: str, static_scale: float) -> tuple[str, list[Callback]]:
+def precision_callbacks(label: str) -> tuple[str, list[Callback]]:
     """How a label is done, in words, and its callbacks, a ScaleRecorder among them if it scales."""
     numerics = precision.PRECISIONS[label]
-    dtype = numerics.outputs
-    if dtype is torch.float32:
+    if numerics.outputs is torch.float32:
         return "none", []
-    if numerics.plain:
-        return f"all weights in {dtype}", [Pure(dtype)]
+    if not numerics.autocast:
+        weights = MasterWeightsCallback(loss_scale=STATIC_LOSS_SCALE, dynamic=False)
+        return "fastai NonNativeMixedPrecision", [ModelToHalf(), weights, ScaleRecorder(weights, "static")]
+    scaler = Amp(numerics.outputs)
     if not numerics.scaled:
-        return "fastai MixedPrecision, torch.autocast", [Amp(dtype)]
-    if numerics.autocast:
-        scaler = Amp(dtype)
-        method = "fastai MixedPrecision, torch.autocast, torch.amp.GradScaler"
-        return method, [scaler, ScaleRecorder(scaler, "dynamic")]
-    weights = MasterWeightsCallback(loss_scale=static_scale, dynamic=kind == "dynamic")
-    return "fastai NonNativeMixedPrecision", [ModelToHalf(), weights, ScaleRecorder(weights, kind)]
+        return "fastai MixedPrecision, torch.autocast", [scaler]
+    method = "fastai MixedPrecision, torch.autocast, torch.amp.GradScaler"
+    return method, [scaler, ScaleRecorder(scaler, "dynamic")]

@@ -67,21 +67,6 @@ class Loop:
     """Whether copies block and each step ends by reading its loss."""
 
 
-Passes = Callable[[nn.Module, torch.Tensor, torch.Tensor], torch.Tensor]
-"""Forward and backward through a batch, without an update; gives the loss."""
-
-
-def passes_of(loss: Loss) -> Passes:
-    """Return the passes of a step that ends with this loss."""
-
-    def passes(model: nn.Module, inputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-        value = loss(model(inputs), targets)
-        value.backward()
-        return value
-
-    return passes
-
-
 def fit(
     setting: Setting,
     model: nn.Module,
@@ -113,21 +98,20 @@ def fit(
     if setting.place.rank:
         # Alike up to here, so that the models are; from here on each rank drops and augments by itself.
         torch.manual_seed(setting.seed + setting.place.rank)
-    passes = passes_of(loss)
     first = _first_batch(setting, train) if loop.warmed else None
     output_types: dict[str, int] = {}
     operations: dict[str, Any] = {}
     if first is not None:
-        operations = _operations(setting, model, first, passes, loop, other_operations)
+        operations = _operations(setting, model, first, loss, loop, other_operations)
         with trial.phase("first_step"):
-            output_types = _rehearsed(setting, model, model, passes, first)
+            output_types = _rehearsed(setting, model, model, loss, first)
     whole = spread(model, setting)
     of_model = optimiser(model)
     update = Update(setting.label, of_model, device)
     step = TrainingStep(whole, loss, update, setting)
     if whole is not model and first is not None:
         with trial.phase("compile" if setting.compiled else "spread"):
-            seen = _rehearsed(setting, model, whole, passes, first, hooked=not setting.compiled)
+            seen = _rehearsed(setting, model, whole, loss, first, hooked=not setting.compiled)
             output_types = seen or output_types
     rates = schedule(of_model)
 
@@ -141,8 +125,8 @@ def fit(
     trial.stage("collect")
     if first is None:
         first = _first_batch(setting, train)
-        output_types = _rehearsed(setting, model, model, passes, first)
-        operations = _operations(setting, model, first, passes, loop, other_operations)
+        output_types = _rehearsed(setting, model, model, loss, first)
+        operations = _operations(setting, model, first, loss, loop, other_operations)
     # Of several devices one's kernels would say nothing, and a rank must not train without the others.
     alone = setting.devices == 1 and not setting.shares_gradients
     return {
@@ -301,20 +285,20 @@ def _steps(setting: Setting, train: Batches) -> int:
 
 
 def _rehearsed(
-    setting: Setting, model: nn.Module, whole: nn.Module, passes: Passes, batch: Batch, *, hooked: bool = True
+    setting: Setting, model: nn.Module, whole: nn.Module, loss: Loss, batch: Batch, *, hooked: bool = True
 ) -> dict[str, int]:
     """A step without an update that leaves no trace; how often each type came out of a layer that works.
 
     A compiled model has no hooks: with them it would be another one, to be compiled again.
     """
-    rehearsal = precision.rehearsal if hooked else precision.untraced
+    rehearsal, (inputs, targets) = precision.rehearsal if hooked else precision.untraced, batch
     with rehearsal(model, setting.device) as counts, precision.autocast(setting.label, setting.device):
-        passes(whole, *batch)
+        loss(whole(inputs), targets).backward()
     return counts or {}
 
 
 def _operations(
-    setting: Setting, model: nn.Module, batch: Batch, passes: Passes, loop: Loop, others: int
+    setting: Setting, model: nn.Module, batch: Batch, loss: Loss, loop: Loop, others: int
 ) -> dict[str, Any]:
     inputs, targets = (half.to("meta") for half in batch)
     try:
@@ -322,7 +306,7 @@ def _operations(
         with torch.compiler.set_stance("force_eager"):
             return of_batch(
                 model,
-                lambda twin: passes(twin, inputs, targets),
+                lambda twin: loss(twin(inputs), targets).backward(),
                 samples_of(targets, loop),
                 value_bytes(setting.label),
                 others,

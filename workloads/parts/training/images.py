@@ -38,11 +38,10 @@ class Loaders:
 class Preparation:
     """What makes the model's input of a batch as it comes, on the device; `stats` are mean and deviation."""
 
-    def __init__(self, mode: str, size: int, stats: Any, device: torch.device, layout: str) -> None:
+    def __init__(self, mode: str, size: int, stats: Any, device: torch.device) -> None:
         self.mode = mode
         self.augment = {training: Augmentation(size, training=training) for training in (True, False)}
         self.mean, self.deviation = (torch.tensor(part, device=device).view(1, 3, 1, 1) for part in stats)
-        self.memory_format = torch.channels_last if layout == "channels_last" else torch.contiguous_format
 
     def __call__(self, images: torch.Tensor, *, training: bool) -> torch.Tensor:
         """fp32 images of the asked size, normalised; cached ones are so already."""
@@ -50,11 +49,11 @@ class Preparation:
             return images
         if self.mode == "device":
             images = self.augment[training](images)
-        return self.arranged((images - self.mean) / self.deviation)
+        return self.normalised(images)
 
-    def arranged(self, images: torch.Tensor) -> torch.Tensor:
-        """The same images in the asked memory layout."""
-        return images.contiguous(memory_format=self.memory_format)
+    def normalised(self, images: torch.Tensor) -> torch.Tensor:
+        """The images less their mean, over their deviation."""
+        return ((images - self.mean) / self.deviation).contiguous()
 
 
 class Augmentation:
@@ -83,9 +82,9 @@ class OneByOne(Dataset[Batch]):
 
 
 def loaders(
-    train: Batch, valid: Batch, batch_size: int, size: int, prepare: Preparation, more: dict[str, Any]
+    train: Batch, valid: Batch, batch_size: int, size: int, prepare: Preparation, workers: int
 ) -> Loaders:
-    """Batches in the preparation's data mode; cached ones validate nothing, host ones take `more`."""
+    """Batches in the preparation's data mode; cached ones validate nothing, host ones have workers."""
     device = prepare.mean.device
     if prepare.mode == "cached":
         fixed = fixed_batches(train, batch_size, size, prepare)
@@ -93,9 +92,10 @@ def loaders(
     if prepare.mode == "device":
         drawn, in_order = ([half.to(device) for half in split] for split in (train, valid))
         return Loaders(Shuffled(*drawn, batch_size, seed=None), InOrder(*in_order, batch_size), device)
+    training, validation = (OneByOne(each, size, training=each is train) for each in (train, valid))
     return Loaders(
-        DataLoader(OneByOne(train, size, training=True), batch_size, shuffle=True, drop_last=True, **more),
-        DataLoader(OneByOne(valid, size, training=False), batch_size, **more),
+        DataLoader(training, batch_size, shuffle=True, drop_last=True, num_workers=workers),
+        DataLoader(validation, batch_size, num_workers=workers),
         device,
     )
 
@@ -105,7 +105,7 @@ def fixed_batches(train: Batch, batch_size: int, size: int, prepare: Preparation
     resized, first = Augmentation(size, training=False), slice(FIXED_BATCHES * batch_size)
 
     def prepared(pixels: torch.Tensor) -> torch.Tensor:
-        return prepare.arranged((resized(pixels) - prepare.mean) / prepare.deviation)
+        return prepare.normalised(resized(pixels))
 
     pixels, labels = (half[first].to(prepare.mean.device) for half in train)
     return list(InOrder(pixels, labels, batch_size, prepared))

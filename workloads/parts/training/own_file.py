@@ -6,7 +6,6 @@ import ast
 import contextlib
 import importlib.util
 import inspect
-import os
 import sys
 import traceback
 from collections.abc import Callable, Iterator
@@ -19,9 +18,8 @@ import torch
 from torch import nn
 from torch.optim.lr_scheduler import LRScheduler
 
-from parts.device import seed_everything
 from parts.numerics import precision
-from parts.training.fit import Batches, Loop, Passes, Quality, accuracy
+from parts.training.fit import Batches, Loop, Quality, accuracy
 from parts.training.setting import Setting
 from parts.trial import Failed, TrialProcess, why
 
@@ -42,10 +40,9 @@ CONSTANTS: dict[str, tuple[type, Any]] = {
     "SAMPLE": (str, "sample"),
     "METRIC": (str, "loss"),
     "OPTIONS": (dict, {}),
-    "DETERMINISTIC": (bool, False),
 }
 """Each with its type and what it is where the file does not say; None says that it must."""
-GONE = ("train_step", "METRIC_OVER", "SCHEDULE")
+GONE = ("train_step", "METRIC_OVER", "SCHEDULE", "DETERMINISTIC")
 """Names of a file of before, whose meaning it no longer has: a loop of one's own is a program."""
 CHOICES = {
     "SAMPLE": ("image", "token", "sample"),
@@ -229,33 +226,3 @@ def checked_data(file: OwnFile, setting: Setting) -> tuple[Batches, Batches | No
         held = f"{len(first[0])} inputs and {len(first[1])} targets"
         raise file.failed(f"a batch has {held} where setting.samples is {setting.samples}", line)
     return given
-
-
-def hold_to_determinism(
-    file: OwnFile, setting: Setting, model: nn.Module, train: Batches, through: Passes
-) -> None:
-    """Two passes over one batch from one seed must agree to the bit; raises Failed where they do not.
-
-    torch is told to refuse operations that may differ, so those of a GPU are found in the window too.
-    """
-    line = file.line("DETERMINISTIC")
-    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
-    torch.use_deterministic_algorithms(True)
-    model.to(setting.device)
-    inputs, targets = (half.to(setting.device) for half in next(iter(train)))
-    passes = []
-    for _ in range(2):
-        seed_everything(setting.seed)
-        with precision.untraced(model, setting.device):
-            with precision.autocast(setting.label, setting.device):
-                loss = through(model, inputs, targets)
-            gradients = [weight.grad.clone() for weight in model.parameters() if weight.grad is not None]
-            passes.append([loss.detach().clone(), *gradients])
-    # A loss that is no number is told of at its step.
-    if not all(torch.equal(one.nan_to_num(), other.nan_to_num()) for one, other in zip(*passes, strict=True)):
-        losses = " and ".join(f"{float(tensors[0]):.9g}" for tensors in passes)
-        message = (
-            f"it says DETERMINISTIC, and two passes over one batch from one seed differ (losses {losses})"
-        )
-        raise file.failed(message, line)
-    seed_everything(setting.seed)

@@ -33,7 +33,7 @@ from report.compare.groups import ComparisonGroup, comparison_groups
 from report.compare.pairs import Expectation, expectations
 from report.compare.precisions import Gate, Parity, Speedup, early_gates, parities, speedups
 from report.compare.ranking import Work, standings, works
-from report.compare.spread import Fleet, UnitSpreads, fleets, unit_spreads
+from report.compare.spread import UnitSpreads, unit_spreads
 from report.expected.expected import CardExpectation, ExpectedValue
 from report.expected.products import PublishedProduct, load_products
 from report.expected.sizes import DifferenceSize, SystemDifference
@@ -128,8 +128,6 @@ class Analysis:
     early_gates: tuple[tuple[TrialResult, Gate], ...]
     checks: tuple[CheckedCard, ...]
     """Of the leading session's cards, the worst first; none where they were not checked."""
-    fleets: tuple[Fleet, ...]
-    """Of the leading session's cards, the units that did one work."""
     spreads: UnitSpreads
     """How far the units of each card on record lie apart."""
     expectations: tuple[Expectation, ...]
@@ -268,7 +266,6 @@ def analyse(evidence: Evidence, question: Question) -> Analysis:
         parities=parities(grouped),
         early_gates=early_gates(trial for trial in trials if trial.session == lead or trial.path in paths),
         checks=() if came_with_clone else checked_cards(on_record, lead, evidence.cards, evidence.products),
-        fleets=fleets(trials, lead),
         spreads=spreads,
         expectations=expectations(groups, mix, spreads) or expectations(groups, spreads=spreads),
         verdicts=judge(evidence.claims.claims, groups, evidence.cards, batch_sweeps(own_cells, failed)),

@@ -165,14 +165,6 @@ _WORDS: Mapping[tuple[Severity, Fault], Mapping[str, tuple[str, ...]]] = {
         "program-changed": ("program changed its source", "the program wrote to files of its own source"),
         "program-left": ("program left processes", "{processes} processes lived on after it and were ended"),
         "input-bound": ("waits for input", "{input_share:.0%} of the time waited for input"),
-        "above-ceiling": (
-            "above a measured ceiling",
-            "{share:.2f} times the fastest product in {runs} runs of this device's ceiling: that was "
-            "disturbed, or less was computed than is counted",
-            "a step takes {step_seconds:.4g} s, where its gradients alone take {least_seconds:.4g} s in the "
-            "fastest of {runs} runs of all-reduce: those were disturbed, or less was shared than is counted",
-        ),
-        "other-form": ("label names another form", "'{machine}' names {forms}, and the card is {card}"),
     },
     ("warn", "nobody"): {
         "stalled": (

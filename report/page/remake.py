@@ -24,7 +24,7 @@ _DESCRIBED = re.compile(r"<(?:title|desc)[^>]*>(.*?)</", re.S)
 _HEADING = re.compile(r"h[1-3]\b|summary|caption")
 _FIGURES = (
     *("lead", "groups", "left_over", "speedups", "parities", "early_gates", "expectations"),
-    *("verdicts", "costs", "clause", "fleets", "accounts"),
+    *("verdicts", "costs", "clause", "accounts"),
 )
 
 

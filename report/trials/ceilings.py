@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from harness.record import PRECISIONS, PURE, Measurement, MessageSize, Precision, Record, Summary
+from harness.record import PRECISIONS, Measurement, MessageSize, Precision, Record, Summary
 from harness.record.published.cards import Card, find, peak_tflops
 from harness.summary.bound import UNKNOWN, Bound, bound
 from harness.summary.device_checks import device_name
@@ -16,27 +16,12 @@ GEMM: dict[str, str] = {label: traits.product for label, traits in PRECISIONS.it
 
 COPY = "copy_gb_per_second"
 
-HEALTHY_SHARES = {
-    "A100 SXM4 40GB": 0.869,
-    "A100 SXM4 80GB": 0.869,
-    "H100 SXM5 80GB": 0.803,
-    "B200 SXM": 0.776,
-    "MI300X": 0.514,
-    "MI325X": 0.604,
-}
-"""Of the dense bf16 peak, what mamf-finder's table gives for the card (stas00/ml-engineering)."""
-
-HEALTHY_FACTOR = 0.7
-"""A ceiling below this part of the table's warns."""
-
 ABOVE = 1.05
 """Of a measured ceiling: a trial faster by more than two measurements scatter shows that it was none."""
 
 Device = tuple[str, str]
 """A machine's id, and the card's unit or, where that is not known, the device's name."""
-ALGORITHM = "all_reduce_algorithm_gb_per_second"
 BUS = "all_reduce_bus_gb_per_second"
-VALUE_BYTES = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2}
 Devices = tuple[Device, int, int]
 """The first of them, their number, and that of their nodes."""
 
@@ -66,19 +51,10 @@ def device_of(record: Record) -> Device | None:
 
 
 def ceilings(records: Iterable[Record]) -> dict[Device, dict[str, float]]:
-    """Each device's measured ceilings, the median of their trials by name: see `ceiling_runs`."""
-    return {
-        device: {name: median(values) for name, values in sorted(figures.items())}
-        for device, figures in ceiling_runs(records).items()
-    }
+    """Return each device's measured ceilings by name, the median of its trials; invalid ones are left out.
 
-
-def ceiling_runs(records: Iterable[Record]) -> dict[Device, dict[str, list[float]]]:
-    """Of each device the ceilings that its trials measured, by name; those of invalid ones are left out.
-
-    What several devices reach together is no ceiling of one of them.
-
-    A short window, which leaves any other trial unproven, is what a ceiling is measured in.
+    What several devices reach together is no ceiling of one of them. A short window, which leaves any other
+    trial unproven, is what a ceiling is measured in.
     """
     by_device: dict[Device, dict[str, list[float]]] = {}
     for record in records:
@@ -89,7 +65,10 @@ def ceiling_runs(records: Iterable[Record]) -> dict[Device, dict[str, list[float
             continue
         for name, value in measured.ceilings.items():
             by_device.setdefault(device, {}).setdefault(name, []).append(value)
-    return by_device
+    return {
+        device: {name: median(values) for name, values in sorted(figures.items())}
+        for device, figures in by_device.items()
+    }
 
 
 def roofline_point(
@@ -151,17 +130,6 @@ def share(part: float | None, whole: float | None) -> float | None:
     return part / whole if part is not None and whole else None
 
 
-def unhealthy(name: str, measured: Mapping[str, float], cards: Sequence[Card]) -> tuple[float, float] | None:
-    """The share of the bf16 peak that a device reaches and the usual one, where it lies far below."""
-    card = find(name, cards)
-    usual = HEALTHY_SHARES.get(card.name) if card else None
-    reached, peak = ceiling_of(measured, PURE["bf16"]), card and peak_tflops(card, PURE["bf16"])
-    if usual is None or reached is None or not peak:
-        return None
-    reached_share = reached / (peak * 1e12)
-    return (reached_share, usual) if reached_share < HEALTHY_FACTOR * usual else None
-
-
 @dataclass(frozen=True, slots=True)
 class Together:
     """The medians of the trials that summed over the same devices; bandwidths as nccl-tests defines them."""
@@ -189,7 +157,7 @@ def all_reduce_runs(records: Iterable[Record]) -> dict[Devices, list[Measurement
         devices, measured = devices_of(record), record.measurement
         if devices is None or measured is None or measured.all_reduce is None:
             continue
-        if not {ALGORITHM, BUS} <= measured.ceilings.keys():
+        if BUS not in measured.ceilings:
             continue
         if record.summary is None or record.summary.verdict != "invalid":
             found.setdefault(devices, []).append(measured)
@@ -205,25 +173,6 @@ def reached_together(records: Iterable[Record]) -> dict[Devices, Together]:
 def bus_factor(devices: int) -> float:
     """Bus bandwidth over algorithm bandwidth: 2 (n - 1) / n (nccl-tests, doc/PERFORMANCE.md)."""
     return 2 * (devices - 1) / devices
-
-
-def gradient_bytes(measured: Measurement) -> int | None:
-    """Bytes that DistributedDataParallel sums in each step: every parameter's gradient, in its own type.
-
-    Null for another way of sharing a step, and where a type is not known.
-    """
-    counts = {
-        name.removeprefix("torch."): count for name, count in measured.precision.parameter_dtypes.items()
-    }
-    if measured.parallel != "ddp" or not counts.keys() <= VALUE_BYTES.keys():
-        return None
-    return max(0, sum(VALUE_BYTES[name] * count for name, count in counts.items())) or None
-
-
-def least_seconds(measured: Measurement, algorithm_bytes_per_second: float) -> float | None:
-    """The least that summing a step's gradients takes: their bytes over the algorithm bandwidth."""
-    size = gradient_bytes(measured)
-    return None if size is None else size / algorithm_bytes_per_second
 
 
 def _together(devices: int, nodes: int, measured: Sequence[Measurement]) -> Together:

@@ -3,28 +3,15 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from operator import add
 from statistics import median
 
-from harness.record import Finding, Measurement, finding
+from harness.record import Finding, finding
 from harness.record.published.cards import Card, find
 from harness.summary import contradictions
 from harness.summary.device_checks import used_cards
-from report.trials.ceilings import (
-    ABOVE,
-    ALGORITHM,
-    GEMM,
-    Devices,
-    all_reduce_runs,
-    ceiling_runs,
-    device_of,
-    devices_of,
-    least_seconds,
-    peak_of,
-    share,
-)
+from report.trials.ceilings import peak_of, share
 from report.trials.key import Key, grouped_by, without
 from report.trials.trial import TrialResult, identity_of
 
@@ -36,15 +23,10 @@ LINEAR_SLACK = 0.05
 """Superlinear scaling by more than this is not explained by caches and scatter."""
 
 
-_FORMS = re.compile(r"SXM|NVL|PCIE|OAM", re.IGNORECASE)
-"""How cards of one name are built in, which decides their clocks, their power and what joins them."""
-
-
 def checked(trials: Sequence[TrialResult], cards: Sequence[Card]) -> tuple[TrialResult, ...]:
     """The same trials in the same order; what cannot be is invalid, and a finding says why."""
     among_repeats = _marked(trials, map(add, repeat_flags(trials), copy_flags(trials)))
-    too_bad = _marked(among_repeats, trial_flags(among_repeats, cards))
-    return _marked(too_bad, too_good(too_bad))
+    return _marked(among_repeats, trial_flags(among_repeats, cards))
 
 
 def _marked(trials: Sequence[TrialResult], flagged: Iterable[Sequence[Finding]]) -> tuple[TrialResult, ...]:
@@ -53,7 +35,7 @@ def _marked(trials: Sequence[TrialResult], flagged: Iterable[Sequence[Finding]])
 
 
 def repeat_flags(trials: Sequence[TrialResult]) -> list[tuple[Finding, ...]]:
-    """Each trial's flag where its throughput is ten times off its repeats', of which two are known."""
+    """Return each trial's flag where its throughput is ten times off its repeats', of which two are known."""
     cells = grouped_by(trials, identity_of)
     flagged = []
     for trial in trials:
@@ -73,10 +55,9 @@ def copy_flags(trials: Sequence[TrialResult]) -> list[tuple[Finding, ...]]:
 
 
 def trial_flags(trials: Sequence[TrialResult], cards: Sequence[Card]) -> list[tuple[Finding, ...]]:
-    """Each trial's flags, by its card's peak, one device's throughput, other sessions, its device's load."""
-    believed = _believed_rates(trials)
-    single = {work: median(rates for of in by.values() for rates in of) for work, by in believed.items()}
-    return [_flags(trial, cards, single, believed) if trial.samples_per_second else () for trial in trials]
+    """Return each trial's flags, by its card's peak, one device's throughput and its device's load."""
+    single = {work: median(rates) for work, rates in _believed_rates(trials).items()}
+    return [_flags(trial, cards, single) if trial.samples_per_second else () for trial in trials]
 
 
 _Work = tuple[Key, str, str]
@@ -90,31 +71,22 @@ def _work(trial: TrialResult, key: Key | None = None) -> _Work:
     return key or trial.key, trial.device_model, trial.machine if trial.stack.device == "cpu" else ""
 
 
-def _believed_rates(trials: Iterable[TrialResult]) -> dict[_Work, dict[str, list[float]]]:
-    """The throughputs of each workload by session; invalid trials are left out."""
-    believed: dict[_Work, dict[str, list[float]]] = {}
+def _believed_rates(trials: Iterable[TrialResult]) -> dict[_Work, list[float]]:
+    """Return the throughputs of each workload; invalid trials are left out."""
+    believed: dict[_Work, list[float]] = {}
     for trial in trials:
         rate = trial.samples_per_second
         if trial.verdict != "invalid" and rate is not None:
-            believed.setdefault(_work(trial), {}).setdefault(trial.session, []).append(rate)
+            believed.setdefault(_work(trial), []).append(rate)
     return believed
 
 
-def _flags(
-    trial: TrialResult,
-    cards: Sequence[Card],
-    single: Mapping[_Work, float],
-    believed: Mapping[_Work, Mapping[str, Sequence[float]]],
-) -> tuple[Finding, ...]:
-    rate, card = trial.samples_per_second, find(trial.device_name, cards)
-    sessions = believed.get(_work(trial), {}).items()
-    elsewhere = [other for session, rates in sessions if session != trial.session for other in rates]
+def _flags(trial: TrialResult, cards: Sequence[Card], single: Mapping[_Work, float]) -> tuple[Finding, ...]:
+    rate = trial.samples_per_second
     return raised(
         _above_highest_clock(trial, peak_share(trial, cards), cards),
         above_linear(single.get(_work(trial, without(trial.key, "gpus"))), rate, trial.key.gpus),
-        jump(rate, elsewhere) if len(elsewhere) > 1 else None,
         idle_device(trial.busy_share),
-        other_form(trial.machine_label, f"{trial.device_name} ({card.form})" if card else trial.device_name),
         *contradictory(trial),
     )
 
@@ -165,26 +137,15 @@ def above_linear(single: float | None, several: float | None, devices: int) -> F
 
 
 def jump(value: float | None, others: Sequence[float]) -> Finding | None:
-    """A figure ten times above or below the median of the comparable ones."""
-    if value is None or not others:
+    """Return a flag for a throughput ten times above or below the median of its repeats'."""
+    if value is None:
         return None
-    middle = median(others)
-    if not (value > 0 and middle > 0):
-        return None
-    factor = value / middle
+    factor = value / median(others)
     if 1 / JUMP < factor < JUMP:
         return None
     if factor > 1:
         return finding("jump", factor=factor, others=len(others))
     return finding("jump", divisor=1 / factor, others=len(others))
-
-
-def other_form(label: str, card: str) -> Finding | None:
-    """A label that names another form (SXM, NVL, PCIe, OAM) than the card that it stands for."""
-    labelled, known = ({form.upper() for form in _FORMS.findall(name)} for name in (label, card))
-    if not labelled or not known or labelled & known:
-        return None
-    return finding("other-form", machine=label[:100], forms=tuple(sorted(labelled)), card=card[:200])
 
 
 def idle_device(busy_share: float | None) -> Finding | None:
@@ -197,44 +158,3 @@ def idle_device(busy_share: float | None) -> Finding | None:
 def raised(*flags: Finding | None) -> tuple[Finding, ...]:
     """Those that were raised."""
     return tuple(flag for flag in flags if flag is not None)
-
-
-def too_good(trials: Sequence[TrialResult]) -> list[tuple[Finding, ...]]:
-    """Each trial's flags where it is faster than its device, or their network, was ever seen to be."""
-    runs = ceiling_runs(trial.record for trial in trials)
-    shared = all_reduce_runs(trial.record for trial in trials)
-    return [raised(_above_ceiling(trial, runs), _above_all_reduce(trial, shared)) for trial in trials]
-
-
-def _above_ceiling(
-    trial: TrialResult, runs: Mapping[tuple[str, str], Mapping[str, Sequence[float]]]
-) -> Finding | None:
-    """Operations a second above the fastest of the ceiling's own runs, by more than `ABOVE`.
-
-    Bytes are not asked: what is counted of them is more than the memory moves.
-    """
-    measured, device = trial.record.measurement, device_of(trial.record)
-    rate = trial.samples_per_second
-    if measured is None or device is None or trial.is_ceiling or rate is None:
-        return None
-    values = runs.get(device, {}).get(GEMM.get(measured.precision.label, ""), ())
-    if not values or measured.flops.per_sample is None:
-        return None
-    share = measured.flops.per_sample * rate / (max(values) * 1e12 * measured.device.count)
-    if share <= ABOVE:
-        return None
-    return finding("above-ceiling", share=share, runs=len(values))
-
-
-def _above_all_reduce(trial: TrialResult, runs: Mapping[Devices, Sequence[Measurement]]) -> Finding | None:
-    """A step shorter than the sum of its gradients in the fastest of all runs, by more than `ABOVE`."""
-    measured, devices = trial.record.measurement, devices_of(trial.record)
-    rate = trial.samples_per_second
-    if measured is None or devices is None or rate is None or devices not in runs:
-        return None
-    fastest = max(one.ceilings[ALGORITHM] for one in runs[devices]) * 1e9
-    least = least_seconds(measured, fastest)
-    step_seconds = measured.samples_per_step / rate
-    if least is None or least <= ABOVE * step_seconds:
-        return None
-    return finding("above-ceiling", step_seconds=step_seconds, least_seconds=least, runs=len(runs[devices]))

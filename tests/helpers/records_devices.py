@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from harness.record import AllReduce, Limit, Memory, MessageSize, PrecisionFound, Rank, Record, Series, Window
+from harness.record import AllReduce, Limit, Memory, MessageSize, Rank, Record, Series, Window
 from tests.helpers import records_builder as build
 
 LEAD = "20260131-aaaaaa"
@@ -75,19 +75,6 @@ def shared() -> list[Record]:
                 order = 100 * place + 20 * n + 4 * gpus
                 found += runs(precision, step / loss, way=way, gpus=gpus, order=order)
     return found
-
-
-def with_parameters(precision: str, parameters: int) -> dict[str, PrecisionFound]:
-    """Changes of a measurement: a model of so many fp32 numbers."""
-    counts = {"torch.float32": parameters}
-    return {
-        "precision": PrecisionFound(
-            label=precision,  # type: ignore[arg-type]
-            output_dtypes={"torch.float32": 10},
-            parameter_dtypes=counts,
-            method="constructed",
-        )
-    }
 
 
 def summed(gpus: int, algorithm_gb: float, *, order: int = 400, **told: Any) -> list[Record]:

@@ -28,7 +28,6 @@ from report.trials.ceilings import (
     reached_together,
     roofline_point,
     share,
-    unhealthy,
 )
 from report.trials.key import grouped_by
 from report.trials.trial import TrialResult
@@ -105,8 +104,6 @@ class DeviceLimits:
     """The source of the figures on paper; empty where there are none."""
     measured: bool
     """Whether ceilings were measured on it."""
-    unhealthy: tuple[float, float] | None
-    """The share of the bf16 peak that it reaches, and the usual one, where that is far more."""
     all_reduce: tuple[Together, ...]
 
 
@@ -182,7 +179,6 @@ def _device(
         sheet=_sheet(device, card, measured, trials) if card or measured else (),
         source=text.clean(card.source, 200) if card else "",
         measured=bool(measured),
-        unhealthy=unhealthy(device.name, measured, cards),
         all_reduce=reached,
     )
 

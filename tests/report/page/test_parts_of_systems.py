@@ -71,8 +71,7 @@ def test_a_device_is_held_against_paper_and_its_own_ceilings():
     shown = limits.view(found, systems_of(found))
     assert shown is not None
     (device,) = shown.devices
-    assert device.measured and device.picture is not None and device.unhealthy is not None
-    assert device.unhealthy[0] < device.unhealthy[1]
+    assert device.measured and device.picture is not None
     by_name = {row.name: row for row in device.sheet}
     assert by_name["bf16"].share == pytest.approx(by_name["bf16"].measured / by_name["bf16"].paper)
     assert all(point.flops_per_second > 0 for _, point, _ in device.rows)
@@ -105,15 +104,6 @@ def test_the_units_on_record_say_how_many_sound_machines_miss_the_clause_from_th
     assert found is not None
     assert (found.spread.measured, found.spread.units) == (measured, units)
     assert found.missing_share == missing_share(found.spread, found.rule.margin)
-
-
-def test_three_units_of_a_model_are_a_table_with_their_spread_and_two_are_none():
-    found, few = (of(fleet(units, cards_per_machine=1)) for units in (5, 2))
-    (shown,) = found.fleets
-    rates = [unit.rate for unit in shown.units]
-    assert len(rates) == 5 and rates == sorted(rates, reverse=True)
-    assert few.fleets == ()
-    assert "Units of Constructed" in render(page_of(found), drawn=False).markdown
 
 
 def test_files_that_cannot_be_read_and_what_a_budget_left_out_are_there():

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.record import Series
-from report.trials.ceilings import bus_factor, devices_of, gradient_bytes, least_seconds, reached_together
+from report.trials.ceilings import bus_factor, devices_of, reached_together
 from tests.helpers.records_builder import changed
-from tests.helpers.records_devices import runs, summed, with_parameters
+from tests.helpers.records_devices import runs, summed
 
 
 @pytest.mark.parametrize(("devices", "factor"), [(1, 0.0), (2, 1.0), (4, 1.5), (8, 1.75)])
@@ -47,21 +47,3 @@ def test_a_record_whose_samples_took_no_time_or_that_tells_no_figure_breaks_noth
     (found,) = reached_together([odd]).values()
     assert [size for size, _ in found.bus_of_sizes] == [2**24, 2**28]
     assert reached_together([changed(made, measurement__ceilings={})]) == {}
-
-
-@pytest.mark.parametrize(
-    ("way", "types", "size"),
-    [
-        ("ddp", {"torch.float32": 25_557_032}, 102_228_128),
-        ("ddp", {"bfloat16": 1000, "float32": 10}, 2040),
-        ("ddp", {"int3": 10}, None),
-        ("ddp", {}, None),
-        ("dp", {"torch.float32": 25_557_032}, None),
-        ("each", {"torch.float32": 25_557_032}, None),
-    ],
-)
-def test_gradients_are_as_many_bytes_as_the_parameters_in_their_own_type(way, types, size):
-    told = with_parameters("fp32-ieee", 1)["precision"].model_copy(update={"parameter_dtypes": types})
-    (made,) = runs("fp32-ieee", 0.1, repeats=1, way=way, gpus=2, changes={"precision": told})
-    assert gradient_bytes(made.measurement) == size
-    assert least_seconds(made.measurement, 40e9) == (None if size is None else size / 40e9)

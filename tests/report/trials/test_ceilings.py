@@ -8,7 +8,7 @@ import pytest
 
 from harness.record import Flops, Record
 from harness.record.published.cards import load_cards
-from report.trials.ceilings import ceilings, device_of, roofline_point, unhealthy
+from report.trials.ceilings import ceilings, device_of, roofline_point
 from tests.helpers import ROOT
 from tests.helpers.records_builder import LM, machine, series_of
 
@@ -96,10 +96,3 @@ def test_the_ceilings_of_a_device_are_the_medians_of_its_own_valid_trials():
     found = ceilings([*results, other, trial()])
     assert found[device_of(results[0])] == {"copy_gb_per_second": 2900.0, "gemm_bf16_tflops": 610.0}
     assert found[device_of(other)] == {"gemm_bf16_tflops": 80.0}
-
-
-def test_a_ceiling_far_below_what_is_usual_on_the_card_warns_of_card_or_stack():
-    assert unhealthy(H100, {"gemm_bf16_tflops": 780.0}, CARDS) is None
-    found = unhealthy(H100, {"gemm_bf16_tflops": 495.0}, CARDS)
-    assert found == pytest.approx((0.50, 0.80), abs=0.005)
-    assert unhealthy("NVIDIA A10", {"gemm_bf16_tflops": 1.0}, CARDS) is None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import permutations
@@ -18,7 +17,6 @@ from report.analysis import Analysis
 from report.buying.on_paper import CardsOnPaper
 from report.buying.workload_mix import WorkLine
 from report.compare.cells import Cell
-from report.compare.key import same_but
 from report.expected.expected import CardExpectation, ExpectationModel, ExpectedValue, expectation_of, kept
 from report.expected.figures import TIMES, PublishedRow, TrainingTask, software_of, table_row, task_of
 from report.expected.relative import TRAINED, relative_speed
@@ -26,12 +24,8 @@ from report.expected.specs import CardSpecs, load_specs, named
 
 EXPECTED_LINES = 3
 """That a terminal says of a card."""
-OWN = "gpudyno"
-"""The program of a record that is in no table, as a table names one."""
 
 Rows = Sequence[tuple[Cell, PublishedRow]]
-
-_work = same_but("precision", "batch_size", within=("length",))
 
 
 def expected_of(root: Path, analysis: Analysis, name: str) -> tuple[CardExpectation, ...]:
@@ -111,7 +105,7 @@ def on_paper(root: Path, analysis: Analysis) -> CardsOnPaper:
 def _task(line: WorkLine, rows: Mapping[str, PublishedRow]) -> TrainingTask | None:
     """The published work that a line is of; null where it is of none."""
     paths = (cell.trials[0].path for cell in line.cells if cell)
-    return next((task_of(rows[path]) for path in paths if path in rows and rows[path].program != OWN), None)
+    return next((task_of(rows[path]) for path in paths if path in rows), None)
 
 
 def _of_tasks(root: Path, rows: Rows, tasks: set[str], less: set[str]) -> ExpectationModel:
@@ -135,16 +129,15 @@ def _in_samples(
 
 
 def _rows(root: Path, cells: Iterable[Cell]) -> Rows:
-    """Records as rows of a table: one device of a card on paper, with a figure that is ranked."""
+    """Return the ranked figures of programs with a table, of one device of a card on paper, as its rows."""
     cards, programs, found = load_cards(root), _programs(root), []
     for cell in cells:
-        card, speed = find(cell.trials[0].device_name, cards), cell.throughput.mean
-        if card and speed and cell.ranked and cell.key.gpus == cell.key.nodes == 1:
-            record = cell.trials[0].record
-            ran = record.measurement.program if record.measurement else None
-            program = programs.get(ran.name) if ran else None
-            row = table_row(record, program, card.name, speed) if program else None
-            found.append((cell, row or _row(cell, card.name, speed)))
+        record, speed = cell.trials[0].record, cell.throughput.mean
+        ran = record.measurement.program if record.measurement else None
+        program, card = programs.get(ran.name) if ran else None, find(cell.trials[0].device_name, cards)
+        if program and card and speed and cell.ranked and cell.key.gpus == cell.key.nodes == 1:
+            row = table_row(record, program, card.name, speed)
+            found += [(cell, row)] if row else []
     return found
 
 
@@ -152,24 +145,6 @@ def _programs(root: Path) -> dict[str, Program]:
     """Those that have a table, by their names."""
     read = [own_file.read_program(path.read_bytes(), path.name) for path in root.glob(own_file.PROGRAMS)]
     return {program.name: program for program in read if program.table}
-
-
-def _row(cell: Cell, card: str, speed: float) -> PublishedRow:
-    return PublishedRow(
-        source=cell.session,
-        licence="CC0-1.0",
-        commit="",
-        path=cell.trials[0].path,
-        program=OWN,
-        work=f"{cell.key.model} {hashlib.sha256(repr(_work(cell)).encode()).hexdigest()[:8]}",
-        precision=cell.key.precision,
-        batch=cell.key.batch_size,
-        batch_rule="fixed",
-        card=card,
-        software=cell.stack.image,
-        unit="samples/s",
-        value=speed,
-    )
 
 
 def expected_lines(cards: Sequence[CardExpectation]) -> list[str]:

@@ -262,7 +262,7 @@ def _say_selfcheck(root: Path, session: str) -> None:
     """Prints whether a session showed a difference where there is none; raises GateError where it did."""
     records = [stored.record for stored in read_all(root).records]
     checks = [check for check in selfcheck.checks(records) if check.session == session]
-    print("\n".join([*(check.line() for check in checks), selfcheck.rate_line(records)]))
+    print("\n".join(check.line() for check in checks))
     if not all(check.passed for check in checks):
         raise GateError(
             "the selfcheck did not pass", remedy="see whether the machine did other work meanwhile"

@@ -19,8 +19,6 @@ SIDES = ("A", "B")
 LEAST_RUNS = 3
 """Fewer valid runs a side decide nothing."""
 
-REQUIRED_RATE = 0.9
-
 WIDE = 1.2
 """An interval whose ends are further apart than this holds 1 by its width, and says so."""
 
@@ -62,26 +60,6 @@ def checks(records: Iterable[Record]) -> tuple[Check, ...]:
         _check(session, what, sides, len(variants))
         for session, variants in sorted(sessions.items())
         for what, sides in sorted(variants.items())
-    )
-
-
-def rate(records: Iterable[Record]) -> tuple[int, int]:
-    """(sessions, passed): those with an interval for every variant, and of them those where all hold 1."""
-    sessions: dict[str, list[bool | None]] = {}
-    for check in checks(records):
-        sessions.setdefault(check.session, []).append(check.passed)
-    judged = [answers for answers in sessions.values() if None not in answers]
-    return len(judged), sum(all(answers) for answers in judged)
-
-
-def rate_line(records: Iterable[Record]) -> str:
-    """The rate on record, and what is asked of it."""
-    sessions, passed = rate(records)
-    if not sessions:
-        return "selfcheck: no session on record holds enough valid runs"
-    return (
-        f"selfcheck: of {sessions} sessions on record {passed} show no difference where there is none "
-        f"({passed / sessions:.0%}; at least {REQUIRED_RATE:.0%} are asked)"
     )
 
 

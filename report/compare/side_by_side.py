@@ -9,7 +9,7 @@ from typing import Literal
 from harness.errors import UserError
 from report.compare.cells import Cell, Ratio, cell_ratio, cells_of, states_of
 from report.compare.key import matched, same_but
-from report.stats.intervals import FLOOR_RUNS, Interval
+from report.stats.intervals import Interval
 from report.text import clean, failure_words, on_nodes, short_card
 from report.trials.key import Key, differing, grouped_by, stack_differences
 from report.trials.trial import TrialResult
@@ -54,14 +54,9 @@ class Pair:
         return "faster" if self.ratio.interval.low > 1 else "slower"
 
     @property
-    def quick_look(self) -> bool:
-        """Whether it ranks by fewer runs than a claim needs."""
-        return self.standing in ("first look", "faster", "slower") and min(self.ratio.n) < FLOOR_RUNS
-
-    @property
     def states(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """What a reader has to know of each side before its figures."""
-        return _states(self.first), _states(self.second)
+        return states_of(self.first), states_of(self.second)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +73,6 @@ class Comparison:
     """By workload, what differs between the stacks that it ran on: its first side's, then its second's."""
     machines: tuple[tuple[str, ...], tuple[str, ...]]
     """The labels of the machines that either name stands for."""
-    one_unit: bool
-    """Whether each side is one card, and they are not the same."""
 
 
 def compare(trials: Sequence[TrialResult], first: str, second: str) -> Comparison:
@@ -101,7 +94,6 @@ def compare(trials: Sequence[TrialResult], first: str, second: str) -> Compariso
         (own, same[0]) for own, same in matched(first_cells.values(), second_cells.values(), _place) if same
     ]
     pairs = [_pair(own, same, len(shared)) for own, same in shared]
-    units = [{unit for cell in side.values() for unit in cell.units} for side in (first_cells, second_cells)]
     compared = tuple(pair for pair in pairs if pair is not None)
     return Comparison(
         first=first,
@@ -111,7 +103,6 @@ def compare(trials: Sequence[TrialResult], first: str, second: str) -> Compariso
         failed=_failed(of_first, first_cells, second_cells),
         stacks=_stacks(compared),
         machines=(_machines(of_first), _machines(of_second)),
-        one_unit=all(len(side) <= 1 for side in units) and units[0] != units[1],
     )
 
 
@@ -125,13 +116,6 @@ def _named(trials: Sequence[TrialResult], name: str) -> list[TrialResult]:
         listed = clean(", ".join(names), 200) or "none: nothing was measured yet"
         raise UserError(f"no record is of '{name}'", remedy=f"cards and machines on record are {listed}")
     return [trial for trial, asked in zip(trials, named, strict=True) if asked]
-
-
-def _states(cell: Cell) -> tuple[str, ...]:
-    names = list(states_of(cell))
-    if not cell.length.projected:
-        names.insert(cell.verdict != "valid", "whole run")
-    return tuple(names)
 
 
 def _machines(trials: Sequence[TrialResult]) -> tuple[str, ...]:

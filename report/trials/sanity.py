@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from operator import add
 from statistics import median
 
 from harness.record import Finding, finding
@@ -11,9 +12,10 @@ from harness.record.published.cards import Card, find
 from harness.summary import contradictions
 from harness.summary.device_checks import used_cards
 from report.trials.ceilings import peak_of, share
-from report.trials.key import Key, without
-from report.trials.trial import TrialResult
+from report.trials.key import Key, grouped_by, without
+from report.trials.trial import TrialResult, identity_of
 
+JUMP = 10.0
 IDLE_SHARE = 0.05
 """A device that works for less of the time than this is not what was measured."""
 
@@ -23,13 +25,24 @@ LINEAR_SLACK = 0.05
 
 def checked(trials: Sequence[TrialResult], cards: Sequence[Card]) -> tuple[TrialResult, ...]:
     """The same trials in the same order; what cannot be is invalid, and a finding says why."""
-    once = _marked(trials, copy_flags(trials))
-    return _marked(once, trial_flags(once, cards))
+    among_repeats = _marked(trials, map(add, repeat_flags(trials), copy_flags(trials)))
+    return _marked(among_repeats, trial_flags(among_repeats, cards))
 
 
 def _marked(trials: Sequence[TrialResult], flagged: Iterable[Sequence[Finding]]) -> tuple[TrialResult, ...]:
     marked = zip(trials, flagged, strict=True)
     return tuple(trial.with_findings(*flags) if flags else trial for trial, flags in marked)
+
+
+def repeat_flags(trials: Sequence[TrialResult]) -> list[tuple[Finding, ...]]:
+    """Return each trial's flag where its throughput is ten times off its repeats', of which two are known."""
+    cells = grouped_by(trials, identity_of)
+    flagged = []
+    for trial in trials:
+        repeats = [repeat for repeat in cells[identity_of(trial)] if repeat is not trial]
+        others = [rate for repeat in repeats if (rate := repeat.samples_per_second) is not None]
+        flagged.append(raised(jump(trial.samples_per_second, others) if len(others) > 1 else None))
+    return flagged
 
 
 def copy_flags(trials: Sequence[TrialResult]) -> list[tuple[Finding, ...]]:
@@ -121,6 +134,18 @@ def above_linear(single: float | None, several: float | None, devices: int) -> F
     if gain <= devices * (1 + LINEAR_SLACK):
         return None
     return finding("above-linear", devices=devices, gain=gain)
+
+
+def jump(value: float | None, others: Sequence[float]) -> Finding | None:
+    """Return a flag for a throughput ten times above or below the median of its repeats'."""
+    if value is None:
+        return None
+    factor = value / median(others)
+    if 1 / JUMP < factor < JUMP:
+        return None
+    if factor > 1:
+        return finding("jump", factor=factor, others=len(others))
+    return finding("jump", divisor=1 / factor, others=len(others))
 
 
 def idle_device(busy_share: float | None) -> Finding | None:

@@ -245,6 +245,5 @@ def _compared(found: Comparison) -> dict[str, Any]:
         "apart": len(found.apart),
         "failed": found.failed,
         "stack_differences": len(found.stacks),
-        "one_unit": found.one_unit,
         "refused_at_0.95": [[each.name, each.what] for each in compare.below(found, 0.95)],
     }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +13,7 @@ from harness.errors import GateError, UserError
 from harness.record import Machine, Record
 from report.compare import side_by_side
 from report.page import render
-from report.stats.intervals import Doubt
 from report.trials.reading import load
-from tests.helpers import bundled
 from tests.helpers import records_builder as build
 
 OLD, NEW = "20260130-bbbbbb", "20260131-aaaaaa"
@@ -215,46 +212,3 @@ def test_what_differs_between_the_machines_is_named(tmp_path, capsys):
     other = [build.changed(one, machine__memory_bytes=2**30) for one in runs(OLD, 0.01, digits="b")]
     report.compare_two(clone(tmp_path, *other, *runs(NEW, 0.01)), NEW, OLD, None)
     assert f"memory_bytes: {2**30} → {64 * 2**30}" in capsys.readouterr().out
-
-
-def test_bundles_of_the_builder_are_compared_as_the_page_does(tmp_path):
-    folder = bundled.write(
-        tmp_path,
-        [*bundled.one_card(), *bundled.one_card(bundled.OTHER, digits="b", seconds=0.009, card="B card")],
-    )
-    (pair,) = compared(folder, "B card", "Card A").pairs
-    assert pair.ratio.estimate == pytest.approx(0.012 / 0.009, rel=0.01)
-
-
-DOUBTS = {
-    "odd-run": "one run lies +25 % from the other 3",
-    "unequal-spread": "scatter 5 times as much",
-    "rare-runs": "2 runs miss a slow run that is 1 in 10 with a chance of 81 %",
-    "no-spread": "identical values",
-    "block-spread-assumed": "1 block: ±1 % between blocks assumed",
-    "few-blocks": "1 block: too few",
-    "invalid-left-out": "2 invalid runs left out",
-    "unproven-taken-in": "2 unproven runs taken in: without them the mean is +25.0 %",
-    "unproven-left-out": "2 unproven runs left out",
-    "unproven-on-both": "unproven runs count on both sides",
-}
-
-
-@pytest.mark.parametrize(("name", "words"), DOUBTS.items())
-def test_each_doubt_is_said_with_its_values(updated, name, words):
-    values = {
-        "change": 0.25,
-        "others": 3,
-        "times": 5.0,
-        "runs": 2,
-        "missed": 0.81,
-        "blocks": 1,
-        "spread": 0.01,
-    }
-    found = compared(updated, NEW, OLD)
-    (pair,) = found.pairs
-    interval = replace(pair.ratio.interval, notes=(Doubt(name, values),))
-    doubtful = replace(pair, ratio=replace(pair.ratio, interval=interval))
-    assert f"; {words}" in shown(replace(found, pairs=(doubtful,))).replace(
-        "the runs of one side scatter", "scatter"
-    )

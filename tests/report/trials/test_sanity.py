@@ -65,6 +65,11 @@ def test_two_devices_of_more_than_twice_one_are_flagged():
     assert flagged(table([on_a100(), *pairs], CARDS)) == [set(), set(), {"above-linear"}]
 
 
+def test_a_throughput_ten_times_that_of_its_repeats_is_flagged():
+    records = [*(on_a100(repeat=at) for at in (1, 2)), on_a100(step_seconds=0.3 / 11, repeat=3)]
+    assert flagged(table(records, CARDS)) == [set(), set(), {"jump"}]
+
+
 def test_a_device_that_hardly_worked_is_flagged():
     idle = TraceStats(mean=Trace.of([2.0] * 91, 0.1))
     trials = table([record(seen=telemetry(card(utilization_percent=idle)))], CARDS)

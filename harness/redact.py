@@ -36,7 +36,16 @@ NOBODY = frozenset((
 # fmt: on
 """Names that identify nobody: defaults, and the words of records."""
 
-_OPEN = ("packages", "versions", "options", "flags", "passed_variables", "build_arguments", "structure")
+_OPEN = (
+    "packages",
+    "versions",
+    "options",
+    "flags",
+    "passed_variables",
+    "inherited_variables",
+    "build_arguments",
+    "structure",
+)
 """Where a record's keys are not its schema's."""
 _PACKED = frozenset({"microseconds", "packed"})
 """Deflated numbers: the models refuse anything else there, and their letters spell paths by chance."""

@@ -24,6 +24,7 @@ from harness.files import last_line, printed
 from harness.image.catalog import Image, version_numbers
 from harness.image.lock import lock_packages, lock_sha256
 from harness.image.spec import venv_name, venv_steps
+from harness.machine import inherited_variables, local_names, other_libraries
 from harness.network import cause, for_programs
 from harness.record import Environment
 from harness.settings import own_path
@@ -92,6 +93,7 @@ class VenvEngine(Processes):
         return Built(self._environment(image, reasons), interpreter)
 
     def _environment(self, image: Image, reasons: tuple[str, ...]) -> Environment:
+        reasons = (*reasons, *other_libraries(os.environ))
         return Environment(
             image=image.name,
             device=image.device,
@@ -101,6 +103,7 @@ class VenvEngine(Processes):
             unpinned_because=reasons,
             lock_sha256=lock_sha256(self.root, image.lock),
             passed_variables=dict(self.passed),
+            inherited_variables=inherited_variables(os.environ, local_names()),
         )
 
     def _as_it_is(self, image: Image) -> Built:

@@ -78,7 +78,7 @@ def _described(nvml: Any, files: Files, unit: NvmlDevice) -> dict[str, Any]:
         "clock_memory_max_mhz": ask("nvmlDeviceGetMaxClockInfo", getattr(nvml, "NVML_CLOCK_MEM", None)),
         "clocks_locked": _locked(ask),
         "ecc": None if ecc is None else ecc == switched,
-        "remapped_rows": _remapped(nvml, ask),
+        "remapped_rows": _remapped(ask),
         "bar1_bytes": ask("nvmlDeviceGetBAR1MemoryInfo", read=lambda memory: number(memory.bar1Total)),
         "compute_mode": None if mode is None else modes.get(mode, "exclusive"),
         "mig": _mig(nvml, ask, name, unit.parent),
@@ -104,17 +104,10 @@ def _watts(milliwatts: int | None) -> float | None:
     return None if milliwatts is None else milliwatts / 1000
 
 
-def _remapped(nvml: Any, ask: Callable[..., Any]) -> int | None:
-    """Return rows that Ampere and newer replaced; else pages that were retired for either kind of error."""
+def _remapped(ask: Callable[..., Any]) -> int | None:
+    """Return the rows of memory that were replaced, after errors of either kind."""
     rows = ask("nvmlDeviceGetRemappedRows", read=_rows)
-    if rows is not None:
-        return int(rows[0] + rows[1])
-    causes = (
-        getattr(nvml, "NVML_PAGE_RETIREMENT_CAUSE_MULTIPLE_SINGLE_BIT_ECC_ERRORS", None),
-        getattr(nvml, "NVML_PAGE_RETIREMENT_CAUSE_DOUBLE_BIT_ECC_ERROR", None),
-    )
-    pages = [ask("nvmlDeviceGetRetiredPages", cause, read=lambda pages: len([*pages])) for cause in causes]
-    return None if None in pages else sum(pages)
+    return None if rows is None else int(rows[0] + rows[1])
 
 
 def _rows(answer: Any) -> tuple[int, int, int, int]:

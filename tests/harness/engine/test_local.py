@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import tempfile
 import time
@@ -11,7 +12,10 @@ import psutil
 
 from harness.engine.base import Running
 from harness.engine.venv import VenvEngine, first_that_works
+from harness.redact import Names, leaks
+from tests.helpers import ROOT
 from tests.helpers.engine_bench import laid_out, run_spec
+from tests.helpers.images import IMAGES
 
 WORKLOAD = """
 import os, socket, tempfile
@@ -34,6 +38,50 @@ def test_a_trial_s_loader_can_open_its_sockets_however_long_the_clone_s_path_is(
     assert told.is_relative_to(tempfile.gettempdir())
     engine.forget(handle, work)
     assert not told.exists()
+
+
+INHERITS = """
+import json, os
+from pathlib import Path
+Path(os.environ["GPUDYNO_OUT"], "told").write_text(json.dumps(dict(os.environ)))
+"""
+
+
+def test_what_a_trial_inherits_is_in_its_record_and_other_libraries_are_not_pinned(tmp_path, monkeypatch):
+    libraries, empty = tmp_path / "lib", tmp_path / "empty"
+    for folder in (libraries, empty):
+        folder.mkdir()
+    (libraries / "libcudnn.so.9").touch()
+    given = {"PATH": "/usr/bin:/opt/x/bin:/bin", "LD_PRELOAD": "/usr/lib/x.so", "TZ": "Europe/Berlin"}
+    for name, value in {**given, "LD_LIBRARY_PATH": f"{empty}:/usr/lib/x"}.items():
+        monkeypatch.setenv(name, value)
+    spec = laid_out(run_spec(tmp_path, interpreter=Path(sys.executable)), INHERITS)
+    engine = VenvEngine(ROOT)
+    handle = engine.start(spec)
+    while isinstance(state := engine.poll(handle, tmp_path), Running):
+        time.sleep(0.05)
+    assert state.code == 0, state.log
+    has = json.loads((spec.folders.output / "told").read_text())
+    assert "LD_PRELOAD" not in has
+    assert set(given) & set(has) == {"PATH", "TZ"}
+    told = engine.expected(IMAGES.image("cpu")).environment
+    assert told.pinned
+    assert told.inherited_variables == {
+        "LD_LIBRARY_PATH": "withheld /usr/lib/x",
+        "PATH": "/opt/x/bin",
+        "TZ": "Europe/Berlin",
+    }
+    monkeypatch.setenv("LD_LIBRARY_PATH", str(libraries))
+    told = engine.expected(IMAGES.image("cpu")).environment
+    assert (told.pinned, told.unpinned_because) == (
+        False,
+        ("LD_LIBRARY_PATH leads to libraries that no lock names",),
+    )
+    assert leaks(told.model_dump_json(), Names()) == ()
+    for name in ("LD_LIBRARY_PATH", "TZ"):
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    assert "inherited_variables" not in engine.expected(IMAGES.image("cpu")).environment.model_dump()
 
 
 def test_what_builds_a_source_finds_the_programs_of_its_environment_before_the_machine_s(tmp_path):

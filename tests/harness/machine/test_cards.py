@@ -37,7 +37,6 @@ def test_a_nvidia_card_is_described_and_its_uuid_only_hashed():
     ("told", "rows"),
     [
         ({"nvmlDeviceGetRemappedRows": (1, 2, False, False)}, 3),
-        ({"nvmlDeviceGetRetiredPages": [0x1000]}, 2),
         ({}, None),
     ],
 )

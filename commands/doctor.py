@@ -48,11 +48,11 @@ BUILD_BYTES = {"cpu": 2 * 10**9, "cuda": 12 * 10**9, "cuda126": 12 * 10**9, "roc
 def diagnose(root: Path, settings: Settings) -> tuple[Finding, ...]:
     """Looks at everything and changes nothing. Raises NoDevice for a device that is not there."""
     machine, selection = seen = run_setup.devices(settings, refuse=False)
-    setup, problem = None, ""
+    setup, unserved = None, None
     try:
         setup = run_setup.prepare(root, settings, seen=seen, refuse=False)
     except NoDevice as error:
-        problem = str(error)
+        unserved = error
     engine = setup.engine if setup and isinstance(setup.engine, DockerEngine) else None
     needs = data_needs(setup) if setup else ()
     estimate, refusal = _estimate(setup) if setup else (None, None)
@@ -64,7 +64,8 @@ def diagnose(root: Path, settings: Settings) -> tuple[Finding, ...]:
         refused=search(os.environ).refused if engine is None else (),
         refusal=engine.refusal(run_setup.request_of(selection, settings)) if engine else None,
         nodes=device_files(Files()),
-        image_problem=problem,
+        unserved=unserved,
+        older_rocm=setup.older_rocm if setup else "",
         untrusted=untrusted(root),
         plan_problem=refusal,
         disks=(
@@ -126,6 +127,7 @@ def _estimate(setup: RunSetup) -> tuple[Estimate | None, Finding | None]:
         at_most=chosen.at_most,
         build_seconds=ENGINES[setup.engine.name].build_seconds,
         build_bytes=BUILD_BYTES.get(setup.image.name, 0),
+        as_it_is=setup.settings.python is not None,
         shared_memory_bytes=max(shared_memory(item.trial) for item in chosen.planned),
         left_out=sum(left.trials for left in chosen.left_out),
     )

@@ -56,10 +56,11 @@ def _room(setup: RunSetup, *, anywhere: bool) -> list[str]:
     built = not anywhere and is_built(setup)
     image = 0 if built else BUILD_BYTES.get(setup.image.name, 0)
     made = "is built" if built else f"about {size(image)}" if image else "of unknown size"
+    place = "your interpreter" if setup.settings.python else f"image '{setup.image.name}'"
     or_more = "" if all(need.download_bytes for need in needs) else " or more"
     return [
         *matrix.wrapped(f"to fetch: {fetched}", "  "),
-        f"disk: image '{setup.image.name}' {made}, data {size(data)}{or_more} before it is unpacked",
+        f"disk: {place} {made}, data {size(data)}{or_more} before it is unpacked",
     ]
 
 

@@ -10,6 +10,7 @@ from harness.engine.access import ALL_CARDS, KEEPS_GROUPS, PODMAN_GIVES_GPUS, PO
 from harness.engine.base import EngineFacts
 from harness.engines import ENGINES
 from harness.errors import NoNetwork
+from harness.image.catalog import ANOTHER_FRAMEWORK
 from harness.record import Gpu, Load, Machine
 from harness.units import GIB, counted, duration, size
 
@@ -96,8 +97,8 @@ def _cards(around: Surroundings) -> Iterator[Finding]:
         yield from _card_state(card)
     for unused in around.selection.others:
         yield ok(f"not taken: {unused}", "name it with --device to take it")
-    if around.image_problem:
-        yield problem(around.image_problem, "take --device cpu, or add an image to docker/images.toml")
+    if around.unserved:
+        yield problem(around.unserved.problem, around.unserved.remedy)
 
 
 def _card(card: Gpu) -> str:
@@ -173,6 +174,8 @@ def _rocm_access(around: Surroundings) -> Iterator[Finding]:
     if around.refusal is not None:
         yield problem(around.refusal, _ways_to_kfd(around))
         return
+    if around.older_rocm:
+        yield warn(around.older_rocm, ANOTHER_FRAMEWORK)
     groups = ", ".join(f"{node.path} of group {node.group}" for node in around.nodes)
     yield ok(f"containers reach AMD's cards through {groups}")
     shut = [node.path for node in around.nodes if not node.may_open]
@@ -312,7 +315,10 @@ def _plan(around: Surroundings, estimate: Estimate | None) -> Iterator[Finding]:
         yield around.plan_problem
     if estimate is None:
         return
-    image = f"image '{estimate.image}' " + ("is built" if estimate.built else "is to be built")
+    image = "your interpreter" if estimate.as_it_is else f"image '{estimate.image}'"
+    image += (
+        " is taken as it is" if estimate.as_it_is else " is built" if estimate.built else " is to be built"
+    )
     if not estimate.built and estimate.build_bytes:
         image += f" (about {size(estimate.build_bytes)})"
     fetch = sum(need.download_bytes for need in around.data if not need.at_hand)

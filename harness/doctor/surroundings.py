@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
@@ -13,7 +14,7 @@ from threading import Thread
 from typing import Literal
 
 from harness.engine.base import EngineFacts
-from harness.errors import MachineError
+from harness.errors import MachineError, NoDevice
 from harness.files import Files
 from harness.machine.devices import Selection
 from harness.network import Offline, ask
@@ -43,6 +44,18 @@ def device_files(files: Files) -> tuple[Node, ...]:
     there = [path for path in ("/dev/kfd", *render) if files.exists(path)]
     groups = {path: (files.root / path.lstrip("/")).stat().st_gid for path in there}
     return tuple(Node(path, group, files.may_open(path)) for path, group in groups.items())
+
+
+def older_rocm(files: Files, base: str) -> str:
+    """What it means where this host's ROCm is older than that of an image's base; empty where it is not."""
+    host, wanted = files.text("/opt/rocm/.info/version") or "", re.search(r"rocm(\d+)", base)
+    if (
+        wanted is None
+        or not host.partition(".")[0].isdecimal()
+        or int(host.partition(".")[0]) >= int(wanted[1])
+    ):
+        return ""
+    return f"this host has ROCm {host}, and its driver may be too old for the image's ROCm {wanted[1]}"
 
 
 DUBIOUS = b"dubious ownership"
@@ -122,6 +135,8 @@ class Estimate:
     build_seconds: float | None = None
     build_bytes: int = 0
     shared_memory_bytes: int = 0
+    as_it_is: bool = False
+    """Whether an interpreter of the user's takes the image's place."""
     left_out: int = 0
     """Trials that the budget or this machine leaves out."""
 
@@ -140,8 +155,10 @@ class Surroundings:
     """Why the engine's containers would not get to the cards taken, in one clause; null where they do."""
     nodes: tuple[Node, ...] = ()
     """AMD's device files."""
-    image_problem: str = ""
-    """Why no image serves the card, in a sentence; empty where one does."""
+    unserved: NoDevice | None = None
+    """Why no image serves the card; null where one does."""
+    older_rocm: str = ""
+    """What it means that this host has an older ROCm than the image; empty where it has none."""
     untrusted: str = ""
     """Why git reads nothing of this clone; empty where it does."""
     plan_problem: Finding | None = None

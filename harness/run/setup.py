@@ -11,7 +11,7 @@ from pathlib import Path
 
 from harness.data import fetch
 from harness.data.download import FetchProgress
-from harness.doctor.surroundings import TRUST, untrusted
+from harness.doctor.surroundings import TRUST, older_rocm, untrusted
 from harness.engine.apptainer import ApptainerEngine
 from harness.engine.base import Built, Engine
 from harness.engine.choose import choose as choose_engine
@@ -19,8 +19,8 @@ from harness.engine.container import DeviceRequest, User
 from harness.engine.docker import DockerEngine
 from harness.engine.local import identity
 from harness.errors import DataError, NoDevice
-from harness.files import printed
-from harness.image.catalog import Image, ImageFile, choose, load_images
+from harness.files import Files, printed
+from harness.image.catalog import ANOTHER_FRAMEWORK, Image, ImageFile, choose, load_images
 from harness.machine import (
     VISIBILITY,
     Selection,
@@ -57,6 +57,7 @@ class RunSetup:
     passed: Mapping[str, str]
     notes: tuple[str, ...]
     """What a person should hear: cards not taken, and what is lost without a container."""
+    older_rocm: str = ""
 
 
 def devices(
@@ -98,6 +99,8 @@ def prepare(
     images = load_images(root)
     image, unserved = _image(images, selection, settings)
     passed = passed_variables(environ)
+    own = settings.python is not None or selection.kind != "rocm"
+    older = "" if own else older_rocm(Files(), image.base)
     engine, lost = choose_engine(
         root,
         settings,
@@ -122,8 +125,10 @@ def prepare(
             *card_notes(selection, machine),
             *unserved,
             *lost,
+            *(f"{problem}; {ANOTHER_FRAMEWORK}" for problem in (older,) if problem),
             *(f"{problem} ({TRUST})" for problem in (untrusted(root),) if problem),
         ),
+        older_rocm=older,
     )
 
 

@@ -16,11 +16,13 @@ from harness.doctor.surroundings import (
     Node,
     Surroundings,
     device_files,
+    older_rocm,
 )
 from harness.engine.base import EngineFacts
-from harness.errors import MachineError
+from harness.errors import MachineError, NoDevice
 from harness.files import Files, free_bytes
 from harness.gpu import nvidia
+from harness.image.catalog import load_images
 from harness.machine import select
 from harness.network import Offline
 from harness.record import Cpu, Gpu, Load
@@ -199,7 +201,7 @@ def test_a_machine_s_state_that_spoils_figures_is_warned_of(machine, load_now, w
 @pytest.mark.parametrize(
     ("more", "words"),
     [
-        ({"image_problem": "image 'cuda' serves sm_75, and this card is sm_61"}, "this card is sm_61"),
+        ({"unserved": NoDevice("this card is sm_61", remedy="update the driver")}, "this card is sm_61"),
         ({"disks": (Disk("results", 3 * GIB),)}, "and the plan needs up to 8.0 GiB"),
         ({"data": (DataNeed("cifar-100", False, problem="'train' is corrupt"),)}, "'train' is corrupt"),
         (
@@ -236,6 +238,28 @@ def test_little_shared_memory_matters_only_without_a_container():
     small = replace(small, machine=small.machine.model_copy(update={"shared_memory_bytes": 2**26}))
     assert "remount,size=1025M" in found(examine(small, plan), "/dev/shm holds 64 MiB").remedy
     assert not any("/dev/shm" in what for what in levels(examine(replace(small, engine=DOCKER), plan)))
+
+
+@pytest.mark.parametrize(
+    ("host", "warned"), [("6.2.4-66", True), ("7.2.4", True), ("10.0.0", False), (None, False)]
+)
+def test_a_host_with_an_older_rocm_than_the_image_is_told_what_serves_it(tmp_path, host, warned):
+    if host:
+        (tmp_path / "opt/rocm/.info").mkdir(parents=True)
+        (tmp_path / "opt/rocm/.info/version").write_text(f"{host}\n")
+    said = older_rocm(Files(tmp_path), load_images(ROOT).image("rocm").base)
+    assert said == (
+        f"this host has ROCm {host}, and its driver may be too old for the image's ROCm 10" if warned else ""
+    )
+    if warned:
+        amd = Gpu(index=0, vendor="AMD", name="MI300X", memory_bytes=192 * GIB)
+        nodes = (Node("/dev/kfd", 109, True),)
+        assert "--python" in found(examine(around(amd, nodes=nodes, older_rocm=said)), host).remedy
+
+
+def test_an_interpreter_of_the_user_s_is_called_that_and_no_image():
+    said = examine(around(CARD), replace(PLAN, as_it_is=True, built=True))
+    assert "plan 'quick': your interpreter is taken as it is, " in found(said, "plan 'quick'").what
 
 
 def test_device_files_are_read_from_the_system(tmp_path):

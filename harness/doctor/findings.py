@@ -315,10 +315,9 @@ def _plan(around: Surroundings, estimate: Estimate | None) -> Iterator[Finding]:
         yield around.plan_problem
     if estimate is None:
         return
-    image = "your interpreter" if estimate.as_it_is else f"image '{estimate.image}'"
-    image += (
-        " is taken as it is" if estimate.as_it_is else " is built" if estimate.built else " is to be built"
-    )
+    image = f"image '{estimate.image}' " + ("is built" if estimate.built else "is to be built")
+    if estimate.as_it_is:
+        image = "your interpreter is taken as it is"
     if not estimate.built and estimate.build_bytes:
         image += f" (about {size(estimate.build_bytes)})"
     fetch = sum(need.download_bytes for need in around.data if not need.at_hand)

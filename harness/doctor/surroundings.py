@@ -48,14 +48,11 @@ def device_files(files: Files) -> tuple[Node, ...]:
 
 def older_rocm(files: Files, base: str) -> str:
     """What it means where this host's ROCm is older than that of an image's base; empty where it is not."""
-    host, wanted = files.text("/opt/rocm/.info/version") or "", re.search(r"rocm(\d+)", base)
-    if (
-        wanted is None
-        or not host.partition(".")[0].isdecimal()
-        or int(host.partition(".")[0]) >= int(wanted[1])
-    ):
+    host = re.match(r"(\d+)\S*", files.text("/opt/rocm/.info/version") or "")
+    wanted = re.search(r"rocm(\d+)", base)
+    if host is None or wanted is None or int(host[1]) >= int(wanted[1]):
         return ""
-    return f"this host has ROCm {host}, and its driver may be too old for the image's ROCm {wanted[1]}"
+    return f"this host has ROCm {host[0]}, and its driver may be too old for the image's ROCm {wanted[1]}"
 
 
 DUBIOUS = b"dubious ownership"

@@ -9,9 +9,13 @@ import time
 from pathlib import Path
 
 import psutil
+import pytest
 
+from harness.engine import venv
 from harness.engine.base import Running
 from harness.engine.venv import VenvEngine, first_that_works
+from harness.errors import MachineError
+from harness.image.spec import venv_steps
 from harness.redact import Names, leaks
 from tests.helpers import ROOT
 from tests.helpers.engine_bench import laid_out, run_spec
@@ -38,6 +42,36 @@ def test_a_trial_s_loader_can_open_its_sockets_however_long_the_clone_s_path_is(
     assert told.is_relative_to(tempfile.gettempdir())
     engine.forget(handle, work)
     assert not told.exists()
+
+
+def script(path: Path, line: str) -> Path:
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(f"#!/bin/sh\n{line}\n")
+    path.chmod(0o755)
+    return path
+
+
+def test_a_python_without_ensurepip_takes_another_or_uv_or_names_the_package(tmp_path, monkeypatch):
+    image = IMAGES.image("cpu")
+    says = 'echo "created not successfully because ensurepip is not available."; exit 1'
+    bare = str(script(tmp_path / "bare" / "python3", says))
+    monkeypatch.setattr(venv, "find_spec", lambda name: None)
+    for found, taken in ((None, sys.executable), ("/usr/bin/other", "/usr/bin/other")):
+        monkeypatch.setattr(venv, "find_python", lambda version, found=found: found)
+        first = VenvEngine(ROOT).steps(image)[0]
+        assert first.command.startswith(f"{taken} -m venv")
+
+    def make() -> None:
+        made = venv_steps(image, root=ROOT, venv=tmp_path / "made", interpreter=bare)[0]
+        first_that_works(made.label, made.alternatives, tmp_path / "log", lambda *_: None)
+
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    with pytest.raises(MachineError, match=r"has no ensurepip; install .*python3-venv\), or uv"):
+        make()
+    script(tmp_path / "programs" / "uv", 'mkdir -p "$6" && test "$5" = "' + bare + '"')
+    monkeypatch.setenv("PATH", f"{tmp_path / 'programs'}:/usr/bin:/bin")
+    make()
+    assert (tmp_path / "made").is_dir()
 
 
 INHERITS = """

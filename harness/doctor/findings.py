@@ -16,6 +16,8 @@ from harness.units import GIB, counted, duration, size
 
 SPARE_BYTES = 2 * GIB
 """What a disk should have free beside what a plan needs."""
+FULL_BYTES = 2**26
+"""With less, no session is written."""
 SMALL_MEMORY_BYTES = 4 * GIB
 FOREIGN_BYTES = 200 * 2**20
 """What another process may hold on a card before a trial beside it is invalid."""
@@ -97,8 +99,8 @@ def _cards(around: Surroundings) -> Iterator[Finding]:
         yield from _card_state(card)
     for unused in around.selection.others:
         yield ok(f"not taken: {unused}", "name it with --device to take it")
-    if around.unserved:
-        yield problem(around.unserved.problem, around.unserved.remedy)
+    for error in around.in_the_way:
+        yield problem(error.problem, error.remedy)
 
 
 def _card(card: Gpu) -> str:
@@ -261,16 +263,23 @@ def _memory(around: Surroundings, estimate: Estimate | None) -> Iterator[Finding
 
 
 def _disks(around: Surroundings, estimate: Estimate | None) -> Iterator[Finding]:
-    needed = sum(need.download_bytes for need in around.data if not need.at_hand)
-    needed += 0 if estimate is None or estimate.built else estimate.build_bytes
-    engine = around.engine
-    own = (Disk(f"{ENGINES[engine.name].title}'s storage", engine.data_root_free_bytes),) if engine else ()
-    for disk in (*around.disks, *own):
+    sizes = {
+        "data": sum(need.download_bytes for need in around.data if not need.at_hand),
+        "image": 0 if estimate is None or estimate.built else estimate.build_bytes,
+    }
+    disks = list(around.disks)
+    if engine := around.engine:
+        title = f"{ENGINES[engine.name].title}'s storage"
+        disks.append(Disk(title, None, engine.data_root_free_bytes, "image"))
+    for disk in disks:
         if disk.free_bytes is None:
             continue
-        shown = f"disk for {disk.what}: {size(disk.free_bytes)} free"
-        if disk.free_bytes < needed:
-            yield problem(f"{shown}, and the plan needs up to {size(needed)}", "make room first")
+        shown, needed = f"disk for {disk.what}: {size(disk.free_bytes)} free", sizes.get(disk.gets, 0)
+        if disk.free_bytes < max(needed, FULL_BYTES):
+            place = f"in '{disk.folder}'" if disk.folder else "there"
+            yield problem(
+                f"{shown}, and the plan needs up to {size(max(needed, FULL_BYTES))}", f"make room {place}"
+            )
         elif disk.free_bytes < needed + SPARE_BYTES:
             yield warn(shown, f"the plan needs up to {size(needed)} and should leave some")
         else:

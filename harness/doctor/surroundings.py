@@ -14,7 +14,7 @@ from threading import Thread
 from typing import Literal
 
 from harness.engine.base import EngineFacts
-from harness.errors import MachineError, NoDevice
+from harness.errors import MachineError
 from harness.files import Files
 from harness.machine.devices import Selection
 from harness.network import Offline, ask
@@ -23,10 +23,12 @@ from harness.record import Load, Machine
 
 @dataclass(frozen=True, slots=True)
 class Disk:
-    """A place that a run writes to, and what is free there."""
+    """A place that a run writes to, what is free there, and what large it gets."""
 
     what: str
+    folder: Path | None
     free_bytes: int | None
+    gets: Literal["data", "image", ""] = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,8 +154,8 @@ class Surroundings:
     """Why the engine's containers would not get to the cards taken, in one clause; null where they do."""
     nodes: tuple[Node, ...] = ()
     """AMD's device files."""
-    unserved: NoDevice | None = None
-    """Why no image serves the card; null where one does."""
+    in_the_way: tuple[MachineError, ...] = ()
+    """Such as that no image serves the card."""
     older_rocm: str = ""
     """What it means that this host has an older ROCm than the image; empty where it has none."""
     untrusted: str = ""

@@ -21,7 +21,7 @@ from harness.engine.base import BuildStep, Built, Say
 from harness.engine.local import Processes
 from harness.engines import EngineName
 from harness.errors import MachineError, NoEngine, NoSpace, NotBuilt
-from harness.files import last_line, printed
+from harness.files import free_bytes, last_line, need_room, printed
 from harness.image.catalog import Image, version_numbers
 from harness.image.lock import lock_packages, lock_sha256
 from harness.image.spec import venv_name, venv_steps
@@ -134,6 +134,8 @@ class VenvEngine(Processes):
 
     def _make(self, image: Image, folder: Path, say: Say) -> None:
         interpreter, reasons = self._interpreter(image)
+        what, remedy = f"image '{image.name}' as a virtual environment", "make room there, or move the clone"
+        need_room(what, image.build_bytes, free_bytes(folder), folder.parent, remedy)
         if folder.exists():
             shutil.rmtree(folder)
         folder.parent.mkdir(exist_ok=True)

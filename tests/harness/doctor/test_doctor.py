@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import shutil
 from dataclasses import replace
+from unittest.mock import Mock
 
 import pytest
 
-from commands import doctor
+from commands import doctor, measure
+from commands.plans import show
 from harness.doctor.findings import examine, lines
 from harness.doctor.surroundings import (
     DataNeed,
@@ -19,13 +22,13 @@ from harness.doctor.surroundings import (
     older_rocm,
 )
 from harness.engine.base import EngineFacts
-from harness.errors import MachineError, NoDevice
+from harness.errors import MachineError, NoDevice, NoSpace
 from harness.files import Files, free_bytes
 from harness.gpu import nvidia
 from harness.image.catalog import load_images
 from harness.machine import select
 from harness.network import Offline
-from harness.record import Cpu, Gpu, Load
+from harness.record import Cpu, Gpu, Load, store
 from harness.settings import Settings
 from tests.helpers import ROOT
 from tests.helpers.fake_engine import FACTS
@@ -62,7 +65,7 @@ def test_a_machine_that_has_everything_is_ready_and_told_in_full():
     said = examine(
         around(
             CARD,
-            disks=(Disk("results", 50 * GIB),),
+            disks=(Disk("results", ROOT, 50 * GIB),),
             data=(DataNeed("cifar-100", True), DataNeed("wikitext-2", False, 4 * 2**20)),
             answered={"a": None, "b": Offline("b cannot be reached")},
         ),
@@ -201,8 +204,9 @@ def test_a_machine_s_state_that_spoils_figures_is_warned_of(machine, load_now, w
 @pytest.mark.parametrize(
     ("more", "words"),
     [
-        ({"unserved": NoDevice("this card is sm_61", remedy="update the driver")}, "this card is sm_61"),
-        ({"disks": (Disk("results", 3 * GIB),)}, "and the plan needs up to 8.0 GiB"),
+        ({"in_the_way": (NoDevice("this card is sm_61", remedy="update the driver"),)}, "this card is sm_61"),
+        ({"disks": (Disk("results", ROOT, 3 * GIB, "image"),)}, "and the plan needs up to 8.0 GiB"),
+        ({"disks": (Disk("state", ROOT, 0),)}, "disk for state: 0 KiB free, and the plan needs up to 64 MiB"),
         ({"data": (DataNeed("cifar-100", False, problem="'train' is corrupt"),)}, "'train' is corrupt"),
         (
             {"data": (DataNeed("cifar-100", False, 1),), "answered": {"a": Offline("a cannot be reached")}},
@@ -294,6 +298,20 @@ def test_a_plan_that_has_nothing_for_this_device_stands_in_the_way_as_it_does_of
     refusal = found(said, "plan 'mission' has nothing for the device kind 'cpu'")
     assert refusal.level == "problem"
     assert '`invoke plan --plan mission --card "RTX 4090"`' in refusal.remedy
+
+
+def test_doctor_and_plan_speak_with_a_full_disk_and_name_its_folder(tmp_path, monkeypatch, capsys):
+    state, full = tmp_path / "state", OSError(errno.ENOSPC, "No space left on device")
+    monkeypatch.setenv("GPUDYNO_STATE", str(state))
+    monkeypatch.setattr(doctor, "reach", lambda hosts: {})
+    monkeypatch.setattr(store.tempfile, "mkstemp", Mock(side_effect=full))
+    asked = Settings(plan="deep", engine="venv", device="cpu")
+    finding = found(doctor.diagnose(ROOT, asked), f"the disk is full: '{state}")
+    assert (finding.level, finding.remedy[:15]) == ("problem", "free some space")
+    show.show(ROOT, asked)
+    assert "disk: image 'cpu'" in capsys.readouterr().out
+    with pytest.raises(NoSpace, match=f"the disk is full: '{state}"):
+        measure.run(ROOT, asked, measure.How())
 
 
 def test_the_doctor_reads_the_machine_s_cards_once(tmp_path, monkeypatch):

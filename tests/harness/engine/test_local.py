@@ -14,7 +14,7 @@ import pytest
 from harness.engine import venv
 from harness.engine.base import Running
 from harness.engine.venv import VenvEngine, first_that_works
-from harness.errors import MachineError
+from harness.errors import MachineError, NoSpace
 from harness.image.spec import venv_steps
 from harness.redact import Names, leaks
 from tests.helpers import ROOT
@@ -72,6 +72,12 @@ def test_a_python_without_ensurepip_takes_another_or_uv_or_names_the_package(tmp
     monkeypatch.setenv("PATH", f"{tmp_path / 'programs'}:/usr/bin:/bin")
     make()
     assert (tmp_path / "made").is_dir()
+
+
+def test_room_for_an_environment_is_asked_for_before_anything_is_fetched(tmp_path, monkeypatch):
+    monkeypatch.setattr(venv, "free_bytes", lambda folder: 10**9)
+    with pytest.raises(NoSpace, match=r"'cpu' as a virtual environment needs 1907 MiB .*953 MiB .*/\.venvs'"):
+        VenvEngine(ROOT).build(IMAGES.image("cuda").model_copy(update={"name": "cpu"}), print)
 
 
 INHERITS = """

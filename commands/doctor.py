@@ -31,7 +31,7 @@ from harness.engine.find import search
 from harness.engines import ENGINES
 from harness.errors import GpudynoError, MachineError, NoDevice, NotBuilt
 from harness.files import Files, free_bytes
-from harness.machine import load, state_folder
+from harness.machine import load, machine_id, state_folder
 from harness.plan import plan
 from harness.record import DEEP
 from harness.record.store import session_records
@@ -42,17 +42,20 @@ from harness.settings import Settings
 
 DEEP_SECONDS = 600.0
 """After these no further path is taken."""
-BUILD_BYTES = {"cpu": 2 * 10**9, "cuda": 12 * 10**9, "cuda126": 12 * 10**9, "rocm": 40 * 10**9}
 
 
 def diagnose(root: Path, settings: Settings) -> tuple[Finding, ...]:
     """Looks at everything and changes nothing. Raises NoDevice for a device that is not there."""
     machine, selection = seen = run_setup.devices(settings, refuse=False)
-    setup, problem = None, ""
+    setup, in_the_way = None, list[MachineError]()
+    try:
+        machine_id(state_folder())
+    except MachineError as error:
+        in_the_way.append(error)
     try:
         setup = run_setup.prepare(root, settings, seen=seen, refuse=False)
     except NoDevice as error:
-        problem = str(error)
+        in_the_way.append(error)
     engine = setup.engine if setup and isinstance(setup.engine, DockerEngine) else None
     needs = data_needs(setup) if setup else ()
     estimate, refusal = _estimate(setup) if setup else (None, None)
@@ -64,13 +67,14 @@ def diagnose(root: Path, settings: Settings) -> tuple[Finding, ...]:
         refused=search(os.environ).refused if engine is None else (),
         refusal=engine.refusal(run_setup.request_of(selection, settings)) if engine else None,
         nodes=device_files(Files()),
-        image_problem=problem,
+        in_the_way=tuple(in_the_way),
+        older_rocm=setup.older_rocm if setup else "",
         untrusted=untrusted(root),
         plan_problem=refusal,
         disks=(
-            Disk("this clone", free_bytes(root)),
-            Disk("data", free_bytes(default_folder())),
-            Disk("this user's state", free_bytes(state_folder())),
+            Disk("this clone", root, free_bytes(root), "" if engine else "image"),
+            Disk("data", default_folder(), free_bytes(default_folder()), "data"),
+            Disk("this user's state", state_folder(), free_bytes(state_folder())),
         ),
         data=needs,
         answered=reach(_addresses(needs)),
@@ -125,7 +129,8 @@ def _estimate(setup: RunSetup) -> tuple[Estimate | None, Finding | None]:
         trial_seconds=chosen.seconds,
         at_most=chosen.at_most,
         build_seconds=ENGINES[setup.engine.name].build_seconds,
-        build_bytes=BUILD_BYTES.get(setup.image.name, 0),
+        build_bytes=setup.image.build_bytes,
+        as_it_is=setup.settings.python is not None,
         shared_memory_bytes=max(shared_memory(item.trial) for item in chosen.planned),
         left_out=sum(left.trials for left in chosen.left_out),
     )

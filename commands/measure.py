@@ -22,7 +22,7 @@ from harness.engine.base import Built, Engine
 from harness.engine.choose import without_container
 from harness.errors import CardError, GateError, MachineError, NotBuilt, UserError
 from harness.image.catalog import Image
-from harness.machine import own_folder, state_folder
+from harness.machine import machine_id, own_folder, state_folder
 from harness.plan import own_file
 from harness.record import Session, store
 from harness.record.published.program import Program
@@ -226,6 +226,7 @@ def run(root: Path, settings: Settings, how: How) -> Outcome | None:
         if how.dry_run:
             say_matrix(setup, choose(setup, keep=how.keep), screen)
             return None
+        machine_id(state_folder())
         if how.build:
             built, engine, noted = environments_of(root, settings, setup.images_used, setup.engine, screen)
             setup = replace(setup, engine=engine, notes=(*setup.notes, *noted))

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TypeVar
 
-from harness.errors import MachineError
+from harness.errors import MachineError, NoSpace
 
 T = TypeVar("T")
 
@@ -111,6 +111,15 @@ def free_bytes(path: Path) -> int | None:
         with suppress(OSError):
             return shutil.disk_usage(folder).free
     return None
+
+
+def need_room(what: str, needed_bytes: int, free: int | None, where: str | Path, remedy: str) -> None:
+    """Raises NoSpace where less is free than is needed; what is unknown refuses nothing."""
+    if free is not None and free < needed_bytes:
+        raise NoSpace(
+            f"{what} needs {needed_bytes >> 20} MiB of disk and {free >> 20} MiB are free in '{where}'",
+            remedy=remedy,
+        )
 
 
 def users_folder(variable: str, usual: Callable[[], Path]) -> Path:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from commands.doctor import BUILD_BYTES, data_needs, is_built
+from commands.doctor import data_needs, is_built
 from commands.plans import matrix
 from commands.terminal import Screen, name_of
 from harness.run import on_paper
@@ -54,12 +54,13 @@ def _room(setup: RunSetup, *, anywhere: bool) -> list[str]:
     )
     fetched = ", ".join(each) or "no data"
     built = not anywhere and is_built(setup)
-    image = 0 if built else BUILD_BYTES.get(setup.image.name, 0)
+    image = 0 if built else setup.image.build_bytes
     made = "is built" if built else f"about {size(image)}" if image else "of unknown size"
+    place = "your interpreter" if setup.settings.python else f"image '{setup.image.name}'"
     or_more = "" if all(need.download_bytes for need in needs) else " or more"
     return [
         *matrix.wrapped(f"to fetch: {fetched}", "  "),
-        f"disk: image '{setup.image.name}' {made}, data {size(data)}{or_more} before it is unpacked",
+        f"disk: {place} {made}, data {size(data)}{or_more} before it is unpacked",
     ]
 
 

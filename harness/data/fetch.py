@@ -20,8 +20,9 @@ from harness.data import chest_xray
 from harness.data.catalog import Dataset, Download
 from harness.data.check import Presence, cache_folder, check, dataset_named, first_fault, sha256_of
 from harness.data.download import Deadline, FetchProgress, download, silent
-from harness.data.folder import check_free_space, locked
+from harness.data.folder import ELSEWHERE, locked
 from harness.errors import DataError, NoNetwork, UserError
+from harness.files import free_bytes, need_room
 from harness.network import Offline
 
 _SPARE_BYTES = 64 << 20
@@ -63,9 +64,8 @@ def fetch(
     presence = check(dataset, folder)
     if presence.state == "complete":
         return presence
+    need_room(f"'{dataset.name}'", _room([dataset]), free_bytes(folder), folder, ELSEWHERE)
     with locked(folder):
-        unpacked = sum(member.size or 0 for member in dataset.members)
-        check_free_space(dataset.name, dataset.download_bytes + unpacked + _SPARE_BYTES, folder)
         _install(dataset, folder, progress=progress, deadline=deadline or Deadline(None))
     return check(dataset, folder)
 
@@ -101,6 +101,13 @@ def bring(dataset: Dataset, given: Path, folder: Path) -> None:
             shutil.rmtree(new, ignore_errors=True)
 
 
+def _room(datasets: Sequence[Dataset]) -> int:
+    """Return the bytes that these take, their downloads beside them."""
+    members = (member for dataset in datasets for member in dataset.members)
+    fetched = sum(dataset.download_bytes for dataset in datasets)
+    return fetched + sum(member.size or 0 for member in members) + _SPARE_BYTES
+
+
 def resolve(
     names: Sequence[str],
     *,
@@ -122,6 +129,9 @@ def resolve(
     resolved = {name: _at_hand(dataset, folders) for name, dataset in datasets.items()}
     resolved |= {name: _made_ready(folders) for name in names if name == chest_xray.NAME}
     missing = [datasets[name] for name, place in resolved.items() if place is None]
+    if missing and fetching:
+        what = " and ".join(f"'{dataset.name}'" for dataset in missing)
+        need_room(what, _room(missing), free_bytes(folders.cache), folders.cache, ELSEWHERE)
     deadline = Deadline(deadline_seconds if allow_generated else None)
     offline: Offline | None = None
     for dataset in sorted(missing, key=lambda dataset: dataset.download_bytes):

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from harness.errors import Busy, NoSpace
+from harness.errors import Busy
 from harness.files import alone
 
 ELSEWHERE = "free some space there, or set GPUDYNO_CACHE to a folder on another disk"
@@ -21,12 +21,3 @@ def locked(folder: Path) -> Iterator[None]:
         for left in (*folder.glob(".new-*"), *folder.glob(".old-*")):
             shutil.rmtree(left, ignore_errors=True)
         yield
-
-
-def check_free_space(name: str, needed_bytes: int, folder: Path) -> None:
-    """Raises NoSpace where the disk has less than what is needed."""
-    free = shutil.disk_usage(folder).free
-    if free < needed_bytes:
-        raise NoSpace(
-            f"'{name}' needs {needed_bytes >> 20} MiB of disk and {free >> 20} MiB are free", remedy=ELSEWHERE
-        )

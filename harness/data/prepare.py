@@ -23,9 +23,9 @@ from PIL import Image
 from harness.data import chest_xray
 from harness.data.check import sha256_of
 from harness.data.chest_xray import IMAGES, LABELS, NAME, SUMS, TABLE, TABLE_FILE, WHOLE, Entry, Part, Size
-from harness.data.folder import check_free_space, locked
+from harness.data.folder import ELSEWHERE, locked
 from harness.errors import DataError, UserError
-from harness.files import whole
+from harness.files import free_bytes, need_room, whole
 
 PIXELS = 264
 AHEAD = 256
@@ -62,7 +62,7 @@ def prepare(
     with locked(folder):
         ours = folder / NAME
         ours.mkdir(parents=True, exist_ok=True)
-        check_free_space(NAME, len(paths) * PIXELS**2, folder)
+        need_room(NAME, len(paths) * PIXELS**2, free_bytes(folder), folder, ELSEWHERE)
         _write_images(paths, ours / IMAGES, watch)
         with whole(ours / TABLE_FILE) as part:
             part.write_text(_table(split), encoding="utf-8", newline="")

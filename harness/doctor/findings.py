@@ -10,11 +10,14 @@ from harness.engine.access import ALL_CARDS, KEEPS_GROUPS, PODMAN_GIVES_GPUS, PO
 from harness.engine.base import EngineFacts
 from harness.engines import ENGINES
 from harness.errors import NoNetwork
+from harness.image.catalog import ANOTHER_FRAMEWORK
 from harness.record import Gpu, Load, Machine
 from harness.units import GIB, counted, duration, size
 
 SPARE_BYTES = 2 * GIB
 """What a disk should have free beside what a plan needs."""
+FULL_BYTES = 2**26
+"""With less, no session is written."""
 SMALL_MEMORY_BYTES = 4 * GIB
 FOREIGN_BYTES = 200 * 2**20
 """What another process may hold on a card before a trial beside it is invalid."""
@@ -96,8 +99,8 @@ def _cards(around: Surroundings) -> Iterator[Finding]:
         yield from _card_state(card)
     for unused in around.selection.others:
         yield ok(f"not taken: {unused}", "name it with --device to take it")
-    if around.image_problem:
-        yield problem(around.image_problem, "take --device cpu, or add an image to docker/images.toml")
+    for error in around.in_the_way:
+        yield problem(error.problem, error.remedy)
 
 
 def _card(card: Gpu) -> str:
@@ -173,6 +176,8 @@ def _rocm_access(around: Surroundings) -> Iterator[Finding]:
     if around.refusal is not None:
         yield problem(around.refusal, _ways_to_kfd(around))
         return
+    if around.older_rocm:
+        yield warn(around.older_rocm, ANOTHER_FRAMEWORK)
     groups = ", ".join(f"{node.path} of group {node.group}" for node in around.nodes)
     yield ok(f"containers reach AMD's cards through {groups}")
     shut = [node.path for node in around.nodes if not node.may_open]
@@ -258,16 +263,23 @@ def _memory(around: Surroundings, estimate: Estimate | None) -> Iterator[Finding
 
 
 def _disks(around: Surroundings, estimate: Estimate | None) -> Iterator[Finding]:
-    needed = sum(need.download_bytes for need in around.data if not need.at_hand)
-    needed += 0 if estimate is None or estimate.built else estimate.build_bytes
-    engine = around.engine
-    own = (Disk(f"{ENGINES[engine.name].title}'s storage", engine.data_root_free_bytes),) if engine else ()
-    for disk in (*around.disks, *own):
+    sizes = {
+        "data": sum(need.download_bytes for need in around.data if not need.at_hand),
+        "image": 0 if estimate is None or estimate.built else estimate.build_bytes,
+    }
+    disks = list(around.disks)
+    if engine := around.engine:
+        title = f"{ENGINES[engine.name].title}'s storage"
+        disks.append(Disk(title, None, engine.data_root_free_bytes, "image"))
+    for disk in disks:
         if disk.free_bytes is None:
             continue
-        shown = f"disk for {disk.what}: {size(disk.free_bytes)} free"
-        if disk.free_bytes < needed:
-            yield problem(f"{shown}, and the plan needs up to {size(needed)}", "make room first")
+        shown, needed = f"disk for {disk.what}: {size(disk.free_bytes)} free", sizes.get(disk.gets, 0)
+        if disk.free_bytes < max(needed, FULL_BYTES):
+            place = f"in '{disk.folder}'" if disk.folder else "there"
+            yield problem(
+                f"{shown}, and the plan needs up to {size(max(needed, FULL_BYTES))}", f"make room {place}"
+            )
         elif disk.free_bytes < needed + SPARE_BYTES:
             yield warn(shown, f"the plan needs up to {size(needed)} and should leave some")
         else:
@@ -313,6 +325,8 @@ def _plan(around: Surroundings, estimate: Estimate | None) -> Iterator[Finding]:
     if estimate is None:
         return
     image = f"image '{estimate.image}' " + ("is built" if estimate.built else "is to be built")
+    if estimate.as_it_is:
+        image = "your interpreter is taken as it is"
     if not estimate.built and estimate.build_bytes:
         image += f" (about {size(estimate.build_bytes)})"
     fetch = sum(need.download_bytes for need in around.data if not need.at_hand)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
@@ -22,10 +23,12 @@ from harness.record import Load, Machine
 
 @dataclass(frozen=True, slots=True)
 class Disk:
-    """A place that a run writes to, and what is free there."""
+    """A place that a run writes to, what is free there, and what large it gets."""
 
     what: str
+    folder: Path | None
     free_bytes: int | None
+    gets: Literal["data", "image", ""] = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +46,15 @@ def device_files(files: Files) -> tuple[Node, ...]:
     there = [path for path in ("/dev/kfd", *render) if files.exists(path)]
     groups = {path: (files.root / path.lstrip("/")).stat().st_gid for path in there}
     return tuple(Node(path, group, files.may_open(path)) for path, group in groups.items())
+
+
+def older_rocm(files: Files, base: str) -> str:
+    """What it means where this host's ROCm is older than that of an image's base; empty where it is not."""
+    host = re.match(r"(\d+)\S*", files.text("/opt/rocm/.info/version") or "")
+    wanted = re.search(r"rocm(\d+)", base)
+    if host is None or wanted is None or int(host[1]) >= int(wanted[1]):
+        return ""
+    return f"this host has ROCm {host[0]}, and its driver may be too old for the image's ROCm {wanted[1]}"
 
 
 DUBIOUS = b"dubious ownership"
@@ -122,6 +134,8 @@ class Estimate:
     build_seconds: float | None = None
     build_bytes: int = 0
     shared_memory_bytes: int = 0
+    as_it_is: bool = False
+    """Whether an interpreter of the user's takes the image's place."""
     left_out: int = 0
     """Trials that the budget or this machine leaves out."""
 
@@ -140,8 +154,10 @@ class Surroundings:
     """Why the engine's containers would not get to the cards taken, in one clause; null where they do."""
     nodes: tuple[Node, ...] = ()
     """AMD's device files."""
-    image_problem: str = ""
-    """Why no image serves the card, in a sentence; empty where one does."""
+    in_the_way: tuple[MachineError, ...] = ()
+    """Such as that no image serves the card."""
+    older_rocm: str = ""
+    """What it means that this host has an older ROCm than the image; empty where it has none."""
     untrusted: str = ""
     """Why git reads nothing of this clone; empty where it does."""
     plan_problem: Finding | None = None

@@ -23,7 +23,7 @@ from harness.engine.container import LABEL, DeviceRequest, RunSpec, TrialFolders
 from harness.engine.local import LOG, log_tail
 from harness.engines import ENGINES, EngineName
 from harness.errors import MachineError, NoDevice, NoEngine, NotBuilt
-from harness.files import Files
+from harness.files import Files, need_room
 from harness.image.catalog import Image, version_numbers
 from harness.image.spec import BuildSettings, BuildSpec
 from harness.record import DeviceKind, Environment, store
@@ -105,6 +105,8 @@ class DockerEngine:
         build_spec = self._build.spec(image)
         if self._image_id(build_spec) is None:
             client = building.needed_client(self.connection, os.environ)
+            free, remedy = self.facts.data_root_free_bytes, "free space with `invoke build --clean`"
+            need_room(f"image '{image.name}'", image.build_bytes, free, f"{self._title}'s storage", remedy)
             log = store.state_folder(self._build.root) / "logs" / f"{build_spec.tag.replace(':', '-')}.log"
             building.build(build_spec, client, self._build.proxy, log, say, alive=self._ping)
         return self.built(image)

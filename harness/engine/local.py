@@ -24,6 +24,7 @@ from harness.engines import EngineName
 from harness.errors import MachineError, NoEngine
 from harness.image.catalog import Image
 from harness.image.lock import lock_sha256
+from harness.machine import INHERITED, inherited_variables, local_names
 from harness.record import Environment, short_hash
 
 LOG = "log.txt"
@@ -36,8 +37,6 @@ _STOP_SECONDS = 10.0
 
 _children: dict[int, subprocess.Popen[bytes]] = {}
 """Children of this very process, whose exit code can be read; others are only looked at."""
-
-_INHERITED = ("PATH", "LD_LIBRARY_PATH", "TZ")
 
 
 def _temporary(work: Path) -> Path:
@@ -120,7 +119,7 @@ class Processes:
         return self._begin(argv, inside, work)
 
     def _begin(self, argv: Sequence[str], environment: Mapping[str, str], work: Path) -> Handle:
-        inherited = {name: os.environ[name] for name in _INHERITED if name in os.environ}
+        inherited = {name: os.environ[name] for name in INHERITED if name in os.environ}
         (work / LOG).unlink(missing_ok=True)
         # What is appended goes on at the end of a log that was shortened.
         with (work / LOG).open("ab") as log:
@@ -253,5 +252,6 @@ class HereEngine(Processes):
             pinned=not reasons,
             unpinned_because=tuple(reasons),
             passed_variables=dict(self.passed),
+            inherited_variables=inherited_variables(os.environ, local_names()),
         )
         return Built(environment, Path(python))

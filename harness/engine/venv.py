@@ -14,16 +14,18 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 
 from harness.engine.base import BuildStep, Built, Say
 from harness.engine.local import Processes
 from harness.engines import EngineName
-from harness.errors import NoEngine, NoSpace, NotBuilt
-from harness.files import last_line, printed
+from harness.errors import MachineError, NoEngine, NoSpace, NotBuilt
+from harness.files import free_bytes, last_line, need_room, printed
 from harness.image.catalog import Image, version_numbers
 from harness.image.lock import lock_packages, lock_sha256
 from harness.image.spec import venv_name, venv_steps
+from harness.machine import inherited_variables, local_names, other_libraries
 from harness.network import cause, for_programs
 from harness.record import Environment
 from harness.settings import own_path
@@ -92,6 +94,7 @@ class VenvEngine(Processes):
         return Built(self._environment(image, reasons), interpreter)
 
     def _environment(self, image: Image, reasons: tuple[str, ...]) -> Environment:
+        reasons = (*reasons, *other_libraries(os.environ))
         return Environment(
             image=image.name,
             device=image.device,
@@ -101,6 +104,7 @@ class VenvEngine(Processes):
             unpinned_because=reasons,
             lock_sha256=lock_sha256(self.root, image.lock),
             passed_variables=dict(self.passed),
+            inherited_variables=inherited_variables(os.environ, local_names()),
         )
 
     def _as_it_is(self, image: Image) -> Built:
@@ -116,12 +120,12 @@ class VenvEngine(Processes):
     def _interpreter(self, image: Image) -> tuple[str, tuple[str, ...]]:
         """An interpreter that the lock is resolved for, else this one with the reason it cannot be pinned."""
         here = f"{sys.version_info.major}.{sys.version_info.minor}"
+        if here in image.pythons and find_spec("ensurepip") is not None:
+            return sys.executable, _platform_reasons()
+        for interpreter in filter(None, map(find_python, image.pythons)):
+            return interpreter, _platform_reasons()
         if here in image.pythons:
             return sys.executable, _platform_reasons()
-        for version in image.pythons:
-            interpreter = find_python(version)
-            if interpreter:
-                return interpreter, _platform_reasons()
         versions = " or ".join(image.pythons)
         return sys.executable, (
             f"the lock is for Python {versions}, and only {here} was found",
@@ -130,6 +134,8 @@ class VenvEngine(Processes):
 
     def _make(self, image: Image, folder: Path, say: Say) -> None:
         interpreter, reasons = self._interpreter(image)
+        what, remedy = f"image '{image.name}' as a virtual environment", "make room there, or move the clone"
+        need_room(what, image.build_bytes, free_bytes(folder), folder.parent, remedy)
         if folder.exists():
             shutil.rmtree(folder)
         folder.parent.mkdir(exist_ok=True)
@@ -202,8 +208,11 @@ def first_that_works(
     said = re.split(r"^\$ ", log.read_text(errors="replace"), flags=re.MULTILINE)[-len(alternatives) :]
     lines = "\n".join(said).splitlines()
     why = cause(lines, last_line("\n".join(lines)), "the package index")
-    wheels = "" if isinstance(why, NoSpace) else "put the wheels into a folder and name it with --wheelhouse"
-    remedy = ", or ".join(filter(None, (why.remedy, wheels)))
+    other = "" if isinstance(why, NoSpace) else "put the wheels into a folder and name it with --wheelhouse"
+    if not why.remedy and any("ensurepip" in line for line in lines):
+        why = MachineError("this Python has no ensurepip")
+        other = "install what brings it (Debian and Ubuntu: python3-venv), or uv"
+    remedy = ", or ".join(filter(None, (why.remedy, other)))
     raise type(why)(
         f"{label} could not be installed: {why.problem}",
         remedy=f"{remedy}; the whole log is {log.parent.name}/{log.name}",

@@ -115,6 +115,11 @@ class Image(Model):
         return MACHINES.get(architecture.lower(), architecture) == self.platform.rpartition("/")[2]
 
     @property
+    def build_bytes(self) -> int:
+        """Return about how much disk it takes to make; 0 where nobody measured it."""
+        return BUILD_BYTES.get(self.name, 0)
+
+    @property
     def devices(self) -> tuple[DeviceKind, ...]:
         """Return every kind of device that it runs on, its own first."""
         return (self.device, *self.also_on)
@@ -123,6 +128,9 @@ class Image(Model):
     def python(self) -> str:
         """Return the Python that the lock is resolved for first."""
         return self.pythons[0]
+
+
+BUILD_BYTES = {"cpu": 2 * 10**9, "cuda": 12 * 10**9, "cuda126": 12 * 10**9, "rocm": 40 * 10**9}
 
 
 class ImageFile(Model):
@@ -182,23 +190,28 @@ def choose(
     Raises NoDevice, before anything is built, with what the card lacks, and UserError for an unknown name.
     """
     capabilities = (capability,) if isinstance(capability, str) else capability or ()
-    refusals = []
+    refusals, updates = [], []
     unasked = [image for image in images.images.values() if not image.by_name_alone]
     for image in unasked if name is None else (images.image(name),):
-        refusal = _refused(image, device, capabilities, driver)
+        refusal, least = _refused(image, device, capabilities), image.driver_minimum
+        if refusal is None and driver and least and version_numbers(driver) < version_numbers(least):
+            updates.append(f"update the driver to {least}")
+            refusal = f"image '{image.name}' needs driver {least} or newer, and this machine has {driver}"
         if refusal is None:
             return image.model_copy(update={"device": device, "also_on": ()})
         if name is not None or image.device == device:
             refusals.append(refusal)
+    other = "leave --image out" if name else f"{ANOTHER_FRAMEWORK}, or take --device cpu"
     raise NoDevice(
         "; ".join(refusals) or f"no image is made for '{device}' devices",
-        remedy="leave --image out" if name else "take --device cpu, or add an image to docker/images.toml",
+        remedy=", or ".join((*updates[:1], other)),
     )
 
 
-def _refused(
-    image: Image, device: DeviceKind, capabilities: tuple[str, ...], driver: str | None
-) -> str | None:
+ANOTHER_FRAMEWORK = "name an interpreter whose framework serves this card by --python"
+
+
+def _refused(image: Image, device: DeviceKind, capabilities: tuple[str, ...]) -> str | None:
     """Return why an image does not serve these cards, in one clause; null where it does."""
     if device not in image.devices:
         kinds = " and ".join(f"'{kind}'" for kind in image.devices)
@@ -206,9 +219,6 @@ def _refused(
     for card in map(_architecture, capabilities) if image.architectures else ():
         if not any(_serves(architecture, card) for architecture in image.architectures):
             return f"image '{image.name}' serves {', '.join(image.architectures)}, and this card is {card}"
-    least = image.driver_minimum
-    if driver is not None and least is not None and version_numbers(driver) < version_numbers(least):
-        return f"image '{image.name}' needs driver {least} or newer, and this machine has {driver}"
     return None
 
 

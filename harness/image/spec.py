@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -179,7 +180,11 @@ def venv_steps(
         )
     python = str(venv / "bin" / "python")
     options = ("--no-deps", "--require-hashes", "--no-build-isolation", "--no-input")
-    steps = [VenvStep("virtual environment", ((interpreter, "-m", "venv", "--clear", str(venv)),))]
+    made: list[tuple[str, ...]] = [(interpreter, "-m", "venv", "--clear", str(venv))]
+    if uv := shutil.which("uv"):
+        # Where a distribution keeps ensurepip apart from its Python.
+        made.append((uv, "venv", "--seed", "--allow-existing", "--python", interpreter, str(venv)))
+    steps = [VenvStep("virtual environment", tuple(made))]
     command: tuple[str, ...] = (python, "-m", "pip", "install", *options)
     docker = root / "docker"
     if image.channel:

@@ -1,6 +1,15 @@
 """The machine that trials run on: what it is, what else it does, which devices are taken, its names."""
 
-from harness.machine.devices import VISIBILITY, Selection, passed_variables, recorded_variables, select
+from harness.machine.devices import (
+    INHERITED,
+    VISIBILITY,
+    Selection,
+    inherited_variables,
+    other_libraries,
+    passed_variables,
+    recorded_variables,
+    select,
+)
 from harness.machine.fingerprint import (
     default_label,
     local_names,

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from harness.device_kinds import BY_VENDOR
 from harness.errors import NoDevice
 from harness.files import unit_of
 from harness.record import DeviceKind, Gpu, Machine
-from harness.redact import kept
+from harness.redact import WITHHELD, kept
 
 SMALLEST_DEFAULT_BYTES = 3 * 2**30
 """A card below this, such as one inside the processor, is never taken unasked."""
@@ -182,6 +183,29 @@ def recorded_variables(passed: Mapping[str, str], names: Collection[str]) -> dic
         name: kept(_UUID.sub(lambda match: f"unit:{unit_of(match.group())}", value), names)
         for name, value in passed.items()
     }
+
+
+INHERITED = ("LD_LIBRARY_PATH", "PATH", "TZ")
+"""What a trial that is a process has of its user's variables beside those that are passed."""
+_USUAL = frozenset(f"{root}{name}" for root in ("", "/usr", "/usr/local") for name in ("/bin", "/sbin"))
+
+
+def inherited_variables(environ: Mapping[str, str], names: Collection[str]) -> dict[str, str]:
+    """Return these for a record, without the folders of programs that every system has."""
+    found = {name: [part for part in environ.get(name, "").split(":") if part] for name in INHERITED}
+    found["PATH"] = [part for part in found["PATH"] if part.rstrip("/") not in _USUAL]
+    return {
+        name: " ".join(WITHHELD if kept(f"{part}/", names) == WITHHELD else part for part in parts)
+        for name, parts in found.items()
+        if parts
+    }
+
+
+def other_libraries(environ: Mapping[str, str]) -> tuple[str, ...]:
+    """Return why a trial may load other libraries than its lock's, as reasons of a record."""
+    folders = [Path(part) for part in environ.get("LD_LIBRARY_PATH", "").split(":") if part]
+    leads = any(next(folder.glob("*.so*"), None) for folder in folders)
+    return ("LD_LIBRARY_PATH leads to libraries that no lock names",) if leads else ()
 
 
 def card_notes(selection: Selection, machine: Machine) -> tuple[str, ...]:

@@ -37,10 +37,15 @@ _MAKERS = re.compile(
 def look(label: str | None = None) -> tuple[Machine, dict[str, str]]:
     """This machine, and the driver's UUID of each unit (its hash in records), which stays in memory.
 
-    `label` is the user's choice, by default its devices. Raises as machine_id does.
+    `label` is the user's choice, by default its devices. Where no id can be kept, as on a full disk, it is
+    NOT_KEPT, and nothing is measured.
     """
     fields = everything()
-    machine = machine_from(fields, machine_id(state_folder()), label, local_names(), _known_cards())
+    try:
+        identity = machine_id(state_folder())
+    except MachineError:
+        identity = NOT_KEPT
+    machine = machine_from(fields, identity, label, local_names(), _known_cards())
     return machine, {card["unit"]: card["uuid"] for card in fields["gpus"] if card["unit"]}
 
 
@@ -101,6 +106,7 @@ def _slug(name: str) -> str:
 
 
 ID_FILE = "id"
+NOT_KEPT = "0" * 12
 _ID = re.compile(r"[0-9a-f]{12}")
 
 

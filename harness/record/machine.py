@@ -209,3 +209,5 @@ class Environment(Model):
     """A container's root file system could be written to, which Podman needs for CUDA's devices."""
     passed_variables: dict[str, str] = {}
     """Such as HSA_OVERRIDE_GFX_VERSION and CUDA_VISIBLE_DEVICES: they change what runs."""
+    inherited_variables: Annotated[dict[str, str], Field(exclude_if=lambda names: not names)] = {}
+    """Such as LD_LIBRARY_PATH, of a trial that is a process: they may."""

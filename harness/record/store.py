@@ -139,7 +139,7 @@ def _disk_errors(path: Path) -> Iterator[None]:
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise NoSpace(
-                f"the disk is full: '{path.name}' could not be written (nothing half-written is left)",
+                f"the disk is full: '{path}' could not be written (nothing half-written is left)",
                 remedy="free some space, as of old environments in .venvs/, then the same line goes on",
             ) from None
         error.filename = error.filename or str(path)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from harness.data import fetch
 from harness.data.download import FetchProgress
-from harness.doctor.surroundings import TRUST, untrusted
+from harness.doctor.surroundings import TRUST, older_rocm, untrusted
 from harness.engine.apptainer import ApptainerEngine
 from harness.engine.base import Built, Engine
 from harness.engine.choose import choose as choose_engine
@@ -20,8 +20,8 @@ from harness.engine.container import DeviceRequest, User
 from harness.engine.docker import DockerEngine
 from harness.engine.local import identity
 from harness.errors import DataError, NoDevice, NoEngine, PlanError
-from harness.files import printed
-from harness.image.catalog import Image, ImageFile, choose, load_images
+from harness.files import Files, printed
+from harness.image.catalog import ANOTHER_FRAMEWORK, Image, ImageFile, choose, load_images
 from harness.machine import (
     VISIBILITY,
     Selection,
@@ -59,6 +59,7 @@ class RunSetup:
     passed: Mapping[str, str]
     notes: tuple[str, ...]
     """What a person should hear: cards not taken, and what is lost without a container."""
+    older_rocm: str = ""
     against: SecondStack | None = None
 
     @property
@@ -106,6 +107,8 @@ def prepare(
     images = load_images(root)
     image, unserved = _image(images, selection, settings)
     passed = passed_variables(environ)
+    own = settings.python is not None or selection.kind != "rocm"
+    older = "" if own else older_rocm(Files(), image.base)
 
     def serving(name: str) -> Image:
         return _image(images, selection, settings.model_copy(update={"image": name}))[0]
@@ -139,8 +142,10 @@ def prepare(
             *card_notes(selection, machine),
             *unserved,
             *lost,
+            *(f"{problem}; {ANOTHER_FRAMEWORK}" for problem in (older,) if problem),
             *(f"{problem} ({TRUST})" for problem in (untrusted(root),) if problem),
         ),
+        older_rocm=older,
         against=against,
     )
 

@@ -85,7 +85,7 @@ def test_without_a_network_it_says_so_at_once(tmp_path, monkeypatch):
 
 def test_a_disk_that_is_too_small_is_told_before_anything_is_fetched(mirror, tmp_path):
     huge = replace(MEMBERS[0], size=1 << 60)
-    with pytest.raises(NoSpace, match=r"'toy' needs .* MiB of disk and .* MiB are free"):
+    with pytest.raises(NoSpace, match=r"'toy' needs .* MiB of disk and .* MiB are free in '.*/d'"):
         fetch(toy(f"{mirror.url}/toy.tar.gz", members=(huge, MEMBERS[1])), tmp_path / "d")
     assert mirror.asked == []
 

@@ -12,7 +12,7 @@ from harness.data import fetch as data
 from harness.data.catalog import DATASETS, Member
 from harness.data.check import dataset_named
 from harness.data.fetch import DataFolders
-from harness.errors import DataError, NoNetwork, UserError
+from harness.errors import DataError, NoNetwork, NoSpace, UserError
 from tests.helpers.mirror import CONTENT, TARBALL, files_in, put, toy
 
 
@@ -66,6 +66,19 @@ def test_only_where_it_is_allowed_is_missing_data_answered_as_generated(table, t
     assert {name: answer.source for name, answer in found.items()} == {"toy": "real", "gone": "generated"}
     assert found["gone"].folder is None
     assert "cannot be reached" in found["gone"].why
+
+
+def test_room_for_all_that_is_missing_is_asked_for_before_the_first_is_fetched(
+    table, mirror, tmp_path, monkeypatch
+):
+    enough = sum(len(content) for content in CONTENT.values()) + len(TARBALL) + (64 << 20)
+    monkeypatch.setattr(data, "free_bytes", lambda folder: enough)
+    data.resolve(["toy"], folders=DataFolders(None, tmp_path / "a"))
+    with pytest.raises(
+        NoSpace, match=f"'toy' and 'gone' needs .* are free in '{tmp_path}/d'; free some space"
+    ):
+        data.resolve(["toy", "gone"], folders=DataFolders(None, tmp_path / "d"), allow_generated=True)
+    assert mirror.asked == ["/toy.tar.gz"]
 
 
 def test_data_that_does_not_arrive_in_time_is_answered_as_generated(table, mirror, tmp_path):

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import shutil
 from dataclasses import replace
+from unittest.mock import Mock
 
 import pytest
 
-from commands import doctor
+from commands import doctor, measure
+from commands.plans import show
 from harness.doctor.findings import examine, lines
 from harness.doctor.surroundings import (
     DataNeed,
@@ -16,14 +19,16 @@ from harness.doctor.surroundings import (
     Node,
     Surroundings,
     device_files,
+    older_rocm,
 )
 from harness.engine.base import EngineFacts
-from harness.errors import MachineError
+from harness.errors import MachineError, NoDevice, NoSpace
 from harness.files import Files, free_bytes
 from harness.gpu import nvidia
+from harness.image.catalog import load_images
 from harness.machine import select
 from harness.network import Offline
-from harness.record import Cpu, Gpu, Load
+from harness.record import Cpu, Gpu, Load, store
 from harness.settings import Settings
 from tests.helpers import ROOT
 from tests.helpers.fake_engine import FACTS
@@ -60,7 +65,7 @@ def test_a_machine_that_has_everything_is_ready_and_told_in_full():
     said = examine(
         around(
             CARD,
-            disks=(Disk("results", 50 * GIB),),
+            disks=(Disk("results", ROOT, 50 * GIB),),
             data=(DataNeed("cifar-100", True), DataNeed("wikitext-2", False, 4 * 2**20)),
             answered={"a": None, "b": Offline("b cannot be reached")},
         ),
@@ -199,8 +204,9 @@ def test_a_machine_s_state_that_spoils_figures_is_warned_of(machine, load_now, w
 @pytest.mark.parametrize(
     ("more", "words"),
     [
-        ({"image_problem": "image 'cuda' serves sm_75, and this card is sm_61"}, "this card is sm_61"),
-        ({"disks": (Disk("results", 3 * GIB),)}, "and the plan needs up to 8.0 GiB"),
+        ({"in_the_way": (NoDevice("this card is sm_61", remedy="update the driver"),)}, "this card is sm_61"),
+        ({"disks": (Disk("results", ROOT, 3 * GIB, "image"),)}, "and the plan needs up to 8.0 GiB"),
+        ({"disks": (Disk("state", ROOT, 0),)}, "disk for state: 0 KiB free, and the plan needs up to 64 MiB"),
         ({"data": (DataNeed("cifar-100", False, problem="'train' is corrupt"),)}, "'train' is corrupt"),
         (
             {"data": (DataNeed("cifar-100", False, 1),), "answered": {"a": Offline("a cannot be reached")}},
@@ -238,6 +244,28 @@ def test_little_shared_memory_matters_only_without_a_container():
     assert not any("/dev/shm" in what for what in levels(examine(replace(small, engine=DOCKER), plan)))
 
 
+@pytest.mark.parametrize(
+    ("host", "warned"), [("6.2.4-66", True), ("7.2.4", True), ("10.0.0", False), (None, False)]
+)
+def test_a_host_with_an_older_rocm_than_the_image_is_told_what_serves_it(tmp_path, host, warned):
+    if host:
+        (tmp_path / "opt/rocm/.info").mkdir(parents=True)
+        (tmp_path / "opt/rocm/.info/version").write_text(f"{host}\n")
+    said = older_rocm(Files(tmp_path), load_images(ROOT).image("rocm").base)
+    assert said == (
+        f"this host has ROCm {host}, and its driver may be too old for the image's ROCm 10" if warned else ""
+    )
+    if warned:
+        amd = Gpu(index=0, vendor="AMD", name="MI300X", memory_bytes=192 * GIB)
+        nodes = (Node("/dev/kfd", 109, True),)
+        assert "--python" in found(examine(around(amd, nodes=nodes, older_rocm=said)), host).remedy
+
+
+def test_an_interpreter_of_the_user_s_is_called_that_and_no_image():
+    said = examine(around(CARD), replace(PLAN, as_it_is=True, built=True))
+    assert "plan 'quick': your interpreter is taken as it is, " in found(said, "plan 'quick'").what
+
+
 def test_device_files_are_read_from_the_system(tmp_path):
     (tmp_path / "dev/dri").mkdir(parents=True)
     for name in ("dev/kfd", "dev/dri/renderD128", "dev/dri/card0"):
@@ -270,6 +298,20 @@ def test_a_plan_that_has_nothing_for_this_device_stands_in_the_way_as_it_does_of
     refusal = found(said, "plan 'mission' has nothing for the device kind 'cpu'")
     assert refusal.level == "problem"
     assert '`invoke plan --plan mission --card "RTX 4090"`' in refusal.remedy
+
+
+def test_doctor_and_plan_speak_with_a_full_disk_and_name_its_folder(tmp_path, monkeypatch, capsys):
+    state, full = tmp_path / "state", OSError(errno.ENOSPC, "No space left on device")
+    monkeypatch.setenv("GPUDYNO_STATE", str(state))
+    monkeypatch.setattr(doctor, "reach", lambda hosts: {})
+    monkeypatch.setattr(store.tempfile, "mkstemp", Mock(side_effect=full))
+    asked = Settings(plan="deep", engine="venv", device="cpu")
+    finding = found(doctor.diagnose(ROOT, asked), f"the disk is full: '{state}")
+    assert (finding.level, finding.remedy[:15]) == ("problem", "free some space")
+    show.show(ROOT, asked)
+    assert "disk: image 'cpu'" in capsys.readouterr().out
+    with pytest.raises(NoSpace, match=f"the disk is full: '{state}"):
+        measure.run(ROOT, asked, measure.How())
 
 
 def test_the_doctor_reads_the_machine_s_cards_once(tmp_path, monkeypatch):

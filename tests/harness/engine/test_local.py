@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import tempfile
 import time
 from pathlib import Path
 
 import psutil
+import pytest
 
+from harness.engine import venv
 from harness.engine.base import Running
 from harness.engine.venv import VenvEngine, first_that_works
+from harness.errors import MachineError, NoSpace
+from harness.image.spec import venv_steps
+from harness.redact import Names, leaks
+from tests.helpers import ROOT
 from tests.helpers.engine_bench import laid_out, run_spec
+from tests.helpers.images import IMAGES
 
 WORKLOAD = """
 import os, socket, tempfile
@@ -34,6 +42,86 @@ def test_a_trial_s_loader_can_open_its_sockets_however_long_the_clone_s_path_is(
     assert told.is_relative_to(tempfile.gettempdir())
     engine.forget(handle, work)
     assert not told.exists()
+
+
+def script(path: Path, line: str) -> Path:
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(f"#!/bin/sh\n{line}\n")
+    path.chmod(0o755)
+    return path
+
+
+def test_a_python_without_ensurepip_takes_another_or_uv_or_names_the_package(tmp_path, monkeypatch):
+    image = IMAGES.image("cpu")
+    says = 'echo "created not successfully because ensurepip is not available."; exit 1'
+    bare = str(script(tmp_path / "bare" / "python3", says))
+    monkeypatch.setattr(venv, "find_spec", lambda name: None)
+    for found, taken in ((None, sys.executable), ("/usr/bin/other", "/usr/bin/other")):
+        monkeypatch.setattr(venv, "find_python", lambda version, found=found: found)
+        first = VenvEngine(ROOT).steps(image)[0]
+        assert first.command.startswith(f"{taken} -m venv")
+
+    def make() -> None:
+        made = venv_steps(image, root=ROOT, venv=tmp_path / "made", interpreter=bare)[0]
+        first_that_works(made.label, made.alternatives, tmp_path / "log", lambda *_: None)
+
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    with pytest.raises(MachineError, match=r"has no ensurepip; install .*python3-venv\), or uv"):
+        make()
+    script(tmp_path / "programs" / "uv", 'mkdir -p "$6" && test "$5" = "' + bare + '"')
+    monkeypatch.setenv("PATH", f"{tmp_path / 'programs'}:/usr/bin:/bin")
+    make()
+    assert (tmp_path / "made").is_dir()
+
+
+def test_room_for_an_environment_is_asked_for_before_anything_is_fetched(tmp_path, monkeypatch):
+    monkeypatch.setattr(venv, "free_bytes", lambda folder: 10**9)
+    with pytest.raises(NoSpace, match=r"'cpu' as a virtual environment needs 1907 MiB .*953 MiB .*/\.venvs'"):
+        VenvEngine(ROOT).build(IMAGES.image("cuda").model_copy(update={"name": "cpu"}), print)
+
+
+INHERITS = """
+import json, os
+from pathlib import Path
+Path(os.environ["GPUDYNO_OUT"], "told").write_text(json.dumps(dict(os.environ)))
+"""
+
+
+def test_what_a_trial_inherits_is_in_its_record_and_other_libraries_are_not_pinned(tmp_path, monkeypatch):
+    libraries, empty = tmp_path / "lib", tmp_path / "empty"
+    for folder in (libraries, empty):
+        folder.mkdir()
+    (libraries / "libcudnn.so.9").touch()
+    given = {"PATH": "/usr/bin:/opt/x/bin:/bin", "LD_PRELOAD": "/usr/lib/x.so", "TZ": "Europe/Berlin"}
+    for name, value in {**given, "LD_LIBRARY_PATH": f"{empty}:/usr/lib/x"}.items():
+        monkeypatch.setenv(name, value)
+    spec = laid_out(run_spec(tmp_path, interpreter=Path(sys.executable)), INHERITS)
+    engine = VenvEngine(ROOT)
+    handle = engine.start(spec)
+    while isinstance(state := engine.poll(handle, tmp_path), Running):
+        time.sleep(0.05)
+    assert state.code == 0, state.log
+    has = json.loads((spec.folders.output / "told").read_text())
+    assert "LD_PRELOAD" not in has
+    assert set(given) & set(has) == {"PATH", "TZ"}
+    told = engine.expected(IMAGES.image("cpu")).environment
+    assert told.pinned
+    assert told.inherited_variables == {
+        "LD_LIBRARY_PATH": "withheld /usr/lib/x",
+        "PATH": "/opt/x/bin",
+        "TZ": "Europe/Berlin",
+    }
+    monkeypatch.setenv("LD_LIBRARY_PATH", str(libraries))
+    told = engine.expected(IMAGES.image("cpu")).environment
+    assert (told.pinned, told.unpinned_because) == (
+        False,
+        ("LD_LIBRARY_PATH leads to libraries that no lock names",),
+    )
+    assert leaks(told.model_dump_json(), Names()) == ()
+    for name in ("LD_LIBRARY_PATH", "TZ"):
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    assert "inherited_variables" not in engine.expected(IMAGES.image("cpu")).environment.model_dump()
 
 
 def test_what_builds_a_source_finds_the_programs_of_its_environment_before_the_machine_s(tmp_path):

@@ -26,7 +26,7 @@ def test_a_card_that_no_cuda_build_serves_is_told_so(capability: str):
     assert str(refused.value) == (
         f"image 'cuda' serves sm_75, sm_80, sm_86, sm_90, sm_100, sm_120, and this card is {card}; "
         f"image 'cuda126' serves sm_50, sm_60, sm_70, sm_75, sm_80, sm_86, sm_90, and this card is {card}; "
-        "take --device cpu, or add an image to docker/images.toml"
+        "name an interpreter whose framework serves this card by --python, or take --device cpu"
     )
 
 
@@ -48,20 +48,23 @@ def test_a_card_and_its_driver_choose_the_image(card: str, capability: str, driv
 
 
 @pytest.mark.parametrize(
-    ("capability", "driver", "said"),
+    ("capability", "driver", "said", "needed"),
     [
         (
             "12.0",
             "570.124.06",
             r"'cuda' needs driver 580 or newer.* has 570\.124\.06; image 'cuda126' serves",
+            "580",
         ),
-        ("6.1", "525.53", r"this card is sm_61; image 'cuda126' needs driver 525\.60\.13 or newer"),
-        ("8.6", "470.82", r"needs driver 580 or newer.*; image 'cuda126' needs driver 525\.60\.13 or newer"),
+        ("6.1", "525.53", r"this card is sm_61; image 'cuda126' needs driver 525\.60\.13", "525.60.13"),
+        ("8.6", "470.82", r"needs driver 580 or newer.*; image 'cuda126' needs driver 525\.60\.13", "580"),
     ],
 )
-def test_a_card_whose_driver_is_too_old_for_its_images_is_told_so(capability: str, driver: str, said: str):
-    with pytest.raises(NoDevice, match=said):
+def test_a_card_whose_driver_is_too_old_is_told_the_number_and_it_helps(capability, driver, said, needed):
+    with pytest.raises(NoDevice, match=said) as refused:
         choose(IMAGES, "cuda", capability=capability, driver=driver)
+    assert refused.value.remedy.startswith(f"update the driver to {needed}, or name an interpreter")
+    assert choose(IMAGES, "cuda", capability=capability, driver=needed)
 
 
 def test_an_image_that_is_named_is_taken_or_refused_and_never_swapped_for_another():

@@ -237,11 +237,6 @@ _WORDS: Mapping[tuple[Severity, Fault], Mapping[str, tuple[str, ...]]] = {
             "card {card} is divided ({mode}); its power is not one slice's",
             "card {card} is the slice {profile}; its power is not one slice's",
         ),
-        "energy": (
-            "energy uncertain",
-            "steps of {step_milliseconds:.0f} ms keep pace with a sensor that looks every 100 ms, as some "
-            "cards' does: its energy may be off by a third",
-        ),
         "telemetry": (
             "telemetry incomplete",
             "the first of {nodes} nodes alone was watched",

@@ -25,7 +25,6 @@ from harness.record.finding_kinds import Severity
 from harness.record.published.cards import is_shared
 from harness.summary.checks import Findings
 from harness.summary.throttle import LIMITED_SHARE, throttled
-from harness.telemetry.energy import keeps_pace
 from harness.telemetry.reader import CUT_SHORT
 
 FOREIGN_BYTES = 200 * 2**20
@@ -63,7 +62,6 @@ def device_findings(record: Record) -> Findings:
         yield from _clocks(gpu, watched, telemetry, record.machine)
         yield from _link(gpu, watched)
         yield from _settings(gpu, record)
-    yield from _sensing(record)
     yield from _load(record)
     yield from (warning for warning in record.warnings if warning.severity != "note")
     if described:
@@ -259,17 +257,6 @@ def _settings(gpu: Gpu, record: Record) -> Findings:
         yield finding("remote-numa", card=gpu.index, node=near)
     if gpu.mig not in (None, "off"):
         yield finding("mig-slice", card=gpu.index, **{"profile" if gpu.slice else "mode": gpu.mig[:80]})
-
-
-def _sensing(record: Record) -> Findings:
-    """Some of NVIDIA's sensors look for a quarter of the time; a training that keeps pace misleads them."""
-    telemetry, measured = record.telemetry, record.measurement
-    if telemetry is None or measured is None or telemetry.source != "nvml" or not telemetry.energy.joules:
-        return
-    steps = measured.step_us.values()
-    seconds = median(steps) / 1e6 / measured.step_us.steps_per_value if steps else 0.0
-    if keeps_pace(seconds):
-        yield finding("energy", step_milliseconds=1000 * seconds)
 
 
 def _load(record: Record) -> Findings:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from harness.record import DeviceUsed, Energy, Gpu, Load, OtherProcesses, Record, finding
+from harness.record import DeviceUsed, Gpu, Load, OtherProcesses, Record, finding
 from harness.record.store import Stored
 from harness.summary.device_checks import (
     between_trials,
@@ -145,22 +145,6 @@ def test_a_card_at_its_power_limit_is_in_its_normal_state_and_says_for_how_long(
 )
 def test_settings_of_a_card_count_unless_they_are_declared(on, expected):
     assert judged(record(on=on)) == expected
-
-
-@pytest.mark.parametrize(
-    ("step_seconds", "joules", "source", "noted"),
-    [
-        (0.3, 21_000.0, "nvml", True),
-        (0.23, 21_000.0, "nvml", False),
-        (0.3, None, "nvml", False),
-        (0.3, 21_000.0, "sysfs", False),
-    ],
-)
-def test_energy_of_steps_that_keep_pace_with_the_sensor_is_noted(step_seconds, joules, source, noted):
-    seen = telemetry(card(), source=source, energy=Energy(joules=joules))
-    found = judge_trial(record(seen=seen, step_seconds=step_seconds))
-    assert ("energy" in {note.name for note in found.notes}) is noted
-    assert found.verdict == "valid"
 
 
 def test_a_declared_limit_is_still_noted():

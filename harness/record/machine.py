@@ -102,7 +102,7 @@ class Gpu(Model):
 
     @property
     def slice(self) -> str | None:
-        """What part of a divided card this is (a MIG profile, AMD's partitions); null of a whole one."""
+        """Return what part of a divided card this is, or how AMD's is divided; null for a whole one."""
         return None if self.mig in (None, "off", "on") else str(self.mig).partition(" of ")[0]
 
 

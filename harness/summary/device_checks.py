@@ -102,14 +102,13 @@ def cards_of_kind(record: Record) -> tuple[Gpu, ...]:
 def device_name(record: Record) -> str:
     """The device as the framework saw it; where nothing was measured, the one that the trial was given.
 
-    A name that several models share, or that a whole card and its parts do, is replaced by the card's own.
+    A name that several models share is replaced by the card's own.
     "unknown device" where that was not kept and the cards that it may have been are of several models.
     """
     if record.measurement is not None:
         name = record.measurement.device.name
         given = next(iter(used_cards(record)), None)
-        part = given is not None and given.vendor == "AMD" and given.slice
-        return given.name if given is not None and (part or is_shared(name)) else name
+        return given.name if given is not None and is_shared(name) else name
     if record.trial.asked.device == "cpu":
         return record.machine.cpu.model or "CPU"
     cards = used_cards(record)[: 1 if record.cards_given else None] or cards_of_kind(record)

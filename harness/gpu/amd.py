@@ -48,8 +48,7 @@ class AmdDevice:
 
 def devices(files: Files) -> list[AmdDevice]:
     """Return every card in HIP's order, with the compute driver's first node of it."""
-    nodes = {bus: (name, fields) for name, bus, fields in reversed(kfd_nodes(files))}
-    found = []
+    nodes, found = compute_nodes(files), []
     for index, (bus, folder) in enumerate(kernel_folders(files)):
         uuid = files.text(f"{folder}/unique_id") or None
         found.append(AmdDevice(index, bus, folder, uuid, *nodes.get(bus, ())))
@@ -117,15 +116,15 @@ def _sensors(files: Files, device: str) -> str:
     return next((f"{device}/hwmon/{name}" for name in files.names(f"{device}/hwmon")), device)
 
 
-def kfd_nodes(files: Files) -> list[tuple[str, str, dict[str, str]]]:
-    """(name, PCI address, properties) of each of the compute driver's nodes that is a card."""
-    nodes = []
+def compute_nodes(files: Files) -> dict[str, tuple[str, dict[str, str]]]:
+    """PCI address → the name and properties of the compute driver's first node of each card."""
+    nodes: dict[str, tuple[str, dict[str, str]]] = {}
     for name in files.names(KFD):
         fields = files.fields(f"{KFD}/{name}/properties", " ")
         if int(fields.get("gfx_target_version", 0)):
             domain, place = int(fields.get("domain", 0)), int(fields.get("location_id", 0))
             bus = f"{domain:04x}:{place >> 8 & 0xFF:02x}:{place >> 3 & 0x1F:02x}.{place & 7}"
-            nodes.append((name, bus, fields))
+            nodes.setdefault(bus, (name, fields))
     return nodes
 
 

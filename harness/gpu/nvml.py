@@ -81,10 +81,7 @@ def _slices(nvml: Any, card: Any) -> tuple[Any, ...]:
 def bus_of(nvml: Any, card: Any) -> str | None:
     """Return a card's PCI address as the kernel writes it."""
     place = query(nvml, "nvmlDeviceGetPciInfo", card)
-    return None if place is None else bus_from(place)
-
-
-def bus_from(place: Any) -> str:
-    """Return the PCI address in NVML's answer, as the kernel writes it."""
+    if place is None:
+        return None
     bus: str = place.busId.decode() if isinstance(place.busId, bytes) else place.busId
     return bus[-12:].lower()

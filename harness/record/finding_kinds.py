@@ -129,7 +129,6 @@ _WORDS: Mapping[tuple[Severity, Fault], Mapping[str, tuple[str, ...]]] = {
         "loss-scale": (
             "loss scale",
             "it fell to {last:g}",
-            "it kept falling, from {settled:g} to {last:g}",
             "{skipped_steps} of {steps} steps were skipped",
         ),
         "sockets": (

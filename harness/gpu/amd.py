@@ -33,8 +33,8 @@ def kernel_folders(files: Files) -> list[tuple[str, str]]:
 
 
 @dataclass(frozen=True)
-class HipDevice:
-    """What HIP takes for one device: a card, or a part of one that is divided (DPX, QPX, CPX)."""
+class AmdDevice:
+    """One card, in the order in which HIP counts them."""
 
     index: int
     bus: str
@@ -44,60 +44,40 @@ class HipDevice:
     """Its name among the compute driver's."""
     chip: dict[str, int] = field(default_factory=dict)
     """What that driver says of it."""
-    slice: str | None = None
-    """How its card is divided, and which that is."""
 
 
-def devices(files: Files) -> list[HipDevice]:
-    """Return every device in HIP's order: the parts of a card that is divided stand in its place.
+def devices(files: Files) -> list[AmdDevice]:
+    """Return every card in HIP's order, with the compute driver's first node of it.
 
     The kernel shows a container all cards; of those that its compute runtime has, no other is a device.
     """
-    nodes: dict[str, list[tuple[str | None, dict[str, int]]]] = {}
-    for node, bus, fields in sorted(kfd_nodes(files), key=lambda one: int(one[0])):
-        minor = fields.get("drm_render_minor")
-        if minor is None or files.exists(f"/dev/dri/renderD{minor}"):
-            nodes.setdefault(bus, []).append((node, fields))
-    found: list[HipDevice] = []
+    nodes, found = compute_nodes(files), []
     cards = [(bus, folder) for bus, folder in kernel_folders(files) if bus in nodes or not nodes]
-    for card, (bus, folder) in enumerate(cards):
-        form, uuid = division(files, folder), files.text(f"{folder}/unique_id") or None
-        whole = f"{form} of card {card}" if form is not None and not form.startswith(WHOLE) else None
-        for name, chip in nodes.get(bus) or [(None, {})]:
-            own = f"{chip['unique_id']:016x}" if whole and "unique_id" in chip else uuid
-            found.append(HipDevice(len(found), bus, folder, own, name, chip, whole))
+    for index, (bus, folder) in enumerate(cards):
+        uuid = files.text(f"{folder}/unique_id") or None
+        found.append(AmdDevice(index, bus, folder, uuid, *nodes.get(bus, ())))
     return found
 
 
-WHOLE = "SPX"
-"""The compute partition of a card that is one device."""
-
-
 def division(files: Files, folder: str) -> str | None:
-    """Return a card's compute and memory partition, as "CPX NPS4"; None where it has no such modes."""
+    """Return how a card is divided, as "CPX NPS4", in which it is several devices; None of a whole one."""
     modes = (files.text(f"{folder}/current_{what}_partition") for what in ("compute", "memory"))
-    return " ".join(mode for mode in modes if mode and mode != "UNKNOWN") or None
+    form = " ".join(mode for mode in modes if mode and mode != "UNKNOWN")
+    return None if not form or form.startswith("SPX") else form
 
 
 def describe(files: Files) -> list[dict[str, Any]]:
-    """Return the fields of record.Gpu for every device, and its `bus` and `uuid`, which stay in memory."""
-    return [_described(files, device) for device in devices(files)]
-
-
-def _described(files: Files, device: HipDevice) -> dict[str, Any]:
-    chip = _chip(device.chip) if device.chip else {}
-    card = {"index": device.index, "vendor": "AMD", **_card(files, device.folder), **chip, "bus": device.bus}
-    if device.slice is None:
-        return card
-    held = files.counts(f"{KFD}/{device.node}/mem_banks/0/properties", " ").get("size_in_bytes")
-    return {
-        **card,
-        "name": f"{card['name']} {device.slice.partition(' of ')[0]}",
-        "memory_bytes": held or None,
-        "mig": device.slice,
-        "uuid": device.uuid,
-        "unit": unit_of(device.uuid),
-    }
+    """Return the fields of record.Gpu for every card, and its `bus` and `uuid`, which stay in memory."""
+    return [
+        {
+            "index": device.index,
+            "vendor": "AMD",
+            **_card(files, device.folder),
+            **(_chip(device.chip) if device.chip else {}),
+            "bus": device.bus,
+        }
+        for device in devices(files)
+    ]
 
 
 def _chip(fields: dict[str, int]) -> dict[str, Any]:
@@ -124,6 +104,7 @@ def _card(files: Files, device: str) -> dict[str, Any]:
         "vbios": files.text(f"{device}/vbios_version"),
         "power_limit_watts": _scaled(files.number(f"{power}/power1_cap"), 1e6),
         "power_limit_default_watts": _scaled(files.number(f"{power}/power1_cap_default"), 1e6),
+        "mig": division(files, device),
         "clocks_locked": held_clocks(files, device),
         "clock_max_mhz": _highest(files.text(f"{device}/pp_dpm_sclk")),
         "clock_memory_max_mhz": _highest(files.text(f"{device}/pp_dpm_mclk")),
@@ -139,15 +120,17 @@ def _sensors(files: Files, device: str) -> str:
     return next((f"{device}/hwmon/{name}" for name in files.names(f"{device}/hwmon")), device)
 
 
-def kfd_nodes(files: Files) -> list[tuple[str, str, dict[str, int]]]:
-    """(name, PCI address, properties) of each of the compute driver's nodes that is a card."""
-    nodes = []
-    for name in filter(str.isdecimal, files.names(KFD)):
+def compute_nodes(files: Files) -> dict[str, tuple[str, dict[str, int]]]:
+    """PCI address → the name and properties of the compute driver's first node of each card that is here."""
+    nodes: dict[str, tuple[str, dict[str, int]]] = {}
+    for name in sorted(filter(str.isdecimal, files.names(KFD)), key=int):
         fields = files.counts(f"{KFD}/{name}/properties", " ")
-        if fields.get("gfx_target_version"):
+        minor = fields.get("drm_render_minor")
+        here = minor is None or files.exists(f"/dev/dri/renderD{minor}")
+        if fields.get("gfx_target_version") and here:
             domain, place = fields.get("domain", 0), fields.get("location_id", 0)
             bus = f"{domain:04x}:{place >> 8 & 0xFF:02x}:{place >> 3 & 0x1F:02x}.{place & 7}"
-            nodes.append((name, bus, fields))
+            nodes.setdefault(bus, (name, fields))
     return nodes
 
 
@@ -211,7 +194,7 @@ class AmdCards:
         self.missing = dict(MISSING)
         self.described: list[dict[str, Any]] = []
         self._files = Files(Path(root))
-        self._devices: list[HipDevice] = []
+        self._devices: list[AmdDevice] = []
         for device in devices(self._files):
             unit, name = unit_of(device.uuid), self._files.text(f"{device.folder}/product_name")
             if not marks or {str(device.index), device.uuid, unit} & set(marks):
@@ -228,12 +211,12 @@ class AmdCards:
     def close(self) -> None:
         """Do nothing: nothing is open."""
 
-    def _sampled(self, device: HipDevice, ours: Any) -> dict[str, Any]:
+    def _sampled(self, device: AmdDevice, ours: Any) -> dict[str, Any]:
         files, folder = self._files, device.folder
         number, sensors = files.number, _sensors(files, folder)
         labels = {files.text(f"{sensors}/temp{at}_label"): f"{sensors}/temp{at}_input" for at in range(1, 4)}
         hottest = labels.get("junction") or labels.get("edge") or f"{sensors}/temp1_input"
-        power, form = number(f"{sensors}/power1_average"), division(files, folder)
+        power = number(f"{sensors}/power1_average")
         return {
             "sm_mhz": _scaled(number(f"{sensors}/freq1_input"), 1e6),
             "memory_mhz": _scaled(number(f"{sensors}/freq2_input"), 1e6),
@@ -244,11 +227,11 @@ class AmdCards:
             "utilization_percent": number(f"{folder}/gpu_busy_percent"),
             "memory_used_bytes": number(f"{folder}/mem_info_vram_used"),
             "reasons": ["application_clocks"] if held_clocks(files, folder) else None,
-            "mig": None if form is None else not form.startswith(WHOLE),
+            "mig": division(files, folder) is not None or None,
             "others": self._others(device, ours),
         }
 
-    def _ecc_errors(self, device: HipDevice) -> dict[str, Any]:
+    def _ecc_errors(self, device: AmdDevice) -> dict[str, Any]:
         folder = f"{device.folder}/ras"
         blocks = [
             self._files.counts(f"{folder}/{name}", ":")
@@ -261,7 +244,7 @@ class AmdCards:
         counts = (("ecc_uncorrected", "ue"), ("ecc_corrected", "ce"))
         return {name: sum(block.get(key, 0) for block in blocks) for name, key in counts}
 
-    def _others(self, device: HipDevice, ours: Any) -> dict[str, Any] | None:
+    def _others(self, device: AmdDevice, ours: Any) -> dict[str, Any] | None:
         held = held_bytes(self._files)
         number = self._files.text(f"{KFD}/{device.node}/gpu_id")
         if ours.unknown_because or held is None or number is None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from harness.files import Files
 from harness.gpu import amd, nvidia, nvml
-from harness.probe import cpu, topology
+from harness.probe import cpu
 from harness.probe.system import contained, system
 
 _PCI = "/sys/bus/pci/devices"
@@ -42,7 +42,6 @@ def everything(files: Files | None = None) -> dict[str, Any]:
         },
         "gpus": cards,
         "silent_cards": list(silent(files, {card["bus"] for card in cards}, driver)),
-        "links": topology.links(cards, driver, files),
     }
 
 

@@ -3,7 +3,7 @@
 from harness.device_kinds import DeviceKind
 from harness.record.base import Model, Number, canonical_json, first_problem, parse_toml, short_hash, utf8
 from harness.record.finding import Finding, finding
-from harness.record.machine import Cpu, Environment, Gpu, Link, Load, Machine, differences, differing_fields
+from harness.record.machine import Cpu, Environment, Gpu, Load, Machine, differences, differing_fields
 from harness.record.measurement import (
     AllReduce,
     DataFound,

@@ -130,7 +130,6 @@ _WORDS: Mapping[tuple[Severity, Fault], Mapping[str, tuple[str, ...]]] = {
         "loss-scale": (
             "loss scale",
             "it fell to {last:g}",
-            "it kept falling, from {settled:g} to {last:g}",
             "{skipped_steps} of {steps} steps were skipped",
         ),
         "sockets": (
@@ -229,11 +228,6 @@ _WORDS: Mapping[tuple[Severity, Fault], Mapping[str, tuple[str, ...]]] = {
             "slice of a card",
             "card {card} is divided ({mode}); its power is not one slice's",
             "card {card} is the slice {profile}; its power is not one slice's",
-        ),
-        "energy": (
-            "energy uncertain",
-            "steps of {step_milliseconds:.0f} ms keep pace with a sensor that looks every 100 ms, as some "
-            "cards' does: its energy may be off by a third",
         ),
         "telemetry": (
             "telemetry incomplete",

@@ -32,12 +32,11 @@ def differing_fields(a: Machine, b: Machine) -> tuple[tuple[str, Any, Any], ...]
 
 
 def _fields(machine: Machine) -> dict[str, Any]:
-    fields = machine.model_dump(exclude={*_NOT_THE_MACHINE, "gpus", "cpu", "links"})
+    fields = machine.model_dump(exclude={*_NOT_THE_MACHINE, "gpus", "cpu"})
     # Older records lack what follows from model and features anyway.
     cpu = machine.cpu.model_dump(exclude={"native_16_bit"})
     fields |= {f"cpu.{field}": value for field, value in cpu.items()}
     fields["gpus"] = len(machine.gpus)
-    fields["links"] = tuple(f"{link.first}–{link.second}: {link.words}" for link in machine.links) or None
     for at, card in enumerate(machine.gpus):
         fields |= {f"gpu {at} {field}": value for field, value in card.model_dump(exclude={"index"}).items()}
     return fields
@@ -102,24 +101,8 @@ class Gpu(Model):
 
     @property
     def slice(self) -> str | None:
-        """What part of a divided card this is (a MIG profile, AMD's partitions); null of a whole one."""
+        """Return what part of a divided card this is, or how AMD's is divided; null for a whole one."""
         return None if self.mig in (None, "off", "on") else str(self.mig).partition(" of ")[0]
-
-
-class Link(Model):
-    """The way between two cards of one maker, named by their indices."""
-
-    vendor: Literal["NVIDIA", "AMD", "other"]
-    first: int
-    second: int
-    way: Literal["NVLink", "NVSwitch", "XGMI", "PCIe"]
-    lanes: int | None = None
-    """NVLinks that are up: between the two, or from each to a switch."""
-
-    @property
-    def words(self) -> str:
-        """Return the way without its ends."""
-        return f"{self.way} × {self.lanes}" if self.lanes else self.way
 
 
 class Cpu(Model):
@@ -166,8 +149,8 @@ class Machine(Model):
     gpus: tuple[Gpu, ...] = ()
     silent_cards: Annotated[tuple[str, ...], Field(exclude_if=lambda cards: not cards)] = ()
     """Cards on the bus that no driver describes, each with the reason."""
-    links: tuple[Link, ...] = ()
-    """Empty where there are not two cards, or nothing was read of what lies between."""
+    links: Annotated[tuple[str, ...], Field(max_length=0, exclude_if=lambda links: not links)] = ()
+    """Empty: records had here what lies between two cards, and all that are kept have one card or none."""
     declared: tuple[Declared, ...] = ()
     """What the user has set on the cards, and says so: it is then measured as it is."""
 

@@ -25,12 +25,6 @@ SKIPPED_LIMIT = 0.01
 HALVINGS_AT_START = 16
 """A dynamic loss scale may skip this many steps while it looks for its level: log2 of torch's first one."""
 
-SETTLING_STEPS = 20
-"""Halvings closer together than this, from the first one on, are the search for a level."""
-
-FALL = 16.0
-"""A scale that ends below its settled level by this factor did not oscillate: it fell."""
-
 CLOCKS_APART = 0.01
 SEGMENT_CLOCKS_APART_SECONDS = 0.002
 """The device's steps may differ from the window by the larger of a share and so much a segment."""
@@ -109,15 +103,12 @@ def _precision(measurement: Measurement) -> Findings:
 
 
 def loss_scale_findings(scale: LossScale, steps: int) -> Findings:
-    """A settled dynamic scale skips about one step in 2,000; above 1 % it is named; one that falls failed.
+    """Name a dynamic scale that skips more than 1 % of the steps, and one that failed: it ends below 1.
 
     The steps that its search for a first level may skip are left out of that share.
     """
-    settled = _settled(scale)
     if not 1 <= scale.last < math.inf:
         yield finding("loss-scale", "invalid", last=scale.last)
-    elif scale.history and scale.last * FALL < settled:
-        yield finding("loss-scale", "invalid", settled=settled, last=scale.last)
     elif scale.skipped_steps - _halvings_at_start(scale) > SKIPPED_LIMIT * steps:
         yield finding("loss-scale", skipped_steps=scale.skipped_steps, steps=steps)
 
@@ -125,16 +116,6 @@ def loss_scale_findings(scale: LossScale, steps: int) -> Findings:
 def _halvings_at_start(scale: LossScale) -> int:
     first = scale.first
     return max(HALVINGS_AT_START, math.ceil(math.log2(first))) if 1 < first < math.inf else HALVINGS_AT_START
-
-
-def _settled(scale: LossScale) -> float:
-    """The first level that it settled on: where its halvings one after the other ended."""
-    settled, before = scale.first, 0
-    for step, value in scale.history:
-        if not value < settled or step - before > SETTLING_STEPS:
-            break
-        settled, before = value, step
-    return settled
 
 
 def _collapsed(measurement: Measurement) -> Findings:

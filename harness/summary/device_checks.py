@@ -25,7 +25,6 @@ from harness.record.finding_kinds import Severity
 from harness.record.published.cards import is_shared
 from harness.summary.checks import Findings
 from harness.summary.throttle import LIMITED_SHARE, throttled
-from harness.telemetry.energy import keeps_pace
 from harness.telemetry.reader import CUT_SHORT
 
 FOREIGN_BYTES = 200 * 2**20
@@ -63,7 +62,6 @@ def device_findings(record: Record) -> Findings:
         yield from _clocks(gpu, watched, telemetry, record.machine)
         yield from _link(gpu, watched)
         yield from _settings(gpu, record)
-    yield from _sensing(record)
     yield from _load(record)
     yield from (warning for warning in record.warnings if warning.severity != "note")
     if described:
@@ -104,14 +102,13 @@ def cards_of_kind(record: Record) -> tuple[Gpu, ...]:
 def device_name(record: Record) -> str:
     """The device as the framework saw it; where nothing was measured, the one that the trial was given.
 
-    A name that several models share, or that a whole card and its parts do, is replaced by the card's own.
+    A name that several models share is replaced by the card's own.
     "unknown device" where that was not kept and the cards that it may have been are of several models.
     """
     if record.measurement is not None:
         name = record.measurement.device.name
         given = next(iter(used_cards(record)), None)
-        part = given is not None and given.vendor == "AMD" and given.slice
-        return given.name if given is not None and (part or is_shared(name)) else name
+        return given.name if given is not None and is_shared(name) else name
     if record.trial.asked.device == "cpu":
         return record.machine.cpu.model or "CPU"
     cards = used_cards(record)[: 1 if record.cards_given else None] or cards_of_kind(record)
@@ -257,17 +254,6 @@ def _settings(gpu: Gpu, record: Record) -> Findings:
         yield finding("remote-numa", card=gpu.index, node=near)
     if gpu.mig not in (None, "off"):
         yield finding("mig-slice", card=gpu.index, **{"profile" if gpu.slice else "mode": gpu.mig[:80]})
-
-
-def _sensing(record: Record) -> Findings:
-    """Some of NVIDIA's sensors look for a quarter of the time; a training that keeps pace misleads them."""
-    telemetry, measured = record.telemetry, record.measurement
-    if telemetry is None or measured is None or telemetry.source != "nvml" or not telemetry.energy.joules:
-        return
-    steps = measured.step_us.values()
-    seconds = median(steps) / 1e6 / measured.step_us.steps_per_value if steps else 0.0
-    if keeps_pace(seconds):
-        yield finding("energy", step_milliseconds=1000 * seconds)
 
 
 def _load(record: Record) -> Findings:

@@ -27,12 +27,6 @@ Where it falls to nothing between windows that costs a third of an interval, at 
 LONGEST_GAP = 5.0
 """Seconds between two samples of power over which nobody should integrate."""
 
-SENSED_EVERY = 0.1
-"""Seconds: an A100 or H100 looks at its power for 25 ms of each (Yang et al., arXiv 2312.02741)."""
-
-PACE = 0.01
-"""Steps closer than this to a whole number of half periods are looked at in the same place over and over."""
-
 TimedValues = Sequence[tuple[float, float]]
 """(seconds, value), in order of time."""
 Windows = Sequence[tuple[float, float]]
@@ -44,12 +38,6 @@ class EnergyReadings:
 
     counter: TimedValues
     power: TimedValues
-
-
-def keeps_pace(step_seconds: float) -> bool:
-    """Whether steps of that length, up to four periods of such a sensor, hide a part from it every time."""
-    halves = 2 * step_seconds / SENSED_EVERY
-    return 1 <= round(halves) <= 8 and abs(halves / round(halves) - 1) < PACE
 
 
 def counter_joules(counter: TimedValues, windows: Windows) -> float | None:

@@ -34,7 +34,6 @@ MOST_CHARACTERS = 60_000
 
 _READING: Mapping[str, Callable[..., Any]] = {
     "image": ran.image_of,
-    "links": ran.links_of,
     "remarks": ran.remarks_of,
     "states": states_of,
     "quality_unit": workloads.quality_unit,

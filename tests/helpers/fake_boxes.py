@@ -31,7 +31,6 @@ def _h100(n: int) -> Chip:
         "fields": {"82": 70},
         "mem_mhz": 2619,
         "max_mem_mhz": 2619,
-        "nvlinks": ["switch"] * 18,
     }
     memory, bus = 81_559 * MIB, f"0000:{0x1B + n:02x}:00.0"
     return Chip(bus, _uuid(n), memory, idle_watts=70, watts=640, mhz=(1755, 1980), answers=answers)

@@ -202,18 +202,5 @@ class FakeNvml:
             if used
         ]
 
-    def nvmlDeviceGetNvLinkState(self, device: int, link: int) -> int:
-        ends = self._value(device, "nvlinks")
-        if link >= len(ends):
-            raise pynvml.NVMLError(pynvml.NVML_ERROR_INVALID_ARGUMENT)
-        return pynvml.NVML_FEATURE_ENABLED if ends[link] else pynvml.NVML_FEATURE_DISABLED
-
-    def nvmlDeviceGetNvLinkRemoteDeviceType(self, handle: int, link: int) -> int:
-        switch = self._value(handle, "nvlinks")[link] == "switch"
-        return pynvml.NVML_NVLINK_DEVICE_TYPE_SWITCH if switch else pynvml.NVML_NVLINK_DEVICE_TYPE_GPU
-
-    def nvmlDeviceGetNvLinkRemotePciInfo(self, device: int, link: int) -> SimpleNamespace:
-        return SimpleNamespace(busId=self._value(device, "nvlinks")[link])
-
     def nvmlDeviceGetPciInfo(self, handle: int) -> SimpleNamespace:
         return SimpleNamespace(busId=self._value(handle, "bus"))

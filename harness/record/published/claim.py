@@ -126,8 +126,6 @@ class Claim(Model):
     """Why it is claimed for a class where it was measured on one card; it stands among the caveats too."""
     seeds: Seeds | None = None
     """The spread of a quality where too few runs show their own."""
-    superlative: Literal["largest", "smallest"] | None = None
-    """What a sentence calls a ratio among those of all models of its study, with this card and precisions."""
     reconstructed: bool = False
     """The published protocol is lost and ours stands for it: nothing can be called reproduced."""
     words: str | None = None

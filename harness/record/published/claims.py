@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from math import inf
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -25,18 +24,6 @@ from harness.record.published.claim import UNITS, ClaimTable, written_out
 from harness.record.published.problems import Problem, TomlLines, causes, of_validation, told
 
 FOLDER = Path("results") / "claims"
-MOST_OF_UNIT = {
-    "fraction": 1,
-    "AUC": 1,
-    "%": 100,
-    "x": 1e4,
-    "s": 1e9,
-    "B": 1e14,
-    "images/s": 3e6,
-    "tokens/s": 1e8,
-    "samples/s": 1e11,
-}
-"""The largest figure of a unit that can be meant; of a rate, of one card."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,13 +249,6 @@ def _faults(claim: Claim, cards: Mapping[str, Card | None] | None) -> Iterator[t
         yield "value", "a claim without a value is a claim in words"
     if claim.value is not None and claim.value <= 0:
         yield "value", f"{claim.value:g} is not above 0, as every ratio and every figure is"
-    most = MOST_OF_UNIT.get(claim.unit, inf) * (claim.of.gpus or 1 if claim.unit.endswith("/s") else 1)
-    if claim.value is not None and claim.value > most:
-        yield "value", f"{claim.value:g} is above {most:g}, the most of its unit"
-    of = cards.get(claim.of.card or "") if cards else None
-    memory_bytes = of.memory_gb * 2**30 * (claim.of.gpus or 1) if of else inf
-    if claim.value is not None and claim.unit == "B" and claim.value > memory_bytes:
-        yield "value", f"{claim.value:g} bytes are more than the memory of {claim.of.card}"
     units = ("x",) if claim.kind == "ratio" else (*UNITS[claim.metric], *(["x"] * (claim.kind == "trend")))
     if claim.unit not in units:
         yield "unit", f"'{claim.unit}' is no unit of it; it is told in {' or '.join(units)}"

@@ -54,7 +54,6 @@ NAMES = {
     "numa_balancing": "NUMA balancing",
     "virtual": "virtual machine",
     "gpus": "number of devices",
-    "links": "ways between the devices",
 }
 _TAILS = {
     "pcie_generation": "PCIe generation at rest",

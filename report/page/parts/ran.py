@@ -106,14 +106,6 @@ def remarks_of(machine: Machine) -> list[str]:
     return [sentence(found) for found in machine_findings(machine)]
 
 
-def links_of(trial: TrialResult) -> dict[str, list[str]]:
-    """The pairs of devices of its machine by the way between them."""
-    links: dict[str, list[str]] = {}
-    for link in trial.record.machine.links:
-        links.setdefault(f"{link.vendor}, {link.words}", []).append(f"{link.first}–{link.second}")
-    return links
-
-
 def _arithmetic(trials: Iterable[TrialResult]) -> tuple[ArithmeticRow, ...]:
     """Each precision as it was probed, the switches that the framework showed, and what overrides them."""
     probed: dict[tuple[str, str, str, str, str], list[PrecisionFound]] = {}

@@ -9,7 +9,6 @@ import pytest
 
 from harness.files import Files, unit_of
 from harness.gpu import amd
-from harness.record.published.cards import is_shared
 from harness.telemetry import sampler
 from tests.helpers.fake_clock import Family, OnlyCpu
 from tests.helpers.machines import tree
@@ -34,18 +33,15 @@ KERNEL = {
 }  # fmt: skip
 
 
-def kernel(root: Path, more: dict[str, str], nodes: int = 1, **node: str) -> Files:
-    """One MI300X as the kernel shows it, with so many of the compute driver's nodes."""
+def kernel(root: Path, more: dict[str, str]) -> Files:
+    """One MI300X as the kernel shows it."""
     device, kfd = "sys/class/drm/card1/device", "sys/class/kfd/kfd/topology/nodes"
     told = {f"{device}/{name}": text for name, text in (KERNEL | more).items()}
     told[f"{kfd}/0/properties"] = "gfx_target_version 0"
-    for at in range(1, nodes + 1):
-        told[f"{kfd}/{at}/properties"] = (
-            f"gfx_target_version 90402\nlocation_id {0xC300}\ndomain 0\nunique_id {40 + at}\n"
-            f"simd_count {1216 // nodes}\nsimd_per_cu 4"
-        )
-        told[f"{kfd}/{at}/gpu_id"] = str(1000 + at)
-        told[f"{kfd}/{at}/mem_banks/0/properties"] = f"heap_type 1\nsize_in_bytes {192 * 2**30 // nodes}"
+    told[f"{kfd}/1/properties"] = (
+        f"gfx_target_version 90402\nlocation_id {0xC300}\ndomain 0\nsimd_count 1216\nsimd_per_cu 4"
+    )
+    told[f"{kfd}/1/gpu_id"] = "1001"
     told["sys/class/kfd/kfd/proc/200/vram_1001"] = str(2**30)
     return tree(root, told)
 
@@ -72,23 +68,13 @@ def test_a_card_whose_files_are_gone_gives_nulls_with_reasons(tmp_path):
     assert {"0.ecc", "0.processes"} <= cards.missing.keys()
 
 
-@pytest.mark.parametrize(("form", "count"), [("DPX NPS2", 2), ("QPX NPS1", 4), ("CPX NPS4", 8)])
-def test_a_card_that_is_divided_is_as_many_devices_each_of_which_says_so(tmp_path, form, count):
+@pytest.mark.parametrize(("form", "told"), [("CPX NPS4", "CPX NPS4"), ("SPX NPS1", None)])
+def test_a_card_that_is_divided_says_how(tmp_path, form, told):
     compute, memory = form.split()
     modes = {"current_compute_partition": compute, "current_memory_partition": memory}
-    files = kernel(tmp_path, modes, count)
-    found = amd.describe(files)
-    assert [card["index"] for card in found] == list(range(count))
-    assert {card["name"] for card in found} == {f"AMD Instinct MI300X {form}"}
-    assert not any(is_shared(card["name"]) for card in found)
-    assert {card["mig"] for card in found} == {f"{form} of card 0"}
-    assert {card["memory_bytes"] for card in found} == {192 * 2**30 // count}
-    assert {card["compute_units"] for card in found} == {304 // count}
-    assert len({card["unit"] for card in found}) == count
-    watched = amd.AmdCards([f"{42:016x}"], str(tmp_path))
-    assert [card["index"] for card in watched.described] == [1]
-    assert watched.sample(Family(), True)[0]["mig"] is True
-    assert [card["index"] for card in amd.AmdCards(["1"], str(tmp_path)).described] == [1]
+    (found,) = amd.describe(kernel(tmp_path, modes))
+    assert found["mig"] == told
+    assert amd.AmdCards([], str(tmp_path)).sample(Family(), True)[0]["mig"] is (told is not None or None)
 
 
 @pytest.mark.parametrize(("level", "held"), [("auto", False), ("high", True), ("manual", True), ("", None)])

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.telemetry.energy import EnergyReadings, counter_joules, energy, keeps_pace, sampled_joules
+from harness.telemetry.energy import EnergyReadings, counter_joules, energy, sampled_joules
 
 TIMES = range(101)
 STEADY = EnergyReadings([(t, 50 + 300.0 * t) for t in TIMES], [(t, 300.0) for t in TIMES])
@@ -119,14 +119,3 @@ def test_cards_are_added_and_one_without_a_counter_leaves_the_samples():
     assert (both.joules, both.method) == (48_000, "counter")
     mixed = energy([STEADY, EnergyReadings([], STEADY.power)], WINDOW, None)
     assert (mixed.joules, mixed.method) == (48_000, "sampled power")
-
-
-@pytest.mark.parametrize(
-    ("milliseconds", "paced"),
-    [
-        *((length, True) for length in (50, 100, 100.9, 150, 400)),
-        *((length, False) for length in (20, 37, 98, 101.5, 120, 230, 500)),
-    ],
-)
-def test_steps_that_keep_pace_with_a_sensor_are_those_of_whole_half_periods(milliseconds, paced):
-    assert keeps_pace(milliseconds / 1000) is paced

@@ -14,7 +14,6 @@ import pytest
 from harness.engine.container import DeviceRequest
 from harness.files import Files, unit_of
 from harness.gpu import nvidia, nvml
-from harness.probe import topology
 from harness.record import Record, Telemetry
 from harness.redact import leaks
 from harness.summary.statistics import judge_trial
@@ -312,9 +311,7 @@ def test_a_library_that_breaks_ends_neither_the_telemetry_nor_goes_unsaid(tmp_pa
     assert "unwatched" in {said.name for said in judged.causes}
 
 
-@pytest.mark.parametrize(
-    "name", ["NVML_PERF_POLICY_RELIABILITY", "NVML_NVLINK_MAX_LINKS", "nvmlEventSetCreate"]
-)
+@pytest.mark.parametrize("name", ["NVML_PERF_POLICY_RELIABILITY", "nvmlEventSetCreate"])
 def test_a_name_that_an_older_library_lacks_costs_its_own_value_alone(monkeypatch, name):
     monkeypatch.delattr(f"pynvml.{name}", raising=False)
     nvml = FakeNvml()
@@ -322,4 +319,3 @@ def test_a_name_that_an_older_library_lacks_costs_its_own_value_alone(monkeypatc
     (card,) = nvidia.describe(nvml, Files())
     assert card["name"] == CARD["nvmlDeviceGetName"]
     assert nvidia.NvidiaCards(nvml, []).sample(Family(), True)[0]["power_watts"] == 300.0
-    assert topology.links([card], nvml, Files()) == []

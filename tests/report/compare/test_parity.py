@@ -189,18 +189,6 @@ def scale(last: float, skipped: int, *history: tuple[int, float], first: float =
         (scale(512.0, 9, (1, 1024.0), (2001, 2048.0), (2002, 1024.0), (3000, 512.0)), 4000, None, {}),
         (scale(65536.0, 57), 4000, "warn", {"skipped_steps": 57, "steps": 4000}),
         (scale(0.5, 17), 400, "invalid", {"last": 0.5}),
-        (
-            scale(1024.0, 6, *((300 * at, 65536 / 2**at) for at in range(1, 7))),
-            4000,
-            "invalid",
-            {"settled": 65536.0, "last": 1024.0},
-        ),
-        (
-            scale(50.0, 9, (1, 1024.0), (2, 960.0), (3000, 50.0)),
-            4000,
-            "invalid",
-            {"settled": 960.0, "last": 50.0},
-        ),
         (scale(math.inf, 0), 400, "invalid", {"last": "inf"}),
     ],
 )

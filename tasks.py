@@ -105,6 +105,7 @@ def build(settings: Settings, only: str = "", from_: str = "") -> None:
     help={
         "claim": f"run {CLAIM}",
         "claims": f"{CLAIMS}, run",
+        "bisect": "which version made it slower or quicker, as torch==2.9..2.13: the ends first, then halves",
         "new_session": "start over instead of going on with the open session",
         "retry": RETRY,
         "strict": "exit with 3 if a trial failed, with 5 if a card is slow or wrong",
@@ -116,6 +117,7 @@ def run(
     settings: Settings,
     claim: list[str] | None = None,
     claims: str = "",
+    bisect: str = "",
     new_session: bool = False,
     retry: bool = False,
     strict: bool = False,
@@ -126,6 +128,11 @@ def run(
     from commands.measure import How
 
     how = How(new_session, retry, strict, not no_build)
+    if bisect:
+        from commands.plans import bisect as versions
+
+        versions.bisect(ROOT, settings, bisect, how)
+        return
     published.run_asked(ROOT, settings, claim or [], claims, how)
 
 

@@ -19,9 +19,10 @@ from harness.data.check import dataset_named
 from harness.data.download import FetchProgress
 from harness.data.fetch import Resolved, bring, brought, default_folder, fetch
 from harness.engine.base import Built, Engine
-from harness.engine.choose import without_container
+from harness.engine.choose import wheels, without_container
 from harness.errors import CardError, GateError, MachineError, NotBuilt, UserError
 from harness.image.catalog import Image
+from harness.image.second_lock import moved_image
 from harness.machine import machine_id, own_folder, state_folder
 from harness.plan import own_file
 from harness.record import Session, store
@@ -61,6 +62,8 @@ class How:
     """Of a dry run: a card by its name, which need not be here."""
     keep: Keep | None = None
     """Which of the plan's trials are wanted; all where it is null."""
+    first: tuple[str, ...] = ()
+    """What of the first stack's lock is moved, as `torch==2.13.0`."""
     at_most_seconds: float | None = None
     """After these no further trial starts; the settings' budget goes before."""
 
@@ -211,13 +214,22 @@ def _made(image: Image, engine: Engine, screen: Screen) -> Built:
     return built
 
 
+def prepared(root: Path, settings: Settings, how: How) -> RunSetup:
+    """What a line works with, before anything is built or fetched."""
+    setup = on_paper.prepare(root, settings, how.card)
+    if not how.first:
+        return setup
+    image = moved_image(setup.image, root, how.first, wheelhouse=wheels(root, settings))
+    return replace(setup, image=image)
+
+
 def run(root: Path, settings: Settings, how: How) -> Outcome | None:
     """Runs what is missing of a plan, and says what it did; null of a dry run.
 
     Raises GateError where --strict meets a failed trial, or where the plan is a selfcheck that does not pass;
     CardError where --strict meets a card that is slow or wrong.
     """
-    setup = on_paper.prepare(root, settings, how.card)
+    setup = prepared(root, settings, how)
     if how.keep is not None:
         setup = narrowed(setup, how.keep)
     with Screen() as screen:

@@ -223,7 +223,7 @@ def _on_paper(root: Path, analysis: Analysis) -> CardsOnPaper:
 
 def found(analysis: Analysis) -> list[str]:
     """The answer of a card's check, else two figures of the leading session, and how sure they are."""
-    if analysis.subject == "check":
+    if analysis.subject in ("check", "stacks"):
         return [f"answer:   {render.answer(page_one(analysis, systems_of(analysis)).headline)}"]
     shown = _shown(analysis.own_cells)
     if not shown:

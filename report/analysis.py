@@ -35,6 +35,7 @@ from report.compare.pairs import Expectation, expectations
 from report.compare.precisions import Gate, Parity, Speedup, early_gates, parities, speedups
 from report.compare.ranking import Work, standings, works
 from report.compare.spread import UnitSpreads, unit_spreads
+from report.compare.stacks import StackComparison, stack_comparison
 from report.expected.expected import CardExpectation, ExpectedValue
 from report.expected.products import PublishedProduct, load_products
 from report.expected.sizes import DifferenceSize, SystemDifference
@@ -48,7 +49,17 @@ NO_WORK = (DEEP, selfcheck.PLAN)
 
 
 Subject = Literal[
-    "nothing", "failed", "check", "costs", "verdicts", "class", "pair", "frameworks", "first-look", "self"
+    "nothing",
+    "failed",
+    "check",
+    "stacks",
+    "costs",
+    "verdicts",
+    "class",
+    "pair",
+    "frameworks",
+    "first-look",
+    "self",
 ]
 
 CLASS_MACHINES = 5
@@ -154,6 +165,11 @@ class Analysis:
         return tuple(trial for trial in self.trials if trial.session == self.lead)
 
     @cached_property
+    def stacks(self) -> StackComparison | None:
+        """What the leading session says of its two stacks; null where it has one."""
+        return stack_comparison(self.leading_session, self.own) if self.leading_session and self.own else None
+
+    @cached_property
     def shown(self) -> tuple[TrialResult, ...]:
         """The leading session's trials, and those that stand beside them."""
         beside = {trial.path for cell in self.grouped for trial in cell.trials}
@@ -235,7 +251,10 @@ def analyse(evidence: Evidence, question: Question) -> Analysis:
     lead = _lead(on_record, own_sessions, question)
     if not any(trial.session == lead and trial.record.plan == DEEP for trial in trials):
         trials = tuple(trial for trial in trials if trial.record.plan != DEEP)
-    cells = cells_of(trials)
+    # A second stack stands beside the first in its own session, and in no other comparison.
+    seconds = {session.id: session.against.stack for session in sessions if session.against}
+    first = [trial for trial in trials if trial.record.trial.asked.stack != seconds.get(trial.session)]
+    cells = cells_of(first)
     came_with_clone = question.session is None and lead in question.committed - own_sessions
     own_cells = tuple(cell for cell in cells if cell.session == lead and not came_with_clone)
     usable = without_sweeps(cells, lead)
@@ -252,10 +271,10 @@ def analyse(evidence: Evidence, question: Question) -> Analysis:
     )
     grouped = [entry.cell for group in groups for entry in group.entries]
     taken, paths = set(map(id, grouped)), {trial.path for cell in grouped for trial in cell.trials}
-    bought = costs(groups, trials, evidence.cards, evidence.purchase)
+    bought = costs(groups, first, evidence.cards, evidence.purchase)
     mix = bought.inputs.buyer if bought else None
     unit_cv = evidence.purchase.unit_cv if evidence.purchase else None
-    spreads = unit_spreads(trials, unit_cv)
+    spreads = unit_spreads(first, unit_cv)
     return Analysis(
         evidence=evidence,
         question=question,
@@ -350,6 +369,8 @@ def _subject_of(analysis: Analysis) -> Subject:
     """
     if analysis.checks:
         return "check"
+    if analysis.stacks:
+        return "stacks"
     if _priced(analysis):
         return "costs"
     if not analysis.own:

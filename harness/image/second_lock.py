@@ -51,6 +51,8 @@ def moved_image(
                 f"the lock of image '{image.name}' has no package '{name}'{base}",
                 remedy=f"take a package of docker/{image.lock}, or --against image:NAME",
             )
+    if all(locked[normal_name(pin.partition("==")[0])] == pin.partition("==")[2] for pin in pins):
+        return image
     moved = _beside(image, f"{image.name}-{short_hash([lock_sha256(root, image.lock), sorted(pins)], 8)}")
     if not (root / "docker" / moved.lock).is_file():
         _write(root, moved, image, _resolved(image, root, pins, wheelhouse, run), f"with {', '.join(pins)}")

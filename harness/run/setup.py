@@ -64,8 +64,9 @@ class RunSetup:
 
     @property
     def images_used(self) -> tuple[Image, ...]:
-        """Return the image of each stack, the first stack's first."""
-        return (self.image,) if self.against is None else (self.image, self.against.image)
+        """Return the image of each stack, the first stack's first; one where variables alone differ."""
+        other = self.against.image if self.against else self.image
+        return (self.image,) if other == self.image else (self.image, other)
 
 
 def devices(
@@ -178,7 +179,7 @@ def to_build(
     image = load_images(root).image(settings.image)
     against = second_of(root, settings, image, load_images(root).image)
     engine, lost = choose_engine(root, settings, image, environ, revision=revision(root)[0])
-    return (image,) if against is None else (image, against.image), engine, lost
+    return (image,) if against is None or against.image == image else (image, against.image), engine, lost
 
 
 def _image(images: ImageFile, selection: Selection, settings: Settings) -> tuple[Image, tuple[str, ...]]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import random
 import tempfile
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
-from harness.record import Record
+from harness.record import Against, Record, store
 from report.analysis import Analysis
 from report.page.build import WrittenPage, page_of, write
 from report.page.values import Page
@@ -38,6 +39,31 @@ def _machines(count: int) -> Case:
     return Case(f"{count}-machines", fleet)
 
 
+def _two_stacks(root: Path) -> None:
+    """torch 2.12.1 beside the image's 2.13.0: 4 % slower now for one work, equal for another, one failed."""
+    noise = random.Random(4)
+    on = build.machine("Constructed Card A", label="two-stacks", digits="a")
+    records, order = [], 0
+    for repeat in range(1, 9):
+        hour = noise.gauss(1, 0.03)
+        for kind, slower in ((build.CIFAR, 1.04), (build.LM, 1.0)):
+            for lock, torch, seconds in (("a", "2.13.0", slower), ("b", "2.12.1", 1.0)):
+                asked = build.trial(kind, "fp32-ieee", repeat, lock_sha256=lock * 64)
+                step = 0.02 * hour * seconds * noise.gauss(1, 0.005)
+                found = build.measurement(kind, asked, step, card="Constructed Card A", seed=order)
+                found = build.changed(found, packages={"torch": torch, "numpy": "2.4.0"})
+                found = build.changed(found, versions={**found.versions, "torch": torch})
+                within, order = build.environment(lock_sha256=lock * 64), order + 1
+                records.append(build.record(asked, found, on=on, within=within, order=order))
+    tried = build.trial(build.LM, "amp-bf16", 1, lock_sha256="b" * 64)
+    failure = build.out_of_memory()
+    records.append(build.record(tried, None, on=on, order=order + 1, failure=failure))
+    build.write(root, records)
+    (session,) = store.read_sessions(root)
+    against = Against(asked=("torch==2.12.1",), environment="cuda", lock_sha256="b" * 64)
+    store.write_session(root, session.model_copy(update={"against": against}))
+
+
 def _check(name: str, *records: Record) -> Purpose:
     """A card's check beside three others of its model."""
     others = [record for digit in "def" for record in checked_card(digit, machine=digit)]
@@ -64,6 +90,7 @@ PURPOSES = {
     "card-flips": _check("flips", *checked_card(at=lambda second: 0.8 if second // 15 % 2 else 1.0)),
     "card-differs": _check("differs", *checked_card(differing=3)),
     "card-unknown": _check("unknown", *checked_card(card="Constructed Card B")),
+    "two-stacks": Purpose("stacks", Case("two-stacks", _two_stacks)),
     "failed": Purpose("failed", Case("failed", _all_failed)),
     "nothing": Purpose("nothing", CASES["published-alone"]),
     "committed": Purpose("pair", CASES["results-desk"]),

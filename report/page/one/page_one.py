@@ -13,7 +13,7 @@ from report.charts.bars import Bar, Bars, Group
 from report.charts.marks import KeyEntry
 from report.compare.cells import Cell
 from report.page.filters import setting
-from report.page.one import check, offers
+from report.page.one import check, offers, stacks
 from report.page.one.comparison import comparison
 from report.page.one.headlines import (
     FIRST,
@@ -234,6 +234,14 @@ def _check(analysis: Analysis, systems: Systems) -> PageOne:
     return replace(page, source=replace(page.source, trials=len(own)), chips=shown)
 
 
+def _stacks(analysis: Analysis, systems: Systems) -> PageOne:
+    view = stacks.viewed(analysis)
+    three, more = stacks.notes(analysis, view), [*stacks.chips(view)]
+    about = dict(zip(("first", "second"), view.names, strict=True))
+    answer = stacks.headline(view)
+    return _assembled(analysis, answer, analysis.own_cells, three, "stacks", view, about=about, more=more)
+
+
 def _failed(analysis: Analysis, systems: Systems) -> PageOne:
     view, plan = failures(analysis), analysis.own[0].record.plan
     commands = (f"invoke doctor --plan {plan}", f"invoke build --plan {plan} run report")
@@ -272,6 +280,7 @@ _PAGES: dict[str, Callable[[Analysis, Systems], PageOne]] = {
     "verdicts": _verdicts,
     "self": _self,
     "check": _check,
+    "stacks": _stacks,
     "first-look": _first_look,
     "failed": _failed,
     "nothing": _nothing,

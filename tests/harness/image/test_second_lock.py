@@ -2,82 +2,31 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import shutil
-import zipfile
 from pathlib import Path
 
 import pytest
 
 from harness.errors import NoNetwork, UserError
+from harness.image import lock, second_lock
 from harness.image.catalog import load_images
 from harness.image.lock import lock_packages, lock_sha256
 from harness.image.second_lock import given_image, known_locks, moved_image
 from harness.image.spec import BuildSettings, venv_name, venv_steps
 from tests.helpers import ROOT
-
-PINS = """
-[images.tiny]
-device = "cpu"
-dockerfile = "tiny/Dockerfile"
-base = "debian:bookworm-slim"
-base_digest = "sha256:abd67ffcfa541b485a3dff59865ab629aa048a6c613e639d36e7456b0b229241"
-base_digest_verified = false
-platform = "linux/amd64"
-pythons = ["3.11", "3.12", "3.13"]
-requirements = "tiny/requirements.in"
-lock = "tiny/lock.txt"
-"""
-
-
-def wheel(folder: Path, name: str, version: str, needs: str = "", body: str = "", tag: str = "py3-none-any"):
-    path = folder / f"{name}-{version}-{tag}.whl"
-    info = f"{name}-{version}.dist-info"
-    needed = f"Requires-Dist: {needs}\n" if needs else ""
-    files = {
-        f"{name}.py": body or f"VERSION = '{version}'\n",
-        f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n{needed}",
-        f"{info}/WHEEL": f"Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: {tag}\n",
-    }
-    rows = [
-        f"{each},sha256={base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()).decode().rstrip('=')},{len(text)}"
-        for each, text in files.items()
-    ]
-    with zipfile.ZipFile(path, "w") as archive:
-        for each, text in files.items():
-            archive.writestr(each, text)
-        archive.writestr(f"{info}/RECORD", "\n".join([*rows, f"{info}/RECORD,,"]) + "\n")
-    return path
-
-
-def pinned(path: Path, package: str, version: str) -> str:
-    digest = hashlib.sha256(path.read_bytes()).hexdigest()
-    return f"{package}=={version} \\\n    --hash=sha256:{digest}\n"
+from tests.helpers.wheels import pinned, tiny_image, wheel
 
 
 @pytest.fixture
 def clone(tmp_path):
     """An image of two packages, of which 'follows' needs one version of 'leads', and a wheelhouse of both."""
-    if shutil.which("uv") is None:
-        pytest.skip("uv makes the locks")
     wheels = tmp_path / "wheelhouse"
     wheels.mkdir()
     for version in ("1.0", "2.0", "3.0"):
         wheel(wheels, "leads", version)
-        wheel(wheels, "follows", version, f"leads=={version}")
+        wheel(wheels, "follows", version, needs=f"leads=={version}")
     wheel(wheels, "apart", "1.0")
     wheel(wheels, "apart", "2.0")
-    docker = tmp_path / "docker" / "tiny"
-    docker.mkdir(parents=True)
-    (docker.parent / "images.toml").write_text(PINS)
-    (docker / "requirements.in").write_text("leads==2.0\nfollows==2.0\napart==1.0\n")
-    (docker / "Dockerfile").write_text("RUN sh steps.sh pip python /context/docker/tiny/lock.txt\n")
-    shutil.copy(ROOT / "docker" / "steps.sh", docker.parent / "steps.sh")
-    locked = {"apart": "1.0", "follows": "2.0", "leads": "2.0"}
-    lines = [pinned(wheels / f"{name}-{v}-py3-none-any.whl", name, v) for name, v in locked.items()]
-    (docker / "lock.txt").write_text("".join(lines))
-    return tmp_path
+    return tiny_image(tmp_path, {"apart": "1.0", "follows": "2.0", "leads": "2.0"})
 
 
 def test_only_what_has_to_move_moves_and_each_version_has_its_hash(clone):
@@ -131,9 +80,13 @@ def test_a_lock_of_the_user_s_is_kept_and_one_without_hashes_is_refused(clone, t
         given_image(image, clone, path)
 
 
-def test_on_a_processor_the_channel_s_packages_keep_their_build_and_hashes_when_others_move():
+def test_on_a_processor_the_channel_s_packages_keep_their_build_and_hashes_when_others_move(
+    monkeypatch,
+):
     image = load_images(ROOT).image("cpu")
     text = (ROOT / "docker" / image.lock).read_text()
+    monkeypatch.setattr(second_lock, "uv_line", None)
+    monkeypatch.setattr(lock.shutil, "which", lambda name: name)
 
     def answer(line):
         output = Path(line[line.index("--output-file") + 1])
@@ -142,8 +95,6 @@ def test_on_a_processor_the_channel_s_packages_keep_their_build_and_hashes_when_
         asked = Path(line[line.index("compile") + 1]).read_text().splitlines()
         assert {"torch==2.13.0", "torchvision==0.28.0", "pillow==12.0.0", "timm"} <= set(asked)
         return type("Done", (), {"returncode": 0, "stdout": "", "stderr": ""})
-
-    from harness.image import second_lock
 
     blocks = second_lock._resolved(image, ROOT, ["pillow==12.0.0"], None, answer)
     assert image.channel is not None

@@ -21,6 +21,7 @@ from report.compare.groups import comparison_groups
 from report.compare.pairs import expectations
 from report.compare.precisions import speedups
 from report.compare.spread import cv_words, spreads_among
+from report.compare.stacks import StackWork, TwinRuns, stack_ratio
 from report.stats.equivalence import equivalence, order_holds, ratio_holds
 from report.stats.intervals import FLOOR_RUNS, blocks_interval, rare_runs_missed
 from report.text import percent
@@ -38,6 +39,7 @@ from tests.helpers.drawn_runs import (
     lognormal,
     runs,
     student,
+    template,
 )
 from tests.helpers.step_series import drawn, until_held
 
@@ -49,7 +51,7 @@ EDGE = 1 + MARGIN
 
 WELL, FAIR, SELDOM = Target("94 to 97.5", 94, 97.5), Target("≥ 92", 92), Target("≤ 3", 0, 3)
 TOGETHER, MOSTLY, DELIVERED = Target("≥ 94", 94), Target("≥ 97", 97), Target("≥ 95", 95)
-WRONG, NONE = Target("≤ 5", 0, 5), Target("none")
+WRONG, NONE, ENOUGH = Target("≤ 5", 0, 5), Target("none"), Target("≥ 80", 80)
 
 
 def page(interval, truth=1.0, *, doubt=False):
@@ -288,11 +290,38 @@ def selection() -> Iterator[Case]:
     yield disturbed(0.3, 0.03, 10, both=True)
 
 
+def two_stacks(pairs, slower, word, target):
+    """An evening of neighbours: what the hour does to both is shared, and each run has its own CV of 1 %."""
+
+    def draw(rng):
+        hours = np.exp(rng.normal(0, 0.03, pairs))
+        first, second = (hours * np.exp(rng.normal(0, 0.01, pairs)) for _ in range(2))
+        twins = [
+            TwinRuns(at, *both) for at, both in enumerate(zip(first * (1 - slower), second, strict=True))
+        ]
+        work = StackWork(template(0).key, "", tuple(twins), stack_ratio(twins), ())
+        return work.verdict == word if slower else work.verdict != "equal", False
+
+    name = f"two stacks, {pairs} pairs, CV 1 %, "
+    return Case(
+        name + (f"a loss of {percent(slower)}: '{word}'" if slower else "equal: called different"),
+        target,
+        draw,
+    )
+
+
+def stacks() -> Iterator[Case]:
+    yield two_stacks(10, 0.02, "slower", ENOUGH)
+    yield two_stacks(5, 0.03, "slower", ENOUGH)
+    yield from (two_stacks(pairs, 0.0, "equal", WRONG) for pairs in (3, 5, 10))
+
+
 GROUPS: dict[str, list[Case]] = {
     "Intervals hold the truth": [*intervals()],
     "All intervals that are read together hold it": [*families()],
     "A verdict": [*verdicts()],
     "A buyer's range holds the delivered pair": [*purchase()],
+    "Two stacks, pair by pair": [*stacks()],
     "The kind of a trial's step times": [*steady()],
     "Which runs count": [*selection()],
     "No end, loss or neighbour bends a figure": BENT,

@@ -1,0 +1,166 @@
+"""Which version of a package made a plan slower or quicker: the ends first, then halves between them."""
+
+from __future__ import annotations
+
+import math
+import re
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from commands import measure
+from harness.engine.choose import wheels
+from harness.errors import MachineError, UserError
+from harness.files import printed
+from harness.image.catalog import version_numbers
+from harness.image.second_lock import moved_image
+from harness.record import Session, store
+from harness.run import on_paper
+from harness.run.choice import against_of, choose
+from harness.settings import Settings
+from harness.units import counted, duration
+from report import text
+from report.analysis import Question, analyse, evidence_in
+from report.compare.stacks import StackWork
+from report.stats.intervals import Interval
+
+_ASKED = re.compile(r"([A-Za-z0-9][\w.-]*)==(\d+(?:\.\d+)*)\.\.(\d+(?:\.\d+)*)")
+
+
+@dataclass(frozen=True, slots=True)
+class Bisection:
+    """What is asked: the newest version is the first stack of each session, an older one its second."""
+
+    root: Path
+    settings: Settings
+    how: measure.How
+    package: str
+    newest: str
+
+    def ratio(self, version: str, work: StackWork | None = None) -> tuple[StackWork, Interval] | None:
+        """Return how many times as fast the newest is as a version, measured now unless it was before.
+
+        Without a `work` it is of the one that differs most; null where none has a range.
+        """
+        pin = (f"{self.package}=={version}",)
+        settings = self.settings.model_copy(update={"against": pin})
+        how = replace(self.how, first=(f"{self.package}=={self.newest}",))
+        session = None if how.new_session else self._before(settings, how)
+        if session is None:
+            outcome = measure.run(self.root, settings, how)
+            session = outcome.session.id if outcome and outcome.complete else None
+        if session is None:
+            raise UserError("the bisection was ended early", remedy="the same line goes on with it")
+        question = Question(datetime.now(UTC), session)
+        comparison = analyse(evidence_in(self.root, purchase=False), question).stacks
+        found = [one for one in comparison.works if one.ratio] if comparison else []
+        found = [one for one in found if work is None or one.key == work.key]
+        most = max(found, key=lambda one: abs(_effect(one.ratio)), default=None)
+        return None if most is None or most.ratio is None else (most, most.ratio)
+
+    def _before(self, settings: Settings, how: measure.How) -> str | None:
+        """The newest whole session of these two stacks, this plan and this machine."""
+        setup = measure.prepared(self.root, settings, how)
+        chosen = {item.trial.id for item in choose(setup).planned}
+        alike = [
+            session
+            for session in store.read_sessions(self.root)
+            if session.against == against_of(setup)
+            and session.machine == setup.machine.id
+            and session.plan_sha256 == setup.plan.sha256
+            and chosen <= {trial.id for trial in session.trials}
+            and self._whole(session)
+        ]
+        return max(alike, key=lambda session: session.started_at).id if alike else None
+
+    def _whole(self, session: Session) -> bool:
+        recorded = {stored.record.trial.id for stored in store.session_records(self.root, session)}
+        return {trial.id for trial in session.trials} <= recorded
+
+
+def bisect(root: Path, settings: Settings, asked: str, how: measure.How) -> None:
+    """Says what it will take, measures, and prints the first version that differs, with its range."""
+    match = _ASKED.fullmatch(asked)
+    if match is None or settings.against:
+        raise UserError(f"--bisect '{asked}' is no range of versions", remedy="write it as torch==2.9..2.13")
+    package, first, last = match.groups()
+    versions = _between(released(package, wheels(root, settings)), first, last)
+    versions = _with_locks(root, settings, package, versions)
+    if len(versions) < 2:
+        raise UserError(f"{package} has no two versions from {first} to {last}", remedy="take a wider range")
+    steps = 1 + math.ceil(math.log2(len(versions) - 1))
+    bisection = Bisection(root, settings, how, package, versions[-1])
+    pins = settings.model_copy(update={"against": (f"{package}=={versions[0]}",)})
+    each = choose(measure.prepared(root, pins, replace(how, first=(f"{package}=={versions[-1]}",))))
+    many, most = counted(len(versions), "version"), counted(steps, "session")
+    print(f"{many} of {package}, {versions[0]} to {versions[-1]}, halved in at most {most}")
+    print(f"of {counted(len(each.planned), 'trial')}: {duration(steps * each.seconds)} in all")
+    print(_answer(bisection, versions))
+
+
+def _answer(bisection: Bisection, versions: Sequence[str]) -> str:
+    package, newest = bisection.package, bisection.newest
+    ends = bisection.ratio(versions[0])
+    if ends is None:
+        return f"{package} {versions[0]} and {newest}: too few pairs finished to compare them"
+    work, whole = ends
+    name = f"{text.model_name(work.key.model)} in {work.key.precision}"
+    if whole.includes(1.0):
+        return f"{package} {versions[0]} and {newest} are equally fast for {name}: {_span(whole)}"
+    half, (low, high), last = _effect(whole) / 2, (0, len(versions) - 1), whole
+    while high - low > 1:
+        middle = (low + high) // 2
+        found = bisection.ratio(versions[middle], work)
+        if found is None or math.log(found[1].low) <= half <= math.log(found[1].high):
+            between = f"between {package} {versions[low]} and {versions[high]}"
+            return f"{name} changed {between}; {versions[middle]} cannot be told from either: more repeats do"
+        # Nearer to the oldest than to the newest: what changed it came later.
+        if abs(_effect(found[1])) > abs(half):
+            low, last = middle, found[1]
+        else:
+            high = middle
+    word = "slower" if whole.high < 1 else "faster"
+    return (
+        f"{package} {versions[high]} is the first that is {word} for {name}: "
+        f"{newest} is {_span(last)} times as fast as {versions[low]}"
+    )
+
+
+def _effect(ratio: Interval | None) -> float:
+    return math.log(ratio.estimate) if ratio else 0.0
+
+
+def _span(ratio: Interval) -> str:
+    return f"{ratio.estimate:.3f} ({ratio.low:.3f} to {ratio.high:.3f})"
+
+
+def released(package: str, wheelhouse: Path | None) -> list[str]:
+    """The versions of a package in the folder of wheels and in the package index, pre-releases left out."""
+    pattern = f"{package.replace('-', '_')}-*.whl"
+    found = {path.name.split("-")[1] for path in (wheelhouse.glob(pattern) if wheelhouse else ())}
+    index = printed(sys.executable, "-m", "pip", "index", "versions", package) or ""
+    if listed := re.search(r"Available versions: (.+)", index):
+        found |= {version.strip() for version in listed[1].split(",")}
+    public = {version.partition("+")[0] for version in found}
+    return sorted((version for version in public if re.fullmatch(r"[\d.]+", version)), key=version_numbers)
+
+
+def _between(versions: Sequence[str], first: str, last: str) -> list[str]:
+    """Those from the first to the last, whose further releases count: 2.13 takes in 2.13.1."""
+    low, high = version_numbers(first), version_numbers(last)
+    known = ((version, version_numbers(version)) for version in versions)
+    return [version for version, numbers in known if low <= numbers and numbers[: len(high)] <= high]
+
+
+def _with_locks(root: Path, settings: Settings, package: str, versions: Sequence[str]) -> list[str]:
+    """Those that the image's Python has wheels for; why another is skipped is printed."""
+    image, kept = on_paper.prepare(root, settings, "").image, []
+    for version in versions:
+        try:
+            moved_image(image, root, [f"{package}=={version}"], wheelhouse=wheels(root, settings))
+            kept.append(version)
+        except (UserError, MachineError) as error:
+            print(f"{package} {version} is skipped: {error.problem}")
+    return kept

@@ -208,7 +208,7 @@ def answered(answer: Answer, study: str) -> list[str]:
     ]
     for term, there, ours in rows:
         if there is not None or ours is not None:
-            out.append(f"  {term:<16} {_cut(there):<28} {_cut(ours)}".rstrip())
+            out.append(f"  {term:<16} {_cut(there):<28} {_cut(ours) if cell else ''}".rstrip())
     return [*out, *wrapped(f"source: {claim.source}", "    ", "  ")]
 
 

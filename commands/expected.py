@@ -141,7 +141,7 @@ def _row(cell: Cell, card: str, speed: float) -> PublishedRow:
     return PublishedRow(
         source=cell.session,
         licence="CC0-1.0",
-        commit="",
+        commit="not recorded",
         path=cell.trials[0].path,
         program=OWN,
         work=f"{cell.key.model} {hashlib.sha256(repr(_work(cell)).encode()).hexdigest()[:8]}",

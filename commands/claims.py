@@ -197,7 +197,8 @@ def answered(answer: Answer, study: str) -> list[str]:
         out += wrapped(f"nearest here: {near}", "    ", "  ")
     out.append(f"  {'':<16} {'published':<28} here")
     side, key = claim.of, cell.key if cell else None
-    software = ", ".join(f"{name} {value}" for name, value in cell.stack.versions[:3]) if cell else None
+    versions = [f"{name} {value}" for name, value in cell.stack.versions if value] if cell else []
+    software = ", ".join(versions[:3]) or None
     rows: list[tuple[str, object, object]] = [
         ("figure", _value(claim), "" if answer.here is None else f"{answer.here:.4g}"),
         ("card", side.card or claim.card_class, cell.card if cell else None),
@@ -208,7 +209,7 @@ def answered(answer: Answer, study: str) -> list[str]:
     ]
     for term, there, ours in rows:
         if there is not None or ours is not None:
-            out.append(f"  {term:<16} {_cut(there):<28} {_cut(ours)}".rstrip())
+            out.append(f"  {term:<16} {_cut(there):<28} {_cut(ours) if cell else ''}".rstrip())
     return [*out, *wrapped(f"source: {claim.source}", "    ", "  ")]
 
 

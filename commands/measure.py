@@ -83,10 +83,11 @@ def one_data_set(root: Path, name: str, source: str = "") -> None:
     with Screen() as screen:
         if program is not None:
             data = DATASETS.get(program.input.data) if program.input else None
-            if data and given and brought(data, given):
+            is_source = given is None or source_tree.is_repository(given)
+            if data and given and not (is_source and given.is_file()) and brought(data, given):
                 bring(data, given, folder)
                 screen.say(f"{data.name}: complete in {folder}")
-                if not source_tree.is_repository(given):
+                if not is_source:
                     return
             source_tree.bring(program, given, folder)
             screen.say(f"{name}: complete in {folder / program.folder}")

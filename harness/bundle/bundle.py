@@ -34,7 +34,7 @@ PAGE = "page"
 FIGURES = "analysis.json"
 """The figures that the page was made from, as plain data."""
 LAYOUT = 4
-"""Which files a bundle has, and what stands in them; no other is read."""
+"""Which files a bundle has, and what stands in them."""
 CLONE = ("results/cards.toml", "results/LICENSE", "purchase.toml", "docker/images.toml")
 """Files of a clone that the page reads or that say what was run, where they exist."""
 
@@ -175,11 +175,10 @@ def names_in(folder: Path) -> list[str]:
 def open_bundle(path: Path, folder: Path, *, signers: Path | None = None) -> Opened:
     """Unpacks a bundle into an empty folder and checks sums, signature, records and locks.
 
-    Raises UserError for an archive that is hostile (see `archive.unpack`) or of another layout; what was
-    damaged or changed is a problem, by its name.
+    Raises UserError for an archive that is hostile (see `archive.unpack`); what was damaged or changed, or is
+    of another layout, is a problem, by its name.
     """
     unpacked = archive.unpack(path, folder)
-    _refuse_other_layout(path, _read(folder / MANIFEST))
     problems = _sum_problems(folder, unpacked.names)
     problems += unpacked.problems
     problems += [f"{name}: is no file of a bundle" for name in unpacked.names if not _OURS.fullmatch(name)]
@@ -193,7 +192,8 @@ def open_bundle(path: Path, folder: Path, *, signers: Path | None = None) -> Ope
         problems.append(f"{SIGNATURE}: {error.problem}")
     manifest = None
     try:
-        manifest = Manifest.parse(_read(folder / MANIFEST), MANIFEST)
+        manifest, other = _manifest(folder)
+        problems += other
         problems += [
             f"{name}: is not the lock {sha256[:12]} that its records name"
             for sha256, name in sorted(manifest.locks.items())
@@ -206,19 +206,19 @@ def open_bundle(path: Path, folder: Path, *, signers: Path | None = None) -> Ope
     return Opened(folder, manifest, tuple(unpacked.names), tuple(dict.fromkeys(problems)), signed)
 
 
-def _refuse_other_layout(path: Path, manifest: bytes) -> None:
-    raw: Any = None
+def _manifest(folder: Path) -> tuple[Manifest, tuple[str, ...]]:
+    """What bundle.json says, read as this layout whatever it says of its own; and that it is another.
+
+    Raises RecordError for one that cannot be read so.
+    """
+    content, other = _read(folder / MANIFEST), tuple[str, ...]()
     with suppress(ValueError, RecursionError):
-        raw = json.loads(manifest)
-    layout = raw.get("bundle") if isinstance(raw, dict) else LAYOUT
-    if type(layout) is int and layout != LAYOUT:
-        packed = raw.get("gpudyno")
-        revision = str(packed.get("revision")) if isinstance(packed, dict) else ""
-        commit = f", commit {revision}" if re.fullmatch("[0-9a-f]{7,40}", revision) else ""
-        raise UserError(
-            f"'{path.name}' has layout {layout}, and this gpudyno reads layout {LAYOUT} alone",
-            remedy=f"open it with the gpudyno that packed it{commit}",
-        )
+        raw: Any = json.loads(content)
+        layout = raw.get("bundle") if isinstance(raw, dict) else LAYOUT
+        if layout != LAYOUT:
+            content = json.dumps({**raw, "bundle": LAYOUT}).encode()
+            other = (f"{MANIFEST}: says layout {str(layout)[:9]}, and this gpudyno packs layout {LAYOUT}",)
+    return Manifest.parse(content, MANIFEST), other
 
 
 def _read(path: Path) -> bytes:

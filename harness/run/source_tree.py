@@ -63,7 +63,9 @@ def bring(program: Program, given: Path | None, folder: Path) -> None:
 
 
 def is_repository(given: Path) -> bool:
-    """Whether a folder of the user's has a repository in it."""
+    """Whether what the user names is a repository's folder or a bundle."""
+    if given.is_file():
+        return given.read_bytes().startswith(b"# v")
     return (given / ".git").exists() or (given / "HEAD").is_file()
 
 
@@ -112,16 +114,16 @@ def _fetch(program: Program, given: Path | None, repository: Path) -> None:
         fetched = _git(repository, "fetch", "--quiet", "--depth", "1", *more, place, program.commit)
     if _git(repository, "cat-file", "-e", f"{program.commit}^{{commit}}").returncode == 0:
         return
-    last = last_line(fetched.stderr or b"no such commit")
     known = fetched.returncode == 0 or any(sign in fetched.stderr for sign in (b"not our ref", b"remote ref"))
     if given is not None:
         kind = "bundle" if given.is_file() else "repository"
         lacks = f"This {kind} lacks commit {program.commit[:7]}"
         making = f"git bundle create {program.name}.bundle --all"
         raise DataError(
-            lacks if known else f"'{given}' is no git {kind} ({last})",
+            lacks if known or is_repository(given) else f"'{given}' is no git repository or bundle",
             remedy=f"make one that has it, in a clone of {program.forge}: {making}",
         )
+    last = last_line(fetched.stderr or b"no such commit")
     if known:
         raise DataError(
             f"program '{program.name}': there is no commit {program.commit[:12]} in {program.forge} ({last})",

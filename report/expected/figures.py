@@ -30,7 +30,7 @@ class PublishedRow(Model):
 
     source: str
     licence: str
-    commit: str = ""
+    commit: Annotated[str, Field(pattern="^([0-9a-f]{7,40}|not recorded)$")]
     path: str
     program: str
     work: str

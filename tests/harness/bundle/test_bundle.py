@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -165,18 +166,35 @@ def of_another_gpudyno(work: Path) -> None:
     manifest.write_text(json.dumps(said))
 
 
-def test_a_bundle_of_another_version_opens_and_verify_names_the_commit_that_can_verify_it(good, tmp_path):
+def test_a_bundle_of_another_version_is_whole_where_its_page_is_the_one_that_is_made_again(
+    good, tmp_path, capsys
+):
     path = forged(good, tmp_path, of_another_gpudyno)
     assert opened(path, tmp_path / "b").problems == ()
-    with pytest.raises(GateError, match=f"whole; its figures are those of .*0.0.9, commit {'ab' * 20}"):
-        offer.verify(path, None)
+    offer.verify(path, None)
+    assert "every byte, record and figure is as it was packed" in capsys.readouterr().out
 
 
-def test_a_bundle_of_another_layout_is_refused_in_one_sentence_with_the_commit_that_packed_it(good, tmp_path):
+def times_ten(work: Path) -> None:
+    """A page with ten times the speed, of which no file of figures is left."""
+    page = work / "page" / "report.md"
+    rate = re.search(r"\b(\d,\d{3})\b", page.read_text())
+    assert rate
+    page.write_text(page.read_text().replace(rate[1], rate[1].replace(",", "") + "0"))
+    (work / "analysis.json").unlink()
+
+
+@pytest.mark.parametrize("layout", [1, 3, 4, 5])
+def test_a_page_is_compared_whatever_the_bundle_says_of_its_layout_and_version(
+    good, tmp_path, capsys, layout
+):
     def older(work: Path) -> None:
         of_another_gpudyno(work)
-        replaced("bundle.json", '"bundle": 4', '"bundle": 3')(work)
+        replaced("bundle.json", '"bundle": 4', f'"bundle": {layout}')(work)
+        times_ten(work)
 
-    path = forged(good, tmp_path, older)
-    with pytest.raises(UserError, match=f"has layout 3, .* layout 4 alone; .*commit {'ab' * 20}"):
-        offer.verify(path, None)
+    with pytest.raises(GateError, match=f"verify it there: gpudyno 0.0.9, commit {'ab' * 20}"):
+        offer.verify(forged(good, tmp_path, older), None)
+    said = capsys.readouterr().err
+    assert "page/report.md: " in said and "analysis.json: is missing" in said
+    assert ("says layout" in said) == (layout != 4)

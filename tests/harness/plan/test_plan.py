@@ -267,3 +267,14 @@ def test_plan_deep_takes_every_precision_of_both_ways():
     ]
     of_way = {way: {v.precision for v in asked if v.model == way} for way in ("eager", "compiled")}
     assert of_way["eager"] == of_way["compiled"] >= {"fp32-ieee", "fp32-tf32", "amp-bf16", "pure-fp16"}
+
+
+@pytest.mark.parametrize("name", ["surf", "today", "modern"])
+def test_a_plan_of_what_is_trained_today_has_rows_for_two_four_and_eight_gpus(name):
+    counts = {
+        variant.gpus
+        for measure in plan.load(ROOT, name).measure
+        if "cuda" in measure.devices
+        for variant in plan.variants(measure, name)
+    }
+    assert counts >= {1, 2, 4, 8}

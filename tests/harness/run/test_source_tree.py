@@ -90,7 +90,7 @@ def test_what_is_brought_has_to_be_there(tmp_path):
         with pytest.raises(DataError, match=words) as refused:
             source_tree.bring(source, given, tmp_path / "cache")
         assert str(refused.value).endswith(": git bundle create toy.bundle --all")
-    with pytest.raises(DataError, match="empty' is no git repository"):
+    with pytest.raises(DataError, match="empty' is no git repository or bundle; make one that has it"):
         source_tree.bring(source, empty, tmp_path / "cache")
 
 

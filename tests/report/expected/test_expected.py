@@ -42,7 +42,7 @@ def a_row(card, work, speed, unit="images/s", software="one", **changes):
     fields = {
         "source": "constructed",
         "licence": "CC0-1.0",
-        "commit": "",
+        "commit": "not recorded",
         "path": "",
         "program": "constructed",
         "work": work,

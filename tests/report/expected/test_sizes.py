@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from statistics import fmean
 
 import numpy as np
 import pytest
 
+from harness.record.published.claims import load_claims
 from report.expected.figures import read_tables
 from report.expected.sizes import FEWEST_PAIRS, DifferenceSize, PublishedPair, read_pairs, sizes
 from report.page.build import page_of, write
@@ -78,3 +80,18 @@ def test_only_what_differs_between_the_two_systems_is_said_with_its_sources(tmp_
 
 def test_a_clone_without_tables_tells_no_size(tmp_path):
     assert sizes(read_pairs(tmp_path, [])) == {}
+
+
+def test_each_published_row_has_a_commit_or_says_that_none_is_recorded():
+    commits = {row.commit for table in read_tables(ROOT).values() for row in table}
+    assert "not recorded" in commits
+    assert all(re.fullmatch("[0-9a-f]{7,40}", commit) for commit in commits - {"not recorded"})
+
+
+def test_a_figure_of_eight_cards_that_no_eight_cards_reach_carries_a_caveat():
+    claims = {claim.id: claim for claim in load_claims(ROOT).claims}
+    of = "nvidia-v100-sxm2-{}gb-efficientnet-b4-fp32-ieee-{}"
+    for memory, caveats in ((16, 2), (32, 3)):
+        one, eight = (claims[of.format(memory, count)] for count in (1, 8))
+        assert len(one.caveats) == len(eight.caveats) == caveats
+        assert (eight.value > 8 * one.value) == (caveats == 3)

@@ -33,7 +33,7 @@ from parts.numerics.update import LABELS, Update
 from parts.timing import kernels
 from parts.timing.clock import Clock
 from parts.training.batches import Batch, Rotated
-from parts.training.parallel import ForwardTimer, TrainingStep, spread
+from parts.training.parallel import TrainingStep, spread
 from parts.training.setting import Setting
 
 STEPS_PER_EPOCH, EPOCHS = 100, 100
@@ -113,10 +113,9 @@ def trained(setting: Setting, arithmetic: dict[str, Any]) -> dict[str, Any]:
 
     clock = Clock(trial, device, steps_per_epoch=STEPS_PER_EPOCH, epochs=EPOCHS)
     trial.stage("train")
-    timer = ForwardTimer(device)
-    epochs = train(setting, clock, step, batches, timer)
+    epochs = train(setting, clock, step, batches)
     measured = clock.told(epochs, modules=(torchvision, timm))
-    of_ranks = ranks.entries(setting.place, trial.variant["gpus"], clock, timer.median())
+    of_ranks = ranks.entries(setting.place, trial.variant["gpus"], clock)
 
     trial.stage("collect")
     # Of several devices one's kernels would say nothing, and a rank must not train without the others.
@@ -149,20 +148,14 @@ def trained(setting: Setting, arithmetic: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def train(
-    setting: Setting, clock: Clock, step: TrainingStep, batches: list[Batch], timer: ForwardTimer
-) -> list[dict[str, Any]]:
+def train(setting: Setting, clock: Clock, step: TrainingStep, batches: list[Batch]) -> list[dict[str, Any]]:
     """Epochs until the protocol or the trial's limit ends; one record each."""
-    several = setting.place.count > 1
     over = ranks.SharedEnd(clock, setting.place).over if setting.shares_gradients else None
-    if several:
-        step.after_forward = timer.end
+    if setting.place.count > 1:
         distributed.barrier()
 
     def step_of(batch: Batch) -> None:
         clock.ready()
-        if several:
-            timer.begin()
         clock.step(step(*batch), len(batch[1]))
 
     rounds = Rotated(batches, STEPS_PER_EPOCH)

@@ -45,7 +45,6 @@ ABOUT = "DenseNet-121 trains on random images, with equal weights in each framew
 FRAMEWORKS = {"pytorch": ("dp", "ddp"), "pytorch-loss-per-gpu": ("dp",)}
 NAMES = {"pytorch": "PyTorch", "pytorch-loss-per-gpu": "PyTorch, loss per GPU"}
 WAYS = {"dp": "DataParallel", "ddp": "DistributedDataParallel"}
-PRECISIONS = ("fp32-ieee", "fp32-tf32", "fp32-default")
 DATA = ("synthetic", "real", "files")
 WEIGHTS = "densenet121-a639ec97.pth"
 """torchvision's, trained on ImageNet."""
@@ -170,7 +169,7 @@ def pretrained(content: bytes) -> dict[str, np.ndarray]:
 
 def run(trial: TrialProcess) -> dict[str, Any]:
     """One trial of the protocol, by itself or as the ranks that it is made of."""
-    asked = terms(trial, FRAMEWORKS, PRECISIONS, data=DATA, more=LOADER)
+    asked = terms(trial, FRAMEWORKS, data=DATA, more=LOADER)
     place = launcher.here()
     if asked.protocol == LOADING:
         return loaded(trial, asked)

@@ -25,16 +25,14 @@ import torchvision
 from torch import distributed, nn
 
 from parts import launcher, ranks
-from parts.device import choose_own, seed_everything
-from parts.launcher import Place
 from parts.numerics import precision
 from parts.numerics.flops import of_images, value_bytes
-from parts.numerics.update import LABELS, Update
+from parts.numerics.update import Update
 from parts.timing import kernels
 from parts.timing.clock import Clock
 from parts.training.batches import Batch, Rotated
-from parts.training.parallel import ForwardTimer, TrainingStep, spread
-from parts.training.setting import Setting
+from parts.training.parallel import TrainingStep, spread
+from parts.training.setting import Setting, over_processes
 
 STEPS_PER_EPOCH, EPOCHS = 100, 100
 TITLE = "Image classifiers on synthetic images, on one device and on several"
@@ -44,7 +42,7 @@ ABOUT = (
 )
 BATCHES = 4
 RATE, MOMENTUM, WEIGHT_DECAY = 0.01, 0.9, 1e-4
-PARALLEL = ("dp", "ddp", "each")
+WAYS = ("dp", "ddp", "each")
 OPTIONS: dict[str, Any] = {
     "parallel": "ddp",
     "classes": 1000,
@@ -60,32 +58,20 @@ TIMM = "timm/"
 def run(trial: TrialProcess) -> dict[str, Any]:
     """One trial of the protocol, by itself or as the ranks that it is made of."""
     trial.choose("protocol", trial.asked["protocol"], ("synthetic/1",))
-    variant, options = trial.variant, trial.options(OPTIONS)
-    parallel = trial.choose("parallel", options["parallel"], PARALLEL)
-    label = trial.choose("precision", variant["precision"], LABELS)
-    trial.choose("data mode", variant["data_mode"], ("cached",))
-    gpus, place, tuned = variant["gpus"], launcher.here(), variant["profile"] == "tuned"
-    if gpus > 1 and parallel != "dp" and place is None:
-        return ranks.launched(trial, parallel, gpus)
-    devices, place = gpus if place is None else 1, place or Place()
-    with trial.phase("device"):
-        device = choose_own(trial.asked["device"], place.local, devices)
-        torch.backends.cudnn.benchmark = tuned or options["cudnn_benchmark"]
-        arithmetic = precision.prepare(label, device)
-    options["compile"] = tuned and options["compile"]
-    setting = Setting(trial, label, device, parallel, place, devices, options)
-    with ranks.together(place, device, gradients=setting.shares_gradients):
-        return trained(setting, arithmetic)
+    trial.choose("data mode", trial.variant["data_mode"], ("cached",))
+    return over_processes(trial, trained, OPTIONS, ways=WAYS)
 
 
-def trained(setting: Setting, arithmetic: dict[str, Any]) -> dict[str, Any]:
+def trained(setting: Setting) -> dict[str, Any]:
     """The training of this process and what it measured."""
-    trial, device, classes = setting.trial, setting.device, setting.options["classes"]
+    trial, device, options = setting.trial, setting.device, setting.options
+    torch.backends.cudnn.benchmark |= options["cudnn_benchmark"]
+    options["compile"] = setting.tuned and options["compile"]
+    classes = options["classes"]
     channels_last = setting.tuned or trial.variant["layout"] == "channels_last"
     layout = torch.channels_last if channels_last else torch.contiguous_format
     trial.stage("setup")
     with trial.phase("model"):
-        seed_everything(trial.seed)
         model = classifier(setting.model, classes)
         made_for = image_size(setting.model, model)
         size = setting.image_size or made_for
@@ -113,10 +99,9 @@ def trained(setting: Setting, arithmetic: dict[str, Any]) -> dict[str, Any]:
 
     clock = Clock(trial, device, steps_per_epoch=STEPS_PER_EPOCH, epochs=EPOCHS)
     trial.stage("train")
-    timer = ForwardTimer(device)
-    epochs = train(setting, clock, step, batches, timer)
+    epochs = train(setting, clock, step, batches)
     measured = clock.told(epochs, modules=(torchvision, timm))
-    of_ranks = ranks.entries(setting.place, trial.variant["gpus"], clock, timer.median())
+    of_ranks = ranks.entries(setting.place, trial.variant["gpus"], clock)
 
     trial.stage("collect")
     # Of several devices one's kernels would say nothing, and a rank must not train without the others.
@@ -126,7 +111,7 @@ def trained(setting: Setting, arithmetic: dict[str, Any]) -> dict[str, Any]:
         **measured,
         "device": dict(measured["device"], count=setting.devices),
         "precision": dict(
-            arithmetic,
+            precision.facts(setting.label, device),
             output_dtypes=output_types,
             parameter_dtypes=precision.parameter_types(model),
             **update.facts(),
@@ -149,20 +134,14 @@ def trained(setting: Setting, arithmetic: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def train(
-    setting: Setting, clock: Clock, step: TrainingStep, batches: list[Batch], timer: ForwardTimer
-) -> list[dict[str, Any]]:
+def train(setting: Setting, clock: Clock, step: TrainingStep, batches: list[Batch]) -> list[dict[str, Any]]:
     """Epochs until the protocol or the trial's limit ends; one record each."""
-    several = setting.place.count > 1
     over = ranks.SharedEnd(clock, setting.place).over if setting.shares_gradients else None
-    if several:
-        step.after_forward = timer.end
+    if setting.place.count > 1:
         distributed.barrier()
 
     def step_of(batch: Batch) -> None:
         clock.ready()
-        if several:
-            timer.begin()
         clock.step(step(*batch), len(batch[1]))
 
     rounds = Rotated(batches, STEPS_PER_EPOCH)

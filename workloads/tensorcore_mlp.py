@@ -25,12 +25,12 @@ import torch
 from torch import nn
 from torch.profiler import ProfilerActivity, profile
 
-from parts.device import choose, seed_everything
 from parts.numerics import precision
 from parts.numerics.flops import of_step, value_bytes
-from parts.numerics.update import LABELS, Update
+from parts.numerics.update import Update
 from parts.timing import kernels
 from parts.timing.clock import Clock
+from parts.training.setting import Setting, over_processes
 
 TITLE = "Matrix products alone: an MLP of three equal layers"
 ABOUT = "Three linear layers on random numbers, a recipe of mixed precision: tensorcore 2022."
@@ -45,20 +45,20 @@ PROTOCOLS = {"published/1": (BATCHES, 3, False), "warmed/1": (20 * BATCHES, 100,
 
 def run(trial: TrialProcess) -> dict[str, Any]:
     """One trial of the protocol, as far as its limit lets it go."""
-    steps, epochs, warmed = trial.choose("protocol", trial.asked["protocol"], PROTOCOLS)
-    variant, options = trial.variant, trial.options(OPTIONS)
-    trial.choose("model", variant["model"], ("mlp",))
-    trial.choose("data mode", variant["data_mode"], ("cached",))
-    trial.choose("profile", variant["profile"], ("default",))
-    label = trial.choose("precision", variant["precision"], LABELS)
-    width, batch_size = options["width"], variant["batch_size"]
-    with trial.phase("device"):
-        device = choose(trial.asked["device"], variant["gpus"])
-        precision.switch(label, device)
+    trial.choose("protocol", trial.asked["protocol"], PROTOCOLS)
+    trial.choose("model", trial.variant["model"], ("mlp",))
+    trial.choose("data mode", trial.variant["data_mode"], ("cached",))
+    trial.choose("profile", trial.variant["profile"], ("default",))
+    return over_processes(trial, measured, OPTIONS)
 
+
+def measured(setting: Setting) -> dict[str, Any]:
+    """The training of the study and what was measured of it."""
+    trial, label, device, batch_size = setting.trial, setting.label, setting.device, setting.batch_size
+    steps, epochs, warmed = PROTOCOLS[trial.asked["protocol"]]
+    width = setting.options["width"]
     trial.stage("data")
     with trial.phase("data"):
-        seed_everything(trial.seed)
         shape = (batch_size, width)
         inputs, targets = ([torch.randn(shape, device=device) for _ in range(BATCHES)] for _ in range(2))
 
@@ -95,18 +95,18 @@ def run(trial: TrialProcess) -> dict[str, Any]:
         clock.ready(inputs[number % BATCHES])
         clock.step(trained(number % BATCHES), batch_size)
 
-    measured = clock.told(clock.run(lambda: range(steps), step, after=lambda epoch: update.read()))
+    found = clock.told(clock.run(lambda: range(steps), step, after=lambda epoch: update.read()))
 
     trial.stage("collect")
     if device.type == "cpu":
         # A step in half precision takes minutes on a processor without it, so one step tells both.
         with precision.counted_output_types(model) as output_types:
             held = peak_bytes(lambda: trained(0), update.optimiser, [*inputs, *targets])
-        measured["memory"]["allocated_peak_bytes"] = held
+        found["memory"]["allocated_peak_bytes"] = held
     else:
         output_types = rehearse()
     return {
-        **measured,
+        **found,
         "precision": dict(
             precision.facts(label, device),
             output_dtypes=output_types,
@@ -120,7 +120,7 @@ def run(trial: TrialProcess) -> dict[str, Any]:
             model, shape, lambda output: loss_of(output, torch.zeros_like(output)), value_bytes(label)
         ),
         "structure": {"parameters": sum(weight.numel() for weight in model.parameters())},
-        "notes": notes(options, batch_size),
+        "notes": notes(setting.options, batch_size),
         "kernels": kernels.kernel_time(lambda: trained(0), device),
     }
 

@@ -91,38 +91,20 @@ def test_what_the_device_or_the_workload_lacks_is_refused_by_name(tmp_path, told
     assert said in failed.message
 
 
-SURROUNDED = """
+BROKEN = """
 import sys; sys.path.insert(0, {workloads!r})
 import importlib
-from types import SimpleNamespace
 from parts.numerics import update
-from parts.training import parallel
 import torch
 
 def broken(name):
     raise RuntimeError("built for another torch")
 importlib.import_module = broken
 print(update.apex_optimizer(torch.device("cuda")))
-
-class Event:
-    made, done = [], 0
-    def __init__(self, enable_timing): self.at = len(Event.made); Event.made.append(self)
-    def record(self): pass
-    def query(self): return self.at < Event.done
-    def elapsed_time(self, end): return float(end.at - self.at)
-torch.cuda.Event = Event
-timer, held = parallel.ForwardTimer(SimpleNamespace(type="cuda")), 0
-for step in range(1000):
-    timer.begin(); timer.end()
-    Event.done = len(Event.made) - 8
-    held = max(held, len(timer._events))
-print(held < 10, timer.median(), len(timer.seconds), len(timer._events))
 """
 
 
-def test_an_apex_that_breaks_is_none_and_the_forward_pass_is_timed_with_few_events_held(tmp_path):
-    script = tmp_path / "surrounded.py"
-    script.write_text(SURROUNDED.format(workloads=str(WORKLOADS)))
-    done = ran(script)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines() == ["None", "True 0.001 1000 0"]
+def test_an_apex_that_breaks_is_none(tmp_path):
+    script = tmp_path / "broken.py"
+    script.write_text(BROKEN.format(workloads=str(WORKLOADS)))
+    assert ran(script).stdout.splitlines() == ["None"]

@@ -93,7 +93,8 @@ def test_an_epoch_has_the_study_s_steps():
     assert steps == [1364, 341]
 
 
-def asking(**told: Any) -> Any:
+def asking(frameworks: tuple[str, ...] = ("tensorflow", "keras-tensorflow"), **told: Any) -> Any:
+    more = {name: told.pop(name) for name in ("data", "more") if name in told}
     variant = {
         "model": "densenet121",
         "data_mode": "host",
@@ -107,7 +108,7 @@ def asking(**told: Any) -> Any:
     }
     asked = trial.TrialProcess.__new__(trial.TrialProcess)
     asked.variant, asked.asked = {**variant, **told}, {"protocol": told.pop("protocol", "fair/1")}
-    return protocol.terms(asked, {"tensorflow": ("dp",), "keras-tensorflow": ("dp",)})
+    return protocol.terms(asked, dict.fromkeys(frameworks, ("dp",)), **more)
 
 
 def test_a_scaled_down_trial_says_so_in_its_notes():

@@ -14,6 +14,7 @@ from harness.data.chest_xray import LABELS, Size
 from harness.data.prepare import prepare
 from tests.harness.data.test_chest_xray import generated
 from tests.helpers.workload_runner import WORKLOADS, Ended, module, need_torch, ran, run, trial
+from tests.workloads.test_chexnet import asking
 
 training = module("parts.chexnet.training")
 protocol = module("parts.chexnet.protocol")
@@ -202,21 +203,9 @@ def test_the_loader_alone_is_timed_by_the_batches_that_come(ready: Path, tmp_pat
     ],
 )
 def test_an_option_that_the_data_cannot_have_is_refused(options, words):
-    given = module("parts.trial").TrialProcess.__new__(module("parts.trial").TrialProcess)
-    given.asked = {"protocol": "published/1"}
-    given.variant = {
-        "model": "densenet121",
-        "data_mode": "host",
-        "profile": "default",
-        "layout": "contiguous",
-        "precision": "fp32-ieee",
-        "batch_size": 4,
-        "gpus": 1,
-        "image_size": None,
-        "options": options,
-    }
+    data = {"data": ("synthetic", "real", "files"), "more": protocol.LOADER}
     with pytest.raises(failed, match=words):
-        protocol.terms(given, {"pytorch": ("dp",)}, data=("synthetic", "real", "files"), more=protocol.LOADER)
+        asking(("pytorch",), protocol="published/1", options=options, **data)
 
 
 CROPS = """

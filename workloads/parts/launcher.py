@@ -36,9 +36,6 @@ LOCAL = "GPUDYNO_LOCAL"
 LOOK_SECONDS = 0.2
 ASK_EVERY_SECONDS = 1.0
 MEETING_SECONDS = 120.0
-SLOW = 1.1
-"""Times the median of the other ranks' forward pass, from which a rank is called slow."""
-STEPS_TO_CALL_SLOW = 10
 NCCL_LOGS = "nccl-{}-{}.log"
 """One of each process, by its host and its number."""
 _VIA = re.compile(r"NCCL INFO Channel .* via (P2P|SHM|COLLNET|NVLS|NET/[A-Za-z0-9 _-]{1,20})")
@@ -162,8 +159,7 @@ def joined(parts: list[dict[str, Any]], parallel: str | None) -> dict[str, Any]:
     whole["device"] = dict(first["device"], count=count)
     probes = [probe for part in parts for probe in part["precision"]["probes"]]
     whole["precision"] = dict(first["precision"], probes=probes)
-    slow = slow_ranks(whole["ranks"]) if first["window"]["steps"] >= STEPS_TO_CALL_SLOW else []
-    whole["notes"] = [*first["notes"], *slow]
+    whole["notes"] = list(first["notes"])
     if parallel == "each":
         rates = [entry["samples"] / entry["seconds"] for entry in whole["ranks"]]
         unit = first["sample_unit"]
@@ -187,22 +183,6 @@ def joined(parts: list[dict[str, Any]], parallel: str | None) -> dict[str, Any]:
         dict(same[0], train_loss=statistics.fmean(epoch["train_loss"] for epoch in same)) for same in epochs
     ]
     return whole
-
-
-def slow_ranks(ranks: list[dict[str, Any]]) -> list[str]:
-    """A sentence for each rank whose own forward pass, which waits for no other rank, is slow."""
-    sentences = []
-    for entry in ranks:
-        own = entry["forward_seconds"]
-        others = [other["forward_seconds"] for other in ranks if other is not entry]
-        if own is None or not others:
-            continue
-        ratio = own / statistics.median(others)
-        if ratio > SLOW:
-            sentences.append(
-                f"rank {entry['rank']} is slow: its forward pass takes {ratio:.2f} times that of the others"
-            )
-    return sentences
 
 
 def folder_of(out: Path, rank: int) -> Path:

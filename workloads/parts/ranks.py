@@ -73,9 +73,7 @@ class SharedEnd(launcher.TrialEnd):
         return bool(answer[0]), int(answer[1])
 
 
-def entries(
-    place: Place, devices: int, clock: Clock, forward_seconds: float | None = None
-) -> list[dict[str, Any]]:
+def entries(place: Place, devices: int, clock: Clock) -> list[dict[str, Any]]:
     """What is known of each of several devices of this process; DataParallel's share one clock."""
     if devices == 1:
         return []
@@ -87,7 +85,6 @@ def entries(
             "rank": place.rank,
             "samples": clock.samples,
             "seconds": clock.seconds,
-            "forward_seconds": forward_seconds,
             "memory": memory(clock.device),
         }
     ]

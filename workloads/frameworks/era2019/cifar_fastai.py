@@ -56,7 +56,8 @@ BODIES = {
     "resnet152": "resnet152-394f9c45.pth",
 }
 """The file of torchvision's IMAGENET1K_V1 weights."""
-OPTIONS = {"workers": 4, "loss_scale": "static", "static_loss_scale": 512.0, "lead_in": False}
+STATIC_LOSS_SCALE = 512.0
+OPTIONS = {"workers": 4, "lead_in": False}
 
 
 class Pictures(Dataset):
@@ -106,7 +107,7 @@ def run(trial: TrialProcess) -> dict[str, Any]:
     with trial.phase("model"):
         learner = learner_of(data, name, weights)
         if label == "fp16-master":
-            learner.to_fp16(loss_scale=options["static_loss_scale"])
+            learner.to_fp16(loss_scale=STATIC_LOSS_SCALE)
         if not valid_batches:
             data.valid_dl = None
     with trial.phase("first_step"), precision.rehearsal(learner.model.train(), device) as output_types:
@@ -122,7 +123,7 @@ def run(trial: TrialProcess) -> dict[str, Any]:
     learner.fit_one_cycle(all_epochs, rates, callbacks=[measured, GradientRecorder(clock, learner)])
 
     trial.stage("collect")
-    scale = ScaleLog("static", options["static_loss_scale"]).facts() if label == "fp16-master" else None
+    scale = ScaleLog("static", STATIC_LOSS_SCALE).facts() if label == "fp16-master" else None
     return {
         "device": facts(trial.asked["device"], device),
         "versions": software(torchvision, fastai, np),
@@ -166,9 +167,7 @@ def chosen_options(trial: TrialProcess) -> dict[str, Any]:
     trial.choose("data_mode", trial.variant["data_mode"], ("host",))
     trial.choose("profile", trial.variant["profile"], ("default",))
     trial.choose("layout", trial.variant["layout"], ("contiguous",))
-    options = trial.options(OPTIONS)
-    trial.choose("loss_scale", options["loss_scale"], ("static",))
-    return options
+    return trial.options(OPTIONS)
 
 
 def bunch(

@@ -166,7 +166,7 @@ def run(trial: TrialProcess) -> dict[str, Any]:
     trial.choose("protocol", trial.asked["protocol"], ("published/1",))
     trial.choose("model", trial.variant["model"], ("resnet44",))
     trial.choose("data mode", trial.variant["data_mode"], ("device", "host"))
-    trial.choose("precision", trial.variant["precision"], device.PRECISIONS)
+    trial.choose("precision", trial.variant["precision"], ("fp32-ieee",))
     options = trial.options(OPTIONS)
     trial.choose("framework", options["framework"], (framework.NAME,))
     trial.choose("parallel", options["parallel"], framework.WAYS)
@@ -191,7 +191,7 @@ def measured(trial: TrialProcess, options: dict[str, Any], place: Place) -> dict
     size = trial.variant["batch_size"]
     with trial.phase("device"):
         devices = device.choose("cpu", 1)
-        arithmetic = device.prepare(trial.variant["precision"], "cpu", devices)
+        arithmetic = device.prepare(trial.variant["precision"], devices)
         tf.keras.utils.set_random_seed(trial.seed % 2**32)
     trial.stage("data")
     with trial.phase("data"):

@@ -38,5 +38,5 @@ def entries(clock: StepClock, place: Place, devices: list[str]) -> list[dict[str
     """What is known of this rank, where there are several."""
     if place.count == 1:
         return []
-    own = {"rank": place.rank, "samples": clock.samples, "seconds": clock.seconds, "forward_seconds": None}
+    own = {"rank": place.rank, "samples": clock.samples, "seconds": clock.seconds}
     return [{**own, "memory": device.memory(devices)}]

@@ -38,11 +38,11 @@ def trainer_of(asked: Terms, devices: list[str]) -> LowLevel | KerasFit:
 
 def run(trial: TrialProcess) -> dict[str, Any]:
     """One trial of the protocol, as far as its limit lets it go."""
-    asked = terms(trial, dict.fromkeys(TRAINERS, tuple(device.WAYS)), device.PRECISIONS, data=DATA)
+    asked = terms(trial, dict.fromkeys(TRAINERS, tuple(device.WAYS)), data=DATA)
     kind = trial.asked["device"]
     with trial.phase("device"):
         devices = device.choose(kind, asked.devices)
-        arithmetic = device.prepare(asked.precision, kind, devices)
+        arithmetic = device.prepare(asked.precision, devices)
         tf.keras.utils.set_random_seed(trial.seed % 2**32)
     with trial.phase("model"):
         trainer = trainer_of(asked, devices)

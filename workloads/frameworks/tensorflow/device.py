@@ -17,7 +17,6 @@ from parts.timing.step_clock import StepClock
 from parts.trial import Failed, processor_name, versions
 
 WAYS = {"dp": "MirroredStrategy"}
-PRECISIONS = ("fp32-ieee", "fp32-tf32", "fp32-default")
 
 
 def choose(kind: str, count: int) -> list[str]:
@@ -48,12 +47,9 @@ def strategy(devices: list[str]) -> tf.distribute.Strategy:
     return tf.distribute.MirroredStrategy(devices)
 
 
-def prepare(label: str, kind: str, devices: list[str]) -> dict[str, Any]:
-    """Sets a label's switch; gives label, flags and probes as a measurement has them."""
-    if label == "fp32-tf32" and kind != "cuda":
-        raise Failed("unsupported", f"'{label}' is asked; a '{kind}' device has no TF32 in TensorFlow")
-    if label != "fp32-default":
-        tf.config.experimental.enable_tensor_float_32_execution(label == "fp32-tf32")
+def prepare(label: str, devices: list[str]) -> dict[str, Any]:
+    """Switches TF32 off for label fp32-ieee; gives label, flags and probes as a measurement has them."""
+    tf.config.experimental.enable_tensor_float_32_execution(False)
     flags = {"tensor_float_32_execution": tf.config.experimental.tensor_float_32_execution_enabled()}
     with tf.device(devices[0]):
         found = arithmetic.probes({"matmul": _matmul, "convolution": _convolution})

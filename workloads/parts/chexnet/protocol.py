@@ -220,7 +220,6 @@ class Terms:
 def terms(
     trial: TrialProcess,
     frameworks: dict[str, tuple[str, ...]],
-    precisions: tuple[str, ...] = ("fp32-ieee",),
     *,
     data: tuple[str, ...] = ("synthetic",),
     more: Mapping[str, Any] | None = None,
@@ -244,7 +243,7 @@ def terms(
     return Terms(
         framework=framework,
         variant=FAIR if protocol == "fair/1" else VARIANTS[framework],
-        precision=trial.choose("precision", variant["precision"], precisions),
+        precision=trial.choose("precision", variant["precision"], ("fp32-ieee",)),
         batch_size=variant["batch_size"],
         devices=variant["gpus"],
         parallel=options["parallel"],

@@ -44,6 +44,7 @@ WIKITEXT_2 = {
 WIKITEXT_2_TOKENS = (2088628, 217646, 245569)
 WIKITEXT_2_TYPES = 33278
 TOKENS_PER_LINE = 57
+SEED = 0
 
 Images = collections.namedtuple("Images", "pixels labels")
 """`pixels` is bytes, image after image, each (channels, height, width); `labels` is a list of integers."""
@@ -55,22 +56,22 @@ Corpus = collections.namedtuple("Corpus", "name train valid test types sha256")
 """Token numbers as `array('i')`; `types` is the size of the vocabulary."""
 
 
-def cifar_100(folder, source, seed=0):
+def cifar_100(folder, source):
     """CIFAR-100 with its fine labels, 50,000 and 10,000 images of 3 x 32 x 32."""
     shape = (3, 32, 32)
     if source == "generated":
-        train, test = _generated_images(seed, (50000, 10000), 100, shape)
+        train, test = _generated_images((50000, 10000), 100, shape)
         return ImageSet("cifar-100", train, test, 100, shape, None)
     splits = [_unpickled(content) for content in _checked(folder, CIFAR_100)]
     train, test = [Images(split[b"data"].bytes, split[b"fine_labels"]) for split in splits]
     return ImageSet("cifar-100", train, test, 100, shape, _hash_of_hashes(CIFAR_100))
 
 
-def cifar_10(folder, source, seed=0):
+def cifar_10(folder, source):
     """CIFAR-10, 50,000 and 10,000 images of 3 x 32 x 32."""
     shape = (3, 32, 32)
     if source == "generated":
-        train, test = _generated_images(seed, (50000, 10000), 10, shape)
+        train, test = _generated_images((50000, 10000), 10, shape)
         return ImageSet("cifar-10", train, test, 10, shape, None)
     batches = [_unpickled(content) for content in _checked(folder, CIFAR_10)]
     pixels = [batch[b"data"].bytes for batch in batches]
@@ -79,21 +80,21 @@ def cifar_10(folder, source, seed=0):
     return ImageSet("cifar-10", train, Images(pixels[5], labels[5]), 10, shape, _hash_of_hashes(CIFAR_10))
 
 
-def mnist(folder, source, seed=0):
+def mnist(folder, source):
     """MNIST, 60,000 and 10,000 images of 1 x 28 x 28."""
     shape = (1, 28, 28)
     if source == "generated":
-        train, test = _generated_images(seed, (60000, 10000), 10, shape)
+        train, test = _generated_images((60000, 10000), 10, shape)
         return ImageSet("mnist", train, test, 10, shape, None)
     content = list(_checked(folder, MNIST))
     train, test = [Images(content[at][16:], list(content[at + 1][8:])) for at in (0, 2)]
     return ImageSet("mnist", train, test, 10, shape, _hash_of_hashes(MNIST))
 
 
-def wikitext_2(folder, source, seed=0):
+def wikitext_2(folder, source):
     """WikiText-2 as words: split at white space, one <eos> a line, numbered in order of first appearance."""
     if source == "generated":
-        return _generated_corpus(seed)
+        return _generated_corpus()
     numbers = {}
     splits = [_tokens(content.decode("utf-8"), numbers) for content in _checked(folder, WIKITEXT_2)]
     counts = tuple(len(split) for split in splits)
@@ -187,9 +188,9 @@ def _tokens(text, numbers):
     return tokens
 
 
-def _generated_images(seed, counts, classes, shape):
+def _generated_images(counts, classes, shape):
     """Each class is a pattern of coloured blocks; each image is its pattern under noise of its own."""
-    rng = random.Random(seed)
+    rng = random.Random(SEED)
     channels, height, width = shape
     size = channels * height * width
     # Noise of 0 to 63 on a pattern of 0 to 191, byte by byte in one long integer.
@@ -213,9 +214,9 @@ def _blocks(rng, shape):
     return bytes(pattern)
 
 
-def _generated_corpus(seed):
+def _generated_corpus():
     """Words by Zipf's law; every other word follows from the one before it, three times in four."""
-    rng = random.Random(seed)
+    rng = random.Random(SEED)
     types = WIKITEXT_2_TYPES
     shares = [0.0]
     for rank in range(1, types):

@@ -24,7 +24,6 @@ from parts.timing import kernels
 from parts.timing.clock import Clock, few_elements, stopwatch
 from parts.training.batches import Batch
 from parts.training.parallel import (
-    ForwardTimer,
     Loss,
     TrainingStep,
     beneath,
@@ -116,11 +115,10 @@ def fit(
     rates = schedule(of_model)
 
     clock = Clock(trial, device, steps_per_epoch=_steps(setting, train), epochs=loop.epochs)
-    timer = ForwardTimer(device)
     validation = Validation(setting, whole, loss, quality, valid)
-    epochs = _train(setting, loop, clock, step, timer, train, validation, rates)
+    epochs = _train(setting, loop, clock, step, train, validation, rates)
     measured = clock.told(epochs, validation.whole, validation.limit)
-    of_ranks = entries(setting.place, trial.variant["gpus"], clock, timer.median())
+    of_ranks = entries(setting.place, trial.variant["gpus"], clock)
 
     trial.stage("collect")
     if first is None:
@@ -218,7 +216,6 @@ def _train(
     loop: Loop,
     clock: Clock,
     step: TrainingStep,
-    timer: ForwardTimer,
     train: Batches,
     validation: Validation,
     rates: Sequence[LRScheduler],
@@ -227,14 +224,11 @@ def _train(
     over: Callable[[], object] = clock.over
     if setting.shares_gradients:
         over = SharedEnd(clock, setting.place).over
-        step.after_forward = timer.end
         distributed.barrier()
 
     def trained(batch: Batch) -> None:
         clock.ready(batch[0])
         inputs, targets = (half.to(setting.device, non_blocking=not loop.waits) for half in batch)
-        if setting.shares_gradients:
-            timer.begin()
         loss = step(inputs, targets)
         if loop.waits:
             loss.item()

@@ -1,10 +1,7 @@
-"""A model over several devices, ranks or virtual ranks, and what each of them is seen to do."""
+"""A model over several devices, ranks or virtual ranks."""
 
 from __future__ import annotations
 
-import statistics
-import time
-from collections import deque
 from collections.abc import Callable
 from typing import Any
 
@@ -15,7 +12,6 @@ from torch.func import functional_call
 
 from parts.numerics import precision
 from parts.numerics.update import Update
-from parts.timing.clock import marked
 from parts.training.setting import Setting
 from parts.trial import Failed
 
@@ -67,7 +63,6 @@ class TrainingStep:
 
     def __init__(self, model: nn.Module, loss: Loss, update: Update, setting: Setting) -> None:
         self.model, self.loss_of, self.update, self.setting = model, loss, update, setting
-        self.after_forward: Callable[[], None] = lambda: None
         apart = setting.virtual_ranks > 1 and not setting.options.get("sync_batchnorm", False)
         self.virtual = VirtualRanks(model, setting.virtual_ranks) if apart else None
 
@@ -75,7 +70,6 @@ class TrainingStep:
         self.update.optimiser.zero_grad()
         if self.virtual is None:
             loss = self.loss(inputs, targets)
-            self.after_forward()
             self.update(loss)
             return loss
         total = torch.zeros((), device=inputs.device)
@@ -138,39 +132,3 @@ def same_buffers(model: nn.Module) -> None:
     """Gives every rank rank 0's buffers, so that all of them validate one model."""
     for buffer in model.buffers():
         distributed.broadcast(buffer, src=0)
-
-
-class ForwardTimer:
-    """Seconds of each step's forward pass: the part of a step in which no rank waits for another."""
-
-    def __init__(self, device: torch.device) -> None:
-        self.device = device
-        self.seconds: list[float] = []
-        self._events: deque[tuple[torch.cuda.Event, torch.cuda.Event]] = deque()
-
-    def begin(self) -> None:
-        """The forward pass starts now."""
-        self._began = self._now()
-
-    def end(self) -> None:
-        """It is issued."""
-        if self.device.type == "cuda":
-            self._events.append((self._began, self._now()))
-            # What the device has passed is read, so that few events are held at a time.
-            while self._events and self._events[0][1].query():
-                self._read()
-        else:
-            self.seconds.append(self._now() - self._began)
-
-    def median(self) -> float | None:
-        """Seconds of a typical forward pass; the device has to be idle."""
-        while self._events:
-            self._read()
-        return statistics.median(self.seconds) if self.seconds else None
-
-    def _read(self) -> None:
-        begin, end = self._events.popleft()
-        self.seconds.append(begin.elapsed_time(end) / 1000)
-
-    def _now(self) -> Any:
-        return marked() if self.device.type == "cuda" else time.perf_counter()

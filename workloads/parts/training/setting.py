@@ -132,15 +132,17 @@ def over_processes(
     work: Callable[[Setting], dict[str, Any]],
     options: dict[str, Any],
     labels: tuple[str, ...] = LABELS,
+    ways: tuple[str, ...] = PARALLEL,
 ) -> dict[str, Any]:
     """Runs `work` in this process, or in one process a device where these are to share a step.
 
-    `options` are the workload's own, and `labels` the precisions that its model can take; only one that has
-    the options of SHARING runs on several devices. Raises Failed for what the variant asks and cannot be had.
+    `options` are the workload's own, `labels` the precisions that its model can take, and `ways` those of the
+    option `parallel`, without which it runs on one device. Raises Failed for what the variant asks and cannot
+    be had.
     """
     chosen = trial.options(options)
     label = trial.choose("precision", trial.variant["precision"], labels)
-    parallel = trial.choose("parallel", chosen.get("parallel", "ddp"), PARALLEL)
+    parallel = trial.choose("parallel", chosen.get("parallel", "ddp"), ways)
     gpus, place = trial.variant["gpus"], launcher.here()
     shares = "parallel" in options
     if shares and gpus > 1 and parallel != "dp" and place is None:
@@ -157,5 +159,5 @@ def over_processes(
         precision.switch(label, device)
     seed_everything(trial.seed)
     setting = Setting(trial, label, device, parallel, place or Place(), devices, chosen)
-    with ranks.together(setting.place, device, gradients=True):
+    with ranks.together(setting.place, device, gradients=setting.shares_gradients):
         return work(setting)

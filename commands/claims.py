@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -11,15 +10,14 @@ from pathlib import Path
 
 from commands import measure
 from commands.plans.matrix import wrapped
-from commands.plans.ways import barriers, by_claim, device_of, images_of, serves, shipped
+from commands.plans.ways import Offer, device_of, offers, quickest
 from harness.errors import UserError
 from harness.machine.fingerprint import machine_id, state_folder
-from harness.plan import plan
 from harness.record import Claim, TrialSpec
 from harness.record.published.cards import load_cards
 from harness.record.published.claims import ClaimSet, load_claims, nearest, same_card
 from harness.run import on_paper
-from harness.run.choice import choose, speeds_of
+from harness.run.choice import speeds_of
 from harness.run.setup import RunSetup
 from harness.settings import Settings
 from harness.units import duration, seconds_of
@@ -135,22 +133,15 @@ def _range(answer: Answer) -> str:
 
 def _answers(setup: RunSetup, claims: Sequence[Claim], *, alone: bool) -> tuple[Answer, ...]:
     """The answers by this machine's records and the plans that fit; by plans `alone` for a card on paper."""
-    root = setup.root
-    device, cards = device_of(setup.machine, setup.selection), load_cards(root)
-    ways: dict[str, JudgingPlan] = {}
-    planned: list[TrialSpec] = []
-    for offer, trials in _offered(setup, claims):
-        planned += trials
-        for claim, way in offer.items():
-            if claim not in ways or way.seconds < ways[claim].seconds:
-                ways[claim] = way
-    barred = barriers((claim for claim in claims if claim.id not in ways), planned, device, cards)
+    root, device, cards = setup.root, device_of(setup.machine, setup.selection), load_cards(setup.root)
+    found = quickest(claims, _offered(setup, claims), device, cards)
     if alone:
-        return answers([not_compared(claim) for claim in claims], (), cards, ways, barred)
+        unmet = [not_compared(claim) for claim in claims]
+        return answers(unmet, (), cards, found.ways, found.barred)
     question = Question(datetime.now(UTC), machine=machine_id(state_folder()))
     evidence = evidence_in(root)
     ours = {session.id for session in evidence.results.sessions if session.machine == question.machine}
-    question = replace(question, ways=ways, barred=barred, committed=_others(evidence, ours))
+    question = replace(question, ways=found.ways, barred=found.barred, committed=_others(evidence, ours))
     if (root / FOLDER).is_dir():
         published = [row for table in read_tables(root).values() for row in table]
         question = replace(question, sizes=sizes(read_pairs(root, published)))
@@ -238,30 +229,11 @@ def reason(obstacle: Obstacle) -> str:
     return REASONS[obstacle.kind].format(need=obstacle.need, names=names)
 
 
-def _offers(setup: RunSetup, claims: Sequence[Claim]) -> list[dict[str, JudgingPlan]]:
-    """By claim, what each plan can judge here, in the image of the line, or in all where it names none."""
-    return [offer for offer, _ in _offered(setup, claims) if offer]
-
-
-def _offered(
-    setup: RunSetup, claims: Sequence[Claim]
-) -> Iterator[tuple[dict[str, JudgingPlan], list[TrialSpec]]]:
-    cards, speeds = load_cards(setup.root), speeds_of(setup)
-    device = device_of(setup.machine, setup.selection)
-    for name in shipped(setup.root):
-        asked = replace(setup, plan=plan.load(setup.root, name))
-        images = images_of(asked.plan, setup.selection.kind, setup.images)
-        for image in images if setup.settings.image is None else (None,):
-            taken = setup.images.image(image) if image else setup.image
-            for_it = any(part.is_for(setup.selection.kind, taken.name) for part in asked.plan.measure)
-            if for_it and serves(setup.images, device, taken.name):
-                in_image = replace(asked, image=taken)
-                # One of whose trials the device can do none judges nothing.
-                with suppress(UserError):
-                    planned = choose(in_image, speeds=speeds).planned
-                    trials = [item.trial for item in planned]
-                    can = judgeable(claims, trials, device, cards)
-                    yield by_claim(name, image, can, planned, speeds), trials
+def _offered(setup: RunSetup, claims: Sequence[Claim]) -> Iterator[Offer]:
+    """What each plan can judge here, in the image of the line, or in all where it names none."""
+    device, cards = device_of(setup.machine, setup.selection), load_cards(setup.root)
+    image = setup.settings.image
+    return offers(setup.root, claims, device, setup.machine.cpu, cards, speeds_of(setup), image)
 
 
 def _known(claims: Sequence[Claim], ids: Collection[str]) -> list[Claim]:
@@ -298,9 +270,9 @@ def run(root: Path, settings: Settings, ids: Sequence[str], how: measure.How) ->
     _known(claims, ids)
     setup = on_paper.prepare(root, settings, how.card)
     asked = [claim for claim in claims if claim.id in ids] if ids else list(claims)
-    offers = _offers(setup, asked)
+    offered = [offer for offer, _ in _offered(setup, asked) if offer]
     budget = seconds_of(settings.budget) if settings.budget else None
-    chosen = cheapest(offers, budget)
+    chosen = cheapest(offered, budget)
     beyond = sorted(set(ids) - {claim for taken in chosen.values() for claim in taken})
     if beyond:
         raise UserError(
@@ -309,7 +281,7 @@ def run(root: Path, settings: Settings, ids: Sequence[str], how: measure.How) ->
         )
     if not chosen:
         raise UserError("no claim can be judged here", remedy="`invoke claims --here` says what can")
-    for offer in offers:
+    for offer in offered:
         way = next(iter(offer.values()))
         taken = chosen.get(way.line, ())
         if not taken:

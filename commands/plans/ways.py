@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -104,33 +104,49 @@ def prospects(root: Path, analysis: Analysis) -> Prospects:
     cards = analysis.evidence.cards
     met = {answer.claim.id for answer in analysis.answers if answer.cell or answer.state not in WAYS}
     unmet = [claim for claim in analysis.evidence.claims.claims if claim.id not in met]
-    can = askable(unmet, device, cards)
     records = [stored.record for stored in analysis.evidence.results.records]
     model = estimate.DeviceModel.of(machine, device.kind, cards)
     speeds = estimate.learned(published_speeds(root, model, cards), records)
-    found: dict[str, JudgingPlan] = {}
-    everything: list[TrialSpec] = []
-    images = load_images(root)
+    return quickest(unmet, offers(root, unmet, device, machine.cpu, cards, speeds), device, cards)
+
+
+Offer = tuple[dict[str, JudgingPlan], list[TrialSpec]]
+"""By claim, what one plan in one image can judge; and all its trials."""
+
+
+def offers(
+    root: Path,
+    claims: Sequence[Claim],
+    device: TargetDevice,
+    cpu: Cpu,
+    cards: Sequence[Card],
+    speeds: estimate.Speeds,
+    only: str | None = None,
+) -> Iterator[Offer]:
+    """What each plan that can be read judges on a device, in each of its images or in that one."""
+    can, images = askable(claims, device, cards), load_images(root)
     for name in shipped(root):
-        try:
+        with suppress(UserError):
             asked = plan.load(root, name)
-            each = {
-                image: planned_on(asked, device, image, machine.cpu)
-                for image in images_of(asked, device.kind, images)
-                if serves(images, device, image)
-            }
-        except UserError:
-            continue
-        for image, planned in each.items():
-            trials = [item.trial for item in planned]
-            everything += trials
-            ways = by_claim(name, image, judgeable(can, trials, device, cards), planned, speeds)
-            for claim, way in ways.items():
-                if claim not in found or way.seconds < found[claim].seconds:
-                    found[claim] = way
-    return Prospects(
-        found, barriers((claim for claim in unmet if claim.id not in found), everything, device, cards)
-    )
+            for image in (only,) if only else images_of(asked, device.kind, images):
+                planned = planned_on(asked, device, image, cpu) if serves(images, device, image) else ()
+                trials = [item.trial for item in planned]
+                yield by_claim(name, image, judgeable(can, trials, device, cards), planned, speeds), trials
+
+
+def quickest(
+    claims: Sequence[Claim], offered: Iterable[Offer], device: TargetDevice, cards: Sequence[Card]
+) -> Prospects:
+    """The quickest way to each claim, and of those that have none the one obstacle."""
+    found: dict[str, JudgingPlan] = {}
+    planned: list[TrialSpec] = []
+    for offer, trials in offered:
+        planned += trials
+        for claim, way in offer.items():
+            if claim not in found or way.seconds < found[claim].seconds:
+                found[claim] = way
+    left = (claim for claim in claims if claim.id not in found)
+    return Prospects(found, {claim.id: _barrier(claim, planned, device, cards) for claim in left})
 
 
 def serves(images: ImageFile, device: TargetDevice, name: str | None) -> bool:
@@ -138,13 +154,6 @@ def serves(images: ImageFile, device: TargetDevice, name: str | None) -> bool:
     with suppress(NoDevice):
         return bool(choose_image(images, device.kind, capability=device.capability, name=name))
     return False
-
-
-def barriers(
-    claims: Iterable[Claim], planned: Sequence[TrialSpec], device: TargetDevice, cards: Sequence[Card]
-) -> dict[str, Obstacle]:
-    """By its id, the one reason why nothing that is planned on a device answers a claim."""
-    return {claim.id: _barrier(claim, planned, device, cards) for claim in claims}
 
 
 def _barrier(

@@ -156,22 +156,26 @@ def seeds_hold(
     least = math.expm1(quantiles * math.sqrt(count * (1 + 1 / of_each)) * seeds.spread)
     spread = math.sqrt(count) * seeds.spread * published
     source = _Published(published, half_digit, spread, of_each, seeds.pairs)
-    interval = _of_seeds(measured, sides, seeds, least_df=2)
+    given, (own, df), share = _deviations(sides, seeds)
+    larger = own > given[0]
+    interval = of_seeds(
+        math.log(measured), share * max(own, given[0]), df if larger and df > 1 else seeds.pairs
+    )
     return replace(_against(interval, source, max(margin, least), 0.0, HERE), s_star=None)
 
 
-def _of_seeds(measured: float, sides: Sequence[Runs], seeds: Seeds, *, least_df: int = 1) -> Interval:
-    """By the larger of the published spread of one run and our own.
-
-    Where that is ours, with the published pairs' degrees of freedom below `least_df` own ones.
-    """
+def _deviations(sides: Sequence[Runs], seeds: Seeds) -> tuple[tuple[float, int], tuple[float, int], float]:
+    """Both spreads of one run, published and own, with their degrees of freedom; and a mean's part of it."""
     logs = [[math.log(value) for value in side.values] for side in sides]
     df = sum(len(side) - 1 for side in logs)
     squares = sum(float(numpy.var(side)) * len(side) for side in logs)
     own = math.sqrt(squares / df) if df else 0.0
-    freedom = df if own > seeds.spread and df >= least_df else seeds.pairs
-    deviation = max(own, seeds.spread) * math.sqrt(sum(1 / len(side) for side in logs))
-    return of_seeds(math.log(measured), deviation, freedom)
+    return (seeds.spread, seeds.pairs), (own, df), math.sqrt(sum(1 / len(side) for side in logs))
+
+
+def _widest(*deviations: tuple[float, int]) -> tuple[float, int]:
+    """The deviation that reaches furthest by its degrees of freedom: two runs may lie near by luck."""
+    return max((one for one in deviations if one[1]), key=lambda one: one[0] * critical_t(LEVEL, one[1]))
 
 
 def of_seeds(estimate: float, deviation: float, df: float) -> Interval:
@@ -378,7 +382,9 @@ def seeds_bounded(
     measured: float, sides: Sequence[Runs], seeds: Seeds, relation: Literal["less", "greater"], bound: float
 ) -> Verdict:
     """Whether a quality, or the ratio of two, is less or greater than `bound`, by the spread of its seeds."""
-    return _bounded(_of_seeds(measured, sides, seeds), relation, bound)
+    given, own, share = _deviations(sides, seeds)
+    deviation, df = _widest(given, own)
+    return _bounded(of_seeds(math.log(measured), share * deviation, df), relation, bound)
 
 
 def seeds_trend(
@@ -391,5 +397,5 @@ def seeds_trend(
     df, published = len(slopes.values) - 1, math.sqrt(share) * seeds.spread
     logs = [math.log(slope) for slope in slopes.values]
     own = float(numpy.std(logs, ddof=1)) / math.sqrt(df + 1) if df > 0 else 0.0
-    interval = of_seeds(math.log(factor), max(own, published), df if own > published else seeds.pairs)
-    return _bounded(interval, relation, 1.0)
+    widest = _widest((published, seeds.pairs), (own, max(df, 0)))
+    return _bounded(of_seeds(math.log(factor), *widest), relation, 1.0)

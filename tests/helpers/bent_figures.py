@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import cache
+
 import numpy as np
 
-from harness.record import Seeds, Series
+from harness.record import Seeds, Series, finding
 from harness.summary.steady_state import steady_state
 from harness.telemetry.energy import EnergyReadings, energy
+from report.compare.cells import Cell, cells_of, to_target
+from report.compare.spread import unit_spreads
 from report.stats.equivalence import seeds_bounded, seeds_hold
 from report.stats.intervals import Runs, blocks_interval
+from report.trials.trial import TrialResult
+from tests.helpers.claims_builder import KIND, series
 from tests.helpers.coverage_case import SLOW_DRAWS, Case, Target
+from tests.helpers.drawn_runs import trial_like
 from tests.helpers.step_series import normal
+from tests.helpers.trial_tables import trials_of
 
 STEP = 0.1
 REFUSED = ("unproven", "none")
@@ -60,6 +69,55 @@ def short_energy(rng: Generator) -> Draw:
     told = energy([read], [(begin, begin + 5) for begin in begins], None)
     off = told.joules is not None and abs(told.joules / 30_000 - 1) > (told.band or 0)
     return off, told.joules is None
+
+
+@cache
+def learners() -> tuple[Cell, tuple[TrialResult, ...]]:
+    """Three runs that learn, and the same whose loss is no number at the end."""
+    kind = {**KIND, "quality": "accuracy", "epochs": 12}
+    records = series(kind=kind, batch_size=512, repeats=3, first_order=1)
+    (cell,) = cells_of(trials_of(records))
+    nan = finding("not-finite", loss=float("nan"), step=99)
+    return cell, tuple(replace(trial.with_findings(nan), verdict="invalid") for trial in cell.trials)
+
+
+def one_nan(rng: Generator) -> Draw:
+    """Three runs that reach 0.6 after some epochs, one of which ends in NaN before or after that."""
+    cell, without = learners()
+    trials = []
+    for at, trial in enumerate(cell.trials):
+        measured = trial.record.measurement
+        assert measured is not None
+        qualities = np.sort(rng.uniform(0.3, 0.9, len(measured.epochs)))
+        epochs = tuple(
+            epoch.model_copy(update={"quality": float(quality)})
+            for epoch, quality in zip(measured.epochs, qualities, strict=True)
+        )
+        changed = measured.model_copy(update={"epochs": epochs})
+        taken = without[at] if at == 0 else trial
+        trials.append(replace(taken, record=trial.record.model_copy(update={"measurement": changed})))
+    found = to_target(replace(cell, trials=tuple(rng.permutation(np.array(trials, dtype=object)))), 0.6)
+    return found.reached == found.runs or found.epochs.mean is not None, False
+
+
+def unequal_units(rng: Generator) -> Draw:
+    """Eight machines of one processor model, four of them with half the cores; units differ by 1.5 %."""
+    like, trials = trial_like(0, 1, "valid"), []
+    for at in range(8):
+        machine = like.record.machine
+        cores, rate = 1 + at % 2, float((1, 1.68)[at % 2] * np.exp(rng.normal(0, 0.015)))
+        cpu = machine.cpu.model_copy(update={"cores": cores, "threads": cores, "usable": cores})
+        record = like.record.model_copy(
+            update={
+                "machine": machine.model_copy(update={"id": f"{at:012x}", "cpu": cpu}),
+                "environment": like.record.environment.model_copy(update={"device": "cpu"}),
+            }
+        )
+        trials.append(
+            replace(like, record=record, summary=like.summary.model_copy(update={"throughput": rate}))
+        )
+    spread = unit_spreads(trials).of(trials[0].card)
+    return not spread.measured or spread.cv > 0.05, False
 
 
 def seeds(n: int, times: float, *, equal: bool) -> Case:
@@ -113,6 +171,8 @@ CASES = [
     ends(False),
     Case("a neighbour, 20 s on and 120 s off: counted and 5 % off", RARELY, neighbour, SLOW_DRAWS),
     Case("energy of 20 × 5 s with pauses: told and outside its band", SELDOM, short_energy, SLOW_DRAWS),
+    Case("one NaN of three runs: a time to the target is told", RARELY, one_nan, SLOW_DRAWS),
+    Case("units of one and of two cores: their spread is above 5 %", RARELY, unequal_units, SLOW_DRAWS),
     *(seeds(n, 3, equal=False) for n in (2, 3, 5)),
     *(seeds(n, 1, equal=True) for n in (1, 2, 5, 10)),
     *(hours(counts, cv) for counts in ((5,), (5, 5)) for cv in (0.02, 0.03)),

@@ -106,7 +106,8 @@ def ask(url: str, *, connect_seconds: float, read_seconds: float) -> requests.Re
 
 
 _CERTIFICATE = re.compile(
-    r"certificate.verif\w+.failed|certificate problem|x509:|NO_CERTIFICATE_OR_CRL_FOUND|unknown authority",
+    r"certificate.verif\w+.failed|certificate problem|peer certificate|x509:|NO_CERTIFICATE_OR_CRL_FOUND|"
+    r"unknown authority",
     re.IGNORECASE,
 )
 _PROXY = re.compile(

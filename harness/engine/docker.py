@@ -105,7 +105,7 @@ class DockerEngine:
         build_spec = self._build.spec(image)
         if self._image_id(build_spec) is None:
             client = building.needed_client(self.connection, os.environ)
-            free, remedy = self.facts.data_root_free_bytes, "free space with `invoke build --clean`"
+            free, remedy = self.facts.data_root_free_bytes, "remove images that nobody needs any more"
             need_room(f"image '{image.name}'", image.build_bytes, free, f"{self._title}'s storage", remedy)
             log = store.state_folder(self._build.root) / "logs" / f"{build_spec.tag.replace(':', '-')}.log"
             building.build(build_spec, client, self._build.proxy, log, say, alive=self._ping)

@@ -1,5 +1,7 @@
 """An office's proxy on the loopback: it opens every TLS connection and signs it anew with its own authority.
 
+`python -m tests.helpers.office_proxy FOLDER HOST…` serves until it is ended: FOLDER gets `ca.pem` and `url`.
+
 No host is behind it: what it gives lies in `files`, by host and path, and repositories in `folder`.
 """
 
@@ -9,15 +11,19 @@ import base64
 import hashlib
 import io
 import os
+import signal
 import ssl
 import subprocess
+import sys
 import threading
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+
+import requests
 
 HOSTS = ("mirror.example", "index.example", "forge.example")
 
@@ -30,6 +36,8 @@ class Office:
     files: dict[str, bytes] = field(default_factory=dict)
     refuses: int | None = None
     """The status of its answer to every request for a connection."""
+    relays: bool = False
+    """It asks the hosts themselves for what it has not."""
     page: bool = False
     """It answers with a page of its own."""
     asked: list[str] = field(default_factory=list)
@@ -45,12 +53,12 @@ def _openssl(folder: Path, *words: str) -> None:
     subprocess.run(["openssl", *words], cwd=folder, check=True, capture_output=True)
 
 
-def _signed(folder: Path) -> ssl.SSLContext:
+def _signed(folder: Path, hosts: Sequence[str]) -> ssl.SSLContext:
     """Return what a server of these hosts shows, signed by a new authority in `ca.pem`."""
     key = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes")
     _openssl(folder, "req", "-x509", *key, "-keyout", "ca.key", "-out", "ca.pem", "-subj", "/CN=office")
     _openssl(folder, "req", *key, "-keyout", "own.key", "-out", "own.csr", "-subj", "/CN=hosts")
-    (folder / "names").write_text(f"subjectAltName={','.join(f'DNS:{host}' for host in HOSTS)}")
+    (folder / "names").write_text(f"subjectAltName={','.join(f'DNS:{host}' for host in hosts)}")
     words = ("x509", "-req", "-in", "own.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-extfile", "names")
     _openssl(folder, *words, "-out", "own.pem")
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -83,6 +91,9 @@ class _Handler(BaseHTTPRequestHandler):
             self._git(path, query)
             return
         body = b"<html>blocked</html>" if self.office.page else self.office.files.get(self.host + path)
+        if body is None and self.office.relays:
+            self._relay()
+            return
         if body is None:
             self.send_error(404)
             return
@@ -95,6 +106,20 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     do_POST = do_GET  # noqa: N815
+
+    def _relay(self) -> None:
+        told = {
+            name: self.headers[name] for name in ("Accept", "User-Agent", "Range") if name in self.headers
+        }
+        with requests.get(f"https://{self.host}{self.path}", headers=told, stream=True, timeout=60) as answer:
+            self.send_response(answer.status_code)
+            for name in ("Content-Type", "Content-Encoding", "Content-Length", "Location", "Content-Range"):
+                if name in answer.headers:
+                    self.send_header(name, answer.headers[name])
+            self.send_header("Connection", "close")
+            self.end_headers()
+            for piece in answer.raw.stream(1 << 18, decode_content=False):
+                self.wfile.write(piece)
 
     def _git(self, path: str, query: str) -> None:
         told = {
@@ -119,11 +144,12 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def office(folder: Path) -> Iterator[Office]:
+def office(folder: Path, *hosts: str, relays: bool = False) -> Iterator[Office]:
     """The proxy, as long as it is needed."""
     folder.mkdir()
-    made = Office(folder)
-    handler = type("Handler", (_Handler,), {"office": made, "context": _signed(folder)})
+    made = Office(folder, relays=relays)
+    context = _signed(folder, hosts or HOSTS)
+    handler = type("Handler", (_Handler,), {"office": made, "context": context})
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     server.daemon_threads = True
     server.handle_error = lambda *_: None  # type: ignore[method-assign]
@@ -155,3 +181,9 @@ def wheel(name: str) -> bytes:
         for path, text in content.items():
             box.writestr(path, text)
     return out.getvalue()
+
+
+if __name__ == "__main__":
+    with office(Path(sys.argv[1]), *sys.argv[2:], relays=True) as serving:
+        (serving.folder / "url").write_text(serving.url)
+        signal.pause()

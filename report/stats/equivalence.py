@@ -37,15 +37,13 @@ Word = Literal[
 class Verdict:
     """A word and the 90 % interval that it rests on, or the bounds where no chance is in it.
 
-    `s_star` is the largest assumed relative standard deviation of one published run for which the word would
-    still stand; null where the word is no finding or needs no published number. `other_unit` is the relative
-    spread between cards of one model that keeps a difference from being a refutation; null where none does.
+    `other_unit` is the relative spread between cards of one model that keeps a difference from being a
+    refutation; null where none does.
     """
 
     word: Word
     interval: Interval | None = None
     margin: float | None = None
-    s_star: float | None = None
     bounds: tuple[float, float] | None = None
     other_unit: float | None = None
 
@@ -157,7 +155,7 @@ def seeds_hold(
     spread = math.sqrt(count) * seeds.spread * published
     source = _Published(published, half_digit, spread, of_each, seeds.pairs)
     interval = _of_seeds(measured, sides, seeds, least_df=2)
-    return replace(_against(interval, source, max(margin, least), 0.0, HERE), s_star=None)
+    return _against(interval, source, max(margin, least), 0.0, HERE)
 
 
 def _of_seeds(measured: float, sides: Sequence[Runs], seeds: Seeds, *, least_df: int = 1) -> Interval:
@@ -277,14 +275,11 @@ def _against(
         method=f"{measured.method} over the published figure",
     )
     if inside >= reach:
-        word, slack = words.yes, inside
-    elif outside > reach:
-        word, slack = words.no, outside
-    else:
-        beyond = interval.high < 1 / (1 + margin) or interval.low > 1 + margin
-        return Verdict("inconclusive", interval, margin, other_unit=other_unit if beyond else None)
-    survives = _survived(slack, own, own_t, given_t) * math.sqrt(source.runs)
-    return Verdict(word, interval, margin, survives)
+        return Verdict(words.yes, interval, margin)
+    if outside > reach:
+        return Verdict(words.no, interval, margin)
+    beyond = interval.high < 1 / (1 + margin) or interval.low > 1 + margin
+    return Verdict("inconclusive", interval, margin, other_unit=other_unit if beyond else None)
 
 
 def _reach(own: float, own_t: float, given: float, given_t: float) -> float:
@@ -294,12 +289,6 @@ def _reach(own: float, own_t: float, given: float, given_t: float) -> float:
     """
     error = math.hypot(own, given)
     return (own**2 * own_t + given**2 * given_t) / error if error else 0.0
-
-
-def _survived(slack: float, own: float, own_t: float, given_t: float) -> float:
-    """The largest given error whose reach is no more than `slack`."""
-    root = math.sqrt(max(0.0, slack**2 - 4 * given_t * own**2 * (own_t - given_t)))
-    return math.sqrt(max(0.0, ((slack + root) / 2 / given_t) ** 2 - own**2))
 
 
 def order_holds(
@@ -312,7 +301,7 @@ def order_holds(
 ) -> Verdict:
     """Whether a is less or greater than b, one-sided at 5 %; or equal within ±ln(1 + margin)."""
     if relation == "equal":
-        return replace(ratio_holds(a, b, 1.0, margin, paired=paired), s_star=None)
+        return ratio_holds(a, b, 1.0, margin, paired=paired)
     return bound_holds(a, b, relation, 1.0, paired=paired)
 
 

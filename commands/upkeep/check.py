@@ -34,11 +34,6 @@ def product(root: Path) -> tuple[str, ...]:
     return tuple(found) or tuple(name for name in PRODUCT if (root / name).exists())
 
 
-RECORDS = ("results/*/*/*.json",)
-CHECKED = ("plans/*.toml", "workloads/*.py", own_file.PROGRAMS, "results/claims/*.toml", *RECORDS)
-"""What is read below, each by a pattern of its own."""
-
-
 def tools(root: Path) -> Iterator[str]:
     """A sentence for each tool that is not content; raises UserError where the extra `test` is missing."""
     files = product(root)
@@ -54,16 +49,8 @@ def tools(root: Path) -> Iterator[str]:
             yield f"{' '.join(command[:2])}:\n{done.stdout}{done.stderr}".rstrip()
 
 
-def nothing_read(root: Path) -> Iterator[str]:
-    """A sentence for each pattern that no file matches: a check of nothing finds nothing wrong."""
-    for pattern in (*CHECKED, *(name if name.endswith(".py") else f"{name}/**/*.py" for name in PRODUCT)):
-        if next(root.glob(pattern), None) is None:
-            yield f"{pattern}: no file is there, so nothing of it was checked"
-
-
 def files(root: Path) -> Iterator[str]:
     """A sentence for each of the user's files, plan, pin, claim, card or record that cannot be used."""
-    yield from nothing_read(root)
     readers: list[Callable[[], object]] = [partial(settings.load, root, {}, {}), partial(load_purchase, root)]
     readers += [partial(load_site, root, None)] if (root / SITE_FILE).is_file() else []
     readers += [partial(plan.load, root, name) for name in plan.names(root)]

@@ -17,7 +17,7 @@ from report import text
 from report.analysis import Analysis, Question, analyse, evidence_in
 from report.buying import clause
 from report.buying.clause import RequirementResult
-from report.buying.machine import MachineDifference, disturbed, not_as_ordered, other_machine
+from report.buying.machine import MachineDifference, not_as_ordered, other_machine
 from report.page import render
 
 WHOLE_PLAN = "measure the whole plan, with `invoke accept` and the bundle alone"
@@ -88,8 +88,6 @@ def _answer(root: Path, session: str, ordered: Analysis) -> None:
     print(f"\nDelivered, session {session}:")
     for result in results:
         print(f"  {_sentence(result)}")
-    for line in disturbed(records):
-        print(line)
     missed = sum(result.passed is False for result in results)
     if missed:
         raise GateError(f"FAIL: {missed} of {len(results)} figures were not reached")

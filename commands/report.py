@@ -17,7 +17,7 @@ from commands import gate
 from commands.expected import expected_lines, expected_of, on_paper, should
 from commands.offer import PURCHASE, intact
 from commands.plans.ways import prospects
-from commands.terminal import Screen
+from commands.terminal import Screen, relative
 from harness.bundle import archive, bundle
 from harness.bundle.bundle import Opened
 from harness.bundle.validate import session_problems
@@ -160,11 +160,12 @@ def make(root: Path, how: How) -> None:
     screen = Screen()
     for line in (*found(analysis), *expected_lines(analysis.question.asked if how.expect else ())):
         screen.say(line)
-    screen.link("page:     ", written.html)
+    screen.say(f"page:     {relative(written.html)}")
     if how.csv:
-        screen.link("table:    ", out / "trials.csv")
+        screen.say(f"table:    {relative(out / 'trials.csv')}")
     if how.pdf:
-        screen.link("PDF:      ", write_pdf(written.html, out / "report.pdf", root=os.geteuid() == 0))
+        pdf = write_pdf(written.html, out / "report.pdf", root=os.geteuid() == 0)
+        screen.say(f"PDF:      {relative(pdf)}")
     screen.say(f"next:     {next_line(analysis)}")
 
 

@@ -65,16 +65,6 @@ class Screen:
         """One line of news, as it is: no markup in it means anything."""
         self.console.print(harmless(line), markup=False)
 
-    def link(self, label: str, path: Path) -> None:
-        """A line with a path, which a terminal lets one click."""
-        shown = harmless(str(relative(path)))
-        if not self.console.is_terminal:
-            self.console.print(f"{label}{shown}", markup=False)
-            return
-        line = Text(label)
-        line.append(shown, style=f"link {path.absolute().as_uri()}")
-        self.console.print(line)
-
     def move(
         self,
         label: str,

@@ -21,7 +21,7 @@ from harness.record import store
 from harness.record.published.cards import load_cards
 from harness.record.published.claims import load_claims
 from report.buying.purchase import load_purchase
-from report.expected.figures import PUBLISHED, read_tables, table_problems
+from report.expected.figures import read_tables, table_problems
 from report.expected.sizes import read_pairs
 from report.expected.specs import load_specs
 from report.text import count
@@ -35,11 +35,6 @@ def product(root: Path) -> tuple[str, ...]:
     listed = printed("git", "-C", str(root), "ls-files", "-z", "--", *PRODUCT) or ""
     found = [name for name in listed.split("\0") if name.endswith(".py") and (root / name).is_file()]
     return tuple(found) or tuple(name for name in PRODUCT if (root / name).exists())
-
-
-READ_DATA = ("results/claims/*.toml", f"{PUBLISHED.as_posix()}/*.csv", "results/*/*/*.json")
-CHECKED = ("plans/*.toml", "workloads/*.py", own_file.PROGRAMS, *READ_DATA)
-"""What is read below, each by a pattern of its own."""
 
 
 def tools(root: Path) -> Iterator[str]:
@@ -57,16 +52,8 @@ def tools(root: Path) -> Iterator[str]:
             yield f"{' '.join(command[:2])}:\n{done.stdout}{done.stderr}".rstrip()
 
 
-def nothing_read(root: Path) -> Iterator[str]:
-    """A sentence for each pattern that no file matches: a check of nothing finds nothing wrong."""
-    for pattern in (*CHECKED, *(name if name.endswith(".py") else f"{name}/**/*.py" for name in PRODUCT)):
-        if next(root.glob(pattern), None) is None:
-            yield f"{pattern}: no file is there, so nothing of it was checked"
-
-
 def files(root: Path) -> Iterator[str]:
     """A sentence for each of the user's files, plan, pin, claim, card or record that cannot be used."""
-    yield from nothing_read(root)
     readers: list[Callable[[], object]] = [partial(settings.load, root, {}, {}), partial(load_purchase, root)]
     readers += [partial(load_site, root, None)] if (root / SITE_FILE).is_file() else []
     readers += [partial(plan.load, root, name) for name in plan.names(root)]

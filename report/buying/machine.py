@@ -14,8 +14,6 @@ from report.trials.key import stack_differences, stack_of
 MEMORY_TOLERANCE = 0.05
 """Firmware and drivers keep a part of memory that differs from machine to machine."""
 
-BUSY_CPUS = 0.5
-
 _HOST = frozenset(
     f"{part}{name}"
     for part, names in (
@@ -87,14 +85,6 @@ def not_as_ordered(ordered: Sequence[Record], delivered: Sequence[Record]) -> tu
         if like is not None:
             seen |= dict.fromkeys(other_software(like, record))
     return tuple(seen)
-
-
-def disturbed(delivered: Sequence[Record]) -> tuple[str, ...]:
-    """Return a sentence where the machine did other work before a trial began."""
-    busy = [record.load.busy_cpus for record in delivered if record.load.busy_cpus is not None]
-    if max(busy, default=0.0) < BUSY_CPUS:
-        return ()
-    return (f"The machine did other work before a trial began: up to {max(busy):.1f} processors' worth.",)
 
 
 def _matters(field: str, device: str) -> bool:

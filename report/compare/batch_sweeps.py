@@ -14,8 +14,6 @@ from report.trials.trial import TrialResult
 
 FEWEST_POINTS = 2
 FEWEST_BATCHES = 3
-SPILL = 0.7
-"""A throughput below this part of a smaller batch's is suspected of memory that spills to the host."""
 
 ANY_BATCH = ("batch_size", *MEASURED_FIELDS)
 _sweep = same_but(*ANY_BATCH, within=("limit", "card", "machine", "session"))
@@ -66,12 +64,6 @@ class BatchSweep:
     def best(self) -> Cell | None:
         """The cell of the highest mean throughput, which need not be the largest."""
         return max(self.fitting, key=lambda cell: cell.throughput.mean or 0.0, default=None)
-
-    @property
-    def spills(self) -> bool:
-        """Whether a larger batch is so much slower that memory may have spilled to the host."""
-        means = [cell.throughput.mean or 0.0 for cell in self.cells]
-        return any(later < SPILL * max(means[:place]) for place, later in enumerate(means) if place)
 
 
 def reserved_share(cell: Cell) -> float | None:

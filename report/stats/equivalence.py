@@ -37,15 +37,13 @@ Word = Literal[
 class Verdict:
     """A word and the 90 % interval that it rests on, or the bounds where no chance is in it.
 
-    `s_star` is the largest assumed relative standard deviation of one published run for which the word would
-    still stand; null where the word is no finding or needs no published number. `other_unit` is the relative
-    spread between cards of one model that keeps a difference from being a refutation; null where none does.
+    `other_unit` is the relative spread between cards of one model that keeps a difference from being a
+    refutation; null where none does.
     """
 
     word: Word
     interval: Interval | None = None
     margin: float | None = None
-    s_star: float | None = None
     bounds: tuple[float, float] | None = None
     other_unit: float | None = None
 
@@ -161,7 +159,7 @@ def seeds_hold(
     interval = of_seeds(
         math.log(measured), share * max(own, given[0]), df if larger and df > 1 else seeds.pairs
     )
-    return replace(_against(interval, source, max(margin, least), 0.0, HERE), s_star=None)
+    return _against(interval, source, max(margin, least), 0.0, HERE)
 
 
 def _deviations(sides: Sequence[Runs], seeds: Seeds) -> tuple[tuple[float, int], tuple[float, int], float]:
@@ -281,14 +279,11 @@ def _against(
         method=f"{measured.method} over the published figure",
     )
     if inside >= reach:
-        word, slack = words.yes, inside
-    elif outside > reach:
-        word, slack = words.no, outside
-    else:
-        beyond = interval.high < 1 / (1 + margin) or interval.low > 1 + margin
-        return Verdict("inconclusive", interval, margin, other_unit=other_unit if beyond else None)
-    survives = _survived(slack, own, own_t, given_t) * math.sqrt(source.runs)
-    return Verdict(word, interval, margin, survives)
+        return Verdict(words.yes, interval, margin)
+    if outside > reach:
+        return Verdict(words.no, interval, margin)
+    beyond = interval.high < 1 / (1 + margin) or interval.low > 1 + margin
+    return Verdict("inconclusive", interval, margin, other_unit=other_unit if beyond else None)
 
 
 def _reach(own: float, own_t: float, given: float, given_t: float) -> float:
@@ -298,12 +293,6 @@ def _reach(own: float, own_t: float, given: float, given_t: float) -> float:
     """
     error = math.hypot(own, given)
     return (own**2 * own_t + given**2 * given_t) / error if error else 0.0
-
-
-def _survived(slack: float, own: float, own_t: float, given_t: float) -> float:
-    """The largest given error whose reach is no more than `slack`."""
-    root = math.sqrt(max(0.0, slack**2 - 4 * given_t * own**2 * (own_t - given_t)))
-    return math.sqrt(max(0.0, ((slack + root) / 2 / given_t) ** 2 - own**2))
 
 
 def order_holds(
@@ -316,7 +305,7 @@ def order_holds(
 ) -> Verdict:
     """Whether a is less or greater than b, one-sided at 5 %; or equal within ±ln(1 + margin)."""
     if relation == "equal":
-        return replace(ratio_holds(a, b, 1.0, margin, paired=paired), s_star=None)
+        return ratio_holds(a, b, 1.0, margin, paired=paired)
     return bound_holds(a, b, relation, 1.0, paired=paired)
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 from dataclasses import dataclass
 from itertools import pairwise
 from statistics import fmean
@@ -66,14 +65,6 @@ def early_fall(measured: Measurement) -> float | None:
 def more_is_better(measured: Measurement) -> bool:
     """Whether more of its quality is better: of an accuracy or an AUC, and of no loss or perplexity."""
     return measured.quality_name in ("accuracy", "auc")
-
-
-def as_json(measured: Measurement, targets: Sequence[float]) -> tuple[str, str]:
-    """The epochs and the seconds to each target, as the table of trials has them; null is not reached."""
-    found = {f"{target:g}": reached(measured, target) for target in targets}
-    epochs = {target: place.epochs if place else None for target, place in found.items()}
-    seconds = {target: round(place.seconds, 6) if place else None for target, place in found.items()}
-    return json.dumps(epochs), json.dumps(seconds)
 
 
 def _validated(epoch: Epoch) -> float | None:

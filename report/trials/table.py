@@ -124,13 +124,6 @@ COLUMNS = (
     Column(
         "early_fall", "Float64", "What `quality` loses from one of the first ten epochs to the next, a mean"
     ),
-    Column("epochs_to_targets", "string", "Epochs until it had each target, as JSON; null: not in this run"),
-    Column(
-        "seconds_to_targets",
-        "string",
-        "Training and validation until then, as JSON; null: not in this run",
-        unit="s",
-    ),
     Column("valid_loss", "Float64", "The loss at the last validation", at="last_validated.valid_loss"),
     Column(
         "test_quality",

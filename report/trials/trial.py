@@ -252,21 +252,6 @@ class TrialResult:
         return learning.early_fall(self.record.measurement) if self.record.measurement else None
 
     @property
-    def epochs_to_targets(self) -> str | None:
-        """JSON: the epochs until it had each of its targets, null where it never had them."""
-        return self._to_targets[0]
-
-    @property
-    def seconds_to_targets(self) -> str | None:
-        """JSON: the seconds of training and validation until then."""
-        return self._to_targets[1]
-
-    @property
-    def _to_targets(self) -> tuple[str, str] | tuple[None, None]:
-        measured, targets = self.record.measurement, self.record.trial.targets
-        return learning.as_json(measured, targets) if measured and targets else (None, None)
-
-    @property
     def peak_bytes(self) -> int | None:
         """What the framework allocated at most on a device; of a CPU, what the process held."""
         measured = self.record.measurement

@@ -54,13 +54,3 @@ def test_at_a_terminal_the_line_that_moves_is_one_row_of_80_columns_and_leaves_n
         assert len(rows) == 1
         own.clear()
     assert "1/9" in out.getvalue()
-
-
-def test_a_path_can_be_clicked_at_a_terminal_and_is_plain_elsewhere(tmp_path):
-    page = tmp_path / "index.html"
-    own, out = screen(terminal=True)
-    own.link("page: ", page)
-    assert "\x1b]8;" in out.getvalue() and page.as_uri() in out.getvalue()
-    own, out = screen(terminal=False)
-    own.link("page: ", page)
-    assert out.getvalue() == f"page: {page}\n"

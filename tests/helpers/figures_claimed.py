@@ -53,7 +53,6 @@ def _claim(found: Judged) -> dict[str, Any]:
         "measured": found.measured,
         "interval": interval(verdict.interval),
         "margin": verdict.margin,
-        "s_star": verdict.s_star,
         "of": [first_trial(cell) for cell in found.cells],
     }
 

@@ -146,7 +146,6 @@ def _sweep(found: BatchSweep) -> dict[str, Any]:
         "largest_fitting": largest and largest.key.batch_size,
         "memory_taken_by_it": batch_sweep.reserved_share(largest) if largest else None,
         "best": found.best and found.best.key.batch_size,
-        "may_spill": found.spills,
     }
 
 

@@ -28,13 +28,6 @@ def test_the_product_s_own_files_are_found():
     assert "tasks.py" in found and len(found) > 300
 
 
-@pytest.mark.parametrize("pattern", [*check.CHECKED, "tasks.py", "harness/**/*.py", "tests/**/*.py"])
-def test_a_check_that_matched_no_file_is_a_problem(pattern, tmp_path):
-    said = "no file is there, so nothing of it was checked"
-    assert f"{pattern}: {said}" in list(check.files(tmp_path))
-    assert list(check.nothing_read(ROOT)) == []
-
-
 def test_a_problem_of_one_s_own_file_is_said_before_any_tool_runs(monkeypatch, capsys):
     said: list[str] = []
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,7 +12,6 @@ from hypothesis import strategies as st
 from harness.record import Epoch, Measurement
 from report.trials import learning
 from tests.helpers import records_builder as build
-from tests.helpers.trial_tables import table
 
 RISING = [0.2, 0.5, 0.4, 0.62, 0.61, 0.7, 0.74, 0.72, 0.76, 0.77, 0.3]
 
@@ -79,14 +77,3 @@ def test_a_harder_target_is_never_reached_sooner_and_the_best_is_always_reached(
     easy, hard = (learning.reached(run, target) for target in sorted((first, second)))
     assert hard is None or (easy is not None and easy.epochs <= hard.epochs and easy.seconds <= hard.seconds)
     assert learning.reached(run, max(values)) is not None
-
-
-def test_the_table_has_the_epochs_and_seconds_to_each_target_and_nothing_where_none_was_stated():
-    asked = build.trial(build.CIFAR, "fp32-ieee", 1)
-    aimed = asked.model_copy(update={"targets": (0.6, 0.8)})
-    on = build.machine("Constructed Card", label="a")
-    rows = table(build.record(each, measured(RISING), on=on) for each in (aimed, asked))
-    found = [json.loads(rows[name][0]) for name in ("epochs_to_targets", "seconds_to_targets")]
-    assert found == [{"0.6": 4, "0.8": None}, {"0.6": 48.0, "0.8": None}]
-    assert rows["epochs_to_targets"].isna().tolist() == [False, True]
-    assert [trial.best_quality for trial in rows["trial"]] == [0.77, 0.77]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any, Literal, Protocol
 
 from report import text
@@ -210,6 +210,16 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True)
+class SystemRuns:
+    """When a system's trials on the page ran, and its shortest and longest window."""
+
+    name: str
+    days: tuple[date, date]
+    windows: Quantity
+    trials: int
+
+
+@dataclass(frozen=True, slots=True)
 class PageOne:
     """Headline, chips, one picture, one table, three notes; `template` draws picture and table of `view`."""
 
@@ -225,6 +235,8 @@ class PageOne:
     """The next step, where it comes before the picture, since the page cannot answer its question yet."""
     constructed: bool = False
     """Whether records are labelled as made up, by a simulated device."""
+    ran: tuple[SystemRuns, ...] = ()
+    """What to take along: of every system on the page."""
 
 
 @dataclass(frozen=True, slots=True)

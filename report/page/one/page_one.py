@@ -13,7 +13,7 @@ from report.charts.bars import Bar, Bars, Group
 from report.charts.marks import KeyEntry
 from report.compare.cells import Cell
 from report.page.filters import setting
-from report.page.one import check, offers
+from report.page.one import check, offers, programs
 from report.page.one.comparison import comparison
 from report.page.one.headlines import (
     FIRST,
@@ -224,6 +224,19 @@ def _verdicts(analysis: Analysis, systems: Systems) -> PageOne:
     )
 
 
+def _programs(analysis: Analysis, systems: Systems) -> PageOne:
+    view, cells = programs.programs(analysis), leading(analysis)
+    return _assembled(
+        analysis,
+        programs.headline(view, systems),
+        cells,
+        (how_sure(analysis, cells), what_limits(cells), again(analysis)),
+        "programs",
+        view,
+        about={"names": [row.ran.name for row in view.rows]},
+    )
+
+
 def _check(analysis: Analysis, systems: Systems) -> PageOne:
     view = check.checked(analysis)
     answer, three = check.headline(view, systems), check.notes(view)
@@ -268,6 +281,7 @@ _PAGES: dict[str, Callable[[Analysis, Systems], PageOne]] = {
     "pair": _pair,
     "class": _class,
     "frameworks": _frameworks,
+    "programs": _programs,
     "verdicts": _verdicts,
     "self": _self,
     "check": _check,

@@ -9,7 +9,7 @@ from datetime import date, datetime
 from typing import Any, Literal, Protocol
 
 from report import text
-from report.analysis import Analysis
+from report.analysis import CLASS_MACHINES, Analysis
 from report.buying.cost_inputs import Range
 from report.charts.drawing import Chart
 from report.charts.marks import Look
@@ -191,7 +191,7 @@ def _told_apart(found: Sequence[NamedSystem], analysis: Analysis) -> list[NamedS
             return system.name
         # Machines that share a label have an id in brackets behind it.
         short = label.rpartition("(")[2].rstrip(")") if label.endswith(")") else label
-        return f"{system.name} {short}"
+        return label if len(found) >= CLASS_MACHINES and len(counted) == 1 else f"{system.name} {short}"
 
     return [replace(system, name=named(system)) for system in found]
 

@@ -152,6 +152,7 @@ def _pair(analysis: Analysis, systems: Systems) -> PageOne:
 
 def _class(analysis: Analysis, systems: Systems) -> PageOne:
     view, cells = machines(analysis, systems), leading(analysis)
+    cards = {row.card for row in view.all.rows}
     return _assembled(
         analysis,
         of_machines(view, systems),
@@ -163,7 +164,10 @@ def _class(analysis: Analysis, systems: Systems) -> PageOne:
         ),
         "machines",
         view,
-        about={"machines": len(view.all.rows)},
+        about={
+            "machines": len(view.all.rows),
+            "card": text.short_card(cards.pop()) if len(cards) == 1 else "",
+        },
     )
 
 

@@ -30,7 +30,7 @@ class ProgramRow:
     def window(self) -> Quantity:
         """The shortest and the longest window of its runs."""
         found = [each.window.seconds for trial in self.cell.trials if (each := trial.record.measurement)]
-        return Quantity(max(found), "seconds", min(found), max(found))
+        return quantity((min(found), max(found), max(found)), "seconds")
 
 
 @dataclass(frozen=True, slots=True)

@@ -143,7 +143,6 @@ def run(
         "bundle": "a bundle's file whose records to take in place of results/; may be given several times",
         "expect": "a card, as 'RTX PRO 6000': what it should do by published figures, with the range",
         "pdf": "also print report/out/report.pdf, by an installed Chromium; page one is one sheet",
-        "csv": "also write report/out/trials.csv, a row for each trial; docs/data.md has its columns",
         "png": "also write each chart as PNG, which report.md then shows: for mail, and comments on code",
     },
     iterable=["bundle"],
@@ -154,13 +153,12 @@ def report(
     bundle: list[str] | None = None,
     expect: str = "",
     pdf: bool = False,
-    csv: bool = False,
     png: bool = False,
 ) -> None:
     """Make report/out/index.html and report.md from the records in results/, or in bundles."""
     from commands.report import How, make
 
-    make(ROOT, How(session or None, settings.baseline, tuple(map(Path, bundle or ())), expect, csv, png, pdf))
+    make(ROOT, How(session or None, settings.baseline, tuple(map(Path, bundle or ())), expect, png, pdf))
 
 
 @line.verb(

@@ -148,7 +148,6 @@ class How:
     bundles: tuple[Path, ...] = ()
     expect: str = ""
     """A card's name."""
-    csv: bool = False
     png: bool = False
     pdf: bool = False
 
@@ -161,8 +160,6 @@ def make(root: Path, how: How) -> None:
     for line in (*found(analysis), *expected_lines(analysis.question.asked if how.expect else ())):
         screen.say(line)
     screen.say(f"page:     {relative(written.html)}")
-    if how.csv:
-        screen.say(f"table:    {relative(out / 'trials.csv')}")
     if how.pdf:
         pdf = write_pdf(written.html, out / "report.pdf", root=os.geteuid() == 0)
         screen.say(f"PDF:      {relative(pdf)}")
@@ -185,7 +182,7 @@ def report_on(root: Path, out: Path, how: How) -> tuple[Analysis, WrittenPage]:
             logs=_ends_of_logs(root, analysis),
         )
         analysis = analysis.answering(question, _on_paper(root, analysis))
-        written = write(analysis, out, csv=how.csv, png=how.png)
+        written = write(analysis, out, csv=True, png=how.png)
     else:
         with merged(root, how.bundles) as (clone, lead):
             files = tuple((path.name, sha256_of(path)) for path in how.bundles)
@@ -193,7 +190,7 @@ def report_on(root: Path, out: Path, how: How) -> tuple[Analysis, WrittenPage]:
             analysis = analyse(evidence_in(clone), question)
             question = replace(question, **_expected(root, analysis, how.expect))
             analysis = analysis.answering(question, _on_paper(root, analysis))
-            written = write(analysis, out, csv=how.csv, png=how.png)
+            written = write(analysis, out, csv=True, png=how.png)
     for warning in written.warnings:
         print(f"warning: {warning}", file=sys.stderr)
     return analysis, written

@@ -54,6 +54,7 @@ Subject = Literal[
     "check",
     "stacks",
     "costs",
+    "programs",
     "verdicts",
     "class",
     "pair",
@@ -61,6 +62,8 @@ Subject = Literal[
     "first-look",
     "self",
 ]
+PROGRAM = "program"
+"""The workload that runs a published program."""
 
 CLASS_MACHINES = 5
 """Machines that did the same work: so many are a class, which a table sorts, and no longer pairs."""
@@ -379,6 +382,10 @@ def _subject_of(analysis: Analysis) -> Subject:
         return "failed"
     own = [cell for cell in analysis.measured_here if cell.session == analysis.lead]
     own = own or analysis.measured_here
+    published = own_programs(analysis)
+    judged = {id(cell) for judged in analysis.verdicts if judged.compared for cell in judged.cells}
+    if any(id(cell) in judged for cell in published) or 0 < len(published) < len(own):
+        return "programs"
     if sum(cell.ranked for cell in own) * 2 < len(own):
         return "first-look"
     if analysis.evidence.purchase is None and any(judged.compared for judged in analysis.verdicts):
@@ -389,6 +396,12 @@ def _subject_of(analysis: Analysis) -> Subject:
     if analysis.expectations and analysis.expectations[0].units is not None:
         return "pair"
     return "frameworks" if analysis.leading_frameworks else "self"
+
+
+def own_programs(analysis: Analysis) -> list[Cell]:
+    """Return the leading session's cells of published programs that have a speed."""
+    own = [cell for cell in analysis.measured_here if cell.session == analysis.lead]
+    return [cell for cell in own if cell.key.workload == PROGRAM and cell.throughput.mean]
 
 
 def _priced(analysis: Analysis) -> bool:

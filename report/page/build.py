@@ -56,7 +56,7 @@ class WrittenPage:
 def write(
     analysis: Analysis, out: Path, *, csv: bool = False, png: bool = False, drawn: bool = True
 ) -> WrittenPage:
-    """Writes index.html, report.md and charts/*.svg into `out`, and with `csv` the table of all trials.
+    """Writes index.html, report.md and charts/*.svg into `out`, and with `csv` trials.csv, the table of all.
 
     With `png` each chart is written as PNG too, and report.md shows these. A page that is not `drawn` is for
     comparing: its drawings hold words alone.
@@ -95,4 +95,5 @@ def page_of(analysis: Analysis) -> Page:
     there = {part.name for part in parts}
     one = page_one(analysis, systems)
     chips = (chip if chip.anchor in there else replace(chip, anchor="") for chip in one.chips)
-    return Page(analysis, systems, replace(one, chips=tuple(chips)), parts)
+    runs = ran.ran_on(analysis, systems) if "ran" in there else ()
+    return Page(analysis, systems, replace(one, chips=tuple(chips), ran=runs), parts)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any, Literal, Protocol
 
 from report import text
-from report.analysis import Analysis
+from report.analysis import CLASS_MACHINES, Analysis
 from report.buying.cost_inputs import Range
 from report.charts.drawing import Chart
 from report.charts.marks import Look
@@ -203,7 +203,7 @@ def _told_apart(found: Sequence[NamedSystem], analysis: Analysis) -> list[NamedS
             return system.name
         # Machines that share a label have an id in brackets behind it.
         short = label.rpartition("(")[2].rstrip(")") if label.endswith(")") else label
-        return f"{system.name} {short}"
+        return label if len(found) >= CLASS_MACHINES and len(counted) == 1 else f"{system.name} {short}"
 
     return [replace(system, name=named(system)) for system in found]
 
@@ -222,6 +222,16 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True)
+class SystemRuns:
+    """When a system's trials on the page ran, and its shortest and longest window."""
+
+    name: str
+    days: tuple[date, date]
+    windows: Quantity
+    trials: int
+
+
+@dataclass(frozen=True, slots=True)
 class PageOne:
     """Headline, chips, one picture, one table, three notes; `template` draws picture and table of `view`."""
 
@@ -237,6 +247,8 @@ class PageOne:
     """The next step, where it comes before the picture, since the page cannot answer its question yet."""
     constructed: bool = False
     """Whether records are labelled as made up, by a simulated device."""
+    ran: tuple[SystemRuns, ...] = ()
+    """What to take along: of every system on the page."""
 
 
 @dataclass(frozen=True, slots=True)

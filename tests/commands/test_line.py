@@ -35,7 +35,7 @@ def test_a_setting_holds_for_the_whole_line_wherever_it_stands(line):
 
 
 def test_an_option_goes_to_the_verb_that_takes_it():
-    assert put("build run report --budget 8h --csv") == "build run --budget=8h report --csv"
+    assert put("build run report --budget 8h --png") == "build run --budget=8h report --png"
     assert put("--echo build --retry run") == "--echo build run --retry"
 
 

@@ -138,7 +138,7 @@ def _money(analysis: Analysis, pair: tuple[NamedSystem, NamedSystem]) -> Iterato
         tuple(prices),
         ratio=_over(prices),
         ahead="less",
-        data=tuple(offer.date if offer else None for offer in offers),
+        data=tuple(offers),
         note="rented" if any(offer and offer.rented for offer in offers) else "",
     )
     amounts = tuple(quantity(each.cost, currency) for each in found)

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 
 from harness.record import FULL_PRECISION
 from report.analysis import Analysis
-from report.charts.marks import KeyEntry
 from report.charts.strips import Dot, Strip, Strips
 from report.compare.cells import Cell, time_breakdown
 from report.compare.precisions import Speedup
@@ -165,9 +164,8 @@ def _picture(found: Standings, systems: Systems) -> Picture:
     strips = [Strip("All works" if len(names) > 1 else names[0], _dots(timed, systems))]
     for at, name in enumerate(names[:MOST_STRIPS] if len(names) > 1 else ()):
         strips.append(Strip(name, _dots(_times_of_work(found, at), systems)))
-    key = (KeyEntry("this machine", "own"), KeyEntry("the others", "other", slot=9))
     alt = ", ".join(f"{systems.of(row).name} {time:.2f}" for row, time in timed)
-    return Picture("strips", Strips(tuple(strips), "fastest = 1.00", key), alt)
+    return Picture("strips", Strips(tuple(strips), "fastest = 1.00"), alt)
 
 
 def _dots(times: Iterable[tuple[Standing, float]], systems: Systems) -> tuple[Dot, ...]:
@@ -194,7 +192,7 @@ def _nearest(rows: tuple[Standing, ...], systems: Systems) -> tuple[Standing, ..
 
 
 def of_machines(found: Machines, systems: Systems) -> Headline:
-    """How many can be ranked, how far the slowest is from the fastest, and which place this machine has."""
+    """Which can be the fastest, how far the slowest is from it, and which place this machine has."""
     ranked = [row for row in found.all.rows if row.first is not None]
     own = next((row for row in ranked if systems.of(row).own), None)
     slowest = ranked[-1] if len(ranked) > 1 else None
@@ -202,7 +200,7 @@ def of_machines(found: Machines, systems: Systems) -> Headline:
         "class",
         {
             "machines": len(found.all.rows),
-            "ranked": len(ranked),
+            "fastest": [systems.of(row) for row in ranked if row.first == 1],
             "first_look": 0 < found.all.blocks < BLOCKS_NEEDED,
             "slowest": Quantity(slowest.time, "", slowest.low, slowest.high) if slowest else None,
             "own": systems.of(own) if own else None,

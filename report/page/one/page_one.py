@@ -13,7 +13,7 @@ from report.charts.bars import Bar, Bars, Group
 from report.charts.marks import KeyEntry
 from report.compare.cells import Cell
 from report.page.filters import setting
-from report.page.one import check, offers, stacks
+from report.page.one import check, offers, programs, stacks
 from report.page.one.comparison import comparison
 from report.page.one.headlines import (
     FIRST,
@@ -153,6 +153,7 @@ def _pair(analysis: Analysis, systems: Systems) -> PageOne:
 
 def _class(analysis: Analysis, systems: Systems) -> PageOne:
     view, cells = machines(analysis, systems), leading(analysis)
+    cards = {row.card for row in view.all.rows}
     return _assembled(
         analysis,
         of_machines(view, systems),
@@ -164,7 +165,10 @@ def _class(analysis: Analysis, systems: Systems) -> PageOne:
         ),
         "machines",
         view,
-        about={"machines": len(view.all.rows)},
+        about={
+            "machines": len(view.all.rows),
+            "card": text.short_card(cards.pop()) if len(cards) == 1 else "",
+        },
     )
 
 
@@ -225,6 +229,19 @@ def _verdicts(analysis: Analysis, systems: Systems) -> PageOne:
     )
 
 
+def _programs(analysis: Analysis, systems: Systems) -> PageOne:
+    view, cells = programs.programs(analysis), leading(analysis)
+    return _assembled(
+        analysis,
+        programs.headline(view, systems),
+        cells,
+        (how_sure(analysis, cells), what_limits(cells), again(analysis)),
+        "programs",
+        view,
+        about={"names": [row.ran.name for row in view.rows]},
+    )
+
+
 def _check(analysis: Analysis, systems: Systems) -> PageOne:
     view = check.checked(analysis)
     answer, three = check.headline(view, systems), check.notes(view)
@@ -277,6 +294,7 @@ _PAGES: dict[str, Callable[[Analysis, Systems], PageOne]] = {
     "pair": _pair,
     "class": _class,
     "frameworks": _frameworks,
+    "programs": _programs,
     "verdicts": _verdicts,
     "self": _self,
     "check": _check,

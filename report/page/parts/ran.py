@@ -13,7 +13,7 @@ from report import text
 from report.analysis import Analysis
 from report.compare.cells import Cell
 from report.compare.groups import ComparisonGroup, differences
-from report.page.values import Systems
+from report.page.values import SystemRuns, Systems, quantity
 from report.trials.key import grouped_by
 from report.trials.trial import TrialResult
 
@@ -75,6 +75,18 @@ def view(analysis: Analysis, systems: Systems) -> RanView | None:
         folders=tuple(Counter(trial.path.rpartition("/")[0] for trial in trials).items()),
         precisions=tuple((label, words[label]) for label in labels),
     )
+
+
+def ran_on(analysis: Analysis, systems: Systems) -> tuple[SystemRuns, ...]:
+    """Return when each system of the page ran, this machine's first, and the lengths of its windows."""
+    measured = [trial for trial in (*analysis.own, *analysis.shown) if trial.record.measurement]
+    found = []
+    for trials in grouped_by({trial.path: trial for trial in measured}.values(), systems.of).values():
+        days = sorted(trial.started_at.date() for trial in trials)
+        lengths = [each.window.seconds for trial in trials if (each := trial.record.measurement)]
+        windows = quantity((min(lengths), max(lengths), max(lengths)), "seconds")
+        found.append(SystemRuns(systems.of(trials[0]).name, (days[0], days[-1]), windows, len(trials)))
+    return tuple(found)
 
 
 def _alike(

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import re
+import shutil
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from report.charts.bars import Bars
+from report.page.build import page_of
 from report.page.one import comparison, headlines
 from report.page.values import Quantity
+from tests.helpers import ROOT
+from tests.helpers.cases import Case, analysis_of, published
 from tests.helpers.page_reader import read
 from tests.helpers.purposes import PURPOSES, page, written
 
@@ -82,6 +87,28 @@ def test_less_money_and_more_speed_point_to_the_same_side():
     marks = {name: fact.mark for name, fact in facts("buyer-of-two").items() if fact.mark}
     assert {mark.at < 50 for mark in marks.values()} == {True}
     assert {mark.slot for mark in marks.values()} == {0}
+
+
+def _programs(root: Path) -> None:
+    folder = "2026-11-26/cpu-2-cores-20261126-7ac9ad"
+    shutil.copytree(ROOT / "results" / folder, root / "results" / folder)
+    published(root)
+
+
+def test_a_program_s_page_has_its_verdict_and_ours_beside_the_original_as_a_ratio():
+    made = page_of(analysis_of(Case("programs", _programs))).one
+    assert made.subject.state == "programs"
+    name, claim = made.view.claims[0]
+    assert (name, claim.state, round(claim.here.value, 2), claim.published.value) == (
+        "nanogpt",
+        "open",
+        1.89,
+        1.88,
+    )
+    beside = {row.ran.name: row.times for row in made.view.rows if row.times}
+    assert set(beside) == {"word-language-model", "timm-benchmark"}
+    assert all(times.low < 1 < times.high and times.tied for times in beside.values())
+    assert [bar.text for bar in made.view.picture.chart.groups[0].bars] == ["0.97", "1.04"]
 
 
 def test_of_forty_machines_the_fastest_and_the_nearest_to_this_one_stand_on_page_one():

@@ -378,8 +378,10 @@ def _subject_of(analysis: Analysis) -> Subject:
         return "costs"
     if not analysis.own:
         return "nothing"
-    if not analysis.groups:
-        return "failed"
+    return _of_figures(analysis) if analysis.groups else "failed"
+
+
+def _of_figures(analysis: Analysis) -> Subject:
     own = [cell for cell in analysis.measured_here if cell.session == analysis.lead]
     own = own or analysis.measured_here
     published = own_programs(analysis)

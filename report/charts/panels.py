@@ -222,7 +222,9 @@ class Panels:
 
     def sheet(self, layout: Layout) -> Sheet:
         """Each row is as high as its highest panel."""
-        lines = math.ceil(len(self.panels) / (self.across if layout.beside else 1)) or 1
+        lines = (
+            math.ceil(len(self.panels) / (self.across if layout.beside else max(self.across // 2, 1))) or 1
+        )
         count = max(math.ceil(len(self.panels) / lines), 1)
         width = (layout.width - BETWEEN * (count - 1)) / count
         rows = [self.panels[at : at + count] for at in range(0, len(self.panels), count)]

@@ -226,7 +226,7 @@ def quality_over_time(cells: Sequence[Cell], systems: Systems) -> Panel | None:
 def learning(
     groups: Sequence[ComparisonGroup], published: Sequence[PublishedCurve], systems: Systems
 ) -> Panel | None:
-    """The quality by epoch of the work with the most epochs; else a loss by epoch, or by step."""
+    """The quality by epoch of the work with the most epochs; else a loss."""
     trained = sorted(groups, key=lambda group: -_epochs(group))
     for field in ("quality", "valid_loss"):
         for group in trained:
@@ -236,7 +236,7 @@ def learning(
                 title, form = _quality(group) if field == "quality" else ("Validation loss", "number")
                 note = f"by epoch; {text.model_name(group.base.model)}"
                 return CurvePanel(title, note, tuple(lines[: 2 * MOST_LINES]), form, zero=False)
-    return _by_step(groups, systems)
+    return None
 
 
 def _quality(group: ComparisonGroup) -> tuple[str, Form]:
@@ -276,21 +276,6 @@ def _of(curve: PublishedCurve, group: ComparisonGroup) -> bool:
 def _behind(curve: PublishedCurve, values: Sequence[float]) -> CurveLine:
     points = tuple((float(epoch), value) for epoch, value in zip(curve.epochs, values, strict=True))
     return CurveLine("published", points, published=True)
-
-
-def _by_step(groups: Sequence[ComparisonGroup], systems: Systems) -> Panel | None:
-    """The training loss of runs that ended before their first epoch."""
-    for group in groups:
-        cells = [entry.cell for entry in group.entries]
-        seen = [(cell, cell.trials[0].losses) for cell in cells if len(cell.trials[0].losses) > 1]
-        if seen:
-            note = f"by step; {text.model_name(group.base.model)}"
-            lines = (
-                _line(cell, tuple((float(step), loss) for step, loss in losses), cells, systems)
-                for cell, losses in seen[:MOST_LINES]
-            )
-            return CurvePanel("Training loss", note, tuple(lines), zero=False)
-    return None
 
 
 def devices(found: Sequence[Scaling], systems: Systems) -> Panel | None:

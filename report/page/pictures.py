@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from types import MappingProxyType
 
 from harness.record import Claim
 from report import text
@@ -13,7 +12,6 @@ from report.charts.bars import Bar, Bars, Group
 from report.charts.marks import KeyEntry, Look
 from report.compare.cells import Cell
 from report.compare.groups import ComparisonGroup
-from report.expected.expected import ExpectedValue
 from report.page.filters import UNKNOWN, apart, details, devices, seconds, setting
 from report.page.values import Picture, Systems, rate_unit
 from report.trials.key import FRAMEWORK, PARALLEL, VIRTUAL_RANKS, Key, grouped_by, without
@@ -27,7 +25,7 @@ MOST_FAILED = 2
 """Failed trials of a group that have a bar."""
 SAID = ("data_mode", "batch_size")
 """Fields that the columns beside the bars show anyway."""
-_LOOKS: tuple[Look, ...] = ("own", "other", "unranked", "published", "expected", "failed")
+_LOOKS: tuple[Look, ...] = ("own", "other", "unranked", "published", "failed")
 
 
 VARIED = (FRAMEWORK, PARALLEL, VIRTUAL_RANKS)
@@ -50,16 +48,14 @@ def time_picture(
     systems: Systems,
     name: str = LEAD,
     most: int = MOST_ON_PAGE_ONE,
-    should: Mapping[str, ExpectedValue] = MappingProxyType({}),
 ) -> TimePicture | None:
     """Return the times of the first works that compare, as many as have room; null where none does.
 
-    Below page one each bar has a column for each figure. `should` has what is expected of cells, by the path
-    of their first trial.
+    Below page one each bar has a column for each figure.
     """
     works = grouped_by(filter(_cells, groups), lambda group: (shared_work(group.base), group.length.epochs))
     timed = [_joined(shared_work(base), members) for (base, _), members in works.items()]
-    made = [(group, _group(group, timed, systems, most, should)) for group in timed]
+    made = [(group, _group(group, timed, systems, most)) for group in timed]
     compared = [
         (group, drawn) for group, drawn in made if sum(bar.shown is not None for bar in drawn.bars) > 1
     ]
@@ -157,7 +153,6 @@ def _group(
     among: Sequence[ComparisonGroup],
     systems: Systems,
     most: int,
-    should: Mapping[str, ExpectedValue] = MappingProxyType({}),
 ) -> Group:
     cells = _cells(group)
     alone = min(cells, key=lambda cell: cell.key.gpus) if _has_seconds(group) else None
@@ -165,8 +160,6 @@ def _group(
     fastest = min([*(_time(cell, alone) for cell in cells), *(claim.value or 0.0 for claim in published)])
     bars = [_measured(cell, cells, alone, fastest, systems) for cell in cells]
     bars += [_published(claim, fastest) for claim in published]
-    of_cells = [(cell, should.get(cell.trials[0].path)) for cell in cells]
-    bars += [_expected(cell, said, fastest, alone) for cell, said in of_cells if said]
     shown = nearest_bars(sorted(bars, key=lambda bar: bar.value or 0.0), most)
     ran = {(cell.machine, cell.key.precision, setting(cell.key)) for cell in cells}
     failed = {(trial.machine, trial.key.precision, setting(trial.key)): trial for trial in group.failed}
@@ -205,7 +198,8 @@ def _measured(cell: Cell, among: Sequence[Cell], alone: Cell | None, fastest: fl
 
     It is named by its framework or devices where the group has several.
     """
-    named = devices(cell, among) if all(devices(other, among) for other in among) else ""
+    ways = {devices(other, among) for other in among}
+    named = devices(cell, among) if len(ways) > 1 and all(ways) else ""
     time, system, speed = _time(cell, alone), systems.of(cell), cell.throughput
     low, high = None, None
     if speed.interval and speed.interval.low > 0:
@@ -241,22 +235,6 @@ def _published(claim: Claim, fastest: float) -> Bar:
     )
 
 
-def _expected(cell: Cell, said: ExpectedValue, fastest: float, alone: Cell | None) -> Bar:
-    """Where the cell would be if its card did what others on record make one expect."""
-    time, speed = _time(cell, alone), cell.throughput.mean or 0.0
-    near, value, far = (time * speed / rate / fastest for rate in (said.high, said.value, said.low))
-    return Bar(
-        text.short_card(said.card),
-        "expected",
-        value,
-        near,
-        far,
-        text=seconds(value * fastest) if alone else f"{text.number(said.value)} {rate_unit(cell)}",
-        small=text.times(value),
-        note=cell.key.precision,
-    )
-
-
 def _failed(trial: TrialResult, systems: Systems) -> Bar:
     assert trial.failure is not None
     system = systems.of(trial)
@@ -271,7 +249,6 @@ def key_of(groups: Sequence[Group], systems: Systems) -> tuple[KeyEntry, ...]:
     entries = []
     for look, slot in sorted(used, key=lambda each: (_LOOKS.index(each[0]), each[1])):
         name = names.get(slot, "")
-        words = {"unranked": f"{name}, not ranked", "published": "published, no range"}
-        words |= {"expected": "expected", "failed": "failed"}
+        words = {"unranked": f"{name}, not ranked", "published": "published, no range", "failed": "failed"}
         entries.append(KeyEntry(words.get(look, name), look, slot))
     return tuple(dict.fromkeys(entries))

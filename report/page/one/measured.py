@@ -66,7 +66,7 @@ def measured(analysis: Analysis, systems: Systems) -> MachineSpeeds:
     drawn = {id(cell) for cell in cells} - scaled
     works = {shared_work(g.base) for g in analysis.groups if any(id(e.cell) in drawn for e in g.entries)}
     groups = [group for group in analysis.groups if shared_work(group.base) in works]
-    timed = time_picture(with_published(groups, analysis), systems, should=analysis.question.should)
+    timed = time_picture(with_published(groups, analysis), systems)
     return MachineSpeeds(
         timed,
         tuple(_more(cells, families, systems, compared=timed is not None)),

@@ -188,29 +188,18 @@ def _frameworks(analysis: Analysis, systems: Systems) -> PageOne:
     )
 
 
-def _self(analysis: Analysis, systems: Systems) -> PageOne:
-    cells = leading(analysis)
+def _machine(analysis: Analysis, systems: Systems) -> PageOne:
+    """One machine by itself; of a first look the next step stands before the picture."""
+    cells, first = leading(analysis), analysis.subject == "first-look"
+    last = Headline("claims", {"counts": counts(analysis)}) if first else again(analysis)
     return _assembled(
         analysis,
-        finding(analysis, systems, ranked=True),
+        finding(analysis, systems, ranked=not first),
         cells,
-        (how_sure(analysis, cells), what_limits(cells), again(analysis)),
+        (how_sure(analysis, cells), what_limits(cells), last),
         "measured",
         measured(analysis, systems),
-    )
-
-
-def _first_look(analysis: Analysis, systems: Systems) -> PageOne:
-    cells = leading(analysis)
-    judged = Headline("claims", {"counts": counts(analysis)})
-    return _assembled(
-        analysis,
-        finding(analysis, systems, ranked=False),
-        cells,
-        (how_sure(analysis, cells), what_limits(cells), judged),
-        "measured",
-        measured(analysis, systems),
-        next_first=again(analysis),
+        next_first=again(analysis) if first else None,
     )
 
 
@@ -296,10 +285,10 @@ _PAGES: dict[str, Callable[[Analysis, Systems], PageOne]] = {
     "frameworks": _frameworks,
     "programs": _programs,
     "verdicts": _verdicts,
-    "self": _self,
+    "self": _machine,
     "check": _check,
     "stacks": _stacks,
-    "first-look": _first_look,
+    "first-look": _machine,
     "failed": _failed,
     "nothing": _nothing,
 }

@@ -25,23 +25,14 @@ from report.page.parts.verdicts import (
 )
 from report.page.pictures import LEAD, MOST_ON_PAGE_ONE
 from report.page.values import NamedSystem, Systems
-from report.trials.key import NAMES, grouped_by
+from report.trials.key import grouped_by
 
 MOST_ALONE = 6
 """Pictures of a page without records of its own."""
 BENEATH = ("libc", "numpy", "python", "system")
 """Versions that a row of a table has no room for."""
-MOST_DIFFERENCES = 3
 HELD_BACK = 0.98
 """Of the time in fp32: what takes longer in 16 bits gains nothing of them."""
-
-
-@dataclass(frozen=True, slots=True)
-class OtherTerms:
-    """Figures of this machine that are of a study's models on other terms, and what differs."""
-
-    figures: int
-    names: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +56,7 @@ class StudyView:
     name: str
     title: str
     source: str
-    pictures: tuple[tuple[DrawnStudy, OtherTerms | None], ...]
+    pictures: tuple[DrawnStudy, ...]
     setups: tuple[StudySetup, ...]
     held_back: tuple[tuple[str, str], ...]
     """Each card with matrix units, and model, that 16 bits made no faster there: its loader set the pace."""
@@ -84,10 +75,6 @@ class PublishedView:
     barriers: tuple[tuple[ObstacleKind, int], ...]
     """How many figures each obstacle keeps away, the most first."""
     studies: tuple[StudyView, ...]
-    other_terms: OtherTerms | None
-    """Figures on other terms, of the studies that have no picture."""
-    differs: tuple[str, ...]
-    """In what the nearest records of the unmet claims differ most often, of works that ran here."""
 
 
 def view(analysis: Analysis, systems: Systems) -> PublishedView | None:
@@ -114,23 +101,7 @@ def view(analysis: Analysis, systems: Systems) -> PublishedView | None:
         answers=answer_rows(analysis),
         barriers=tuple(barriers.most_common()),
         studies=tuple(drawn),
-        other_terms=None if alone else _other_terms(figure for figure in everything if not figure.measured),
-        differs=_nearest_differences(analysis),
     )
-
-
-def _nearest_differences(analysis: Analysis) -> tuple[str, ...]:
-    ran = {cell.key.workload for cell in analysis.grouped}
-    unmet = [judged for judged in analysis.verdicts if not judged.compared and judged.claim.workload in ran]
-    fields = Counter(each.field for judged in unmet for each in judged.differences)
-    named = [(NAMES | {"card": "card", "stack": "stack"}).get(name) for name, _ in fields.most_common()]
-    return tuple(name for name in named if name)[:MOST_DIFFERENCES]
-
-
-def _other_terms(figures: Iterable[StudyFigure]) -> OtherTerms | None:
-    found = [names for figure in figures for names in figure.other_terms]
-    counted = Counter(name for names in found for name in names)
-    return OtherTerms(len(found), tuple(name for name, _ in counted.most_common())) if found else None
 
 
 def _study_view(
@@ -143,15 +114,15 @@ def _study_view(
         apart = "-".join(str(value).replace("/", "-") for _, value in figure.apart if value is not None)
         name = f"study-{text.clean(study, 40)}-{figure.metric.replace('_', '-')}"
         drawn = picture(figure, f"{name}-{apart}" if apart else name, analysis, systems)
-        pictures.append((drawn, _other_terms((figure,))))
+        pictures.append(drawn)
     return StudyView(
         name=claims.name_of(study),
         title=known.title if known else "",
         source=known.source if known else "",
         pictures=tuple(pictures),
-        setups=tuple(_setups([drawn.figure for drawn, _ in pictures], analysis, systems)),
+        setups=tuple(_setups([drawn.figure for drawn in pictures], analysis, systems)),
         held_back=tuple(
-            pair for drawn, _ in pictures for pair in held_back(drawn.figure, analysis.evidence.cards)
+            pair for drawn in pictures for pair in held_back(drawn.figure, analysis.evidence.cards)
         ),
     )
 

@@ -11,8 +11,6 @@ from harness.record.finding import sentence
 from harness.summary.device_checks import machine_findings
 from report import text
 from report.analysis import Analysis
-from report.compare.cells import Cell
-from report.compare.groups import ComparisonGroup, differences
 from report.page.values import SystemRuns, Systems, quantity
 from report.trials.key import grouped_by
 from report.trials.trial import TrialResult
@@ -41,12 +39,6 @@ class RanView:
     stacks: tuple[tuple[TrialResult, ...], ...]
     """The trials of each system and environment, finished ones first."""
     arithmetic: tuple[ArithmeticRow, ...]
-    left_over: tuple[tuple[str, bool, tuple[tuple[str, str, str], ...], tuple[Cell, ...]], ...]
-    """What is on record and in no comparison, equal reasons of one machine together.
-
-    Whether it is other work, else the fields that keep it out of the nearest comparison, each with that one's
-    value and its own; none of an older session of a machine that is shown.
-    """
     again: tuple[str, ...]
     folders: tuple[tuple[str, int], ...]
     """Where the records lie, and how many of each folder are on the page."""
@@ -61,16 +53,12 @@ def view(analysis: Analysis, systems: Systems) -> RanView | None:
         return None
     words: dict[str, str] = {label: traits.words for label, traits in PRECISIONS.items()}
     labels = dict.fromkeys(trial.key.precision for trial in trials)
-    left_over = grouped_by(
-        analysis.left_over, lambda cell: (text.clean(cell.machine_label, 30), *_apart(cell, analysis.groups))
-    )
     asked = dict.fromkeys((trial.record.plan, trial.record.environment.image) for trial in analysis.own)
     return RanView(
         trials=tuple(trials),
         failures=_alike([trial for trial in trials if trial.failure], _failed_as),
         stacks=_alike(sorted(trials, key=lambda trial: trial.failure is not None), _ran_with),
         arithmetic=_arithmetic(trials),
-        left_over=tuple((*reason, tuple(cells)) for reason, cells in left_over.items()),
         again=tuple(text.run_again(plan, image) for plan, image in asked),
         folders=tuple(Counter(trial.path.rpartition("/")[0] for trial in trials).items()),
         precisions=tuple((label, words[label]) for label in labels),
@@ -145,13 +133,3 @@ def _read(precisions: Sequence[PrecisionFound]) -> tuple[tuple[str, float, str],
         if probe.operation not in most or not probe.error <= most[probe.operation].error:
             most[probe.operation] = probe
     return tuple((name, probe.error, text.clean(probe.reads_as, 20)) for name, probe in most.items())
-
-
-def _apart(cell: Cell, groups: Sequence[ComparisonGroup]) -> tuple[bool, tuple[tuple[str, str, str], ...]]:
-    """Whether a cell is of another workload or model than all on the page, else what keeps it out."""
-    key = cell.key
-    if all((key.workload, key.model) != (group.base.workload, group.base.model) for group in groups):
-        return True, ()
-    fields = [found for group in groups if (found := differences(group, cell))]
-    nearest = min(fields, key=len, default=())[:3]
-    return False, tuple((name, text.clean(there, 40), text.clean(here, 40)) for name, there, here in nearest)

@@ -44,16 +44,6 @@ def test_a_work_stands_as_a_share_of_what_the_card_should_do_with_the_range(shar
     assert row.tied is within
 
 
-def test_an_expected_bar_is_pale_and_changes_no_other(tmp_path):
-    def bars(page):
-        chart = page.one.view.picture.picture.chart
-        return [bar for group in chart.groups for bar in group.bars]
-
-    plain, marked = bars(page_of(analysis_of("one-machine"))), bars(page_with(0.5))
-    assert [bar.look for bar in marked].count("expected") == 1
-    assert [bar for bar in marked if bar.look != "expected"] == plain
-
-
 def test_without_other_cards_nothing_is_said():
     assert not any(row.expected for row in page_of(analysis_of("one-machine")).one.view.rows)
 

@@ -114,9 +114,8 @@ def test_files_that_cannot_be_read_and_what_a_budget_left_out_are_there():
     found = analysed("odd")
     page = render(page_of(found), drawn=False).markdown
     assert "Files in doubt" in page and "host mode" in page
-    shown = ran.view(found, systems_of(found))
     assert [(row.what, row.trials) for row in found.leading_session.left_out] == [("host mode", 12)]
-    assert [other_work for _, other_work, _, _ in shown.left_over] == [True]
+    assert len(found.left_over) == 1 and "not compared" in page
 
 
 def test_every_trial_and_stack_is_shown_once():

@@ -48,7 +48,7 @@ def viewed(analysis: Analysis) -> PublishedView:
 
 
 def charts(found: PublishedView) -> list[Bars]:
-    drawn = [each.picture.chart for study in found.studies for each, _ in study.pictures]
+    drawn = [each.picture.chart for study in found.studies for each in study.pictures]
     assert drawn and all(isinstance(chart, Bars) for chart in drawn)
     return [chart for chart in drawn if isinstance(chart, Bars)]
 
@@ -105,10 +105,9 @@ def test_a_study_is_one_picture_a_metric_with_this_machine_among_its_figures(jud
             )
 
 
-def test_a_page_says_in_what_its_records_differ_from_unmet_claims_and_how_its_precisions_learn():
+def test_a_page_says_how_its_precisions_learn():
     question = Question(datetime(2026, 12, 1, tzinfo=UTC), session="20261121-38cb4c")
     found = analyse(evidence_here(), question)
-    assert viewed(found).differs == ("image size", "batch size", "model")
     sure = uncertainty.view(found, systems_of(found))
     assert sure is not None
     learning = [
@@ -141,12 +140,10 @@ def test_the_readme_s_picture_has_every_bar_of_the_study_on_the_page_of_the_h200
             assert bar.text.replace("\xa0", " ") in shown and f">{bar.small}<" in shown
 
 
-def test_what_this_machine_did_on_other_terms_is_counted_and_in_no_picture():
+def test_what_this_machine_did_on_other_terms_is_in_no_picture():
     question = Question(NOW, session=cases.COMMITTED["desk"][-15:])
     found = viewed(analyse(evidence_here(), question))
     assert found.studies == ()
-    assert found.other_terms is not None and found.other_terms.figures > 0
-    assert "batch size" in found.other_terms.names
 
 
 @pytest.mark.parametrize("which", ["judged", "alone"])

@@ -21,7 +21,7 @@ from report.compare.groups import comparison_groups
 from report.compare.pairs import expectations
 from report.compare.precisions import speedups
 from report.compare.spread import cv_words, spreads_among
-from report.compare.stacks import StackWork, TwinRuns, stack_ratio
+from report.compare.within.stacks import StackWork, TwinRuns, stack_ratio
 from report.stats.equivalence import equivalence, order_holds, ratio_holds
 from report.stats.intervals import FLOOR_RUNS, blocks_interval, rare_runs_missed
 from report.text import percent

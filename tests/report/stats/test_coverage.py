@@ -299,7 +299,7 @@ def two_stacks(pairs, slower, word, target):
         twins = [
             TwinRuns(at, *both) for at, both in enumerate(zip(first * (1 - slower), second, strict=True))
         ]
-        work = StackWork(template(0).key, "", tuple(twins), stack_ratio(twins), ())
+        work = StackWork(template(0).key, "", tuple(twins), stack_ratio(twins), ((), ()))
         return work.verdict == word if slower else work.verdict != "equal", False
 
     name = f"two stacks, {pairs} pairs, CV 1 %, "

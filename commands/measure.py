@@ -38,7 +38,8 @@ from harness.run.setup import RunSetup
 from harness.settings import Settings, own_path, words
 from report import text
 from report.analysis import Question, analyse, evidence_in
-from report.compare import card_check, selfcheck
+from report.compare import card_check
+from report.compare.within import selfcheck
 from report.page import render
 from report.page.one.page_one import page_one
 from report.page.values import systems_of

@@ -25,7 +25,6 @@ from report.claims.judge import judge
 from report.claims.judgeable import JudgingPlan
 from report.claims.judged import Judged
 from report.claims.matching import with_published
-from report.compare import selfcheck
 from report.compare.batch_sweeps import batch_sweeps, without_sweeps
 from report.compare.card_check import CheckedCard, checked_cards
 from report.compare.cells import Cell, cells_of
@@ -35,7 +34,8 @@ from report.compare.pairs import Expectation, expectations
 from report.compare.precisions import Gate, Parity, Speedup, early_gates, parities, speedups
 from report.compare.ranking import Work, standings, works
 from report.compare.spread import UnitSpreads, unit_spreads
-from report.compare.stacks import StackComparison, stack_comparison
+from report.compare.within import selfcheck
+from report.compare.within.stacks import StackComparison, stack_comparison
 from report.expected.expected import CardExpectation, ExpectedValue
 from report.expected.products import PublishedProduct, load_products
 from report.expected.sizes import DifferenceSize, SystemDifference

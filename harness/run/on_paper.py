@@ -16,6 +16,7 @@ from harness.plan import plan
 from harness.record import Cpu, Gpu, Machine
 from harness.record.published.cards import Card, find, load_cards
 from harness.run import setup as run_setup
+from harness.run.second_stack import second_stack
 from harness.run.setup import RunSetup, to_build
 from harness.settings import Settings
 from harness.units import GIB
@@ -58,7 +59,7 @@ def prepare(root: Path, settings: Settings, named: str, environ: Mapping[str, st
         engine=engine,
         plan=plan.load(root, settings.plan),
         passed={},
-        against=run_setup.second_of(root, settings, image, images.image),
+        against=second_stack(root, settings, image, images.image),
         notes=(f"for {count} × {card.name}, by its figures on paper and published runs", *unserved),
     )
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from pydantic import ValidationError
-
 from harness.engine.base import Built
+from harness.engine.choose import wheels
 from harness.engine.container import OWN_VARIABLES
 from harness.errors import PlanError
 from harness.image.catalog import Image
@@ -18,9 +17,9 @@ from harness.image.second_lock import given_image, moved_image
 from harness.machine import VISIBILITY, local_names
 from harness.record import Against
 from harness.redact import WITHHELD, kept
-from harness.settings import own_path
+from harness.settings import Settings, own_path
 
-ENV, IMAGE = "env:", "image:"
+ENV, IMAGE, MOST_LETTERS = "env:", "image:", 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,16 +53,20 @@ class SecondStack:
 
 
 def second_stack(
-    root: Path,
-    asked: Sequence[str],
-    image: Image,
-    serving: Callable[[str], Image],
-    wheelhouse: Path | None = None,
-) -> SecondStack:
+    root: Path, settings: Settings, image: Image, serving: Callable[[str], Image]
+) -> SecondStack | None:
     """What `--against` asks for beside an image; `serving` gives another for the same devices, by its name.
 
-    Raises UserError for a word that it does not know, and what moved_image and `serving` raise.
+    Raises PlanError beside --python and for a word that it does not know, and what moved_image raises.
     """
+    asked = settings.against
+    if asked and settings.python is not None:
+        raise PlanError(
+            "--python takes an interpreter as it is, and --against makes an environment beside a locked one",
+            remedy="leave one out",
+        )
+    if not asked:
+        return None
     variables = dict(_variable(word) for word in asked if word.startswith(ENV))
     pins = [word for word in asked if re.fullmatch(r"[A-Za-z0-9][\w.-]*==[\w.+!-]+", word)]
     names = [word.removeprefix(IMAGE) for word in asked if word.startswith(IMAGE)]
@@ -77,20 +80,13 @@ def second_stack(
         raise PlanError("--against names two stacks at once", remedy="name one image or one lock")
     own, image = image, serving(names[0]) if names else image
     image = given_image(image, root, files[0]) if files else image
-    image = moved_image(image, root, pins, wheelhouse=wheelhouse) if pins else image
+    image = moved_image(image, root, pins, wheelhouse=wheels(root, settings)) if pins else image
     # A lock is shown by its name alone: its folder may name a person.
     shown = tuple(Path(word).name if own_path(word) in files else word for word in asked)
     second = SecondStack(shown, image, variables, _moves(root, own, image))
     locks = {lock_sha256(root, each.lock) for each in (own, image)}
     if not variables and own.name == image.name and len(locks) == 1:
         raise PlanError(f"'{second.named}' is what image '{own.name}' has", remedy="name another version")
-    try:
-        second.record(None)
-    except ValidationError:
-        raise PlanError(
-            f"--against '{second.named[:80]}' names no variable, or its value is too long",
-            remedy="write env:NAME=VALUE with 200 letters at most",
-        ) from None
     return second
 
 
@@ -102,8 +98,11 @@ def _moves(root: Path, own: Image, other: Image) -> tuple[str, ...]:
 def _variable(word: str) -> tuple[str, str]:
     """A variable's name and value; raises PlanError for one that cannot be set or shown."""
     name, equals, value = word.removeprefix(ENV).partition("=")
-    if not equals:
-        raise PlanError(f"--against '{word}' gives no value", remedy=f"write {ENV}{name}=VALUE")
+    if not equals or not re.fullmatch(r"[A-Za-z_]\w{0,63}", name) or len(value) > MOST_LETTERS:
+        raise PlanError(
+            f"--against '{word[:80]}' names no variable with its value",
+            remedy=f"write {ENV}NAME=VALUE, of {MOST_LETTERS} letters at most",
+        )
     if name in OWN_VARIABLES or name in VISIBILITY or re.match("GPUDYNO_", name):
         raise PlanError(f"gpudyno itself sets {name} in each trial", remedy="take another variable")
     if kept(value, local_names()) == WITHHELD:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import version
@@ -15,11 +15,10 @@ from harness.doctor.surroundings import TRUST, older_rocm, untrusted
 from harness.engine.apptainer import ApptainerEngine
 from harness.engine.base import Built, Engine
 from harness.engine.choose import choose as choose_engine
-from harness.engine.choose import wheels
 from harness.engine.container import DeviceRequest, User
 from harness.engine.docker import DockerEngine
 from harness.engine.local import identity
-from harness.errors import DataError, NoDevice, NoEngine, PlanError
+from harness.errors import DataError, NoDevice, NoEngine
 from harness.files import Files, printed
 from harness.image.catalog import ANOTHER_FRAMEWORK, Image, ImageFile, choose, load_images
 from harness.machine import (
@@ -114,7 +113,7 @@ def prepare(
     def serving(name: str) -> Image:
         return _image(images, selection, settings.model_copy(update={"image": name}))[0]
 
-    against = second_of(root, settings, image, serving)
+    against = second_stack(root, settings, image, serving)
     engine, lost = choose_engine(
         root,
         settings,
@@ -151,20 +150,6 @@ def prepare(
     )
 
 
-def second_of(
-    root: Path, settings: Settings, image: Image, serving: Callable[[str], Image]
-) -> SecondStack | None:
-    """The second stack that a line asks for beside an image; raises PlanError beside --python."""
-    if not settings.against:
-        return None
-    if settings.python is not None:
-        raise PlanError(
-            "--python takes an interpreter as it is, and --against makes an environment beside a locked one",
-            remedy="leave one out",
-        )
-    return second_stack(root, settings.against, image, serving, wheels(root, settings))
-
-
 def to_build(
     root: Path, settings: Settings, environ: Mapping[str, str] = os.environ
 ) -> tuple[tuple[Image, ...], Engine, tuple[str, ...]]:
@@ -177,7 +162,7 @@ def to_build(
         setup = prepare(root, settings, environ)
         return setup.images_used, setup.engine, setup.notes
     image = load_images(root).image(settings.image)
-    against = second_of(root, settings, image, load_images(root).image)
+    against = second_stack(root, settings, image, load_images(root).image)
     engine, lost = choose_engine(root, settings, image, environ, revision=revision(root)[0])
     return (image,) if against is None or against.image == image else (image, against.image), engine, lost
 

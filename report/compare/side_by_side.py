@@ -9,7 +9,7 @@ from typing import Literal
 from harness.errors import UserError
 from report.compare.cells import Cell, Ratio, cell_ratio, cells_of, states_of
 from report.compare.key import matched, same_but
-from report.stats.intervals import Interval
+from report.stats.intervals import BLOCKS_NEEDED, Interval
 from report.text import clean, failure_words, on_nodes, short_card
 from report.trials.key import Key, differing, grouped_by, stack_differences
 from report.trials.trial import TrialResult
@@ -73,6 +73,16 @@ class Comparison:
     """By workload, what differs between the stacks that it ran on: its first side's, then its second's."""
     machines: tuple[tuple[str, ...], tuple[str, ...]]
     """The labels of the machines that either name stands for."""
+
+    @property
+    def driver_or_hour(self) -> bool:
+        """Return whether a machine's driver differs and too few blocks of time tell it from the hour."""
+        return any(
+            pair.first.machine == pair.second.machine
+            and pair.first.stack.driver != pair.second.stack.driver
+            and min(pair.first.blocks, pair.second.blocks) < BLOCKS_NEEDED
+            for pair in self.pairs
+        )
 
 
 def compare(trials: Sequence[TrialResult], first: str, second: str) -> Comparison:

@@ -7,8 +7,8 @@ from typing import Any
 
 from harness.record.published.cards import find
 from report.analysis import Analysis
-from report.compare import selfcheck as checking
-from report.compare.selfcheck import Check
+from report.compare.within import selfcheck as checking
+from report.compare.within.selfcheck import Check
 from report.page.parts import limits as page_limits
 from report.trials import ceilings
 from report.trials.ceilings import RooflinePoint

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.bundle import bundle, validate
 from harness.errors import NoNetwork, UserError
 from harness.image import lock, second_lock
 from harness.image.catalog import load_images
@@ -13,6 +14,7 @@ from harness.image.lock import lock_packages, lock_sha256
 from harness.image.second_lock import given_image, known_locks, moved_image
 from harness.image.spec import BuildSettings, venv_name, venv_steps
 from tests.helpers import ROOT
+from tests.helpers import records_builder as build
 from tests.helpers.wheels import pinned, tiny_image, wheel
 
 
@@ -102,3 +104,20 @@ def test_on_a_processor_the_channel_s_packages_keep_their_build_and_hashes_when_
     assert blocks["torch"].startswith(f"torch=={torch.version} ") and torch.sha256[0] in blocks["torch"]
     assert "nvidia-nccl-cu13" not in blocks and blocks["pillow"].startswith("pillow==12.0.0")
     assert set(blocks) == set(lock_packages(ROOT / "docker" / image.lock))
+
+
+def test_a_bundle_takes_a_second_lock_along_and_a_record_is_held_against_its_own(clone, tmp_path):
+    image = load_images(clone).image("tiny")
+    moved = moved_image(image, clone, ["leads==3.0"], wheelhouse=clone / "wheelhouse")
+    sha256 = lock_sha256(clone, moved.lock)
+    asked = build.trial(build.LM, "fp32-ieee", 1, lock_sha256=sha256)
+    packages = {"apart": "1.0", "follows": "3.0", "leads": "2.0"}
+    found = build.changed(build.measurement(build.LM, asked, 0.02, card="x"), packages=packages)
+    within = build.environment(image="tiny", lock_sha256=sha256)
+    record = build.record(asked, found, on=build.machine("x", label="x"), within=within)
+    locks: dict[str, str] = {}
+    assert bundle._lock(clone, tmp_path / "packed", record, locks) == []
+    assert locks == {sha256: f"docker/{moved.lock}"}
+    assert (tmp_path / "packed" / locks[sha256]).is_file()
+    (said,) = validate._Locks(clone).unlike(record)
+    assert said == "it says 'pinned', and leads is 2.0 where 3.0 is locked"

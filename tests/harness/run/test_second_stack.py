@@ -19,7 +19,6 @@ from harness.record import Session, store
 from harness.run import session
 from harness.run.choice import against_of, choose
 from harness.run.second_stack import second_stack
-from harness.run.setup import second_of
 from harness.settings import Settings
 from harness.settings import load as load_settings
 from tests.helpers import ROOT, clone, wait_for
@@ -33,10 +32,8 @@ OTHER = replace(OWN, variables={"OMP_NUM_THREADS": "1"})
 
 def alternating(root, *asked: str):
     setup = clone.bench(root)
-    return replace(
-        setup,
-        against=second_stack(root, asked or ("env:OMP_NUM_THREADS=1",), setup.image, setup.images.image),
-    )
+    settings = Settings(against=asked or ("env:OMP_NUM_THREADS=1",))
+    return replace(setup, against=second_stack(root, settings, setup.image, setup.images.image))
 
 
 def run(setup, monkeypatch, root) -> Session:
@@ -169,11 +166,11 @@ def test_each_stack_has_caches_of_its_own(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ("env:OMP_NUM_THREADS", "gives no value"),
+        ("env:OMP_NUM_THREADS", "names no variable with its value"),
         ("env:HOME=/elsewhere", "gpudyno itself sets HOME"),
         ("env:CUDA_VISIBLE_DEVICES=1", "gpudyno itself sets CUDA_VISIBLE_DEVICES"),
         ("env:LD_PRELOAD=/home/alice/lib.so", "the value of LD_PRELOAD names a folder"),
-        ("env:9=1", "names no variable"),
+        ("env:9=1", "names no variable with its value"),
         ("nothing", "'nothing' is no second stack"),
         ("jax==0.1", "has no package 'jax'"),
         ("image:nothing", "image 'nothing' is not in docker/images.toml"),
@@ -183,12 +180,12 @@ def test_each_stack_has_caches_of_its_own(tmp_path, monkeypatch):
 )
 def test_what_cannot_be_a_second_stack_is_refused_in_a_sentence(words, said):
     with pytest.raises(GpudynoError, match=said):
-        second_stack(ROOT, (words,), IMAGE, IMAGES.image)
+        second_stack(ROOT, Settings(against=(words,)), IMAGE, IMAGES.image)
 
 
 def test_an_interpreter_of_the_user_s_own_has_no_second_stack():
     with pytest.raises(PlanError, match="--python takes an interpreter as it is"):
-        second_of(ROOT, Settings(python="python3", against="env:A=1"), IMAGE, IMAGES.image)  # type: ignore[arg-type]
+        second_stack(ROOT, Settings(python="python3", against=("env:A=1",)), IMAGE, IMAGES.image)
 
 
 def test_several_words_are_read_out_of_one_option_and_a_value_keeps_its_comma(tmp_path):

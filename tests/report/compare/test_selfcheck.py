@@ -8,7 +8,7 @@ import pytest
 
 from harness.plan.plan import PlanContext, load, trials
 from harness.record import Record, canonical_json
-from report.compare.selfcheck import checks
+from report.compare.within.selfcheck import checks
 from report.trials.key import key_of
 from tests.helpers import ROOT
 from tests.helpers.records_builder import LM, machine, measurement, record, trial

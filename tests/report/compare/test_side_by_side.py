@@ -71,7 +71,9 @@ def test_the_other_way_round_gives_the_reciprocal(updated):
 
 
 def test_a_side_is_named_by_its_driver_and_the_difference_is_shown(updated):
-    said = shown(compared(updated, "driver 590", "driver=580"))
+    comparison = compared(updated, "driver 590", "driver=580")
+    said = shown(comparison)
+    assert comparison.driver_or_hour and "cannot be told from the hour" in said
     assert "  word_lm, driver: 590.10 | 580.65" in said
 
 

@@ -21,7 +21,7 @@ from report.compare.groups import comparison_groups
 from report.compare.pairs import expectations
 from report.compare.precisions import speedups
 from report.compare.spread import cv_words, spreads_among
-from report.compare.stacks import StackWork, TwinRuns, stack_ratio
+from report.compare.within.stacks import StackWork, TwinRuns, stack_ratio
 from report.stats.equivalence import equivalence, order_holds, ratio_holds
 from report.stats.intervals import FLOOR_RUNS, blocks_interval, rare_runs_missed
 from report.text import percent
@@ -299,7 +299,7 @@ def two_stacks(pairs, slower, word, target):
         twins = [
             TwinRuns(at, *both) for at, both in enumerate(zip(first * (1 - slower), second, strict=True))
         ]
-        work = StackWork(template(0).key, "", tuple(twins), stack_ratio(twins), ())
+        work = StackWork(template(0).key, "", tuple(twins), stack_ratio(twins), ((), ()))
         return work.verdict == word if slower else work.verdict != "equal", False
 
     name = f"two stacks, {pairs} pairs, CV 1 %, "

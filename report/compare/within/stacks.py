@@ -31,14 +31,14 @@ class StackWork:
     unit: str
     twins: tuple[TwinRuns, ...]
     ratio: Interval | None
-    failed: tuple[str, ...]
-    """The reasons of trials that failed or are invalid, the first stack's first."""
+    failed: tuple[tuple[str, ...], tuple[str, ...]]
+    """Of each stack, the reasons of trials that failed or are invalid."""
 
     @property
     def verdict(self) -> Literal["slower", "faster", "equal", "too-few", "failed"]:
         """Return what may be said of the first stack."""
         if self.ratio is None:
-            return "failed" if self.failed else "too-few"
+            return "failed" if any(self.failed) else "too-few"
         if self.ratio.includes(1.0):
             return "equal"
         return "slower" if self.ratio.high < 1 else "faster"
@@ -108,9 +108,12 @@ def _twins(first: Trials, second: Trials) -> tuple[TwinRuns, ...]:
 
 
 def _work(first: Trials, second: Trials, twins: tuple[TwinRuns, ...], comparisons: int) -> StackWork:
-    every = (*first, *second)
-    failures = [each.failure for each in every if each.failure and each.failure.kind == "trial"]
-    reasons: list[str] = [failure.reason for failure in failures]
-    reasons += ["invalid" for each in every if each.verdict == "invalid" and not each.failure]
+    some = (*first, *second)[0]
     ratio = stack_ratio(twins, comparisons=comparisons)
-    return StackWork(every[0].key, f"{every[0].sample_unit}s/s", twins, ratio, tuple(dict.fromkeys(reasons)))
+    return StackWork(some.key, f"{some.sample_unit}s/s", twins, ratio, (_failed(first), _failed(second)))
+
+
+def _failed(side: Trials) -> tuple[str, ...]:
+    failures = [each.failure for each in side if each.failure and each.failure.kind == "trial"]
+    invalid = any(each.verdict == "invalid" and not each.failure for each in side)
+    return (*dict.fromkeys(failure.reason for failure in failures), *(["invalid"] if invalid else []))

@@ -74,7 +74,7 @@ def plan(
     if claim or claims:
         from commands import claims as published
 
-        published.run_asked(ROOT, settings, claim or [], claims, measure.How(dry_run=True, card=card))
+        published.run_asked(ROOT, settings, claim or [], claims, measure.RunOptions(dry_run=True, card=card))
     else:
         from commands.plans import show
 
@@ -122,9 +122,9 @@ def run(
 ) -> None:
     """Run what is missing of a plan, one fresh process a trial, and write a record for each."""
     from commands import claims as published
-    from commands.measure import How
+    from commands.measure import RunOptions
 
-    how = How(new_session, retry, strict, not no_build)
+    how = RunOptions(new_session, retry, strict, not no_build)
     published.run_asked(ROOT, settings, claim or [], claims, how)
 
 
@@ -150,9 +150,10 @@ def report(
     png: bool = False,
 ) -> None:
     """Make report/out/index.html and report.md from the records in results/, or in bundles."""
-    from commands.report import How, make
+    from commands.report import ReportOptions, make
 
-    make(ROOT, How(session or None, settings.baseline, tuple(map(Path, bundle or ())), expect, csv, png, pdf))
+    bundles = tuple(map(Path, bundle or ()))
+    make(ROOT, ReportOptions(session or None, settings.baseline, bundles, expect, csv, png, pdf))
 
 
 @line.verb(
@@ -277,7 +278,7 @@ def submit(
     """Send what is missing of a plan to SLURM, each trial as a job."""
     from commands import cluster
 
-    how = cluster.How(site or None, nodes or None, new_session, retry, dry_run)
+    how = cluster.SubmitOptions(site or None, nodes or None, new_session, retry, dry_run)
     cluster.submit(ROOT, settings, how)
 
 

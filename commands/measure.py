@@ -47,7 +47,7 @@ MOST_OF_A_STEP = 24
 
 
 @dataclass(frozen=True, slots=True)
-class How:
+class RunOptions:
     """The switches of `run`."""
 
     new_session: bool = False
@@ -202,7 +202,7 @@ def _made(image: Image, engine: Engine, screen: Screen) -> Built:
     return built
 
 
-def run(root: Path, settings: Settings, how: How) -> Outcome | None:
+def run(root: Path, settings: Settings, how: RunOptions) -> Outcome | None:
     """Runs what is missing of a plan, and says what it did; null of a dry run.
 
     Raises GateError where --strict meets a failed trial, or where the plan is a selfcheck that does not pass;
@@ -260,7 +260,9 @@ def _say_selfcheck(root: Path, session: str) -> None:
         )
 
 
-def _run(setup: RunSetup, built: Built, resolved: dict[str, Resolved], how: How, screen: Screen) -> Outcome:
+def _run(
+    setup: RunSetup, built: Built, resolved: dict[str, Resolved], how: RunOptions, screen: Screen
+) -> Outcome:
     chosen = choose(setup, resolved, keep=how.keep)
     at_most_seconds = chosen.budget_seconds or how.at_most_seconds
     deadline = None if at_most_seconds is None else time.monotonic() + at_most_seconds

@@ -75,7 +75,7 @@ def plan(
     if claim or claims:
         from commands import claims as published
 
-        published.run_asked(ROOT, settings, claim or [], claims, measure.How(dry_run=True, card=card))
+        published.run_asked(ROOT, settings, claim or [], claims, measure.RunOptions(dry_run=True, card=card))
     else:
         from commands.plans import show
 
@@ -125,9 +125,9 @@ def run(
 ) -> None:
     """Run what is missing of a plan, one fresh process a trial, and write a record for each."""
     from commands import claims as published
-    from commands.measure import How
+    from commands.measure import RunOptions
 
-    how = How(new_session, retry, strict, not no_build)
+    how = RunOptions(new_session, retry, strict, not no_build)
     if bisect:
         from commands.plans import bisect as versions
 
@@ -156,9 +156,12 @@ def report(
     png: bool = False,
 ) -> None:
     """Make report/out/index.html and report.md from the records in results/, or in bundles."""
-    from commands.report import How, make
+    from commands.report import ReportOptions, make
 
-    make(ROOT, How(session or None, settings.baseline, tuple(map(Path, bundle or ())), expect, png, pdf))
+    make(
+        ROOT,
+        ReportOptions(session or None, settings.baseline, tuple(map(Path, bundle or ())), expect, png, pdf),
+    )
 
 
 @line.verb(
@@ -283,7 +286,7 @@ def submit(
     """Send what is missing of a plan to SLURM, each trial as a job."""
     from commands import cluster
 
-    how = cluster.How(site or None, nodes or None, new_session, retry, dry_run)
+    how = cluster.SubmitOptions(site or None, nodes or None, new_session, retry, dry_run)
     cluster.submit(ROOT, settings, how)
 
 

@@ -245,7 +245,9 @@ def _known(claims: Sequence[Claim], ids: Collection[str]) -> list[Claim]:
     return [claim for claim in claims if claim.id in ids]
 
 
-def run_asked(root: Path, settings: Settings, ids: Sequence[str], where: str, how: measure.How) -> None:
+def run_asked(
+    root: Path, settings: Settings, ids: Sequence[str], where: str, how: measure.RunOptions
+) -> None:
     """Runs what `--claim` and `--claims` ask for, or the whole plan where they ask for nothing.
 
     Raises UserError for another `where` than 'here', which stands for all that can be judged.
@@ -260,7 +262,7 @@ def run_asked(root: Path, settings: Settings, ids: Sequence[str], where: str, ho
         measure.run(root, settings, how)
 
 
-def run(root: Path, settings: Settings, ids: Sequence[str], how: measure.How) -> None:
+def run(root: Path, settings: Settings, ids: Sequence[str], how: measure.RunOptions) -> None:
     """Runs the trials that some claims need, each in the plan that takes the least time for it.
 
     Without ids, as many claims as the settings' budget holds, those first that cost the least more. Raises

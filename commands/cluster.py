@@ -31,7 +31,7 @@ from report.text import count
 
 
 @dataclass(frozen=True, slots=True)
-class How:
+class SubmitOptions:
     """The switches of `submit`."""
 
     site: str | None = None
@@ -41,7 +41,7 @@ class How:
     dry_run: bool = False
 
 
-def submit(root: Path, settings: Settings, how: How, scheduler: Slurm | None = None) -> None:
+def submit(root: Path, settings: Settings, how: SubmitOptions, scheduler: Slurm | None = None) -> None:
     """Sends what a plan lacks as jobs; what waits or runs already is not sent again."""
     scheduler = scheduler or Slurm()
     site = load_site(root, how.site)
@@ -67,7 +67,9 @@ def submit(root: Path, settings: Settings, how: How, scheduler: Slurm | None = N
             _send(root, setting, submission, scheduler, how, screen)
 
 
-def _show(setting: Setting, submission: Submission, scheduler: Slurm, how: How, screen: Screen) -> None:
+def _show(
+    setting: Setting, submission: Submission, scheduler: Slurm, how: SubmitOptions, screen: Screen
+) -> None:
     """Prints each batch script as it would be sent."""
     found = _places(setting.root, submission, scheduler)
     in_flight = frozenset(place.trial for place in found if place.in_flight)
@@ -75,7 +77,9 @@ def _show(setting: Setting, submission: Submission, scheduler: Slurm, how: How, 
         screen.say(f"\n{text}")
 
 
-def _unsent(setting: Setting, submission: Submission, in_flight: frozenset[str], how: How) -> Sequence[Batch]:
+def _unsent(
+    setting: Setting, submission: Submission, in_flight: frozenset[str], how: SubmitOptions
+) -> Sequence[Batch]:
     """What is missing and in no job, as batches."""
     records = records_of(setting.root, submission)
     missing = session.missing(submission.whole, records, retry=how.retry)
@@ -83,7 +87,7 @@ def _unsent(setting: Setting, submission: Submission, in_flight: frozenset[str],
     return send.batches(setting, submission, unsent) if unsent else ()
 
 
-def _not_another_s(root: Path, setup: RunSetup, how: How) -> None:
+def _not_another_s(root: Path, setup: RunSetup, how: SubmitOptions) -> None:
     """Raises UserError where another user's jobs measure the plan in this clone."""
     others = [each for each in kept.all_open(root) if each.whole.plan == setup.plan.name and not each.mine]
     if others and not how.new_session:
@@ -93,7 +97,7 @@ def _not_another_s(root: Path, setup: RunSetup, how: How) -> None:
         )
 
 
-def _line(setup: RunSetup, how: How) -> str:
+def _line(setup: RunSetup, how: SubmitOptions) -> str:
     """What sends the rest of a submission."""
     own = ("plan", "image", "python", "label")
     given = [(name, getattr(setup.settings, name)) for name in own]
@@ -102,7 +106,7 @@ def _line(setup: RunSetup, how: How) -> str:
     return shlex.join(["invoke", "submit", *options])
 
 
-def _opened(setup: RunSetup, chosen: Chosen, site: Site, how: How, screen: Screen) -> Submission:
+def _opened(setup: RunSetup, chosen: Chosen, site: Site, how: SubmitOptions, screen: Screen) -> Submission:
     """The plan's open submission, if what it asks for is still asked for, else a new one."""
     alike = [each for each in kept.all_open(setup.root) if each.whole.plan == setup.plan.name and each.mine]
     opened = alike[-1] if alike and not how.new_session else None
@@ -130,7 +134,7 @@ def _send(
     setting: Setting,
     submission: Submission,
     scheduler: Slurm,
-    how: How,
+    how: SubmitOptions,
     screen: Screen,
 ) -> None:
     came = _collected(root, submission, scheduler, screen)

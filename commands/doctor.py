@@ -166,7 +166,7 @@ def deep(root: Path, settings: Settings) -> None:
     settings = settings.model_copy(update={"plan": DEEP})
     doctor(root, settings)
     _, selection = run_setup.devices(settings)
-    outcome = measure.run(root, settings, measure.How(new_session=True, at_most_seconds=DEEP_SECONDS))
+    outcome = measure.run(root, settings, measure.RunOptions(new_session=True, at_most_seconds=DEEP_SECONDS))
     if outcome is None:
         return
     records = [stored.record for stored in session_records(root, outcome.session)]

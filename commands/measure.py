@@ -51,7 +51,7 @@ MOST_OF_A_STEP = 24
 
 
 @dataclass(frozen=True, slots=True)
-class How:
+class RunOptions:
     """The switches of `run`."""
 
     new_session: bool = False
@@ -216,7 +216,7 @@ def _made(image: Image, engine: Engine, screen: Screen) -> Built:
     return built
 
 
-def prepared(root: Path, settings: Settings, how: How) -> RunSetup:
+def prepared(root: Path, settings: Settings, how: RunOptions) -> RunSetup:
     """What a line works with, before anything is built or fetched."""
     setup = on_paper.prepare(root, settings, how.card)
     if not how.first:
@@ -225,7 +225,7 @@ def prepared(root: Path, settings: Settings, how: How) -> RunSetup:
     return replace(setup, image=image)
 
 
-def run(root: Path, settings: Settings, how: How) -> Outcome | None:
+def run(root: Path, settings: Settings, how: RunOptions) -> Outcome | None:
     """Runs what is missing of a plan, and says what it did; null of a dry run.
 
     Raises GateError where --strict meets a failed trial, or where the plan is a selfcheck that does not pass;
@@ -285,7 +285,7 @@ def _say_selfcheck(root: Path, session: str) -> None:
 
 
 def _run(
-    setup: RunSetup, built: Sequence[Built], resolved: dict[str, Resolved], how: How, screen: Screen
+    setup: RunSetup, built: Sequence[Built], resolved: dict[str, Resolved], how: RunOptions, screen: Screen
 ) -> Outcome:
     chosen = choose(setup, resolved, keep=how.keep)
     at_most_seconds = chosen.budget_seconds or how.at_most_seconds

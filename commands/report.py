@@ -140,7 +140,7 @@ def _take_records(opened: Opened, clone: Path, path: Path) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class How:
+class ReportOptions:
     """The switches of `report`."""
 
     session: str | None = None
@@ -152,7 +152,7 @@ class How:
     pdf: bool = False
 
 
-def make(root: Path, how: How) -> None:
+def make(root: Path, how: ReportOptions) -> None:
     """Writes the page, and says in a few lines what it holds, where it lies, and what to do next."""
     out = root / "report" / "out"
     analysis, written = report_on(root, out, how)
@@ -166,7 +166,7 @@ def make(root: Path, how: How) -> None:
     screen.say(f"next:     {next_line(analysis)}")
 
 
-def report_on(root: Path, out: Path, how: How) -> tuple[Analysis, WrittenPage]:
+def report_on(root: Path, out: Path, how: ReportOptions) -> tuple[Analysis, WrittenPage]:
     """Writes the page of this clone's records, or of several bundles' with equal work side by side."""
     question = Question(datetime.now(UTC), how.session, machine_id(state_folder()), how.baseline)
     if not how.bundles:

@@ -35,7 +35,7 @@ class Bisection:
 
     root: Path
     settings: Settings
-    how: measure.How
+    how: measure.RunOptions
     package: str
     newest: str
 
@@ -60,7 +60,7 @@ class Bisection:
         most = max(found, key=lambda one: abs(_effect(one.ratio)), default=None)
         return None if most is None or most.ratio is None else (most, most.ratio)
 
-    def _before(self, settings: Settings, how: measure.How) -> str | None:
+    def _before(self, settings: Settings, how: measure.RunOptions) -> str | None:
         """The newest whole session of these two stacks, this plan and this machine."""
         setup = measure.prepared(self.root, settings, how)
         chosen = {item.trial.id for item in choose(setup).planned}
@@ -80,7 +80,7 @@ class Bisection:
         return {trial.id for trial in session.trials} <= recorded
 
 
-def bisect(root: Path, settings: Settings, asked: str, how: measure.How) -> None:
+def bisect(root: Path, settings: Settings, asked: str, how: measure.RunOptions) -> None:
     """Says what it will take, measures, and prints the first version that differs, with its range."""
     match = _ASKED.fullmatch(asked)
     if match is None or settings.against:

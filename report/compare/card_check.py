@@ -69,7 +69,7 @@ class CheckedSpeed:
 
     @property
     def ratio(self) -> float | None:
-        """Of the middle of what is known."""
+        """Return its speed over the middle of what is known."""
         return self.value / self.known.middle if self.known else None
 
     @property

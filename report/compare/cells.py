@@ -40,7 +40,7 @@ class Cell:
 
     @property
     def seconds(self) -> Figure:
-        """Of the whole protocol."""
+        """The seconds of the whole protocol."""
         return self.figures["seconds"]
 
     @property

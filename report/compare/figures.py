@@ -46,7 +46,7 @@ class Figure:
 
     @property
     def relative_width(self) -> float:
-        """Of its interval, over its mean; 0 without one."""
+        """The width of its interval over its mean; 0 without one."""
         ends = self.interval
         return (ends.high - ends.low) / ends.estimate if ends and ends.estimate else 0.0
 

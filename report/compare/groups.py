@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from harness.record import PRECISION_ORDER, Claim
 from report.compare.cells import Cell, Ratio, cell_ratio, own_spread
-from report.compare.key import MEASURED_FIELDS, Place, batch_follows_precision, same_but
+from report.compare.key import MEASURED_FIELDS, GroupPlace, batch_follows_precision, same_but
 from report.trials.key import (
     Key,
     Pairs,
@@ -26,7 +26,7 @@ _same_on_machine = same_but(within=("length", "machine", "card", "stack"))
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class GroupEntry:
     """One cell in a group. `scaled` is its duration ÷ the reference's."""
 
     cell: Cell
@@ -42,7 +42,7 @@ class ComparisonGroup:
 
     base: Key
     length: ProtocolLength
-    entries: tuple[Entry, ...]
+    entries: tuple[GroupEntry, ...]
     stacks: tuple[tuple[str, tuple[str, ...]], ...]
     published: tuple[Claim, ...] = ()
     """Durations that others published and that stand on the same key."""
@@ -59,7 +59,7 @@ class ComparisonGroup:
         return all(entry.cell.ranked for entry in self.entries)
 
     @property
-    def reference(self) -> Entry | None:
+    def reference(self) -> GroupEntry | None:
         return next((entry for entry in self.entries if entry.reference), None)
 
 
@@ -89,13 +89,13 @@ def comparison_groups(
 
 
 def _own_places(
-    cells: Sequence[Cell], place_of: Callable[[Cell], Place], lead: str | None, earlier: Collection[str]
-) -> dict[tuple[Place, Pairs], None]:
-    """Place and limit of what this machine measured, the leading session's first; of each the newest."""
+    cells: Sequence[Cell], place_of: Callable[[Cell], GroupPlace], lead: str | None, earlier: Collection[str]
+) -> dict[tuple[GroupPlace, Pairs], None]:
+    """Return place and limit of what this machine measured, the leading session's and the newest first."""
     leading = [cell for cell in cells if cell.session == lead]
     before = sorted((cell for cell in cells if cell.session in earlier), key=lambda cell: cell.turn)
-    newest: dict[Place, str] = {}
-    found: dict[tuple[Place, Pairs], None] = {}
+    newest: dict[GroupPlace, str] = {}
+    found: dict[tuple[GroupPlace, Pairs], None] = {}
     for cell in (*leading, *reversed(before)):
         place = place_of(cell)
         if newest.setdefault(place, cell.session) == cell.session:
@@ -103,7 +103,7 @@ def _own_places(
     return found
 
 
-def _places(cells: Sequence[Cell]) -> Callable[[Cell], Place]:
+def _places(cells: Sequence[Cell]) -> Callable[[Cell], GroupPlace]:
     """A function from a cell to the place of its comparison group, where all but precision and run is equal.
 
     The batch size is left out too where a protocol is drawn in one chart, as it was published.
@@ -111,7 +111,7 @@ def _places(cells: Sequence[Cell]) -> Callable[[Cell], Place]:
     by_key = grouped_by(cells, lambda cell: without(cell.key, "precision", "batch_size"))
     published = {key for key, members in by_key.items() if batch_follows_precision(members)}
 
-    def place(cell: Cell) -> Place:
+    def place(cell: Cell) -> GroupPlace:
         loose = _at_any_batch(cell)
         return loose if loose.key in published else _at_batch(cell)
 
@@ -177,14 +177,14 @@ def _by_card(cell: Cell) -> tuple[str, int, int, bool]:
     return cell.card, PRECISION_ORDER.index(key.precision), key.batch_size, cell.length.projected
 
 
-def _entry(cell: Cell, chosen: Cell | None, own: bool, comparisons: int) -> Entry:
+def _entry(cell: Cell, chosen: Cell | None, own: bool, comparisons: int) -> GroupEntry:
     if chosen is None:
         scaled = None
     elif cell is chosen:
         scaled = own_spread(cell.seconds)
     else:
         scaled = cell_ratio(cell, chosen, "seconds", comparisons=comparisons)
-    return Entry(cell, own=own, scaled=scaled, reference=cell is chosen)
+    return GroupEntry(cell, own=own, scaled=scaled, reference=cell is chosen)
 
 
 def names(cell: Cell, baseline: str) -> bool:

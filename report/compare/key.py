@@ -48,14 +48,16 @@ class Keyed(Protocol):
 K = TypeVar("K", bound=Keyed)
 
 
-class Place(NamedTuple):
+class GroupPlace(NamedTuple):
     """What the members of a group share."""
 
     key: Key
     within: tuple[Hashable, ...] = ()
 
 
-def same_but(*names: str, within: Sequence[str | Callable[[Any], Hashable]] = ()) -> Callable[[Keyed], Place]:
+def same_but(
+    *names: str, within: Sequence[str | Callable[[Any], Hashable]] = ()
+) -> Callable[[Keyed], GroupPlace]:
     """A function from an item to its place: equal where keys differ in `names` alone, and `within` is equal.
 
     `within` holds attributes of the item (`length` is its length less `names`), fields of its length, or
@@ -66,8 +68,8 @@ def same_but(*names: str, within: Sequence[str | Callable[[Any], Hashable]] = ()
     if unknown:
         raise ValueError(f"no field of a key or length: {', '.join(unknown)}")
 
-    def place(item: Keyed) -> Place:
-        return Place(without(item.key, *names), tuple(_value(item, part, names) for part in within))
+    def place(item: Keyed) -> GroupPlace:
+        return GroupPlace(without(item.key, *names), tuple(_value(item, part, names) for part in within))
 
     return place
 

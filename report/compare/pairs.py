@@ -15,7 +15,7 @@ from itertools import pairwise
 
 from report import text
 from report.compare.cells import Cell, Ratio, cell_ratio
-from report.compare.groups import ComparisonGroup, Entry
+from report.compare.groups import ComparisonGroup, GroupEntry
 from report.compare.key import each_nearest_the_card, matched, same_but
 from report.compare.spread import UnitBand, UnitSpreads, spreads_among, unit_band
 from report.stats.intervals import Ranking, ranking
@@ -151,7 +151,7 @@ def expectations(
     return tuple(sorted(made, key=rank))
 
 
-def _systems(entries: Sequence[Entry]) -> list[System]:
+def _systems(entries: Sequence[GroupEntry]) -> list[System]:
     places = dict.fromkeys((entry.cell.machine, entry.cell.card) for entry in entries)
     return [System(machine, card, text.short_card(card)) for machine, card in places]
 
@@ -168,8 +168,8 @@ def _named(a: System, b: System, labels: Mapping[str, str]) -> tuple[System, Sys
     return named(a), named(b)
 
 
-def _labels(entries: Sequence[Entry]) -> dict[str, str]:
-    """Of each machine; empty for the page's own."""
+def _labels(entries: Sequence[GroupEntry]) -> dict[str, str]:
+    """Return the label of each machine; empty for the page's own."""
     own = {entry.cell.machine for entry in entries if entry.own}
     return {
         entry.cell.machine: "" if entry.cell.machine in own else entry.cell.machine_label for entry in entries

@@ -75,7 +75,7 @@ def speedups(cells: Sequence[Cell]) -> tuple[Speedup, ...]:
 
 
 def best_supported(gains: Sequence[Speedup]) -> list[Speedup]:
-    """Of each model and pair of precisions the gain with the most runs, in the mode nearest the card."""
+    """Return each model's gain with the most runs by pair of precisions, in the mode nearest the card."""
     supported: dict[tuple[object, ...], Speedup] = {}
     for gain in nearest_the_card(gains, lambda gain: gain.of.key):
         key = gain.of.key

@@ -62,7 +62,7 @@ class Standings:
 
 
 def standings(own_cells: Sequence[Cell], cells: Sequence[Cell]) -> Standings | None:
-    """Of each system with a cell equal to one of the leading session's; null of fewer than three.
+    """Rank the systems with a cell equal to one of the leading session's; null of fewer than three.
 
     Of each system and work the newest cell counts, and of a work's data modes the one nearest the card.
     """
@@ -141,7 +141,7 @@ ALIKE, AS_PUBLISHED = "fair/", "published/"
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class FrameworkLine:
     """What one framework reached in one way of sharing a step, and its time over the fastest's."""
 
     framework: str
@@ -166,21 +166,21 @@ class Line:
 class Work:
     """One work on one machine: lines that are ranked by the first, the fastest first, and the published."""
 
-    alike: tuple[Line, ...]
-    published: tuple[Line, ...]
+    alike: tuple[FrameworkLine, ...]
+    published: tuple[FrameworkLine, ...]
 
     @property
-    def lines(self) -> tuple[Line, ...]:
+    def lines(self) -> tuple[FrameworkLine, ...]:
         """All of them."""
         return (*self.alike, *self.published)
 
     @property
-    def ranked(self) -> tuple[Line, ...]:
+    def ranked(self) -> tuple[FrameworkLine, ...]:
         """Those that may be said to be faster or slower than another."""
         return tuple(line for line in self.alike if line.cell.ranked)
 
 
-def places(line: Line, among: Sequence[Line]) -> tuple[int, int] | None:
+def places(line: FrameworkLine, among: Sequence[FrameworkLine]) -> tuple[int, int] | None:
     """The first and the last place that the ranges allow; null of what has no range, or cannot be ranked."""
     ranges = [each.cell.seconds.interval for each in among if each.cell.ranked]
     own = line.cell.seconds.interval
@@ -204,9 +204,9 @@ def works(measured: Sequence[Cell], lead: str | None) -> tuple[Work, ...]:
         fair = [cell for cell in members if cell.key.protocol.startswith(ALIKE)]
         published = [cell for cell in members if cell.key.protocol.startswith(AS_PUBLISHED)]
         for alike in grouped_by(fair, lambda cell: (cell.key.protocol, cell.key.data_sha256)).values():
-            lines = _scaled([Line(framework_of(cell), cell) for cell in _one_of_each(alike)])
+            lines = _scaled([FrameworkLine(framework_of(cell), cell) for cell in _one_of_each(alike)])
             if len({line.framework for line in lines}) > 1:
-                beside = tuple(Line(framework_of(cell), cell) for cell in _one_of_each(published))
+                beside = tuple(FrameworkLine(framework_of(cell), cell) for cell in _one_of_each(published))
                 found.append(Work(lines, beside))
     return tuple(found)
 
@@ -228,7 +228,7 @@ def _one_of_each(cells: Sequence[Cell]) -> list[Cell]:
     return [same[0] for same in grouped_by(timed, lambda c: (framework_of(c), parallelism_of(c))).values()]
 
 
-def _scaled(lines: Sequence[Line]) -> tuple[Line, ...]:
+def _scaled(lines: Sequence[FrameworkLine]) -> tuple[FrameworkLine, ...]:
     """The lines over the fastest that may be ranked, else over the fastest; the fastest first."""
     fit = [line for line in lines if line.cell.ranked] or lines
     if not fit:
@@ -245,5 +245,5 @@ def _scaled(lines: Sequence[Line]) -> tuple[Line, ...]:
     return tuple(sorted(scaled, key=_seconds))
 
 
-def _seconds(line: Line) -> float:
+def _seconds(line: FrameworkLine) -> float:
     return line.cell.seconds.mean or 0.0

@@ -142,7 +142,7 @@ def _names_of(trial: TrialResult) -> list[str]:
 
 
 def _newest(cells: Sequence[Cell]) -> dict[Key, Cell]:
-    """Of each workload the newest cell; one with repeats goes before a single run."""
+    """Return the newest cell of each workload; one with repeats goes before a single run."""
     ordered = sorted(cells, key=lambda cell: (cell.throughput.n > 1, cell.turn))
     return {place.key: alike[-1] for place, alike in grouped_by(ordered, _place).items()}
 

@@ -35,7 +35,10 @@ _LEAST_CV = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class UnitSpread:
-    """Of the units of one model. `df` is infinite where the CV was not measured; `units` are on record."""
+    """How far the units of one model lie apart.
+
+    `df` is infinite where the CV was not measured; `units` are on record.
+    """
 
     cv: float = ASSUMED_UNIT_CV
     df: float = math.inf

@@ -49,7 +49,7 @@ class Verdict:
 
     @property
     def blocks_assumed(self) -> int | None:
-        """Of so few blocks of time a finding is true only of hours that differ by no more than is assumed."""
+        """The blocks of time, where so few that a finding holds only for hours that differ as assumed."""
         return self.interval.blocks_assumed if self.interval and self.word != "inconclusive" else None
 
 
@@ -287,7 +287,7 @@ def _against(
 
 
 def _reach(own: float, own_t: float, given: float, given_t: float) -> float:
-    """Of both errors, whose quantiles are weighted by their squares (Cochran and Cox, 1950).
+    """Return the reach of both errors, whose quantiles are weighted by their squares (Cochran and Cox, 1950).
 
     A single t with Welch's degrees of freedom is wrong in 8 % of cases beside a spread of two runs.
     """

@@ -353,7 +353,7 @@ class Ranking(Enum):
 
 
 def ranking(*, tied: bool | None, ranked: bool) -> Ranking:
-    """Of a range that includes 1, leaves it out, or is not known, over runs that may be `ranked` or not."""
+    """Rank by a range that includes 1, leaves it out, or is not known, over runs that may be `ranked`."""
     if tied is None:
         return Ranking.SINGLE
     if tied:

@@ -41,7 +41,7 @@ class MachineAccount:
 def accounts(
     results: Results, trials: Iterable[TrialResult], shown: Collection[str], lead: str | None
 ) -> tuple[MachineAccount, ...]:
-    """Of each machine with a record on the page, that of the session `lead` first. `shown` are paths."""
+    """Account for each machine with a record on the page, that of session `lead` first. `shown` are paths."""
     by_machine = grouped_by(trials, lambda trial: trial.machine)
     standing = [machine for machine, rows in by_machine.items() if any(row.path in shown for row in rows)]
     standing.sort(key=lambda machine: not any(row.session == lead for row in by_machine[machine]))

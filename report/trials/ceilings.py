@@ -194,7 +194,7 @@ def _together(devices: int, nodes: int, measured: Sequence[Measurement]) -> Toge
 
 
 def _call_seconds(size: MessageSize) -> float:
-    """Of one call, by the median sample; 0 where there is none."""
+    """Return the seconds of one call, by the median sample; 0 where there is none."""
     samples = size.sample_us
     if not samples.count:
         return 0.0

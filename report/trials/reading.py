@@ -96,7 +96,7 @@ def trials_from(records: Sequence[Stored], sessions: Sequence[Session] = ()) -> 
 
 
 def _turns(records: Sequence[Stored], sessions: Sequence[Session]) -> dict[str, int]:
-    """Of each session its place among its machine's: those without a number by date, then by their number.
+    """Return each session's place among its machine's: those without a number by date, then by their number.
 
     A session's id begins with its date.
     """
@@ -114,7 +114,7 @@ def _turns(records: Sequence[Stored], sessions: Sequence[Session]) -> dict[str, 
 
 
 def _short_ids(machines: Iterable[Machine]) -> dict[str, str]:
-    """Of each machine that shares its label with another one the start of its id."""
+    """Return the start of the id of each machine that shares its label with another one."""
     labels: dict[str, set[str]] = {}
     for machine in machines:
         labels.setdefault(machine.label, set()).add(machine.id)

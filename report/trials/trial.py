@@ -202,7 +202,7 @@ class TrialResult:
 
     @property
     def busy_percent(self) -> float | None:
-        """Of the measured time, that in which its least busy card worked."""
+        """The percentage of the measured time in which its least busy card worked."""
         share = self.busy_share
         return None if share is None else 100 * share
 
@@ -215,7 +215,7 @@ class TrialResult:
 
     @property
     def memory_percent(self) -> float | None:
-        """Of a card's memory, what its driver saw taken at most, of the fullest of them."""
+        """The percentage of a card's memory that its driver saw taken at most, of the fullest of them."""
         telemetry, memory = self.record.telemetry, self.device_memory_bytes
         each = [card.memory_used_bytes for card in telemetry.cards] if telemetry else []
         taken = [value for used in each if used for value in used.mean.values() if value is not None]
@@ -232,7 +232,7 @@ class TrialResult:
 
     @property
     def train_loss(self) -> float | None:
-        """Of the last epoch that has one, else the last of the curve."""
+        """The loss of the last epoch that has one, else the last of the curve."""
         by_epoch = [epoch.train_loss for epoch in self.epochs if epoch.train_loss is not None]
         return by_epoch[-1] if by_epoch else self.losses[-1][1] if self.losses else None
 

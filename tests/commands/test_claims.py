@@ -110,7 +110,7 @@ def test_a_plan_in_two_images_is_two_lines_and_each_names_its_image():
 def test_what_a_claim_needs_on_a_card_by_its_name_is_told_without_one(capsys):
     asked = ["milabench-h100-resnet50-b512-over-b128"]
     settings = Settings(engine="venv")
-    claims.run_asked(ROOT, settings, asked, "", measure.How(dry_run=True, card="H100 SXM5"))
+    claims.run_asked(ROOT, settings, asked, "", measure.RunOptions(dry_run=True, card="H100 SXM5"))
     told = capsys.readouterr().out
     assert "plan peers: for 1 claim" in told and "batch 128, 512" in told
 
@@ -124,7 +124,7 @@ def test_a_budget_takes_the_claims_that_cost_the_least():
 def test_claims_are_asked_for_by_id_or_all_that_can_be_judged_here(monkeypatch):
     asked = []
     monkeypatch.setattr(claims, "run", lambda root, settings, ids, how: asked.append(ids))
-    how = measure.How()
+    how = measure.RunOptions()
     claims.run_asked(ROOT, Settings(), ["a", "b"], "", how)
     claims.run_asked(ROOT, Settings(), [], "here", how)
     assert asked == [["a", "b"], []]

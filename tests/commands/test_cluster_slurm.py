@@ -224,7 +224,9 @@ def test_a_file_of_ones_own_measures_the_same_as_a_job_and_in_the_virtual_enviro
     bench = of_workloads(tmp_path, OWN_MODEL)
     bench.submit(python=PYTHON, data=DATA)
     bench.collect(wait=True)
-    measure.run(bench.root, Settings(plan="mine", engine="venv", python=PYTHON, data=DATA), measure.How())
+    measure.run(
+        bench.root, Settings(plan="mine", engine="venv", python=PYTHON, data=DATA), measure.RunOptions()
+    )
     job, run = bench.records()
     assert [each.environment.engine for each in (job, run)] == ["slurm", "venv"]
     assert (job.trial, job.failure, run.failure) == (run.trial, None, None)

@@ -10,7 +10,7 @@ import pytest
 
 from commands import report
 from commands.expected import _programs, expected_of
-from commands.report import How, report_on
+from commands.report import ReportOptions, report_on
 from harness.plan import own_file
 from harness.record import Epoch, PrecisionFound, Series, Window
 from harness.record.measurement import ProgramRun
@@ -123,7 +123,7 @@ def what_it_should_do(model, card="H100 SXM5 80GB"):
 
 
 def row_of(clone):
-    analysis, written = report_on(clone, clone / "out", How())
+    analysis, written = report_on(clone, clone / "out", ReportOptions())
     return written.markdown.read_text(encoding="utf-8").replace("\N{NO-BREAK SPACE}", " "), analysis
 
 
@@ -262,7 +262,7 @@ def test_a_card_can_be_asked_for_beside_bundles(clone, monkeypatch, tmp_path):
     monkeypatch.setattr(report, "merged", unpacked)
     packed = tmp_path / "constructed.tar.gz"
     packed.write_bytes(b"constructed")
-    how = How(bundles=(packed,), expect="RTX A6000")
+    how = ReportOptions(bundles=(packed,), expect="RTX A6000")
     analysis, _ = report_on(ROOT, tmp_path / "out", how)
     assert [one.card for one in analysis.question.asked] == ["RTX A6000"]
     assert analysis.question.should

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from commands.report import LONGER_ON_CPU, How, report_on
+from commands.report import LONGER_ON_CPU, ReportOptions, report_on
 from report.page.build import page_of
 from tests.helpers import ROOT
 
@@ -18,7 +18,7 @@ QUICK, DESK = "20261121-38cb4c", "20261121-8a1add"
 def test_a_first_look_names_the_line_whose_figures_may_be_ranked(
     session: str, leads_on: bool, tmp_path: Path
 ):
-    _, written = report_on(ROOT, tmp_path, How(session=session))
+    _, written = report_on(ROOT, tmp_path, ReportOptions(session=session))
     text = written.markdown.read_text()
     assert (f"`{LONGER_ON_CPU}`" in text) == leads_on
     assert ("Runs long enough to be ranked" in text) == leads_on
@@ -31,7 +31,7 @@ def test_the_first_page_of_a_clone_shows_published_studies_and_the_records_that_
     # What was measured beside the checkout since would lead.
     fresh = tmp_path / "fresh"
     subprocess.run(["git", "clone", "--quiet", "--shared", str(ROOT), str(fresh)], check=True)
-    analysis, written = report_on(fresh, tmp_path / "out", How())
+    analysis, written = report_on(fresh, tmp_path / "out", ReportOptions())
     assert (analysis.subject, analysis.own, analysis.clause) == ("nothing", (), None)
     assert analysis.question.ways, "some claims can be judged on a CPU"
     page = page_of(analysis)

@@ -26,7 +26,7 @@ class Bench:
     def submit(self, python: str = sys.executable, data: str | None = None, **how: object) -> None:
         """`invoke submit --plan mine`"""
         settings = Settings(plan="mine", python=python, data=data)
-        cluster.submit(self.root, settings, cluster.How(**how), self.scheduler)
+        cluster.submit(self.root, settings, cluster.SubmitOptions(**how), self.scheduler)
 
     def collect(self, *, wait: bool = False) -> None:
         """`invoke jobs --collect`"""

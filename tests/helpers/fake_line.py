@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from commands import measure
-from commands.report import How, report_on
+from commands.report import ReportOptions, report_on
 from harness.engine import access, container
 from harness.engine import choose as engine_choice
 from harness.engine.base import EngineFacts, Exit, Handle
@@ -225,9 +225,9 @@ def run_line(
         patch.setattr(recorder, "start", on_cards)
         patch.setattr(runner, "datetime", clock)
         patch.setattr(choice, "datetime", clock)
-        outcome = measure.run(root, Settings(plan=plan), measure.How())
+        outcome = measure.run(root, Settings(plan=plan), measure.RunOptions())
         assert outcome is not None and outcome.complete
-        _, page = report_on(root, folder / "page", How())
+        _, page = report_on(root, folder / "page", ReportOptions())
     return Ran(
         box=box,
         root=root,

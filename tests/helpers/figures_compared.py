@@ -11,7 +11,7 @@ from report.compare import scaling
 from report.compare import side_by_side as compare
 from report.compare.batch_sweeps import BatchSweep
 from report.compare.cells import Cell, Ratio, cell_ratio, time_breakdown
-from report.compare.groups import ComparisonGroup, Entry
+from report.compare.groups import ComparisonGroup, GroupEntry
 from report.compare.key import MEASURED_FIELDS
 from report.compare.pairs import Expectation, SpeedRange
 from report.compare.pairs import System as Party
@@ -74,7 +74,7 @@ def _group(group: ComparisonGroup, analysis: Analysis) -> dict[str, Any]:
     }
 
 
-def _member(line: Entry, group: ComparisonGroup, analysis: Analysis) -> dict[str, Any]:
+def _member(line: GroupEntry, group: ComparisonGroup, analysis: Analysis) -> dict[str, Any]:
     cell, parts = line.cell, time_breakdown(line.cell)
     return {
         "trials": trials_of(cell),
@@ -104,7 +104,7 @@ def _metrics(cell: Cell) -> dict[str, Any]:
     return {name: values for name, values in found.items() if values is not None}
 
 
-def _other_units(line: Entry, group: ComparisonGroup, analysis: Analysis) -> dict[str, Any] | None:
+def _other_units(line: GroupEntry, group: ComparisonGroup, analysis: Analysis) -> dict[str, Any] | None:
     """Where another unit of this card may lie; null for the reference's own unit."""
     if group.reference is None or line.scaled is None:
         return None

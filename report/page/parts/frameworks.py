@@ -11,7 +11,7 @@ from report.analysis import Analysis
 from report.charts.bars import Bar, Bars, Group
 from report.charts.marks import KeyEntry
 from report.compare.precisions import Speedup
-from report.compare.ranking import Line, Work, places, works
+from report.compare.ranking import FrameworkLine, Work, places, works
 from report.page.filters import seconds
 from report.page.pictures import described
 from report.page.values import Chip, Headline, Picture, Quantity, Systems, quantity
@@ -28,7 +28,7 @@ class FrameworkWork:
 
     work: Work
     picture: Picture
-    rows: tuple[tuple[Line, tuple[int, int] | None, Quantity | None], ...]
+    rows: tuple[tuple[FrameworkLine, tuple[int, int] | None, Quantity | None], ...]
 
     @property
     def key(self) -> Key:
@@ -78,7 +78,7 @@ def _picture(work: Work, name: str) -> Picture:
     return Picture(name, chart, described(groups))
 
 
-def _bar(line: Line) -> Bar:
+def _bar(line: FrameworkLine) -> Bar:
     assert line.scaled is not None
     interval = line.scaled.interval
     return Bar(

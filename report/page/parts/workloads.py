@@ -10,7 +10,7 @@ from report import text
 from report.analysis import Analysis
 from report.compare.batch_sweeps import BatchSweep, batch_sweeps
 from report.compare.cells import Cell, ToTarget, targets_of, to_target
-from report.compare.groups import ComparisonGroup, Entry
+from report.compare.groups import ComparisonGroup, GroupEntry
 from report.compare.scaling import Scaling, ranks_of, scalings, way_name
 from report.page import panels
 from report.page.filters import apart, setting
@@ -48,7 +48,7 @@ class WorkloadView:
     about: str
     timing: TimePicture | None
     panels: Picture | None
-    rows: tuple[tuple[str, Entry, Quantity | None], ...]
+    rows: tuple[tuple[str, GroupEntry, Quantity | None], ...]
     """The name of each line, and what it gains over 32 bits."""
     more_rows: int
     unit: str

@@ -49,7 +49,7 @@ def clone_of(root: Path, steps: dict[str, int]) -> Path:
 
 def answer(root: Path, capsys, asked: str, **how) -> list[str]:
     settings = Settings(plan="mine", engine="venv", device="cpu")
-    bisect.bisect(root, settings, asked, measure.How(**how))
+    bisect.bisect(root, settings, asked, measure.RunOptions(**how))
     return capsys.readouterr().out.splitlines()
 
 
@@ -84,7 +84,7 @@ def test_where_the_ends_are_equal_nothing_between_is_measured(tmp_path, monkeypa
 @pytest.mark.parametrize("asked", ["torch", "torch==2.9", "torch==2.9...2.13", "torch==a..b"])
 def test_what_is_no_range_of_versions_is_refused(tmp_path, asked):
     with pytest.raises(UserError, match="is no range of versions"):
-        bisect.bisect(tmp_path, Settings(), asked, measure.How())
+        bisect.bisect(tmp_path, Settings(), asked, measure.RunOptions())
 
 
 def test_a_last_version_takes_in_its_own_releases_and_a_build_is_its_release(tmp_path):

@@ -96,7 +96,7 @@ def test_bundles_of_two_sites_make_one_report_with_equal_work_side_by_side_and_t
     ]
     empty = tmp_path / "empty"
     (empty / "results").mkdir(parents=True)
-    report.report_on(empty, tmp_path / "out", report.How(bundles=tuple(paths), session=""))
+    report.report_on(empty, tmp_path / "out", report.ReportOptions(bundles=tuple(paths), session=""))
     text = (tmp_path / "out" / "report.md").read_text()
     assert "Constructed Card A" in text and "Constructed Card B" in text
     page_one, said = text.partition("\n## ")[0], capsys.readouterr().out

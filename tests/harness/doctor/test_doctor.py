@@ -311,7 +311,7 @@ def test_doctor_and_plan_speak_with_a_full_disk_and_name_its_folder(tmp_path, mo
     show.show(ROOT, asked)
     assert "disk: image 'cpu'" in capsys.readouterr().out
     with pytest.raises(NoSpace, match=f"the disk is full: '{state}"):
-        measure.run(ROOT, asked, measure.How())
+        measure.run(ROOT, asked, measure.RunOptions())
 
 
 def test_the_doctor_reads_the_machine_s_cards_once(tmp_path, monkeypatch):

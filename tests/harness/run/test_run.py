@@ -227,7 +227,7 @@ def test_a_plan_that_was_changed_since_its_session_began_begins_a_new_one_and_sa
     built = clone.job(root).setting.built
     path = root / "plans" / "mine.toml"
     path.write_text(path.read_text().replace("stand-ins", "another title"))
-    outcome = measure._run(clone.bench(root), (built,), {}, measure.How(), Screen())
+    outcome = measure._run(clone.bench(root), (built,), {}, measure.RunOptions(), Screen())
     assert outcome.session.id != opened.id
     said = f"the plan 'mine' was changed since session {opened.id} began: a new one begins"
     assert said in capsys.readouterr().out
@@ -252,7 +252,7 @@ def test_a_budget_reads_the_results_once_and_not_for_each_trial_that_is_left(tmp
     read_all = store.read_all
     monkeypatch.setattr(store, "read_all", lambda root: readings.append(root) or read_all(root))
     bench = clone.bench(root, budget="10m")
-    outcome = measure._run(bench, (clone.job(root).setting.built,), {}, measure.How(), Screen())
+    outcome = measure._run(bench, (clone.job(root).setting.built,), {}, measure.RunOptions(), Screen())
     assert (outcome.ran, len(readings)) == (4, 1)
 
 

@@ -39,7 +39,7 @@ def alternating(root, *asked: str):
 def run(setup, monkeypatch, root) -> Session:
     monkeypatch.setenv("GPUDYNO_STATE", str(root / "state"))
     built = clone.job(root).setting.built
-    return measure._run(setup, (built, built), {}, measure.How(), Screen()).session
+    return measure._run(setup, (built, built), {}, measure.RunOptions(), Screen()).session
 
 
 @pytest.mark.parametrize("name", ["quick", "desk"])
@@ -125,7 +125,7 @@ from commands.terminal import Screen
 root = Path({root!r})
 os.environ["GPUDYNO_STATE"] = str(root / "state")
 built = clone.job(root).setting.built
-measure._run(alternating(root), (built, built), {{}}, measure.How(), Screen())
+measure._run(alternating(root), (built, built), {{}}, measure.RunOptions(), Screen())
 """
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from report.compare.key import (
     DATA_MODES,
     MEASURED_FIELDS,
-    Place,
+    GroupPlace,
     at_same_batch,
     batch_follows_precision,
     each_nearest_the_card,
@@ -176,7 +176,7 @@ def test_a_name_that_is_no_field_is_refused_when_the_place_is_made():
 
 def test_the_key_of_a_place_is_the_key_less_what_was_left_out():
     ((place, _),) = grouped_by([item(gpus=2)], same_but("gpus", "precision")).items()
-    assert place == Place(key(precision=""))
+    assert place == GroupPlace(key(precision=""))
 
 
 def test_a_trial_that_failed_is_matched_though_it_does_not_know_all_of_its_key():

@@ -85,7 +85,7 @@ def plan(
     BUILDING,
     help={
         "only": "fetch one data set or a program's source: cifar-100, weights-resnet18, nanogpt …",
-        "from_": "with --only: a folder with the data set's files, or a program's repository, git bundle or data",
+        "from_": "with --only: a folder with a data set's files, or a program's repository, bundle or data",
         "clean": "list the images, environments and caches that can go, then remove them",
         "data": "with --clean: also remove the data that was fetched",
         "yes": "with --clean: remove without asking",

@@ -22,7 +22,7 @@ from harness.run.setup import RunSetup
 from harness.settings import Settings
 from harness.units import duration, seconds_of
 from report import text
-from report.analysis import Evidence, Question, analyse, evidence_in
+from report.analysis import Question, analyse, evidence_in
 from report.claims.answers import Answer, Obstacle, answers
 from report.claims.judgeable import JudgingPlan, judgeable
 from report.claims.judged import not_compared
@@ -94,6 +94,7 @@ def here(root: Path, settings: Settings, card: str = "", study: str = "", rows: 
     for answer in shown:
         claim, way = answer.claim, answer.way
         minutes = f"{way.seconds / 60:.0f}" if way and way.seconds >= 60 else "<1" if way else ""
+        minutes = f"≤{minutes}" if way and way.at_most else minutes
         card_of = claim.of.card or claim.card_class or "any"
         print(_row(claim.id, _value(claim), card_of, minutes, _told(answer)))
     left = len(found) - len(shown)
@@ -138,20 +139,17 @@ def _answers(setup: RunSetup, claims: Sequence[Claim], *, alone: bool) -> tuple[
     if alone:
         unmet = [not_compared(claim) for claim in claims]
         return answers(unmet, (), cards, found.ways, found.barred)
-    question = Question(datetime.now(UTC), machine=machine_id(state_folder()))
-    evidence = evidence_in(root)
-    ours = {session.id for session in evidence.results.sessions if session.machine == question.machine}
-    question = replace(question, ways=found.ways, barred=found.barred, committed=_others(evidence, ours))
+    evidence, machine = evidence_in(root), machine_id(state_folder())
+    # The sessions of other machines answer nothing here.
+    others = frozenset(session.id for session in evidence.results.sessions if session.machine != machine)
+    question = Question(
+        datetime.now(UTC), machine=machine, ways=found.ways, barred=found.barred, committed=others
+    )
     if (root / FOLDER).is_dir():
         published = [row for table in read_tables(root).values() for row in table]
         question = replace(question, sizes=sizes(read_pairs(root, published)))
     wanted = {claim.id for claim in claims}
     return tuple(answer for answer in analyse(evidence, question).answers if answer.claim.id in wanted)
-
-
-def _others(evidence: Evidence, ours: set[str]) -> frozenset[str]:
-    """The sessions of other machines, which answer nothing here."""
-    return frozenset(session.id for session in evidence.results.sessions) - ours
 
 
 def one(root: Path, settings: Settings, name: str, card: str = "") -> None:
@@ -178,8 +176,8 @@ def answered(answer: Answer, study: str) -> list[str]:
             f"{100 * size.high:.0f} % in nine of ten of {size.pairs} pairs"
         )
     if answer.way:
-        takes = duration(answer.way.seconds)
-        out.append(f"  `invoke run --claim {claim.id}`, about {takes}, plan {answer.way.line}")
+        takes = f"{'at most' if answer.way.at_most else 'about'} {duration(answer.way.seconds)}"
+        out.append(f"  `invoke run --claim {claim.id}`, {takes}, plan {answer.way.line}")
     if answer.obstacle:
         out.append(f"  {reason(answer.obstacle)}")
     if answer.nearest:

@@ -182,13 +182,16 @@ def by_claim(
     name: str,
     image: str | None,
     can: Iterable[Judgeable],
-    planned: Iterable[Planned],
+    planned: Sequence[Planned],
     speeds: estimate.Speeds,
 ) -> dict[str, JudgingPlan]:
     """By its id, the way to judge each claim that one plan in one image can."""
     seconds = {item.trial.id: estimate.seconds(item, speeds) for item in planned}
+    unknown = {item.trial.id for item in planned if estimate.is_time_out(item, speeds)}
     timed = {one.claim.id: {trial: seconds[trial] for trial in sorted(one.trials)} for one in can}
-    return {claim: JudgingPlan(name, each, image) for claim, each in timed.items()}
+    return {
+        claim: JudgingPlan(name, each, image, bool(unknown & each.keys())) for claim, each in timed.items()
+    }
 
 
 def device_of(machine: Machine, selection: Selection) -> TargetDevice:

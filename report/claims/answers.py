@@ -14,7 +14,7 @@ from typing import Literal
 from harness.record import Claim
 from harness.record.published.cards import Card
 from report.claims.judgeable import JudgingPlan
-from report.claims.judged import Judged, obstacles
+from report.claims.judged import Judged, nearest_differences, obstacles
 from report.claims.matching import figure_of, side_differences
 from report.compare.cells import Cell
 from report.compare.key import Difference
@@ -174,11 +174,13 @@ def _candidate(claim: Claim, cell: Cell, places: Sequence[Cell], cards: Sequence
     terms = {difference.field for difference in obstacles(claim, cell, cards, places)}
     if not work <= {_LOADER} or not terms <= {*_CARD, *_SOFTWARE, _PROOF}:
         return None
-    differs: list[Term] = []
-    differs += ["card"] if terms & {*_CARD} else []
-    differs += ["software"] if terms & {*_SOFTWARE} else []
-    differs += ["loader"] if work else []
-    return _Candidate(cell, tuple(differs), _PROOF not in terms and cell.verdict != "unproven")
+    found: dict[Term, set[str]] = {
+        "card": terms & {*_CARD},
+        "software": terms & {*_SOFTWARE},
+        "loader": work,
+    }
+    differs = tuple(term for term, names in found.items() if names)
+    return _Candidate(cell, differs, _PROOF not in terms and cell.verdict != "unproven")
 
 
 def _measured_answer(
@@ -204,7 +206,6 @@ def _over(here: float, published: float, direct: bool) -> float:
 
 def _nearest(claim: Claim, cells: Sequence[Cell]) -> tuple[Difference, ...]:
     """What the nearest cell of the same model has otherwise; empty where no cell is of it."""
-    same = (cell for cell in cells if cell.key.workload == claim.workload)
-    alike = [cell for cell in same if cell.key.model.casefold() == claim.of.model.casefold()]
-    found = [side_differences(claim.of, claim, cell) for cell in alike]
-    return min(found, key=len, default=())
+    work = claim.workload, claim.of.model.casefold()
+    alike = [cell for cell in cells if (cell.key.workload, cell.key.model.casefold()) == work]
+    return nearest_differences(claim.of, claim, alike) if alike else ()

@@ -57,6 +57,8 @@ class JudgingPlan:
     seconds_by_trial: Mapping[str, float]
     image: str | None = None
     """That has to be asked for by its name; null where the device's own serves."""
+    at_most: bool = False
+    """Whether a time-out stands in for a trial's time, which is not known."""
 
     @property
     def line(self) -> str:
@@ -185,14 +187,12 @@ def _trials(claim: Claim, variants: Sequence[_Variant], device: TargetDevice) ->
 
     An absolute figure takes those that load as published, else any: one run of them gives a first look.
     """
-    usable = [one for one in variants if len(one.trials) >= _runs_needed(claim) and _fits(claim, one, device)]
-    of_sides = [_meeting(asked_by(claim, side).less(*PARTS), usable) for side in _sides(claim)]
+    usable = [one for one in variants if _fits(claim, one, device)]
+    often = [one for one in usable if len(one.trials) >= _runs_needed(claim)]
+    of_sides = [_meeting(asked_by(claim, side).less(*PARTS), often) for side in _sides(claim)]
     if claim.kind == "absolute" and not of_sides[0]:
-        usable = [one for one in variants if _fits(claim, one, device)]
-        of_sides = [_meeting(asked_by(claim, claim.of), usable)]
-        of_sides = (
-            of_sides if of_sides[0] else [_meeting(asked_by(claim, claim.of).less("data_mode"), usable)]
-        )
+        asked = asked_by(claim, claim.of)
+        of_sides = [_meeting(asked, usable) or _meeting(asked.less("data_mode"), usable)]
     together = [each for each in product(*of_sides) if _one_setting(claim, each)]
     if not together:
         return []

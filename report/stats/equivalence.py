@@ -154,11 +154,9 @@ def seeds_hold(
     least = math.expm1(quantiles * math.sqrt(count * (1 + 1 / of_each)) * seeds.spread)
     spread = math.sqrt(count) * seeds.spread * published
     source = _Published(published, half_digit, spread, of_each, seeds.pairs)
-    given, (own, df), share = _deviations(sides, seeds)
-    larger = own > given[0]
-    interval = of_seeds(
-        math.log(measured), share * max(own, given[0]), df if larger and df > 1 else seeds.pairs
-    )
+    _, (own, df), share = _deviations(sides, seeds)
+    freedom = df if own > seeds.spread and df > 1 else seeds.pairs
+    interval = of_seeds(math.log(measured), share * max(own, seeds.spread), freedom)
     return _against(interval, source, max(margin, least), 0.0, HERE)
 
 

@@ -132,3 +132,12 @@ def test_claims_are_asked_for_by_id_or_all_that_can_be_judged_here(monkeypatch):
         claims.run_asked(ROOT, Settings(), [], "there", how)
     with pytest.raises(UserError, match="--claims here stands for all"):
         claims.run_asked(ROOT, Settings(), ["a"], "here", how)
+
+
+def test_a_time_that_nobody_knows_is_called_a_limit(capsys):
+    claims.here(ROOT, Settings(), "8x RTX 4090", "UniLu 2019", rows=99)
+    minutes = {line.split()[0]: line for line in capsys.readouterr().out.splitlines()[1:-2]}
+    assert any("≤" in line for line in minutes.values()) and not all("≤" in line for line in minutes.values())
+    unknown = next(name for name, line in minutes.items() if "≤" in line)
+    claims.one(ROOT, Settings(), unknown, "8x RTX 4090")
+    assert ", at most " in capsys.readouterr().out

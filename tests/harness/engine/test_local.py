@@ -16,7 +16,7 @@ from harness.engine.base import Running
 from harness.engine.venv import VenvEngine, first_that_works
 from harness.errors import MachineError, NoSpace
 from harness.image.spec import venv_steps
-from harness.redact import Names, leaks
+from harness.redact import leaks
 from tests.helpers import ROOT
 from tests.helpers.engine_bench import laid_out, run_spec
 from tests.helpers.images import IMAGES
@@ -117,7 +117,7 @@ def test_what_a_trial_inherits_is_in_its_record_and_other_libraries_are_not_pinn
         False,
         ("LD_LIBRARY_PATH leads to libraries that no lock names",),
     )
-    assert leaks(told.model_dump_json(), Names()) == ()
+    assert leaks(told.model_dump_json()) == ()
     for name in ("LD_LIBRARY_PATH", "TZ"):
         monkeypatch.delenv(name)
     monkeypatch.setenv("PATH", "/usr/bin:/bin")

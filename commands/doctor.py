@@ -32,7 +32,6 @@ from harness.engines import ENGINES
 from harness.errors import GpudynoError, MachineError, NoDevice, NotBuilt
 from harness.files import Files, free_bytes
 from harness.machine import load, machine_id, state_folder
-from harness.plan import plan
 from harness.record import DEEP
 from harness.record.store import session_records
 from harness.run import setup as run_setup
@@ -165,12 +164,11 @@ def deep(root: Path, settings: Settings) -> None:
     """
     settings = settings.model_copy(update={"plan": DEEP})
     doctor(root, settings)
-    _, selection = run_setup.devices(settings)
     outcome = measure.run(root, settings, measure.RunOptions(new_session=True, at_most_seconds=DEEP_SECONDS))
     if outcome is None:
         return
     records = [stored.record for stored in session_records(root, outcome.session)]
-    judged = paths.judge(outcome.session, records, plan.load(root, DEEP), selection.kind)
+    judged = paths.judge(outcome.session, records)
     print("\n".join(("", *paths.lines(judged))))
     if any(path.remedy for path in judged):
         raise MachineError(

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from harness.plan.plan import Plan, variants
-from harness.record import DeviceKind, Energy, Failure, Record, Session, TrialSpec, Variant
+from harness.record import Energy, Failure, Record, Session, TrialSpec, Variant
 from harness.record.finding import sentence
 from harness.units import size
 
@@ -60,15 +59,15 @@ class Path:
     remedy: str = ""
 
 
-def judge(session: Session, records: Iterable[Record], plan: Plan, kind: DeviceKind) -> tuple[Path, ...]:
-    """Return every path of a session of the plan on a kind of device; the plan's other paths are not here."""
+def judge(session: Session, records: Iterable[Record]) -> tuple[Path, ...]:
+    """Return every path of a session of the plan."""
     last = {record.trial.id: record for record in sorted(records, key=lambda record: record.attempt)}
     judged = sorted(
         (_of_trial(trial, last.get(trial.id)) for trial in session.trials), key=lambda path: path.name
     )
     left = (Path("not here", item.what, item.reason) for item in session.left_out)
     ended = list(last.values())
-    return (*judged, *_telemetry(ended), *_same_losses(ended), *left, *_of_other_devices(plan, kind))
+    return (*judged, *_telemetry(ended), *_same_losses(ended), *left)
 
 
 def lines(paths: Sequence[Path]) -> list[str]:
@@ -205,18 +204,3 @@ def _same_losses(records: Sequence[Record]) -> Iterator[Path]:
         yield Path(
             "broken", name, f"{counts} processes have other losses than one, {apart:.1e} apart", remedy
         )
-
-
-def _of_other_devices(plan: Plan, kind: DeviceKind) -> Iterator[Path]:
-    """Yield the paths of our own that the plan has for other kinds of devices alone."""
-    names = {
-        here: {
-            name_of(measure.workload, variant)
-            for measure in plan.measure
-            if measure.workload == OWN and (kind in measure.devices) is here
-            for variant in variants(measure, plan.name)
-        }
-        for here in (True, False)
-    }
-    for name in sorted(names[False] - names[True]):
-        yield Path("not here", name, "it is taken on other devices alone")

@@ -41,7 +41,6 @@ def examine(around: Surroundings, estimate: Estimate | None = None) -> tuple[Fin
         _engine(around),
         _cards(around),
         _access(around),
-        _precisions(around),
         _settings(around.machine, around.load),
         _memory(around, estimate),
         _disks(around, estimate),
@@ -196,17 +195,6 @@ def _ways_to_kfd(around: Surroundings) -> str:
         first = "take Podman, or an engine that runs as root"
     own = "" if shut else ", or name an interpreter with ROCm's PyTorch by --python"
     return f"{first}{own}; or let everyone open them by a udev rule: {UDEV_RULE}"
-
-
-def _precisions(around: Surroundings) -> Iterator[Finding]:
-    """Yield which 16-bit types the processor computes in, where trials run on it and the system says."""
-    native = around.machine.cpu.native_16_bit
-    if around.selection.kind != "cpu" or native is None:
-        return
-    emulated = [name for name in ("bf16", "fp16") if name not in native]
-    says = [f"computes in {' and '.join(native)}"] if native else []
-    says += [f"only emulates {' and '.join(emulated)}, which plans leave out"] if emulated else []
-    yield ok(f"the CPU {' and '.join(says)}")
 
 
 def _settings(machine: Machine, load: Load) -> Iterator[Finding]:

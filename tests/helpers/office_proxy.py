@@ -105,13 +105,15 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
-    do_POST = do_GET  # noqa: N815
+    do_POST = do_HEAD = do_GET  # noqa: N815
 
     def _relay(self) -> None:
         told = {
             name: self.headers[name] for name in ("Accept", "User-Agent", "Range") if name in self.headers
         }
-        with requests.get(f"https://{self.host}{self.path}", headers=told, stream=True, timeout=60) as answer:
+        with requests.request(
+            self.command, f"https://{self.host}{self.path}", headers=told, stream=True, timeout=60
+        ) as answer:
             self.send_response(answer.status_code)
             for name in ("Content-Type", "Content-Encoding", "Content-Length", "Location", "Content-Range"):
                 if name in answer.headers:

@@ -71,10 +71,9 @@ def session(trials: tuple[TrialSpec, ...] = (), left: tuple[LeftOut, ...] = ()) 
 def paths_of(
     *records: Record, trials: tuple[TrialSpec, ...] = (), left: tuple[LeftOut, ...] = ()
 ) -> list[Path]:
-    """What is said of the records, without the paths of other devices."""
+    """What is said of the records."""
     asked = trials or tuple(record.trial for record in records)
-    everything = plan().model_copy(update={"measure": ()})
-    return list(judge(session(asked, left), records, everything, "cuda"))
+    return list(judge(session(asked, left), records))
 
 
 def telemetry(**energy: Any) -> Telemetry:
@@ -172,12 +171,9 @@ def test_processes_that_share_a_batch_must_have_the_losses_of_one(last, word):
     assert path.word == word
 
 
-def test_what_was_left_out_and_what_other_devices_have_is_not_here():
+def test_what_was_left_out_is_not_here():
     left = (LeftOut(what="paths eager fp32-tf32", trials=1, reason="a CPU has no TF32"),)
     assert paths_of(left=left, trials=()) == [Path("not here", "paths eager fp32-tf32", "a CPU has no TF32")]
-    names = {path.name for path in judge(session(), (), plan(), "cpu")}
-    assert {"words at the memory wall", "collectives over loopback", "Apex"} < names
-    assert "step clock" not in names
 
 
 def test_every_check_of_the_plan_has_a_title_and_a_remedy():

@@ -75,7 +75,7 @@ def should(root: Path, analysis: Analysis) -> dict[str, ExpectedValue]:
 def on_paper(root: Path, analysis: Analysis) -> CardsOnPaper:
     """What is published of the cards of offers: how fast each should be beside each other."""
     costs = analysis.costs
-    if costs is None or costs.inputs.purchase is None or all(one.measured for one in costs.inputs.offers):
+    if costs is None or all(one.measured for one in costs.inputs.offers):
         return CardsOnPaper()
     rows = {cell.trials[0].path: row for cell, row in _rows(root, analysis.cells)}
     lines = {line.name: line for line in (*costs.inputs.lines, *costs.inputs.left_out)}

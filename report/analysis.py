@@ -152,8 +152,7 @@ class Analysis:
     def answering(self, question: Question, paper: CardsOnPaper) -> Analysis:
         """Return the analysis with more that is asked, and its costs by what is known of cards on paper."""
         cards, purchase = self.evidence.cards, self.evidence.purchase
-        bought = costs(self.groups, self.trials, cards, purchase, paper) if purchase else self.costs
-        return replace(self, question=question, costs=bought)
+        return replace(self, question=question, costs=costs(self.groups, self.trials, cards, purchase, paper))
 
     @property
     def leading_session(self) -> Session | None:
@@ -409,6 +408,4 @@ def own_programs(analysis: Analysis) -> list[Cell]:
 def _priced(analysis: Analysis) -> bool:
     """Whether offers have a cost, or there is nothing else to show."""
     costs = analysis.costs
-    if costs is None or costs.ranking is None:
-        return False
-    return bool(costs.ranking.order) or not analysis.own
+    return costs is not None and (bool(costs.ranking.order) or not analysis.own)

@@ -54,7 +54,7 @@ NEUTRAL: dict[str, Range] = {
     "utilisation": (1.0, 1.0, 1.0),
     "electricity_price": (0.0, 0.0, 0.0),
 }
-"""For files of rented cards alone, and where there is no file: no figure that is shown depends on them."""
+"""For files of rented cards alone: no figure that is shown depends on them."""
 LIFE_YEARS: Range = (2.0, 4.0, 8.0)
 """What the page assumes, and says so, where a bought card's life is not given."""
 
@@ -91,7 +91,7 @@ class CostInputs:
     left_out: tuple[UnrecordedLine, ...]
     """Lines of the buyer's work of which nothing is known on any offer."""
     paper: CardsOnPaper
-    purchase: Purchase | None
+    purchase: Purchase
     own_mix: bool
     """Whether the work is the buyer's, or equal shares of each line."""
     measured_power: tuple[bool, ...]
@@ -123,10 +123,10 @@ def cost_inputs(
     groups: Sequence[ComparisonGroup],
     trials: Sequence[TrialResult],
     cards: Sequence[Card],
-    purchase: Purchase | None,
+    purchase: Purchase,
     paper: CardsOnPaper = NOTHING,
-) -> CostInputs | None:
-    """Return the numbers of all offers on the mix; null where there is neither an offer nor a ranked figure.
+) -> CostInputs:
+    """Return the numbers of all offers on the mix.
 
     Raises UserError where a name in the buyer's file fits several cards or lines.
     """
@@ -134,15 +134,13 @@ def cost_inputs(
     own_machines = {entry.cell.machine for group in groups for entry in group.entries if entry.own}
     offered, caveats = candidates(cells, purchase, own_machines)
     recorded = mix_lines(cells, offered, trials)
-    if not recorded and purchase is None:
-        return None
     in_use = HOURS_A_YEAR * _inputs(purchase)["utilisation"][1]
-    own = bool(purchase and purchase.work)
+    own = bool(purchase.work)
     mix: tuple[WorkLine, ...] = default_mix(recorded, in_use)
-    if own and purchase:
+    if own:
         mix = buyers_mix(recorded, purchase, offered)
     named = _hours_on(cells, offered, purchase)
-    offered, mix = _in_question(offered, mix, named if purchase else offered)
+    offered, mix = _in_question(offered, mix, named)
     on = offered.index(named[0]) if named else _slowest(offered, mix, paper)
     base = offered[on].card
     left_out = tuple(
@@ -152,7 +150,7 @@ def cost_inputs(
         and not any(paper.time_over(one.card, base, line.name) for one in offered if one.card != base)
     )
     mix = tuple(line for line in mix if line not in left_out)
-    on_record = unit_spreads(trials, purchase.unit_cv if purchase else None)
+    on_record = unit_spreads(trials, purchase.unit_cv)
     spreads = tuple(on_record.of(offer.card) for offer in offered)
     others, places = max(sum(offer.measured for offer in offered) - 1, 1), range(len(offered))
     numbers = CostNumbers(
@@ -202,10 +200,10 @@ def _cells_on(mix: Sequence[WorkLine], place: int) -> list[Cell]:
 
 
 def _hours_on(
-    cells: Sequence[Cell], offers: Sequence[OfferedCard], purchase: Purchase | None
+    cells: Sequence[Cell], offers: Sequence[OfferedCard], purchase: Purchase
 ) -> tuple[OfferedCard, ...]:
     """Return the card whose hours are given; none where the buyer does not say."""
-    if purchase is None or not purchase.hours_on:
+    if not purchase.hours_on:
         return ()
     cell, name = meant(purchase.hours_on, cells, "'hours_on'"), purchase.hours_on.casefold()
     if cell:
@@ -228,19 +226,18 @@ def _slowest(offers: Sequence[OfferedCard], mix: Sequence[WorkLine], paper: Card
     return max(range(len(offers)), key=place)
 
 
-def _inputs(purchase: Purchase | None) -> dict[str, Range]:
+def _inputs(purchase: Purchase) -> dict[str, Range]:
     ranges: dict[str, Range] = {}
     for name in INPUTS:
-        given = getattr(purchase, name) if purchase else None
+        given = getattr(purchase, name)
         ranges[name] = given.values if given else NEUTRAL.get(name, (0.0, 0.0, 0.0))
     if _life_assumed(purchase):
         ranges["life_years"] = LIFE_YEARS
-    ranges["pue"] = purchase.pue.values if purchase else (1.0, 1.0, 1.0)
     return ranges
 
 
-def _life_assumed(purchase: Purchase | None) -> bool:
-    return purchase is not None and purchase.buys and purchase.life_years is None
+def _life_assumed(purchase: Purchase) -> bool:
+    return purchase.buys and purchase.life_years is None
 
 
 def _offer(

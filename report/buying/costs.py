@@ -16,25 +16,25 @@ from report.trials.trial import TrialResult
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """`ranking` is null without prices."""
+    """The inputs, and what they make of each offer."""
 
     inputs: CostInputs
     numbers: CostNumbers
     """What the ranking is by: the inputs', without the cards' power where that of one is not known."""
-    ranking: CostRanking | None = None
+    ranking: CostRanking
     power_unknown: tuple[str, ...] = ()
     """The offers whose power is unknown, for which that of all cards is left out of the costs."""
 
     @property
     def pair(self) -> tuple[int, int] | None:
         """The places of the two cheapest offers."""
-        order = self.ranking.order if self.ranking else ()
+        order = self.ranking.order
         return (order[0], order[1]) if len(order) > 1 else None
 
     @property
     def ratio(self) -> Range | None:
         """The cost of the pair's second offer over its first's."""
-        return self.ranking.offers[self.pair[1]].ratio if self.ranking and self.pair else None
+        return self.ranking.offers[self.pair[1]].ratio if self.pair else None
 
     @property
     def tied(self) -> bool:
@@ -49,13 +49,13 @@ def costs(
     purchase: Purchase | None,
     paper: CardsOnPaper = NOTHING,
 ) -> Costs | None:
-    """Return the costs of all offers for the buyer's work; null without an offer and a ranked figure.
+    """Return the costs of all offers for the buyer's work; null without a buyer's file.
 
     Raises UserError where a name in the buyer's file fits several cards or lines.
     """
+    if purchase is None:
+        return None
     inputs = cost_inputs(groups, trials, cards, purchase, paper)
-    if inputs is None or purchase is None:
-        return None if inputs is None else Costs(inputs, inputs.numbers)
     unknown, numbers = _power_unknown(inputs.numbers), inputs.numbers
     if unknown:
         # As if the cards drew nothing, all alike; the host's share stays.

@@ -146,7 +146,7 @@ def ranked_cells(groups: Iterable[ComparisonGroup]) -> list[Cell]:
 
 
 def candidates(
-    cells: Sequence[Cell], purchase: Purchase | None, own: Collection[str] = ()
+    cells: Sequence[Cell], purchase: Purchase, own: Collection[str] = ()
 ) -> tuple[tuple[OfferedCard, ...], tuple[Doubt, ...]]:
     """Return the offers, then the other cards on record, and last the offers that no record is of.
 
@@ -158,7 +158,7 @@ def candidates(
     found: list[OfferedCard] = []
     caveats: list[Doubt] = []
     by_card: set[tuple[str, str]] = set()
-    for number, offer in enumerate(purchase.offer if purchase else (), 1):
+    for number, offer in enumerate(purchase.offer, 1):
         cell = meant(offer.card, sides, f"offer {number}")
         if cell is None:
             named = text.clean(offer.card, 60)
@@ -168,7 +168,7 @@ def candidates(
         if offer.card.casefold() in cell.card.casefold():
             by_card.add(_type(cell))
             caveats += _on_others(cell, sides, own)
-    on = purchase.hours_on if purchase else None
+    on = purchase.hours_on
     if (
         on
         and meant(on, sides, "'hours_on'") is None
@@ -181,7 +181,7 @@ def candidates(
         for cell in sides
         if _type(cell) not in by_card and not any(one.made(cell.machine, cell.card) for one in found)
     ]
-    found += [_candidate(cell) for cell in (spare if purchase is None else _one_of_each(spare))]
+    found += [_candidate(cell) for cell in _one_of_each(spare)]
     return _named(sorted(found[:MOST_OFFERS], key=lambda one: not one.measured), own), tuple(caveats)
 
 

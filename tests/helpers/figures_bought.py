@@ -16,9 +16,9 @@ from tests.helpers.figures_read import first_trial, key, length
 def costs(analysis: Analysis) -> dict[str, Any] | None:
     """Where there is a buyer's file, every number of the costs."""
     evidence = analysis.evidence
-    found = cost_inputs.cost_inputs(analysis.groups, analysis.trials, evidence.cards, evidence.purchase)
-    if found is None or evidence.purchase is None:
+    if evidence.purchase is None:
         return None
+    found = cost_inputs.cost_inputs(analysis.groups, analysis.trials, evidence.cards, evidence.purchase)
     result = cost_model.rank_costs(found.numbers)
     return {
         "inputs": found.numbers.inputs,

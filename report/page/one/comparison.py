@@ -123,7 +123,7 @@ def _second_over_first(analysis: Analysis) -> Expectation:
 
 def _money(analysis: Analysis, pair: tuple[NamedSystem, NamedSystem]) -> Iterator[Fact]:
     costs = analysis.costs
-    if costs is None or costs.ranking is None or costs.inputs.purchase is None:
+    if costs is None:
         return
     places = [_place_of(costs, system) for system in pair]
     if None in places:
@@ -195,7 +195,7 @@ def _speed(
     pair: tuple[NamedSystem, NamedSystem],
 ) -> Iterator[Fact]:
     costs = analysis.costs
-    if costs and costs.ranking and analysis.evidence.purchase:
+    if costs:
         places = [_place_of(costs, system) for system in pair]
         hours = [costs.ranking.offers[place].hours if place is not None else None for place in places]
         units = expectation.units

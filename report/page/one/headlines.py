@@ -58,7 +58,7 @@ def of_pair(expectation: Expectation, systems: Systems) -> Headline:
 
 def of_costs(costs: Costs, expectation: Expectation, systems: Systems) -> Headline:
     """Speed of the two cheapest offers, and which costs less a year."""
-    assert costs.pair is not None and costs.ranking is not None and costs.inputs.purchase is not None
+    assert costs.pair is not None
     offers = [costs.inputs.offers[place] for place in costs.pair]
     amounts = [costs.ranking.offers[place].cost for place in costs.pair]
     currency = costs.inputs.purchase.currency

@@ -96,7 +96,7 @@ class OffersView:
 def offers(analysis: Analysis, systems: Systems) -> OffersView:
     """Return the offers of the buyer's file, the cheapest first, and the card that the hours are on."""
     costs = analysis.costs
-    assert costs is not None and costs.ranking is not None and costs.inputs.purchase is not None
+    assert costs is not None
     inputs, order, currency = costs.inputs, costs.ranking.order, costs.inputs.purchase.currency
     works = tuple(_works(inputs, analysis))
     peaks = [work.peak.value for work in works if not work.left_out]
@@ -109,7 +109,6 @@ def _row(
     costs: Costs, place: int, analysis: Analysis, systems: Systems, peaks: Sequence[float | None]
 ) -> OfferRow:
     inputs, ranking = costs.inputs, costs.ranking
-    assert ranking is not None and inputs.purchase is not None
     one, found, model = inputs.offers[place], ranking.offers[place], CostModel(costs.numbers)
     offer, currency, on = one.offer, inputs.purchase.currency, costs.numbers.hours_on
     unit = f"{currency}/h" if costs.numbers.offers[place].rented else currency
@@ -264,7 +263,7 @@ def chips(view: OffersView) -> Iterator[Chip]:
         yield Chip("care", "no-cost", data={"name": row.system.name, "why": row.missing[0]})
     if any(work.left_out for work in view.works):
         yield Chip("care", "work-left-out", data={"hours": sum(w.hours for w in view.works if w.left_out)})
-    if not view.inputs.purchase or not view.inputs.purchase.hours_on:
+    if not view.inputs.purchase.hours_on:
         yield Chip("care", "hours-assumed", "costs", {"name": view.on.name})
     old = [row for row in offered if row.days > OLD_DAYS]
     for row in sorted(old, key=lambda row: -row.days)[:1]:

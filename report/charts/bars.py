@@ -1,4 +1,4 @@
-"""Bars from zero in groups, with ranges, figures at their ends and columns beside them."""
+"""Bars from zero in groups, with ranges, and figures at their ends."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ FAR_APART = 10.0
 LONGEST_RANGE = 1.5
 """A range that reaches further than so many times the greatest value is cut there."""
 
-PAD, GAP, COLUMN_GAP = 5.0, 9.0, 24.0
-"""Above and below a group; before the figure at a bar's end and a column, px."""
+PAD, GAP = 5.0, 9.0
+"""Above and below a group; before the figure at a bar's end, px."""
 ROW, BAR = 25.0, 15.0
 STACKED_ROW, STACKED_BAR = 39.0, 9.0
 """Heights of a row and its bar, where names are beside the bars and above them, px."""
@@ -50,7 +50,7 @@ NAME_LINE, NOTE_LINE, AXIS_ROW = 20.0, 17.0, 20.0
 class Bar:
     """One bar of a value and its range; `text` and `small` follow it, or replace it without a value.
 
-    `note` follows the name, `slot` is its colour's, `cells` has a text for each column.
+    `note` follows the name, `slot` is its colour's.
     """
 
     label: str
@@ -62,7 +62,6 @@ class Bar:
     small: str = ""
     note: str = ""
     slot: int = 0
-    cells: tuple[str, ...] = ()
 
     @property
     def shown(self) -> float | None:
@@ -91,7 +90,6 @@ class Bars:
     axis: str = ""
     key: tuple[KeyEntry, ...] = ()
     reference: float | None = 1.0
-    columns: tuple[str, ...] = ()
     ticks: tuple[tuple[float, str], ...] = ()
 
     @property
@@ -129,16 +127,14 @@ class _Picture:
             if (published if entry.look == "published" else (entry.look, entry.slot) in used)
         ]
         self.row, self.bar = (ROW, BAR) if self.beside else (STACKED_ROW, STACKED_BAR)
-        self.columns = self._columns(bars)
         named = max((_group_width(group) for group in chart.groups), default=0.0) if self.beside else 0.0
         self.named = min(named + 16.0, 0.16 * layout.width) if named else 0.0
         widest = max((run_width(_name_words(bar)) for bar in bars), default=0.0)
-        widest = max(widest + 14.0, 0.0 if chart.columns else width_of(chart.axis, NOTE) + 24.0 - self.named)
+        widest = max(widest + 14.0, width_of(chart.axis, NOTE) + 24.0 - self.named)
         label = min(widest, 0.3 * layout.width) if self.beside else 0.0
         self.left = self.named + label
-        right = self.columns[0][0] - COLUMN_GAP if self.beside and self.columns else layout.width
-        self.room = right - self.left - (0.0 if self.beside else 1.0)
-        self.top = key_height(self.key, layout.width) + (NOTE_LINE + 2 if self.columns else 0.0)
+        self.room = layout.width - self.left - (0.0 if self.beside else 1.0)
+        self.top = key_height(self.key, layout.width)
         self.each = chart.each_from_zero
         together = self._px_per_unit(chart.groups)
         self.units = [self._px_per_unit((group,)) if self.each else together for group in chart.groups]
@@ -154,7 +150,6 @@ class _Picture:
         ticks = [tick for tick, _ in labels]
         sheet = Sheet(self.layout.width, top + (AXIS_ROW if ticks else 2.0))
         draw_key(sheet, self.key)
-        self._head(sheet)
         for (group, begin, rows, _), unit in zip(placed, self.units, strict=True):
             rule(sheet, begin, firm=begin == self.top)
             self._group_name(sheet, group, begin)
@@ -167,22 +162,6 @@ class _Picture:
         return sheet
 
     # Places
-
-    def _columns(self, bars: Sequence[Bar]) -> list[tuple[float, str]]:
-        """Left end and name of each column; above the bars as many as leave the names their room."""
-        right, places = self.layout.width, []
-        names = max((run_width(_name_words(bar)) for bar in bars), default=0.0)
-        for place, name in enumerate(self.chart.columns):
-            cells = [width_of(bar.cells[place], LABEL, True) for bar in bars if place < len(bar.cells)]
-            places.append((max([width_of(name, NOTE), *cells]), name))
-        gap = COLUMN_GAP if self.beside else 12.0
-        while places and not self.beside and sum(w + gap for w, _ in places) + names > right:
-            places.pop()
-        ends, x = [], right
-        for width, name in reversed(places):
-            ends.append((x - width, name))
-            x -= width + gap
-        return ends[::-1]
 
     def _placed(self, group: Group, top: float) -> tuple[list[_BarRow], float]:
         """The rows of a group that begins at `top`, and where it ends."""
@@ -232,17 +211,6 @@ class _Picture:
 
     # Drawing
 
-    def _head(self, sheet: Sheet) -> None:
-        """The names of the columns, and what the axis shows."""
-        if not self.columns:
-            return
-        y = self.top - 6
-        ends = [left - (COLUMN_GAP if self.beside else 12.0) for left, _ in self.columns[1:]] + [sheet.width]
-        for (_, name), end in zip(self.columns, ends, strict=True):
-            sheet.text(end, y, name, align="right")
-        if self.beside:
-            sheet.text(self.left, y, cut(self.chart.axis, self.room, NOTE))
-
     def _group_name(self, sheet: Sheet, group: Group, top: float) -> None:
         if not group.label:
             return
@@ -275,13 +243,10 @@ class _Picture:
         name = _name_words(bar)
         if self.beside:
             room = self.left - self.named - 8
-        elif self.columns and bar.cells:
-            room = self.columns[0][0] - 12
         else:
             room = sheet.width - run_width(figure) - 12
             sheet.run(sheet.width, line, figure, "right")
         sheet.run(self.named, line, fitted(name, room))
-        self._cells(sheet, bar, line)
         if bar.shown is None:
             if self.beside:
                 sheet.run(self.left, line, fitted(figure, self.room))
@@ -301,18 +266,11 @@ class _Picture:
         if self.beside:
             sheet.run(self.left + length + GAP, line, _figure_words(bar))
 
-    def _cells(self, sheet: Sheet, bar: Bar, line: float) -> None:
-        ends = [left - (COLUMN_GAP if self.beside else 12.0) for left, _ in self.columns[1:]] + [sheet.width]
-        bold = _is_firm(bar)
-        for cell, end in zip(bar.cells, ends, strict=False):
-            colour = INK if bold else SOFT
-            sheet.text(end, line, cell, size=LABEL, bold=bold, colour=colour, align="right")
-
     def _axis(self, sheet: Sheet, ticks: Sequence[tuple[float, str]], top: float) -> None:
         for tick, text in ticks:
             x, half = self.left + tick * self.units[0], width_of(text, NOTE) / 2
             sheet.text(min(max(x, half), sheet.width - half), top + 15, text, align="center")
-        if ticks and self.beside and not self.columns:
+        if ticks and self.beside:
             sheet.text(0, top + 15, cut(self.chart.axis, self.left - 20, NOTE))
 
 

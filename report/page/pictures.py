@@ -1,4 +1,4 @@
-"""The time of each work over that of the fastest, from zero: on page one, and with columns below it."""
+"""The time of each work over that of the fastest, from zero: on page one, and for each workload."""
 
 from __future__ import annotations
 
@@ -23,8 +23,6 @@ LEAD = "lead"
 """The name of page one's picture."""
 MOST_FAILED = 2
 """Failed trials of a group that have a bar."""
-SAID = ("data_mode", "batch_size")
-"""Fields that the columns beside the bars show anyway."""
 _LOOKS: tuple[Look, ...] = ("own", "other", "unranked", "published", "failed")
 
 
@@ -49,10 +47,7 @@ def time_picture(
     name: str = LEAD,
     most: int = MOST_ON_PAGE_ONE,
 ) -> TimePicture | None:
-    """Return the times of the first works that compare, as many as have room; null where none does.
-
-    Below page one each bar has a column for each figure.
-    """
+    """Return the times of the first works that compare, as many as have room; null where none does."""
     works = grouped_by(filter(_cells, groups), lambda group: (shared_work(group.base), group.length.epochs))
     timed = [_joined(shared_work(base), members) for (base, _), members in works.items()]
     made = [(group, _group(group, timed, systems, most)) for group in timed]
@@ -62,14 +57,7 @@ def time_picture(
     drawn = with_room([drawn for _, drawn in compared], most)
     if not drawn:
         return None
-    chart = Bars((), "fastest = 1.00")
-    if name == LEAD:
-        bare = tuple(replace(g, bars=tuple(replace(bar, cells=()) for bar in g.bars)) for g in drawn)
-        chart = replace(chart, groups=bare, key=key_of(drawn, systems))
-    else:
-        units = {rate_unit(entry.cell) for group in timed for entry in group.entries}
-        columns = ("time-scaled", "time", units.pop() if len(units) == 1 else "samples/s", "batch")
-        chart = _columned(drawn, columns, chart, systems)
+    chart = Bars(tuple(drawn), "fastest = 1.00", key_of(drawn, systems))
     shown = [group for group, _ in compared[: len(drawn)]]
     published, whole = any(group.published for group in shown), all(map(_has_seconds, shown))
     picture = Picture(name, chart, described(chart.groups))
@@ -106,22 +94,9 @@ def with_room(groups: Sequence[Group], most: int) -> list[Group]:
 def described(groups: Iterable[Group]) -> str:
     """What bars show, for those who cannot see them."""
     return "; ".join(
-        f"{group.label}: "
-        + ", ".join(f"{bar.label} {bar.note} {' '.join(bar.cells) or bar.text}" for bar in group.bars)
+        f"{group.label}: " + ", ".join(f"{bar.label} {bar.note} {bar.text}" for bar in group.bars)
         for group in groups
     )
-
-
-def _columned(drawn: Sequence[Group], columns: tuple[str, ...], chart: Bars, systems: Systems) -> Bars:
-    """The chart with these groups, less the columns that no bar has anything in."""
-    cells = [bar.cells for group in drawn for bar in group.bars if bar.cells]
-    kept = [place for place in range(len(columns)) if any(row[place] for row in cells)]
-
-    def filled(bar: Bar) -> Bar:
-        return replace(bar, text="", small="", cells=tuple(bar.cells[n] for n in kept)) if bar.cells else bar
-
-    groups = tuple(replace(group, bars=tuple(map(filled, group.bars))) for group in drawn)
-    return replace(chart, groups=groups, columns=tuple(columns[n] for n in kept), key=key_of(drawn, systems))
 
 
 def _cells(group: ComparisonGroup) -> list[Cell]:
@@ -167,17 +142,16 @@ def _group(
         _failed(trial, systems)
         for trial in [trial for place, trial in failed.items() if place not in ran][:MOST_FAILED]
     ]
-    notes = _notes(group, [other.base for other in among], SAID if most == MOST_BELOW else ())
+    notes = _notes(group, [other.base for other in among])
     if len(bars) > most:
         notes.append(f"{most} of {len(bars):,}, the fastest and the nearest to this machine")
     return Group(text.model_name(group.base.model), (*shown, *ended), tuple(notes))
 
 
-def _notes(group: ComparisonGroup, among: Sequence[Key], said: Sequence[str]) -> list[str]:
+def _notes(group: ComparisonGroup, among: Sequence[Key]) -> list[str]:
     key = group.base
-    told = f"{setting(key)}{apart(key, among, said=said)}".strip(", ")
-    data = f"{key.data_mode} data" if "data_mode" in said else ""
-    return [note for note in (details(key, group.length.epochs), data, told) if note]
+    told = f"{setting(key)}{apart(key, among)}".strip(", ")
+    return [note for note in (details(key, group.length.epochs), told) if note]
 
 
 def nearest_bars(bars: Sequence[Bar], most: int) -> tuple[Bar, ...]:
@@ -217,7 +191,6 @@ def _measured(cell: Cell, among: Sequence[Cell], alone: Cell | None, fastest: fl
         small=scaled,
         note=cell.key.precision if named else f"{cell.key.precision}{setting(cell.key)}",
         slot=system.slot,
-        cells=(scaled, written, rate, f"{cell.key.batch_size:,}"),
     )
 
 
@@ -231,7 +204,6 @@ def _published(claim: Claim, fastest: float) -> Bar:
         text=written,
         small=scaled,
         note=claim.of.precision or "",
-        cells=(scaled, written, "", f"{claim.of.batch_size:,}" if claim.of.batch_size else ""),
     )
 
 

@@ -52,16 +52,6 @@ GROUPS = (
     Group("ResNet-50", TIMES, ("CIFAR-100, 30 epochs",)),
     Group("LSTM", TIMES[2:4], ("WikiText-2, 6 epochs", "each bar from zero, and a note that is long")),
 )
-CELLS = ("1.00", "10,707 s", "1,494", "720")
-WITH_COLUMNS = Bars(
-    tuple(
-        replace(group, bars=tuple(replace(bar, text="", small="", cells=CELLS) for bar in group.bars))
-        for group in (Group("ResNet-18", TIMES[:5], ("12 million weights",)), GROUPS[1])
-    ),
-    "fastest of each network = 1.00",
-    KEY,
-    columns=("time-scaled", "30 epochs", "images/s", "batch"),
-)
 
 
 def many_bars(count: int) -> Bars:
@@ -155,7 +145,6 @@ TRIAL = TrialTimeline(
 )
 CHARTS: dict[str, Chart] = {
     "bars": Bars(GROUPS, "fastest = 1.00", KEY),
-    "bars with columns": WITH_COLUMNS,
     "bars on scales of their own": Bars(
         (*GROUPS, Group("one", (replace(TIMES[2], value=45.0, high=47.0), TIMES[0]))), key=KEY
     ),

@@ -11,13 +11,12 @@ from matplotlib.patches import Rectangle
 
 from report.charts.bars import Bar, Bars, Group
 from report.charts.sheet import Sheet
-from report.charts.style import DESK, HATCH, NARROW, Layout, system_colour
+from report.charts.style import DESK, HATCH, Layout, system_colour
 from tests.helpers.charts import (
     EACH_LAYOUT,
     GROUPS,
     KEY,
     TIMES,
-    WITH_COLUMNS,
     drawn_texts,
     lines_of,
     many_bars,
@@ -131,12 +130,3 @@ def test_a_key_names_the_looks_in_use_and_no_others():
     said = [text for text, _ in drawn_texts(Bars((Group("", TIMES[2:4]),), key=KEY).sheet(DESK))]
     assert {"this machine", "published, one run, no range"} <= set(said)
     assert not {entry.text for entry in KEY[1:3] + KEY[4:]} & set(said)
-
-
-def test_columns_stand_at_the_right_one_cell_a_bar_and_on_a_phone_as_many_as_fit():
-    desk, phone = (drawn_texts(WITH_COLUMNS.sheet(layout)) for layout in (DESK, NARROW))
-    heads = {said: box[2] for said, box in desk if said in WITH_COLUMNS.columns}
-    cells = [box[2] for said, box in desk if said == "10,707 s"]
-    assert cells == pytest.approx([heads["30 epochs"]] * len(cells), abs=1) and len(cells) == 7
-    shown = [said for said, _ in phone if said in WITH_COLUMNS.columns]
-    assert 1 <= len(shown) < 4 and shown == list(WITH_COLUMNS.columns[: len(shown)])

@@ -60,12 +60,6 @@ def test_the_fastest_of_each_work_is_one_and_comes_first(desk: WorkloadsView, fr
             assert len(group.bars) > 1 and values[0] == 1.0 and values == sorted(values)
 
 
-def test_each_bar_has_a_cell_for_every_column(desk: WorkloadsView):
-    for chart in bars_of(desk):
-        assert chart.columns[0] == "time-scaled" and chart.columns[-1] == "batch"
-        assert {len(bar.cells) for group in chart.groups for bar in group.bars} == {len(chart.columns)}
-
-
 def test_a_work_that_nothing_stands_beside_has_a_row_and_no_bar():
     found = constructed("one-record")
     assert [work.timing for work in found.workloads] == [None]

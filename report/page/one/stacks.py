@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import geometric_mean
 
 from report import text
 from report.analysis import Analysis
+from report.charts.twins import TwinRatios, TwinRow
 from report.compare.within.stacks import StackComparison, StackWork
 from report.page.filters import apart
-from report.page.values import Chip, Headline, NamedSystem, Quantity, quantity
+from report.page.values import Chip, Headline, NamedSystem, Picture, Quantity, quantity
 
 MOST_MOVED = 5
 HALF = 0.5
@@ -35,6 +36,8 @@ class StackView:
     comparison: StackComparison
     names: tuple[str, str]
     rows: tuple[StackRow, ...]
+    picture: Picture | None
+    """Null where no work has a range."""
 
     @property
     def pairs(self) -> int:
@@ -53,7 +56,17 @@ def viewed(analysis: Analysis) -> StackView:
         speeds = [[getattr(pair, side) for pair in work.twins] for side in ("first", "second")]
         first, second = (Quantity(geometric_mean(side) if side else None, work.unit) for side in speeds)
         rows.append(StackRow(label, work, first, second, quantity(work.ratio)))
-    return StackView(comparison, _names(comparison), tuple(rows))
+    return StackView(comparison, _names(comparison), tuple(rows), _picture(rows))
+
+
+def _picture(rows: Sequence[StackRow]) -> Picture | None:
+    drawn = []
+    for row in rows:
+        ratios = tuple(pair.first / pair.second for pair in row.of.twins)
+        if (of := row.of.ratio) is not None:
+            drawn.append(TwinRow(row.label, ratios, of.low, of.estimate, of.high))
+    alt = "; ".join(f"{row.label} {row.middle:.2f}, {row.low:.2f} to {row.high:.2f}" for row in drawn)
+    return Picture("twins", TwinRatios(tuple(drawn), "times as fast"), alt) if drawn else None
 
 
 def _names(comparison: StackComparison) -> tuple[str, str]:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from commands import measure
 from commands.plans.matrix import wrapped
-from commands.plans.ways import Offer, device_of, offers, quickest
+from commands.plans.ways import OfferedPlan, device_of, offers, quickest
 from harness.errors import UserError
 from harness.machine.fingerprint import machine_id, state_folder
 from harness.record import Claim, TrialSpec
@@ -227,7 +227,7 @@ def reason(obstacle: Obstacle) -> str:
     return REASONS[obstacle.kind].format(need=obstacle.need, names=names)
 
 
-def _offered(setup: RunSetup, claims: Sequence[Claim]) -> Iterator[Offer]:
+def _offered(setup: RunSetup, claims: Sequence[Claim]) -> Iterator[OfferedPlan]:
     """What each plan can judge here, in the image of the line, or in all where it names none."""
     device, cards = device_of(setup.machine, setup.selection), load_cards(setup.root)
     image = setup.settings.image

@@ -17,9 +17,9 @@ from harness.doctor import deep as paths
 from harness.doctor.findings import examine, lines
 from harness.doctor.surroundings import (
     DataNeed,
+    Diagnosis,
     Disk,
-    Estimate,
-    Finding,
+    PlanEstimate,
     Surroundings,
     device_files,
     reach,
@@ -43,7 +43,7 @@ DEEP_SECONDS = 600.0
 """After these no further path is taken."""
 
 
-def diagnose(root: Path, settings: Settings) -> tuple[Finding, ...]:
+def diagnose(root: Path, settings: Settings) -> tuple[Diagnosis, ...]:
     """Looks at everything and changes nothing. Raises NoDevice for a device that is not there."""
     machine, selection = seen = run_setup.devices(settings, refuse=False)
     setup, in_the_way = None, list[MachineError]()
@@ -113,14 +113,14 @@ def _addresses(needs: tuple[DataNeed, ...]) -> tuple[str, ...]:
     return tuple({urlsplit(url).hostname: url for url in reversed(first)}.values())
 
 
-def _estimate(setup: RunSetup) -> tuple[Estimate | None, Finding | None]:
+def _estimate(setup: RunSetup) -> tuple[PlanEstimate | None, Diagnosis | None]:
     """What the plan will need here; else why `run` would refuse it."""
     try:
         chosen = choose(setup)
         built = is_built(setup)
     except GpudynoError as error:
-        return None, Finding("problem", error.problem, error.remedy or "")
-    estimate = Estimate(
+        return None, Diagnosis("problem", error.problem, error.remedy or "")
+    estimate = PlanEstimate(
         plan=setup.plan.name,
         image=setup.image.name,
         built=built,
@@ -150,7 +150,7 @@ def doctor(root: Path, settings: Settings) -> None:
     told(diagnose(root, settings))
 
 
-def told(findings: Sequence[Finding]) -> None:
+def told(findings: Sequence[Diagnosis]) -> None:
     """Prints findings; raises MachineError where one of them stands in the way."""
     print("\n".join(lines(findings)))
     if any(finding.level == "problem" for finding in findings):

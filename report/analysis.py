@@ -47,7 +47,6 @@ from report.trials.trial import TrialResult
 NO_WORK = (DEEP, selfcheck.PLAN)
 """Plans that measure no work of a user's: they lead no page where there are others, and join none."""
 
-
 Subject = Literal[
     "nothing",
     "failed",
@@ -64,7 +63,6 @@ Subject = Literal[
 ]
 PROGRAM = "program"
 """The workload that runs a published program."""
-
 CLASS_MACHINES = 5
 """Machines that did the same work: so many are a class, which a table sorts, and no longer pairs."""
 
@@ -305,7 +303,7 @@ def _earlier(trials: Sequence[TrialResult], lead: str | None) -> frozenset[str]:
     leading = [trial for trial in trials if trial.session == lead]
     if any(trial.record.plan in NO_WORK for trial in leading):
         return frozenset()
-    places = {_place(trial) for trial in leading}
+    places = {trial.place for trial in leading}
     until = max((trial.turn for trial in leading), default=0)
     return frozenset(
         trial.session
@@ -313,12 +311,8 @@ def _earlier(trials: Sequence[TrialResult], lead: str | None) -> frozenset[str]:
         if trial.turn <= until
         and trial.record.plan not in NO_WORK
         and trial.session != lead
-        and _place(trial) in places
+        and trial.place in places
     )
-
-
-def _place(trial: TrialResult) -> tuple[str, str, str]:
-    return trial.machine, trial.machine_label, trial.device_model
 
 
 def _lead(every: Sequence[TrialResult], of_machine: frozenset[str], question: Question) -> str | None:
@@ -335,7 +329,7 @@ def _lead(every: Sequence[TrialResult], of_machine: frozenset[str], question: Qu
                 remedy="name a session in results/",
             )
         return question.session
-    trials = [trial for trial in every if not trial.is_ceiling or _checks(trial)]
+    trials = [trial for trial in every if not trial.is_ceiling or trial.is_card_check]
     measured = [trial for trial in trials if trial.record.plan not in NO_WORK] or trials
     candidates = [trial for trial in measured if trial.session in of_machine]
     if question.machine is not None and not candidates:
@@ -347,10 +341,6 @@ def _lead(every: Sequence[TrialResult], of_machine: frozenset[str], question: Qu
     of_machines = grouped_by(candidates, lambda trial: trial.machine)
     most = max(sorted(of_machines), key=lambda machine: len(of_machines[machine]))
     return max(of_machines[most], key=lambda trial: trial.turn).session
-
-
-def _checks(trial: TrialResult) -> bool:
-    return trial.record.measurement is not None and trial.record.measurement.card is not None
 
 
 def _of_proven_sessions(trials: Sequence[TrialResult]) -> list[TrialResult]:
@@ -381,8 +371,8 @@ def _subject_of(analysis: Analysis) -> Subject:
 
 
 def _of_figures(analysis: Analysis) -> Subject:
-    own = [cell for cell in analysis.measured_here if cell.session == analysis.lead]
-    own = own or analysis.measured_here
+    here = analysis.measured_here
+    own = [cell for cell in here if cell.session == analysis.lead] or here
     published = own_programs(analysis)
     judged = {id(cell) for judged in analysis.verdicts if judged.compared for cell in judged.cells}
     if any(id(cell) in judged for cell in published) or 0 < len(published) < len(own):
@@ -407,5 +397,4 @@ def own_programs(analysis: Analysis) -> list[Cell]:
 
 def _priced(analysis: Analysis) -> bool:
     """Whether offers have a cost, or there is nothing else to show."""
-    costs = analysis.costs
-    return costs is not None and (bool(costs.ranking.order) or not analysis.own)
+    return analysis.costs is not None and (bool(analysis.costs.ranking.order) or not analysis.own)

@@ -16,14 +16,14 @@ from harness.units import counted, duration
 
 WIDTH = 80
 
-Work = tuple[str, str, str]
+MatrixRow = tuple[str, str, str]
 """Workload, protocol and role."""
 
 
 def lines(setup: RunSetup, chosen: Chosen) -> list[str]:
     """The chosen trials, each work under its own line, then their time and all that is left out."""
     shown = wrapped(f"plan {setup.plan.name}: {setup.plan.title}", "  ")
-    works: dict[Work, list[Planned]] = {}
+    works: dict[MatrixRow, list[Planned]] = {}
     for item in by_importance(setup.plan, chosen.planned):
         asked = item.trial.asked
         works.setdefault((asked.workload, asked.protocol, item.role), []).append(item)

@@ -110,7 +110,7 @@ def prospects(root: Path, analysis: Analysis) -> Prospects:
     return quickest(unmet, offers(root, unmet, device, machine.cpu, cards, speeds), device, cards)
 
 
-Offer = tuple[dict[str, JudgingPlan], list[TrialSpec]]
+OfferedPlan = tuple[dict[str, JudgingPlan], list[TrialSpec]]
 """By claim, what one plan in one image can judge; and all its trials."""
 
 
@@ -122,7 +122,7 @@ def offers(
     cards: Sequence[Card],
     speeds: estimate.Speeds,
     only: str | None = None,
-) -> Iterator[Offer]:
+) -> Iterator[OfferedPlan]:
     """What each plan that can be read judges on a device, in each of its images or in that one."""
     can, images = askable(claims, device, cards), load_images(root)
     for name in shipped(root):
@@ -135,7 +135,7 @@ def offers(
 
 
 def quickest(
-    claims: Sequence[Claim], offered: Iterable[Offer], device: TargetDevice, cards: Sequence[Card]
+    claims: Sequence[Claim], offered: Iterable[OfferedPlan], device: TargetDevice, cards: Sequence[Card]
 ) -> Prospects:
     """The quickest way to each claim, and of those that have none the one obstacle."""
     found: dict[str, JudgingPlan] = {}

@@ -36,7 +36,7 @@ NO_LABEL = "No Finding"
 PATIENT_SHARES = {"train": 0.7, "valid": 0.1}
 """Each rounded down; the patients that are left are tested on."""
 
-Part = Literal["train", "valid", "test"]
+SplitPart = Literal["train", "valid", "test"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,17 +49,17 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Size:
+class PatientCount:
     """How much there is of one part."""
 
     patients: int
     images: int
 
 
-WHOLE: Mapping[Part, Size] = {
-    "train": Size(21563, 87306),
-    "valid": Size(3080, 7616),
-    "test": Size(6162, 17198),
+WHOLE: Mapping[SplitPart, PatientCount] = {
+    "train": PatientCount(21563, 87306),
+    "valid": PatientCount(3080, 7616),
+    "test": PatientCount(6162, 17198),
 }
 """The study's own; its text says 12,120 images where its code reads 112,120."""
 
@@ -93,24 +93,26 @@ def _entry(row: Mapping[str, str], line: int, name: str) -> Entry:
     return Entry(image, int(row["Patient ID"]), tuple(int(label in findings) for label in LABELS))
 
 
-def parts(entries: Iterable[Entry]) -> dict[Part, tuple[Entry, ...]]:
+def parts(entries: Iterable[Entry]) -> dict[SplitPart, tuple[Entry, ...]]:
     """The images of each part, by patient, the patients in the order of their numbers."""
     entries = tuple(entries)
     patients = sorted({entry.patient for entry in entries})
     train = int(PATIENT_SHARES["train"] * len(patients))
     valid = train + int(PATIENT_SHARES["valid"] * len(patients))
-    part_of: dict[int, Part] = {}
+    part_of: dict[int, SplitPart] = {}
     for place, patient in enumerate(patients):
         part_of[patient] = "train" if place < train else "valid" if place < valid else "test"
     return {part: tuple(entry for entry in entries if part_of[entry.patient] == part) for part in WHOLE}
 
 
-def sizes(split: Mapping[Part, tuple[Entry, ...]]) -> dict[Part, Size]:
+def sizes(split: Mapping[SplitPart, tuple[Entry, ...]]) -> dict[SplitPart, PatientCount]:
     """Patients and images of each part."""
-    return {part: Size(len({entry.patient for entry in of}), len(of)) for part, of in split.items()}
+    return {part: PatientCount(len({entry.patient for entry in of}), len(of)) for part, of in split.items()}
 
 
-def check_sizes(split: Mapping[Part, tuple[Entry, ...]], expected: Mapping[Part, Size]) -> None:
+def check_sizes(
+    split: Mapping[SplitPart, tuple[Entry, ...]], expected: Mapping[SplitPart, PatientCount]
+) -> None:
     """Raises DataError with the first part that has not as many patients and images as it should."""
     for part, found in sizes(split).items():
         right = expected[part]

@@ -22,7 +22,18 @@ from PIL import Image
 
 from harness.data import chest_xray
 from harness.data.check import sha256_of
-from harness.data.chest_xray import IMAGES, LABELS, NAME, SUMS, TABLE, TABLE_FILE, WHOLE, Entry, Part, Size
+from harness.data.chest_xray import (
+    IMAGES,
+    LABELS,
+    NAME,
+    SUMS,
+    TABLE,
+    TABLE_FILE,
+    WHOLE,
+    Entry,
+    PatientCount,
+    SplitPart,
+)
 from harness.data.folder import ELSEWHERE, locked
 from harness.errors import DataError, UserError
 from harness.files import free_bytes, need_room, whole
@@ -40,7 +51,7 @@ class Prepared:
     """What is there now. `sha256` is that of SHA256SUMS: what a record would call this data."""
 
     folder: Path
-    sizes: Mapping[Part, Size]
+    sizes: Mapping[SplitPart, PatientCount]
     sha256: str
     pillow: str
 
@@ -49,7 +60,7 @@ def prepare(
     source: Path,
     folder: Path,
     *,
-    expected: Mapping[Part, Size] = WHOLE,
+    expected: Mapping[SplitPart, PatientCount] = WHOLE,
     watch: Watch = lambda done, of: None,
 ) -> Prepared:
     """Makes `folder`/chestxray of what lies anywhere below `source`, in place of one that is there.
@@ -73,8 +84,8 @@ def prepare(
 
 
 def _source(
-    source: Path, expected: Mapping[Part, Size]
-) -> tuple[dict[Part, tuple[Entry, ...]], dict[str, Path]]:
+    source: Path, expected: Mapping[SplitPart, PatientCount]
+) -> tuple[dict[SplitPart, tuple[Entry, ...]], dict[str, Path]]:
     """The split of the table, and where each of its images lies."""
     tables = sorted(source.rglob(TABLE))
     if not tables:
@@ -130,7 +141,7 @@ def resized(path: Path) -> np.ndarray:
     return np.asarray(small)
 
 
-def _table(split: Mapping[Part, tuple[Entry, ...]]) -> str:
+def _table(split: Mapping[SplitPart, tuple[Entry, ...]]) -> str:
     text = io.StringIO()
     rows = csv.writer(text, lineterminator="\n")
     rows.writerow(["image", "part", "patient", *LABELS])

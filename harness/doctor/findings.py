@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from harness.data import chest_xray
-from harness.doctor.surroundings import TRUST, Disk, Estimate, Finding, Surroundings, ok, problem, warn
+from harness.doctor.surroundings import TRUST, Diagnosis, Disk, PlanEstimate, Surroundings, ok, problem, warn
 from harness.engine.access import ALL_CARDS, KEEPS_GROUPS, PODMAN_GIVES_GPUS, PODMAN_TAKES_ANNOTATIONS
 from harness.engine.base import EngineFacts
 from harness.engines import ENGINES
@@ -35,7 +35,7 @@ _SILENT_REMEDIES = {
 _ARM = ("aarch64", "arm64")
 
 
-def examine(around: Surroundings, estimate: Estimate | None = None) -> tuple[Finding, ...]:
+def examine(around: Surroundings, estimate: PlanEstimate | None = None) -> tuple[Diagnosis, ...]:
     """Return what this machine can do, and what stands in the way of the estimated plan."""
     parts = (
         _engine(around),
@@ -50,7 +50,7 @@ def examine(around: Surroundings, estimate: Estimate | None = None) -> tuple[Fin
     return tuple(finding for part in parts for finding in part)
 
 
-def lines(findings: Iterable[Finding]) -> list[str]:
+def lines(findings: Iterable[Diagnosis]) -> list[str]:
     """One line a finding, its remedy below it."""
     marks = {"ok": "ok      ", "warn": "warning ", "problem": "PROBLEM "}
     shown = []
@@ -61,7 +61,7 @@ def lines(findings: Iterable[Finding]) -> list[str]:
     return shown
 
 
-def _engine(around: Surroundings) -> Iterator[Finding]:
+def _engine(around: Surroundings) -> Iterator[Diagnosis]:
     engine = around.engine
     if engine is None:
         why = f" ({'; '.join(around.refused)})" if around.refused else ""
@@ -79,11 +79,11 @@ def _engine(around: Surroundings) -> Iterator[Finding]:
         )
 
 
-def _cards(around: Surroundings) -> Iterator[Finding]:
+def _cards(around: Surroundings) -> Iterator[Diagnosis]:
     """Yield each card that is taken and its state, and each one that is not."""
     for silent in around.machine.silent_cards:
         remedy = next(remedy for cause, remedy in _SILENT_REMEDIES.items() if cause in silent)
-        yield Finding(
+        yield Diagnosis(
             "problem" if around.selection.kind == "cpu" else "warn",
             f"a card is in this machine and does not answer: {silent}",
             f"{remedy}; --device cpu measures the processor in its place",
@@ -109,7 +109,7 @@ def _card(card: Gpu) -> str:
     return f"{card.name}{memory}{driver}{cuda}"
 
 
-def _card_state(card: Gpu) -> Iterator[Finding]:
+def _card_state(card: Gpu) -> Iterator[Diagnosis]:
     place = f"device {card.index}"
     limit, default = card.power_limit_watts, card.power_limit_default_watts
     if limit is not None and default is not None and abs(limit - default) > 1:
@@ -141,7 +141,7 @@ def _card_state(card: Gpu) -> Iterator[Finding]:
         yield warn(f"persistence mode of {place} is off", "nvidia-smi -pm 1, or nvidia-persistenced")
 
 
-def _access(around: Surroundings) -> Iterator[Finding]:
+def _access(around: Surroundings) -> Iterator[Diagnosis]:
     """Yield whether a trial gets to its cards."""
     if around.selection.kind == "cuda" and around.engine is not None:
         yield _cuda_access(around.engine, around.refusal)
@@ -149,7 +149,7 @@ def _access(around: Surroundings) -> Iterator[Finding]:
         yield from _rocm_access(around)
 
 
-def _cuda_access(engine: EngineFacts, refusal: str | None) -> Finding:
+def _cuda_access(engine: EngineFacts, refusal: str | None) -> Diagnosis:
     if refusal is None:
         way = "CDI" if engine.wants_cdi else "the NVIDIA runtime"
         return ok(f"containers reach NVIDIA's cards through {way}")
@@ -168,7 +168,7 @@ def _cuda_access(engine: EngineFacts, refusal: str | None) -> Finding:
     )
 
 
-def _rocm_access(around: Surroundings) -> Iterator[Finding]:
+def _rocm_access(around: Surroundings) -> Iterator[Diagnosis]:
     if not any(node.path == "/dev/kfd" for node in around.nodes):
         yield problem("there is no /dev/kfd", "load the amdgpu driver with compute support")
         return
@@ -197,7 +197,7 @@ def _ways_to_kfd(around: Surroundings) -> str:
     return f"{first}{own}; or let everyone open them by a udev rule: {UDEV_RULE}"
 
 
-def _settings(machine: Machine, load: Load) -> Iterator[Finding]:
+def _settings(machine: Machine, load: Load) -> Iterator[Diagnosis]:
     """Yield what else disturbs a measurement here."""
     if machine.architecture.lower() in _ARM:
         yield warn(
@@ -233,7 +233,7 @@ def _settings(machine: Machine, load: Load) -> Iterator[Finding]:
         yield warn(load.unknown_because, "records will say so")
 
 
-def _memory(around: Surroundings, estimate: Estimate | None) -> Iterator[Finding]:
+def _memory(around: Surroundings, estimate: PlanEstimate | None) -> Iterator[Diagnosis]:
     machine = around.machine
     memory = machine.memory_limit_bytes or machine.memory_bytes
     if memory is not None:
@@ -241,7 +241,7 @@ def _memory(around: Surroundings, estimate: Estimate | None) -> Iterator[Finding
         remedy = "the quick plan needs about 4 GiB" if small else ""
         free = around.load.memory_available_bytes
         shown = f", {size(free)} of it available" if free is not None else ""
-        yield Finding("warn" if small else "ok", f"memory: {size(memory)}{shown}", remedy)
+        yield Diagnosis("warn" if small else "ok", f"memory: {size(memory)}{shown}", remedy)
     shared, needed = machine.shared_memory_bytes, estimate.shared_memory_bytes if estimate else 0
     if around.engine is None and shared is not None and shared < needed:
         yield warn(
@@ -250,7 +250,7 @@ def _memory(around: Surroundings, estimate: Estimate | None) -> Iterator[Finding
         )
 
 
-def _disks(around: Surroundings, estimate: Estimate | None) -> Iterator[Finding]:
+def _disks(around: Surroundings, estimate: PlanEstimate | None) -> Iterator[Diagnosis]:
     sizes = {
         "data": sum(need.download_bytes for need in around.data if not need.at_hand),
         "image": 0 if estimate is None or estimate.built else estimate.build_bytes,
@@ -274,7 +274,7 @@ def _disks(around: Surroundings, estimate: Estimate | None) -> Iterator[Finding]
             yield ok(shown)
 
 
-def _data(around: Surroundings, estimate: Estimate | None) -> Iterator[Finding]:
+def _data(around: Surroundings, estimate: PlanEstimate | None) -> Iterator[Diagnosis]:
     build = f"invoke build --plan {estimate.plan}" if estimate else "invoke build"
     missing = [need for need in around.data if not need.at_hand]
     for need in around.data:
@@ -298,14 +298,14 @@ def _data(around: Surroundings, estimate: Estimate | None) -> Iterator[Finding]:
             "random weights" if need.name.startswith("weights-") else "generated data" for need in missing
         }
         instead = f"{' and '.join(sorted(kinds))} will stand in" if fake else "data is missing"
-        yield Finding(
+        yield Diagnosis(
             "warn" if fake else "problem",
             f"network: {met[0].problem}, and {instead}",
             f"{met[0].remedy}, or put the data into a folder and name it with GPUDYNO_DATA",
         )
 
 
-def _plan(around: Surroundings, estimate: Estimate | None) -> Iterator[Finding]:
+def _plan(around: Surroundings, estimate: PlanEstimate | None) -> Iterator[Diagnosis]:
     if around.untrusted:
         yield warn(around.untrusted, TRUST)
     if around.plan_problem is not None:
@@ -329,7 +329,7 @@ def _plan(around: Surroundings, estimate: Estimate | None) -> Iterator[Finding]:
         )
 
 
-def _time(estimate: Estimate) -> str:
+def _time(estimate: PlanEstimate) -> str:
     if estimate.trial_seconds is None:
         return "nobody can tell how long"
     building = 0.0 if estimate.built else estimate.build_seconds or 0.0

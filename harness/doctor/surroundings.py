@@ -96,7 +96,7 @@ def reach(urls: Sequence[str], *, seconds: float = 3.0) -> dict[str, MachineErro
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Diagnosis:
     """One thing that was looked at; `remedy` says what to do where it is not well."""
 
     level: Literal["ok", "warn", "problem"]
@@ -104,9 +104,9 @@ class Finding:
     remedy: str = ""
 
 
-ok = partial(Finding, "ok")
-warn = partial(Finding, "warn")
-problem = partial(Finding, "problem")
+ok = partial(Diagnosis, "ok")
+warn = partial(Diagnosis, "warn")
+problem = partial(Diagnosis, "problem")
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +121,7 @@ class DataNeed:
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class PlanEstimate:
     """What a plan will need. Null is what nobody can tell."""
 
     plan: str
@@ -160,9 +160,9 @@ class Surroundings:
     """What it means that this host has an older ROCm than the image; empty where it has none."""
     untrusted: str = ""
     """Why git reads nothing of this clone; empty where it does."""
-    plan_problem: Finding | None = None
+    plan_problem: Diagnosis | None = None
     """Why `run` would refuse the plan here; null where it would not."""
     disks: tuple[Disk, ...] = ()
     data: tuple[DataNeed, ...] = ()
     answered: Mapping[str, MachineError | None] = field(default_factory=dict)
-    """Of each address that has data, what stands in its way; null where it answers."""
+    """What stands in the way to each address that has data; null where it answers."""

@@ -26,7 +26,7 @@ class Planned:
     model: str
     priority: int = 1
     block: int = 1
-    """Of time; NO_BLOCK for a full-length trial, which stands between blocks."""
+    """The block of time; NO_BLOCK for a full-length trial, which stands between blocks."""
 
     @property
     def twins(self) -> str:

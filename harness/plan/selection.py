@@ -13,10 +13,10 @@ from typing import Any
 from harness.plan.order import Planned
 from harness.record import Cpu, Gpu, LeftOut, Precision, Variant
 
-Estimate = Callable[[Planned], float]
+TrialSeconds = Callable[[Planned], float]
 """Seconds that a trial will take, its setup included."""
 
-Trials = tuple[Planned, ...]
+PlannedTrials = tuple[Planned, ...]
 
 REPEATS = (5, 3, 2)
 """Two show a spread, and no fewer are kept."""
@@ -40,7 +40,7 @@ def one_full_each(planned: Iterable[Planned]) -> tuple[Planned, ...]:
 
 def only(
     planned: Iterable[Planned], wanted: Callable[[Planned], bool], what: str, reason: str
-) -> tuple[Trials, tuple[LeftOut, ...]]:
+) -> tuple[PlannedTrials, tuple[LeftOut, ...]]:
     """The trials that are wanted, and a line for the others where there are any."""
     items = tuple(planned)
     kept = tuple(filter(wanted, items))
@@ -49,7 +49,7 @@ def only(
 
 
 def fit(
-    planned: Sequence[Planned], estimate: Estimate, budget_seconds: float, *, other_seconds: float = 0.0
+    planned: Sequence[Planned], estimate: TrialSeconds, budget_seconds: float, *, other_seconds: float = 0.0
 ) -> Fitted:
     """Drops trials until the rest fits, with `other_seconds` for what lies between trials.
 
@@ -75,8 +75,8 @@ def fit(
 
 
 def _drops(
-    planned: Sequence[Planned], remaining: Trials, estimate: Estimate
-) -> Iterator[tuple[str, Callable[[Trials], Trials]]]:
+    planned: Sequence[Planned], remaining: PlannedTrials, estimate: TrialSeconds
+) -> Iterator[tuple[str, Callable[[PlannedTrials], PlannedTrials]]]:
     """What may be dropped, in order, each as a name and the function that drops it."""
     later = sorted({item.priority for item in remaining if item.priority > 1}, reverse=True)
     rows = [(f"rows of priority {least}", _without(lambda item: item.priority, least)) for least in later]
@@ -93,15 +93,15 @@ def _drops(
         yield f"the middle depth {model}", _without(lambda item: item.model, model)
 
 
-def _at_most(repeats: int) -> Callable[[Trials], Trials]:
+def _at_most(repeats: int) -> Callable[[PlannedTrials], PlannedTrials]:
     return lambda planned: tuple(item for item in planned if item.trial.repeat <= repeats)
 
 
-def _without(key: Callable[[Planned], object], value: object) -> Callable[[Trials], Trials]:
+def _without(key: Callable[[Planned], object], value: object) -> Callable[[PlannedTrials], PlannedTrials]:
     return lambda planned: tuple(item for item in planned if key(item) != value)
 
 
-def _without_host(planned: Sequence[Planned], remaining: Trials) -> Trials:
+def _without_host(planned: Sequence[Planned], remaining: PlannedTrials) -> PlannedTrials:
     """Host mode out; the full-length trials that it stood for come back in `device` mode.
 
     A plan that has no other mode keeps it.

@@ -91,7 +91,7 @@ Variables = Annotated[
     ],
     Field(exclude_if=lambda variables: not variables),
 ]
-"""Of a process's environment, by their names."""
+"""What is set in the environment of its process, by name."""
 
 StackKey = tuple[str, str | None, tuple[tuple[str, str], ...]]
 """What tells the software of trials apart: environment, lock and variables."""

@@ -17,7 +17,7 @@ from harness.run.assemble import Started
 from harness.telemetry import recorder
 from harness.units import size
 
-Say = Callable[[str], None]
+SayLine = Callable[[str], None]
 
 SAID_LINES = 6
 CLOCKS_APART_SECONDS = 1.0
@@ -30,7 +30,7 @@ def conclude(
     started: Started,
     work: Path,
     exit: Exit,
-    say: Say,
+    say: SayLine,
     *,
     earlier: Iterable[Record],
     wall_seconds: float,

@@ -33,7 +33,7 @@ Ends = tuple[float, float, float]
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class OfferPoint:
     """One thing with its ranges; what was not measured is `hollow`."""
 
     label: str
@@ -47,7 +47,7 @@ class Point:
 class Scatter:
     """Points on two scales from zero, each with its name."""
 
-    points: tuple[Point, ...]
+    points: tuple[OfferPoint, ...]
     across: str
     up: str
 
@@ -96,7 +96,7 @@ def _most(ends: Sequence[Ends]) -> float:
 
 def _draw(
     sheet: Sheet,
-    point: Point,
+    point: OfferPoint,
     place: tuple[float, float],
     across: Sequence[tuple[float, float]],
     up: Sequence[tuple[float, float]],

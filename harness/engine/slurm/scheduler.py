@@ -64,7 +64,7 @@ _KEPT_VARIABLES = (
 )
 
 
-Standing = Literal["waiting", "running", "ended"]
+QueueStanding = Literal["waiting", "running", "ended"]
 
 
 class TaskState(Model):
@@ -74,7 +74,7 @@ class TaskState(Model):
     task: int
     name: str
     """The batch's."""
-    standing: Standing
+    standing: QueueStanding
     word: str
     """The scheduler's own, with its reason where it gives one."""
     cause: Reason | None = None
@@ -172,7 +172,7 @@ def _state(line: str) -> TaskState:
     state, reason = values["State"], line[at:].strip()
     if not _NUMBER.fullmatch(values["ArrayJobID"]):
         raise NoEngine(f"squeue answered {line[:80]!r}, which tells of no job", remedy="try it again later")
-    standing: Standing = "waiting" if state in _WAITING else "ended" if state in _ENDED else "running"
+    standing: QueueStanding = "waiting" if state in _WAITING else "ended" if state in _ENDED else "running"
     shown = state if reason in ("", "None") else f"{state} ({reason})"
     return TaskState(
         job=int(values["ArrayJobID"]),

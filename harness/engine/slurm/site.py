@@ -53,15 +53,15 @@ def _absolute(value: str) -> str:
     return value
 
 
-Line = Annotated[str, Field(min_length=1, max_length=4096), AfterValidator(one_line)]
-SharedPath = Annotated[Line, AfterValidator(_absolute)]
+ScriptLine = Annotated[str, Field(min_length=1, max_length=4096), AfterValidator(one_line)]
+SharedPath = Annotated[ScriptLine, AfterValidator(_absolute)]
 """A path that is the same on every node."""
 
 
 SCRATCH = "/tmp"
 
 
-class Mount(Model):
+class SiteMount(Model):
     """A folder of the nodes that trials in containers see, read-only unless it says otherwise."""
 
     source: SharedPath
@@ -74,7 +74,7 @@ class Mount(Model):
         return f"{self.source}:{self.target}{':ro' if self.read_only else ''}"
 
     @model_validator(mode="after")
-    def _can_be_written(self) -> Mount:
+    def _can_be_written(self) -> SiteMount:
         # Apptainer parts a mount at these, and cannot quote them.
         wrong = [path for path in (self.source, self.target) if ":" in path or "," in path]
         if wrong:
@@ -85,42 +85,42 @@ class Mount(Model):
 class Site(Model):
     """site.toml: one cluster as its users write jobs for it. What is left out is the site's own default."""
 
-    partition: Line | None = None
-    account: Line | None = None
-    qos: Line | None = None
-    time_limit: Annotated[Line, AfterValidator(_length)] | None = None
+    partition: ScriptLine | None = None
+    account: ScriptLine | None = None
+    qos: ScriptLine | None = None
+    time_limit: Annotated[ScriptLine, AfterValidator(_length)] | None = None
     """How long a job may take, as 30m or 8h; else its trial's own limit and ten minutes to start."""
     device: DeviceKind = "cpu"
     """What the nodes compute on. The machine that submits may have none of it."""
-    capability: Line | None = None
+    capability: ScriptLine | None = None
     """What the nodes' cards have, as 8.0 or gfx942, which decides their image and precisions."""
     nodes: Annotated[int, Field(ge=1, le=1024)] = 1
     """How many a trial may take at most; `submit --nodes` goes before."""
     gpus_per_node: Annotated[int, Field(ge=1, le=64)] | None = None
     """Null: one; of a trial on processors alone, as many processes on a node as it asks for."""
-    gpu_type: Line | None = None
+    gpu_type: ScriptLine | None = None
     """As the site's jobs name it, such as a100."""
     gpu_option: Literal["gpus-per-node", "gres"] = "gpus-per-node"
     cpus_per_gpu: Annotated[int, Field(ge=1)] | None = None
     """How many processors each process of a trial without cards has."""
-    memory_per_node: Annotated[Line, Field(pattern=r"^[0-9]+[KMGT]?$")] | None = None
+    memory_per_node: Annotated[ScriptLine, Field(pattern=r"^[0-9]+[KMGT]?$")] | None = None
     exclusive: bool = False
     """Each job has its nodes alone: no other job disturbs what it measures. Else jobs go one by one."""
     array_at_once: Annotated[int, Field(ge=1)] | None = None
     """How many repeats of a variant may run at the same time, and other variants' beside them."""
     arrays: bool = True
     """Whether repeats of a variant are one array; some sites have none."""
-    lines: tuple[Annotated[Line, AfterValidator(_option)], ...] = ()
+    lines: tuple[Annotated[ScriptLine, AfterValidator(_option)], ...] = ()
     """Further options of sbatch, such as --constraint=a100."""
-    modules: tuple[Line, ...] = ()
+    modules: tuple[ScriptLine, ...] = ()
     """Loaded in this order."""
-    commands: tuple[Line, ...] = ()
+    commands: tuple[ScriptLine, ...] = ()
     """Lines of shell that run before the trial, after the modules."""
     runtime: Runtime = "none"
     """What starts containers; `none` takes the virtual environment from the same lock."""
     image: SharedPath | None = None
     """A SIF for Apptainer. Null: the one in images/, made from the image by its digest."""
-    mounts: tuple[Mount, ...] = ()
+    mounts: tuple[SiteMount, ...] = ()
     scratch: SharedPath = SCRATCH
     """A folder of each node's own disk, in which a trial has its temporary files."""
     infiniband: bool = True
@@ -131,7 +131,7 @@ class Site(Model):
     """How often the scheduler is asked at most; between, the last answer is shown."""
     ranks: Literal["torchrun", "srun"] = "torchrun"
     """What starts the processes of a trial on several devices: one task on each node, or a task for each."""
-    network_interface: Annotated[Line, Field(pattern=r"^[A-Za-z0-9_.:-]{1,32}$")] | None = None
+    network_interface: Annotated[ScriptLine, Field(pattern=r"^[A-Za-z0-9_.:-]{1,32}$")] | None = None
     """Over which the processes of several nodes meet, such as ib0; null: that of the node's name."""
 
     @property

@@ -16,7 +16,7 @@ from harness.machine import look
 from harness.record import Load, Record, Session, store
 from harness.run import batch_search, session
 from harness.run.assemble import Started
-from harness.run.conclude import Say, conclude
+from harness.run.conclude import SayLine, conclude
 from harness.run.in_flight import FILE as STARTED
 from harness.run.jobs import submission as kept
 from harness.run.jobs.follow import Attempt, Place, ended_at, ending
@@ -43,7 +43,7 @@ class Collected:
 
 
 def collect(
-    root: Path, submission: Submission, scheduler: Slurm, found: tuple[Place, ...], say: Say
+    root: Path, submission: Submission, scheduler: Slurm, found: tuple[Place, ...], say: SayLine
 ) -> Collected:
     """Write the records of all attempts that are over. It may be called again at any time."""
     jobs = kept.folder(root, submission.id)
@@ -110,7 +110,7 @@ class _Home:
         if new:
             store.write_session(root, self.session)
 
-    def bring(self, attempt: Attempt, started: Started, exit: Exit, say: Say) -> Record | None:
+    def bring(self, attempt: Attempt, started: Started, exit: Exit, say: SayLine) -> Record | None:
         """Writes an attempt's record; null where an earlier line was cut short after it did."""
         folder = store.session_folder(self.root, self.session)
         if (folder / store.record_name(attempt.trial, attempt.number)).exists():

@@ -26,24 +26,24 @@ _TOLD = re.compile(r"^(\S+) (\S+) ([0-9]+\.[0-9]{9})$", re.M)
 _LOG_BYTES = 2**20
 
 
-class Answer(Model):
+class QueueAnswer(Model):
     """asked.json: what the scheduler told of all jobs, and when."""
 
     asked_at: AwareDatetime
     states: tuple[TaskState, ...]
 
 
-def ask(root: Path, scheduler: Slurm, every_seconds: float) -> Answer:
+def ask(root: Path, scheduler: Slurm, every_seconds: float) -> QueueAnswer:
     """Ask once for all of this user's jobs, or return the last answer where that is younger."""
     path = kept.jobs_folder(root) / f"asked-{os.getuid()}.json"
     now = datetime.now(UTC)
     try:
-        last = Answer.parse(path.read_bytes(), path.name)
+        last = QueueAnswer.parse(path.read_bytes(), path.name)
         if 0 <= (now - last.asked_at).total_seconds() < every_seconds:
             return last
     except (FileNotFoundError, RecordError):
         pass
-    answer = Answer(asked_at=now, states=scheduler.states())
+    answer = QueueAnswer(asked_at=now, states=scheduler.states())
     store.write_whole(path, answer.model_dump_json() + "\n", replace=True)
     return answer
 
@@ -86,7 +86,7 @@ class Place:
         return any(not attempt.over for attempt in self.attempts)
 
 
-def places(root: Path, submission: Submission, answer: Answer) -> tuple[Place, ...]:
+def places(root: Path, submission: Submission, answer: QueueAnswer) -> tuple[Place, ...]:
     """Each trial of each batch, in the order in which they were sent."""
     jobs = kept.folder(root, submission.id)
     begun = kept.begun(jobs)
@@ -108,7 +108,7 @@ def places(root: Path, submission: Submission, answer: Answer) -> tuple[Place, .
 
 
 def _place(
-    jobs: Path, batch: Sent, trial: str, numbers: Sequence[int], state: TaskState | None, answer: Answer
+    jobs: Path, batch: Sent, trial: str, numbers: Sequence[int], state: TaskState | None, answer: QueueAnswer
 ) -> Place:
     first = batch.attempts[batch.trials.index(trial)]
     attempts = []
@@ -125,7 +125,7 @@ def _place(
     return Place(trial, batch, state, in_flight, tuple(attempts))
 
 
-def _is_over(work: Path, batch: Sent, state: TaskState | None, answer: Answer, restart: int) -> bool:
+def _is_over(work: Path, batch: Sent, state: TaskState | None, answer: QueueAnswer, restart: int) -> bool:
     """Whether a job's newest attempt at a trial has ended, as far as anyone can tell."""
     if code_of(work) is not None:
         return True

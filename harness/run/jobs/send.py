@@ -16,7 +16,7 @@ from harness.plan import own_file
 from harness.plan.estimate import warms_up
 from harness.record import store
 from harness.run.batch_search import FEWEST_BATCH_SIZES
-from harness.run.conclude import Say
+from harness.run.conclude import SayLine
 from harness.run.jobs import submission as kept
 from harness.run.jobs.submission import JobSpec, Sent, Submission
 from harness.run.session import PAUSE, Missing, sweep_key
@@ -131,7 +131,7 @@ def dependency(
 
 
 def send(
-    setting: Setting, submission: Submission, parts: Sequence[Batch], scheduler: Slurm, say: Say
+    setting: Setting, submission: Submission, parts: Sequence[Batch], scheduler: Slurm, say: SayLine
 ) -> Submission:
     """Sends batches one after the other, each written down before; raises as Slurm.send does."""
     sent: list[tuple[Batch, str]] = []
@@ -164,7 +164,7 @@ def shown(setting: Setting, submission: Submission, parts: Sequence[Batch]) -> I
         yield script(batch, submission.site)
 
 
-def _sent(scheduler: Slurm, path: Path, note: Sent, say: Say) -> int:
+def _sent(scheduler: Slurm, path: Path, note: Sent, say: SayLine) -> int:
     """The job that a script became; one whose number cannot be read is found by its name, now or later."""
     try:
         return scheduler.send(path)

@@ -13,7 +13,7 @@ from report.buying.cost_inputs import HOURS_A_YEAR, CostInputs
 from report.buying.cost_model import CostModel
 from report.buying.costs import Costs
 from report.buying.workload_mix import OfferedCard, UnrecordedLine, WorkLine, fits_work
-from report.charts.scatter import Point, Scatter
+from report.charts.scatter import OfferPoint, Scatter
 from report.expected.refusal import Refusal
 from report.page.values import Chip, Headline, NamedSystem, Picture, Quantity, Systems, quantity
 
@@ -218,7 +218,7 @@ def _picture(rows: Sequence[OfferRow], currency: str) -> Picture | None:
 
     shown = [row for row in rows if row.cost and row.times]
     points = [
-        Point(row.system.name, ends(row.cost), ends(row.times), row.system.slot, not row.measured)
+        OfferPoint(row.system.name, ends(row.cost), ends(row.times), row.system.slot, not row.measured)
         for row in shown
     ]
     alt = "; ".join(

@@ -17,7 +17,7 @@ from PIL import Image
 
 from commands import measure
 from harness.data import chest_xray
-from harness.data.chest_xray import LABELS, TABLE, WHOLE, Entry, Size, parts, read_table, sizes
+from harness.data.chest_xray import LABELS, TABLE, WHOLE, Entry, PatientCount, parts, read_table, sizes
 from harness.data.fetch import DataFolders, resolve
 from harness.data.prepare import PIXELS, Prepared, prepare
 from harness.errors import DataError, UserError
@@ -28,7 +28,7 @@ COLUMNS = (
     "OriginalImage[Width,Height],OriginalImagePixelSpacing[x,y],"
 )
 PATIENTS = 10
-IMAGES = {"train": Size(7, 14), "valid": Size(1, 2), "test": Size(2, 4)}
+IMAGES = {"train": PatientCount(7, 14), "valid": PatientCount(1, 2), "test": PatientCount(2, 4)}
 
 
 def generated(folder: Path, *, patients: int = PATIENTS, pixels: int = 32, every_label: bool = False) -> Path:

@@ -16,8 +16,8 @@ from harness.doctor.findings import examine, lines
 from harness.doctor.surroundings import (
     DataNeed,
     Disk,
-    Estimate,
     Node,
+    PlanEstimate,
     Surroundings,
     device_files,
     older_rocm,
@@ -45,7 +45,7 @@ CARD = Gpu(
     power_limit_watts=450, power_limit_default_watts=450, pcie_width=16, pcie_width_max=16, persistence=True,
 )  # fmt: skip
 DOCKER = replace(FACTS, version="27.1.1", data_root_free_bytes=200 * GIB)
-PLAN = Estimate(
+PLAN = PlanEstimate(
     "quick", "cuda", built=False, trials=12, trial_seconds=480, build_seconds=200, build_bytes=8 * GIB
 )
 

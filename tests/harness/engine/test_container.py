@@ -140,7 +140,7 @@ WORKLOADS = Path(__file__).parents[3] / "workloads"
 OWN_WORKERS = {
     "chexnet": ("parts/chexnet/protocol.py", "WORKERS"),
     "cifar_fastai": ("cifar_fastai.py", "OPTIONS"),
-    "mnist_cnn": ("mnist_cnn.py", "OPTIONS"),
+    "mnist_cnn": ("mnist_cnn.py", "WORKERS"),
 }
 """Where each workload that loads in processes of its own says in how many."""
 PIXELS = {"chexnet": 224, "cifar_fastai": 224, "mnist_cnn": 28}

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from report.charts.scatter import MOST, Point, Scatter, _most
+from report.charts.scatter import MOST, OfferPoint, Scatter, _most
 from report.charts.style import DESK, NARROW
 
 POINTS = (
-    Point("Card A", (300.0, 500.0, 900.0), (1.4, 2.1, 3.1), 0, hollow=True),
-    Point("Card B", (1700.0, 2900.0, 5600.0), (1.0, 1.0, 1.0), 1),
+    OfferPoint("Card A", (300.0, 500.0, 900.0), (1.4, 2.1, 3.1), 0, hollow=True),
+    OfferPoint("Card B", (1700.0, 2900.0, 5600.0), (1.0, 1.0, 1.0), 1),
 )
 
 

@@ -18,7 +18,7 @@ from tests.helpers import bundled
 from tests.helpers import records_builder as build
 from tests.helpers.forged_bundles import PURCHASE, forged, opened, replaced
 
-NO_RANK = "so no price can be set against it"
+PRICE = "1.50 EUR/h"
 """What the page says of prices where nothing may be ranked."""
 
 
@@ -78,12 +78,12 @@ def test_a_buyer_s_prices_are_packed_and_shown_only_where_that_is_asked_for(own_
     assert "not in it: purchase.toml, and no price of yours" in capsys.readouterr().out
     found = opened(path, tmp_path / "b")
     assert "purchase.toml" not in found.names
-    assert NO_RANK not in (found.folder / "page" / "report.md").read_text()
+    assert PRICE not in (found.folder / "page" / "report.md").read_text()
     path = offer.pack(own_clone, offer.Packing(out=tmp_path / "c.tar.gz", with_prices=True))
     assert "purchase.toml is in it, with your prices" in capsys.readouterr().out
     found = opened(path, tmp_path / "c")
     assert "purchase.toml" in found.names
-    assert NO_RANK in (found.folder / "page" / "report.md").read_text()
+    assert PRICE in (found.folder / "page" / "report.md").read_text()
     offer.verify(path, None)
 
 

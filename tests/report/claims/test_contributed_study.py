@@ -147,7 +147,7 @@ def test_of_483_rows_one_is_judged_and_the_nearest_are_drawn_with_this_machine_s
     found = view(analysis, systems_of(analysis))
     assert [row.state for row in found.rows] == ["holds"]
     (study,) = found.studies
-    ((drawn, _),) = study.pictures
+    (drawn,) = study.pictures
     bars = [bar for group in drawn.picture.chart.groups for bar in group.bars]
     assert sum(bar.look != "published" for bar in bars) == 1
     assert sum(bar.look == "published" for bar in bars) + drawn.figure.left_out == 322
@@ -159,7 +159,7 @@ def test_the_example_stands_on_the_page_before_anything_was_measured(root):
     found = view(analysis, systems_of(analysis))
     (study,) = found.studies
     assert found.alone and study.name == "My Bench 2026"
-    ((drawn, _),) = study.pictures
+    (drawn,) = study.pictures
     bars = [bar for group in drawn.picture.chart.groups for bar in group.bars]
     assert len(bars) + drawn.figure.left_out == 5
     assert any(bar.label == "RTX 4090" and "1,18" in bar.text for bar in bars)

@@ -18,7 +18,7 @@ from tests.helpers import bundled
 from tests.helpers import records_builder as build
 from tests.helpers.forged_bundles import PURCHASE, forged, opened, replaced
 
-PRICE = "1.50 EUR/h"
+PRICE = "EUR/h"
 """What the page says of prices where nothing may be ranked."""
 
 

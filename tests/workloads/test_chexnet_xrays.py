@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from harness.data.chest_xray import LABELS, Size
+from harness.data.chest_xray import LABELS, PatientCount
 from harness.data.prepare import prepare
 from tests.harness.data.test_chest_xray import generated
 from tests.helpers.workload_runner import WORKLOADS, Ended, module, need_torch, ran, run, trial
@@ -21,7 +21,7 @@ protocol = module("parts.chexnet.protocol")
 xrays = module("parts.chexnet.xrays")
 failed = module("parts.trial").Failed
 
-IMAGES = {"train": Size(14, 28), "valid": Size(2, 4), "test": Size(4, 8)}
+IMAGES = {"train": PatientCount(14, 28), "valid": PatientCount(2, 4), "test": PatientCount(4, 8)}
 """Of 20 patients with two images each."""
 
 

@@ -150,7 +150,7 @@ def quantile(values: pd.Series, cards: pd.Series, level: float) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Summary:
+class CoverageSummary:
     """Coverage of the 90 % ranges with its standard error, their median factor, and the cards refused."""
 
     coverage: float
@@ -165,11 +165,11 @@ HEADING = (
 )
 
 
-def summary(title: str, found: pd.DataFrame) -> Summary:
+def summary(title: str, found: pd.DataFrame) -> CoverageSummary:
     """Prints a row; a card is refused where every figure of it is."""
     said = found.dropna()
     by_card = (said.error <= said.reach).groupby(said.card).mean()
-    one = Summary(
+    one = CoverageSummary(
         coverage=float(by_card.mean()),
         error=float(by_card.std() / math.sqrt(len(by_card))),
         width=math.exp(quantile(said.reach, said.card, 0.5)),

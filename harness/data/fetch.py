@@ -12,6 +12,7 @@ import tarfile
 import tempfile
 import zlib
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Literal
@@ -20,11 +21,11 @@ from harness.data import chest_xray
 from harness.data.catalog import Dataset, Download
 from harness.data.check import Presence, cache_folder, check, dataset_named, first_fault, sha256_of
 from harness.data.download import Deadline, FetchProgress, download, silent
-from harness.data.folder import ELSEWHERE, locked
-from harness.errors import DataError, NoNetwork, UserError
-from harness.files import free_bytes, need_room
+from harness.errors import Busy, DataError, NoNetwork, UserError
+from harness.files import alone, free_bytes, need_room
 from harness.network import Offline
 
+ELSEWHERE = "free some space there, or set GPUDYNO_CACHE to a folder on another disk"
 _SPARE_BYTES = 64 << 20
 
 
@@ -106,6 +107,16 @@ def _room(datasets: Sequence[Dataset]) -> int:
     members = (member for dataset in datasets for member in dataset.members)
     fetched = sum(dataset.download_bytes for dataset in datasets)
     return fetched + sum(member.size or 0 for member in members) + _SPARE_BYTES
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Holds the folder for this process, and clears away what a killed one left half unpacked."""
+    busy = Busy("another gpudyno is fetching data", remedy="wait until it is done")
+    with alone(folder / ".lock", "set GPUDYNO_CACHE to a folder on a disk of this machine", busy):
+        for left in (*folder.glob(".new-*"), *folder.glob(".old-*")):
+            shutil.rmtree(left, ignore_errors=True)
+        yield
 
 
 def resolve(

@@ -34,7 +34,7 @@ from harness.data.chest_xray import (
     PatientCount,
     SplitPart,
 )
-from harness.data.folder import ELSEWHERE, locked
+from harness.data.fetch import ELSEWHERE, locked
 from harness.errors import DataError, UserError
 from harness.files import free_bytes, need_room, whole
 

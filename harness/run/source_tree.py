@@ -14,8 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from harness.data.fetch import DataFolders, Resolved
-from harness.data.folder import locked
+from harness.data.fetch import DataFolders, Resolved, locked
 from harness.errors import DataError, NoNetwork, UserError
 from harness.files import last_line
 from harness.network import cause, for_programs

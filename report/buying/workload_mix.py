@@ -114,7 +114,7 @@ class UnrecordedLine:
 
     @property
     def hours(self) -> float:
-        """Of a year."""
+        """Return the hours of a year."""
         return self.work.hours_per_year
 
     @property

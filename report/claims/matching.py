@@ -111,7 +111,7 @@ def _of_part(cell: Cell, read: Callable[[TrialResult], float | None]) -> Figure:
 
 
 def _seconds_of(trial: TrialResult, nth: int) -> float | None:
-    """Of one epoch, its validation included; null where a run did not get so far."""
+    """Return what one epoch took, its validation included; null where a run did not get so far."""
     epochs = trial.epochs
     return (
         None if len(epochs) < nth else epochs[nth - 1].train_seconds + (epochs[nth - 1].valid_seconds or 0.0)

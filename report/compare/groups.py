@@ -12,8 +12,6 @@ from report.trials.key import (
     Key,
     Pairs,
     ProtocolLength,
-    Value,
-    differing,
     grouped_by,
     stack_differences,
     without,
@@ -202,10 +200,3 @@ def _reference(cells: Sequence[Cell], baseline: str | None) -> Cell | None:
             return timed[0]
     fit = [cell for cell in timed if cell.ranked] or timed
     return min(fit, key=lambda cell: cell.seconds.mean or 0.0, default=None)
-
-
-def differences(group: ComparisonGroup, cell: Cell) -> tuple[tuple[str, Value, Value], ...]:
-    """What keeps a cell out of a group, with the group's value and the cell's."""
-    left_out = _left_out(group.base)
-    group_length, cell_length = (without(length, *left_out) for length in (group.length, cell.length))
-    return differing(group.base, without(cell.key, *left_out)) + differing(group_length, cell_length)

@@ -11,8 +11,7 @@ import pytest
 
 from harness.data import download as data_download
 from harness.data.catalog import Download, Member
-from harness.data.fetch import fetch
-from harness.data.folder import locked
+from harness.data.fetch import fetch, locked
 from harness.errors import Busy, DataError, NoNetwork, NoSpace
 from harness.network import USER_AGENT
 from tests.helpers.mirror import CONTENT, MEMBERS, TARBALL, files_in, put, sha256, tarball, toy

@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from harness.data.folder import locked
+from harness.data.fetch import locked
 from harness.errors import Busy, MachineError
 from harness.record import Failure, TrialSpec
 from harness.run import session

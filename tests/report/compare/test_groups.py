@@ -35,29 +35,28 @@ def cards_of(group: ComparisonGroup) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("change", "field"),
+    "change",
     [
-        ({"batch_size": 40}, "batch size"),
-        ({"mode": "device"}, "data mode"),
-        ({"layout": "channels_last"}, "memory layout"),
-        ({"profile": "tuned"}, "profile"),
-        ({"gpus": 2}, "number of devices"),
-        ({"options": {"tied": True}}, "options"),
-        ({"model": "gru"}, "model"),
-        ({"data": "synthetic"}, "data source"),
-        ({"weights": "random"}, "starting weights"),
-        ({"kind": {**build.LM, "protocol": "fair/1"}}, "protocol"),
-        ({"kind": {**build.LM, "sequence_length": 70}}, "sequence length"),
-        ({"kind": {**build.LM, "epochs": 6}}, "epochs"),
+        {"batch_size": 40},
+        {"mode": "device"},
+        {"layout": "channels_last"},
+        {"profile": "tuned"},
+        {"gpus": 2},
+        {"options": {"tied": True}},
+        {"model": "gru"},
+        {"data": "synthetic"},
+        {"weights": "random"},
+        {"kind": {**build.LM, "protocol": "fair/1"}},
+        {"kind": {**build.LM, "sequence_length": 70}},
+        {"kind": {**build.LM, "epochs": 6}},
     ],
 )
-def test_records_that_differ_in_one_field_share_no_group_which_names_it(change, field):
+def test_records_that_differ_in_one_field_share_no_group(change):
     fair = {"kind": {**build.LM, "protocol": "fair/2"}}
     records = [*series(**fair), *elsewhere(**{**fair, **change})]
     (group,) = found(records)
     assert cards_of(group) == [CARD]
-    left = analysed(records).left_over[0]
-    assert field in [name for name, _, _ in groups.differences(group, left)]
+    assert len(analysed(records).left_over) == 1
 
 
 def test_another_data_hash_keeps_records_apart():
@@ -75,11 +74,6 @@ def test_a_workload_is_headed_by_what_its_own_file_says_of_it():
     view = workloads.view(found, systems_of(found))
     assert view is not None
     assert (view.workloads[0].title, view.workloads[0].about) == ("Mine", "My net.")
-
-
-def test_comparison_groups_of_one_session_that_differ_say_in_what():
-    first, second = found([*series(batch_size=20), *series(batch_size=40, first_order=10)])
-    assert groups.differences(first, second.entries[0].cell) == (("batch size", 20, 40),)
 
 
 def test_a_published_batch_for_each_precision_shares_one_chart():

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-import gc
 import os
 import time
-import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -104,6 +102,3 @@ def closed(*clients) -> None:
     """Lets go of the connections of engines and of docker's own clients."""
     for client in clients:
         getattr(client, "_api", client).close()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ResourceWarning)
-        gc.collect()

@@ -17,6 +17,7 @@ from harness.engine.local import LOG, log_tail
 from harness.engine.slurm.scheduler import Slurm, TaskState
 from harness.errors import RecordError
 from harness.record import Model, store
+from harness.run.assemble import MEASUREMENT
 from harness.run.jobs import submission as kept
 from harness.run.jobs.submission import COLLECTED, ENDED, Sent, Submission
 
@@ -167,7 +168,8 @@ def ending(
     """How an attempt ended, by what its job wrote, what its scheduler wrote and tells, and its accounting."""
     code = code_of(attempt.work)
     log = log_tail(attempt.work / LOG)
-    if code == 0:
+    # A step that was cancelled may leave with 0 as well, but has measured nothing.
+    if code == 0 and (attempt.work / "out" / MEASUREMENT).exists():
         return Exit(code=0, log=log)
     own_log = _part_of_log(jobs, attempt)
     told = scheduler.told(f"{own_log}\n{log}")

@@ -19,9 +19,6 @@ from tests.helpers.checks import require
 from tests.helpers.engine_bench import Bench, closed
 from tests.helpers.fake_image import contents
 
-# The SDK leaves the socket of a connection that was refused to the garbage collector.
-pytestmark = pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")
-
 SECRET = "https://user:3f9d1c77-not-in-any-layer@index.example/simple"
 
 DOCKERFILE = """\

@@ -20,9 +20,6 @@ from harness.errors import NotBuilt
 from tests.helpers.checks import require
 from tests.helpers.engine_bench import MIB, SESSION, STUBBORN, WAIT
 
-# The SDK leaves the socket of a connection that was refused to the garbage collector.
-pytestmark = pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")
-
 LOOK = """
 import json, os, socket, sys
 from pathlib import Path

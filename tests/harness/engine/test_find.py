@@ -23,9 +23,6 @@ from tests.helpers.engine_bench import CPU, closed, laid_out, run_spec
 from tests.helpers.fake_engine import DOCKER, PODMAN, answering, silent
 from tests.helpers.images import IMAGES
 
-# The SDK leaves the socket of a connection that was refused to the garbage collector.
-pytestmark = pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")
-
 NAMED = {"DiscoveredDevices": [{"Source": "cdi", "ID": "nvidia.com/gpu=GPU-1"}]}
 PODMAN_OF_TODAY = {
     "version": {**PODMAN["version"], "Version": "5.4.0"},

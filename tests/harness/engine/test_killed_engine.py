@@ -21,9 +21,6 @@ from tests.helpers.checks import require
 from tests.helpers.engine_bench import ENGINES, SESSION, WAIT, Bench, closed
 from tests.helpers.fake_image import imported
 
-# The SDK leaves the socket of a connection that was refused to the garbage collector.
-pytestmark = pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")
-
 
 class Daemon:
     """An engine of the test's own, to be killed."""

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import subprocess
 from dataclasses import replace
 
 import pytest
@@ -47,7 +48,14 @@ def test_a_full_length_trial_takes_what_was_published(mission):
 def known(device, root=ROOT):
     """What the committed records and publications say of a device."""
     cards = load_cards(root)
-    records = [stored.record for stored in store.read_all(root).records]
+    # A run in this clone may have written more, of a processor that goes by the same name.
+    listed = subprocess.check_output(["git", "-C", str(ROOT), "ls-files", "-z", "results"], text=True)
+    tracked = set(listed.split("\0"))
+    records = [
+        stored.record
+        for stored in store.read_all(root).records
+        if root != ROOT or str(stored.path) in tracked
+    ]
     return estimate.learned(published_speeds(root, device, cards), records)
 
 

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import gc
 import shutil
-import warnings
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -26,17 +23,7 @@ from harness.settings import Settings
 from tests.helpers import ROOT
 from tests.helpers.fake_engine import DOCKER, answering
 
-pytestmark = pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")
-
 UUIDS = [f"GPU-{n}f2a1b2c-1111-2222-3333-123456789abc" for n in range(2)]
-
-
-@pytest.fixture(autouse=True)
-def _sockets_are_closed() -> Iterator[None]:
-    yield
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ResourceWarning)
-        gc.collect()
 
 
 def card(index: int, *, vendor: str = "NVIDIA", architecture: str = "sm_89", driver: str = "580.65") -> Gpu:

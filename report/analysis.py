@@ -198,10 +198,10 @@ class Analysis:
 
     @cached_property
     def leading_frameworks(self) -> Work | None:
-        """The first work of the leading session in which two frameworks are ranked under the same terms."""
+        """The first work of the leading session in which two frameworks have ranges under the same terms."""
         for work in works(self.measured_here, self.lead):
             leads = any(line.cell.session == self.lead for line in work.alike)
-            if leads and len({line.framework for line in work.ranked}) > 1:
+            if leads and len({line.framework for line in work.compared}) > 1:
                 return work
         return None
 

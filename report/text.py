@@ -45,10 +45,11 @@ def gibibytes(value: float | None) -> str:
 
 
 def times(value: float | None) -> str:
-    """A ratio, two decimals: '1.62'."""
+    """A ratio, two decimals, from ten on three digits: '1.62', '42.6'."""
     if value is None:
         return "–"
-    return f"{value:.2f}" if abs(value) < 100 else f"{value:,.0f}"
+    size = abs(value)
+    return f"{value:.2f}" if size < 10 else f"{value:.1f}" if size < 100 else f"{value:,.0f}"
 
 
 def about(best: float, low: float, high: float) -> str:

@@ -175,9 +175,12 @@ class Work:
         return (*self.alike, *self.published)
 
     @property
-    def ranked(self) -> tuple[FrameworkLine, ...]:
-        """Those that may be said to be faster or slower than another."""
-        return tuple(line for line in self.alike if line.cell.ranked)
+    def compared(self) -> tuple[FrameworkLine, ...]:
+        """Those that may be ranked; where fewer than two frameworks are, all that have a range."""
+        ranked = tuple(line for line in self.alike if line.cell.ranked)
+        if len({line.framework for line in ranked}) > 1:
+            return ranked
+        return tuple(line for line in self.alike if line.scaled is not None and line.scaled.interval)
 
 
 def places(line: FrameworkLine, among: Sequence[FrameworkLine]) -> tuple[int, int] | None:

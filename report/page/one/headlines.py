@@ -30,6 +30,8 @@ from report.trials.trial import TrialResult
 MOST_WORKS = 2
 HELD_BACK = 0.5
 """Of a step: a device that computes for less is held back by something else."""
+WIDE = 1.5
+"""Times its low end: a range around 1 that ends higher shows neither a gain nor that there is none."""
 JUDGE_MORE = "invoke run --claims here --budget 2h"
 FIRST = "invoke build run report"
 MOST_CHIPS = 6
@@ -83,7 +85,11 @@ def of_speeds(analysis: Analysis, systems: Systems, *, ranked: bool) -> Headline
     firsts = [max(members, key=lambda cell: cell.throughput.mean or 0) for members in works.values()]
     keys = [cell.key for cell in firsts]
     shown = [
-        (f"{text.model_name(key.model)}{apart(key, keys)}", _stated(rate(cell)), key.precision)
+        {
+            "name": f"{text.model_name(key.model)}{apart(key, keys)}",
+            "rate": _stated(rate(cell)),
+            "precision": "" if key.protocol == LOADER_ALONE else key.precision,
+        }
         for cell, key in zip(firsts[:MOST_WORKS], keys, strict=False)
     ]
     return Headline(
@@ -105,16 +111,24 @@ def of_published(analysis: Analysis, systems: Systems) -> Headline | None:
     if not answered:
         return None
     answer, cell = min(answered, key=lambda each: (each[0].first_look, not each[1].ranked))
+    times = Quantity(answer.times, "", answer.low, answer.high)
+    slower = answer.times is not None and answer.times < 1
     data = {
         "own": systems.of(cell),
         "model": model_name(cell.key.model),
         "precision": cell.key.precision,
         "card": answer.claim.of.card or "the published machine",
-        "times": Quantity(answer.times, "", answer.low, answer.high),
+        "times": _inverse(times) if slower else times,
+        "slower": slower,
         "loader": "loader" in answer.differs,
         "first_look": answer.first_look,
     }
     return Headline("published", data)
+
+
+def _inverse(times: Quantity) -> Quantity:
+    value, low, high = (1 / end if end else None for end in (times.value, times.high, times.low))
+    return Quantity(value, times.unit, low, high)
 
 
 def finding(analysis: Analysis, systems: Systems, *, ranked: bool) -> Headline:
@@ -135,7 +149,9 @@ def finding(analysis: Analysis, systems: Systems, *, ranked: bool) -> Headline:
     ]
     strict = [gain for gain in gains if gain.over.key.precision == "fp32-ieee"] or gains
     found = [(gain, quantity(gain.ratio)) for gain in best_of_each_workload(strict)]
-    shown = [each for each in found if not each[1].tied] or found
+    shown = [each for each in found if not each[1].tied] or sorted(found, key=lambda each: is_vague(each[1]))[
+        :1
+    ]
     idles = (each for cell in cells if (each := _idle(cell)))
     idle = max(idles, key=lambda each: each["share"], default=None)
     if idle is None and all(of.tied for _, of in found):
@@ -147,11 +163,18 @@ def finding(analysis: Analysis, systems: Systems, *, ranked: bool) -> Headline:
     if shown:
         gain, times = max(shown, key=lambda each: abs(math.log(each[1].value or 1)))
         key, model = gain.of.key, text.model_name(gain.of.key.model)
-        names = [text.model_name(other.of.key.model) for other, of in found if of.tied]
+        equal = (other for other, of in found if of.tied and not is_vague(of))
+        names = [text.model_name(other.of.key.model) for other in equal]
         data["own"] = systems.of(gain.of)
         data["gain"] = {"model": model, "precision": key.precision, "over": gain.over.key.precision}
         data |= {"times": times, "without": list(dict.fromkeys(name for name in names if name != model))}
+        data["vague"] = is_vague(times)
     return Headline("gain", data)
+
+
+def is_vague(times: Quantity) -> bool:
+    """Whether a range that shows no difference is too wide to call the two equal."""
+    return times.tied and times.low is not None and times.high is not None and times.high > WIDE * times.low
 
 
 def of_scaling(cells: Sequence[Cell], systems: Systems, *, ranked: bool) -> Headline | None:

@@ -175,7 +175,7 @@ def _class(analysis: Analysis, systems: Systems) -> PageOne:
 def _frameworks(analysis: Analysis, systems: Systems) -> PageOne:
     work = analysis.leading_frameworks
     assert work is not None
-    cells = [line.cell for line in work.ranked]
+    cells = [line.cell for line in work.compared]
     return _assembled(
         analysis,
         frameworks.headline(work, systems),

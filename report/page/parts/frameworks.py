@@ -95,7 +95,7 @@ def _bar(line: FrameworkLine) -> Bar:
 
 def headline(work: Work, systems: Systems) -> Headline:
     """The fastest, with what ties with it, and the first that does not."""
-    first, *others = work.ranked
+    first, *others = work.compared
     tied = [line for line in others if line.scaled is None or line.scaled.tied is not False]
     slower = next((line for line in others if line not in tied), None)
     return Headline(
@@ -105,7 +105,9 @@ def headline(work: Work, systems: Systems) -> Headline:
             "own": systems.of(first.cell),
             "tied": [first.name, *(line.name for line in tied)],
             "slower": {"name": slower.name, "times": quantity(slower.scaled)} if slower else None,
-            "first_look": any(line.scaled and line.scaled.first_look for line in others),
+            "first_look": any(
+                not line.cell.ranked or (line.scaled and line.scaled.first_look) for line in work.compared
+            ),
         },
     )
 

@@ -11,12 +11,14 @@ from report.analysis import Question, analyse
 from report.charts.bars import Bars
 from report.charts.panels import BarPanel, CurvePanel, Panels
 from report.page.build import page_of
+from report.page.one.headlines import is_vague
 from report.page.one.measured import MachineSpeeds
-from report.page.values import Page
+from report.page.values import Page, Quantity
 from tests.helpers.here import evidence_here
 
 NOW = datetime(2026, 12, 1, tzinfo=UTC)
 H100, SURF, IRIS, NETWORKS = "20261126-cb0794", "20261125-08b1ee", "20261126-6f810e", "20261125-4a4da8"
+FRAMEWORKS, LOADING, CLAIMS = "20261123-7d4985", "20261123-f8ab7f", "20261123-bba217"
 
 
 @cache
@@ -96,3 +98,29 @@ def test_quality_is_a_line_over_the_time_that_was_trained():
     for line in panel.lines:
         minutes = [at for at, _ in line.points]
         assert minutes == sorted(minutes) and 0 < minutes[-1] < 60
+
+
+@pytest.mark.parametrize(
+    ("session", "state"),
+    [(FRAMEWORKS, "frameworks"), (LOADING, "speeds-first-look"), (CLAIMS, "published"), (H100, "published")],
+)
+def test_the_headline_is_the_finding_that_the_session_bears(session: str, state: str):
+    assert page(session).one.headline.state == state
+
+
+def test_frameworks_that_are_not_ranked_are_a_first_look_and_a_loader_trains_nothing():
+    assert page(FRAMEWORKS).one.headline.data["first_look"] is True
+    (work, *_) = page(LOADING).one.headline.data["works"]
+    assert work["precision"] == "" and work["rate"].value > 1000
+
+
+def test_a_machine_slower_than_the_published_one_takes_so_many_times_as_long():
+    slow, fast = (page(session).one.headline.data for session in (CLAIMS, H100))
+    assert slow["slower"] and slow["times"].value > 10
+    assert not fast["slower"] and fast["times"].value > 3
+
+
+@pytest.mark.parametrize(("low", "high", "vague"), [(0.97, 1.04, False), (0.69, 3.08, True)])
+def test_a_range_around_one_is_called_no_gain_only_where_it_is_narrow(low: float, high: float, vague: bool):
+    assert is_vague(Quantity(1.0, "", low, high, tied=True)) is vague
+    assert not is_vague(Quantity(1.0, "", low, high))

@@ -145,6 +145,9 @@ def _verdict_of_side(claim: Claim, cell: Cell) -> Judged:
     elif claim.relation != "equal":
         bound, kind = claim.value, claim.kind
         verdict = figure_bound_holds(figure.runs, claim.relation, bound, other_unit=other_unit, kind=kind)
+    elif claim.kind == "quality" and cell.seeds_itself and figure.mean:
+        # The published run had this seed, too: no spread of seeds lies between the two.
+        verdict = range_holds(figure.mean, figure.mean, claim.value, claim.margin, claim.half_digit)
     elif seeds is not None and figure.mean:
         held = claim.value, claim.margin, claim.half_digit
         verdict = seeds_hold(figure.mean, [figure.runs], seeds, *held, runs=claim.runs)

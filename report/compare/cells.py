@@ -73,6 +73,11 @@ class Cell:
         return tuple(trial for trial in self.trials if trial.verdict == "unproven")
 
     @property
+    def seeds_itself(self) -> bool:
+        """Whether each of several runs learned the same: its program sets its own seed, wherever it runs."""
+        return len(self.trials) > 1 and len(_distinct(self.trials)) == 1
+
+    @property
     def ranked(self) -> bool:
         """Whether it may be said to be faster or slower than another (rules 5, 7; generated data never)."""
         return self.verdict in ("valid", "warn") and self.key.data_source != "generated"

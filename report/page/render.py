@@ -42,7 +42,8 @@ _READING: Mapping[str, Callable[..., Any]] = {
 
 LONGEST_NAME = 24
 _HYPHENED = re.compile(r"<code>.*?</code>|<[^>]*>|\w[\w.]*(?:-[\w.]+)+")
-_TABLE_ROWS = re.compile(r"(?<=\|\n)\n+(?=\|)")
+_TABLE_ROWS = re.compile(r"(?<=\|\n)\n+(?=\|(?!.*\n+\| ---))")
+"""The blank lines between two rows of one table: not those before the head of a next one."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,12 +13,14 @@ from report.charts.panels import BarPanel, CurvePanel, Panels
 from report.page.build import page_of
 from report.page.one.headlines import is_vague
 from report.page.one.measured import MachineSpeeds
+from report.page.render import render
 from report.page.values import Page, Quantity
 from tests.helpers.here import evidence_here
 
 NOW = datetime(2026, 12, 1, tzinfo=UTC)
 H100, SURF, IRIS, NETWORKS = "20261126-cb0794", "20261125-08b1ee", "20261126-6f810e", "20261125-4a4da8"
 FRAMEWORKS, LOADING, CLAIMS = "20261123-7d4985", "20261123-f8ab7f", "20261123-bba217"
+PROGRAMS = "20261126-7ac9ad"
 
 
 @cache
@@ -124,3 +126,16 @@ def test_a_machine_slower_than_the_published_one_takes_so_many_times_as_long():
 def test_a_range_around_one_is_called_no_gain_only_where_it_is_narrow(low: float, high: float, vague: bool):
     assert is_vague(Quantity(1.0, "", low, high, tied=True)) is vague
     assert not is_vague(Quantity(1.0, "", low, high))
+
+
+def test_a_program_that_sets_its_own_seed_is_held_against_its_published_loss_without_a_spread():
+    claim = page(PROGRAMS).one.headline.data["claim"]
+    assert (claim.claim.id, claim.state) == ("nanogpt-shakespeare-cpu-loss", "holds")
+    assert abs(claim.here.value - 1.8857) < 1e-4
+    before = [
+        lines[n - 1]
+        for lines in [render(page(PROGRAMS), drawn=False).markdown.split("\n")]
+        for n, line in enumerate(lines[:-1])
+        if lines[n + 1].startswith("| ---")
+    ]
+    assert len(before) > 2 and set(before) == {""}, "each table of the Markdown begins after a blank line"

@@ -309,7 +309,10 @@ def folders(here: Here) -> Notes:
         program = Path(folder) / "program"
         program.write_text("#!/bin/sh\nexit 0\n", encoding="utf-8")
         program.chmod(0o700)
-        subprocess.run([program], check=True)
+        try:
+            subprocess.run([program], check=True)
+        except PermissionError:
+            raise Failed("error", "no program runs from the temporary folder: its disk is noexec") from None
     closed = os.statvfs("/").f_flag & os.ST_RDONLY
     return (
         f"user {os.getuid()} writes results and caches, and runs programs from its temporary folder",

@@ -33,7 +33,8 @@ REMEDIES = {
     "collectives": "plan one card a trial (gpus = 1) until the driver and its library fit each other",
     "apex": "build with GPUDYNO_APEX=none: fp16-master then has our own master weights",
     "tuning": "leave the profile 'tuned' out of the plan",
-    "folders": "look who owns results/ and the user's state, and whether the engine maps users",
+    "folders": "look who owns results/ and the user's state, and whether the engine maps users; "
+    "of a temporary folder, set TMPDIR to one on a disk without noexec",
 }
 AGAIN = "`invoke doctor --deep` once more, when the machine is quiet"
 REMEDIES_BY_REASON = {

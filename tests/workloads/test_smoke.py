@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.helpers.workload_runner import Ended, run, trial
+from tests.helpers.workload_runner import PYTHON, Ended, run, trial
 
 pytestmark = pytest.mark.torch
 
 
-def check(folder: Path, name: str, precision: str = "fp32-ieee", **told: Any) -> Ended:
+def check(folder: Path, name: str, precision: str = "fp32-ieee", *, python: str = "", **told: Any) -> Ended:
     given = {"batch_size": 1, "data_mode": "cached", "data": "synthetic", "limit": {}, **told}
-    return run(folder, trial("smoke", protocol="smoke/1", model=name, precision=precision, **given))
+    return run(
+        folder, trial("smoke", protocol="smoke/1", model=name, precision=precision, **given), python=python
+    )
 
 
 @pytest.mark.parametrize(
@@ -42,6 +45,21 @@ def test_a_trial_writes_where_it_may_and_says_as_whom(tmp_path):
     assert not any("/" in note for note in measured.notes), "a record names no folder of its machine"
     assert "writes results and caches" in measured.notes[0]
     assert [path.name for path in (tmp_path / "out").iterdir() if path.name.startswith(".gpudyno-")] == []
+
+
+def test_a_temporary_folder_from_which_no_program_runs_is_named_as_the_cause(tmp_path, monkeypatch):
+    folder = tmp_path / "noexec"
+    folder.mkdir()
+    words = ("mount", "-t", "tmpfs", "-o", "noexec,size=16m", "tmpfs", str(folder))
+    if subprocess.run(words, capture_output=True, check=False).returncode:
+        pytest.skip("this user mounts no file system")
+    try:
+        monkeypatch.setenv("TMPDIR", str(folder))
+        # A process of its own: one that is warm has looked for its temporary folder before.
+        failed = check(tmp_path, "folders", python=str(Path(PYTHON).with_name("python3"))).failed
+    finally:
+        subprocess.run(["umount", str(folder)], check=True)
+    assert failed.reason == "error" and "noexec" in failed.message
 
 
 @pytest.mark.parametrize("name", ["memory-wall", "collectives", "apex", "tuning"])

@@ -139,3 +139,12 @@ def test_a_program_that_sets_its_own_seed_is_held_against_its_published_loss_wit
         if lines[n + 1].startswith("| ---")
     ]
     assert len(before) > 2 and set(before) == {""}, "each table of the Markdown begins after a blank line"
+
+
+@pytest.mark.parametrize("session", [H100, SURF, IRIS, NETWORKS])
+def test_the_runs_that_are_told_are_those_of_the_table(session: str):
+    runs = [row.cell.throughput.n for row in view(session).rows]
+    (confidence,) = [chip.data for chip in page(session).one.chips if chip.name == "confidence"]
+    (sure,) = [note.data for note in page(session).one.notes if note.state == "how-sure"]
+    assert (confidence["runs"], confidence["most"]) == (min(runs), max(runs))
+    assert (sure["runs"], sure["most"]) == (min(runs), max(runs))

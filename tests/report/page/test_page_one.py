@@ -101,7 +101,7 @@ def test_a_program_s_page_has_its_verdict_and_ours_beside_the_original_as_a_rati
     name, claim = made.view.claims[0]
     assert (name, claim.state, round(claim.here.value, 2), claim.published.value) == (
         "nanogpt",
-        "open",
+        "holds",
         1.89,
         1.88,
     )

@@ -1,4 +1,4 @@
-"""What tells sessions, machines and cards apart, whatever their clocks say. The records are constructed."""
+"""What tells sessions, machines and cards apart, whatever their clocks say. The records were measured."""
 
 from __future__ import annotations
 
@@ -11,17 +11,19 @@ import pytest
 
 from harness.record import Session
 from harness.record.published.claims import ClaimSet
-from harness.record.store import Results
+from harness.record.store import Results, read_record
 from report.analysis import Analysis, Evidence, Question, analyse
 from report.trials.reading import results_of
-from tests.helpers.cases import CASES
+from tests.helpers import TESTS
+from tests.helpers import records_builder as build
 
 
 @pytest.fixture
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Several sessions of one machine."""
     monkeypatch.setattr("os.fsync", lambda handle: None)
-    CASES["real-mixed-precision"].make(tmp_path)
+    paths = sorted((TESTS / "records").glob("real-*.json"))
+    build.write(tmp_path, [read_record(path, path.name) for path in paths])
     return tmp_path
 
 

@@ -194,17 +194,6 @@ def test_no_workloads_and_parts_import_each_other_in_a_circle_by_name_or_by_impo
     assert not list(circles(graph))
 
 
-def test_a_type_of_the_workloads_has_a_name_of_its_own_and_no_docstring_begins_with_of():
-    every = [
-        path for path in modules("workloads") if not path.is_relative_to(ROOT / "workloads" / "frameworks")
-    ]
-    nodes = [node for path in every for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))]
-    types = Counter(node.name for node in nodes if isinstance(node, ast.ClassDef))
-    assert not [name for name, count in types.items() if count > 1]
-    documented = [node for node in nodes if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.Module)]
-    assert not [text for node in documented if (text := ast.get_docstring(node) or "").startswith("Of ")]
-
-
 def test_docker_holds_no_python_file_that_would_hide_the_docker_library():
     assert [path for path in tracked() if path.is_relative_to(ROOT / "docker") and path.suffix == ".py"] == []
 
@@ -296,21 +285,18 @@ def test_the_hooks_before_a_commit_are_programs_of_the_environment_and_ask_no_fo
     assert all(entry.startswith(".venv/bin/") for entry in entries)
 
 
-@pytest.mark.parametrize("name", sorted(Settings.model_fields))
-def test_every_setting_stands_in_its_page(name):
-    assert f"`{name}`" in (DOCS / "running.md").read_text(encoding="utf-8")
-
-
 @pytest.mark.parametrize(
-    "name", sorted({*Plan.model_fields, *Measure.model_fields} - {"sha256", "file_sha256"})
+    ("page", "fields"),
+    [
+        ("running.md", Settings.model_fields),
+        ("running.md", {*Plan.model_fields, *Measure.model_fields} - {"sha256", "file_sha256"}),
+        ("data.md", Record.model_fields),
+    ],
+    ids=["settings", "plan", "record"],
 )
-def test_every_key_of_a_plan_stands_in_its_page(name):
-    assert f"`{name}`" in (DOCS / "running.md").read_text(encoding="utf-8")
-
-
-@pytest.mark.parametrize("name", sorted(Record.model_fields))
-def test_every_part_of_a_record_stands_in_its_page(name):
-    assert f"`{name}`" in (DOCS / "data.md").read_text(encoding="utf-8")
+def test_every_setting_key_of_a_plan_and_part_of_a_record_stands_in_its_page(page, fields):
+    text = (DOCS / page).read_text(encoding="utf-8")
+    assert not [name for name in fields if f"`{name}`" not in text]
 
 
 @pytest.mark.parametrize(

@@ -17,10 +17,10 @@ from invoke.collection import Collection
 
 import tasks
 from harness import errors
-from harness.plan import plan
 from harness.plan.plan import Measure, Plan
 from harness.record import Record
 from harness.settings import Settings
+from report.expected.figures import PublishedRow
 from tests.helpers import ROOT
 
 DOCS = ROOT / "docs"
@@ -40,7 +40,6 @@ FRAMEWORKS = {
     "horovod",
 }
 
-README = (ROOT / "README.md").read_text(encoding="utf-8")
 ARCHITECTURE = (DOCS / "architecture.md").read_text(encoding="utf-8")
 HOST_SIDE = {"commands", "harness", "report"}
 PAGES = sorted([*ROOT.glob("*.md"), *DOCS.glob("*.md")])
@@ -241,42 +240,6 @@ def test_listing_the_verbs_loads_nothing_heavy():
     assert not loaded & heavy
 
 
-def line_under(heading: str) -> str:
-    """The shell block right below a heading of the README."""
-    block = re.search(rf"^## {heading}\n\n```sh\n(.*?)^```", README, re.S | re.M)
-    assert block, f"README.md has no block under '{heading}'"
-    return block[1]
-
-
-@pytest.mark.parametrize(
-    ("heading", "start", "end"),
-    [
-        (
-            "First report",
-            "python3 -m venv .venv && .venv/bin/pip install -e . && ",
-            "invoke build run report\n",
-        ),
-        ("Tests", "python3 -m venv .venv && .venv/bin/pip install -e '.[test]' && ", "invoke test\n"),
-    ],
-)
-def test_the_readme_has_a_command_of_one_line_under_its_heading(heading, start, end):
-    line = line_under(heading)
-    assert line.count("\n") == 1
-    assert line.startswith(start)
-    assert line.endswith(end)
-
-
-def test_the_first_command_stands_within_the_first_words_of_the_readme():
-    assert len(README.partition("```sh\n")[0].split()) <= 200
-
-
-def test_a_contributor_is_told_a_plan_for_a_machine_without_a_gpu_before_the_first_command():
-    page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    said = page.partition("## Add a card's record")[2].partition("```sh")[0]
-    (name,) = re.findall(r"`--plan (\w+)`", said)
-    assert any("cpu" in measure.devices for measure in plan.load(ROOT, name).measure)
-
-
 def test_the_hooks_before_a_commit_are_programs_of_the_environment_and_ask_no_forge():
     text = (ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8")
     assert re.findall(r"repo: *(.+)", text) == ["local"]
@@ -290,11 +253,11 @@ def test_the_hooks_before_a_commit_are_programs_of_the_environment_and_ask_no_fo
     [
         ("running.md", Settings.model_fields),
         ("running.md", {*Plan.model_fields, *Measure.model_fields} - {"sha256", "file_sha256"}),
-        ("data.md", Record.model_fields),
+        ("data.md", {*Record.model_fields, *PublishedRow.model_fields}),
     ],
-    ids=["settings", "plan", "record"],
+    ids=["settings", "plan", "record and table"],
 )
-def test_every_setting_key_of_a_plan_and_part_of_a_record_stands_in_its_page(page, fields):
+def test_every_setting_key_of_a_plan_part_of_a_record_and_column_stands_in_its_page(page, fields):
     text = (DOCS / page).read_text(encoding="utf-8")
     assert not [name for name in fields if f"`{name}`" not in text]
 

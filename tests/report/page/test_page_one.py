@@ -16,7 +16,7 @@ from report.page.values import Quantity
 from tests.helpers import ROOT
 from tests.helpers.cases import Case, analysis_of, published
 from tests.helpers.page_reader import read
-from tests.helpers.purposes import PURPOSES, page, written
+from tests.helpers.purposes import PURPOSES, machines, page, written
 
 MOST_WORDS = 220
 MOST_HEADLINE = 30
@@ -112,7 +112,8 @@ def test_a_program_s_page_has_its_verdict_and_ours_beside_the_original_as_a_rati
 
 
 def test_of_forty_machines_the_fastest_and_the_nearest_to_this_one_stand_on_page_one():
-    view, systems = page("forty-machines").one.view, page("forty-machines").systems
+    made = page_of(analysis_of(machines(40)))
+    view, systems = made.one.view, made.systems
     ranks = [systems.of(row).name for row in view.all.rows]
     shown = [systems.of(row).name for row in view.shown]
     assert len(ranks) == 40

@@ -28,7 +28,6 @@ from tests.helpers import records_watched as watch
 from tests.helpers.purchase_builder import FILE
 from tests.helpers.records_quick import quick_look
 
-REPOSITORY = ROOT
 DAY = "2026-11-21"
 MADE, MEASURED = datetime(2026, 2, 1, 12, tzinfo=UTC), datetime(2026, 11, 22, 12, tzinfo=UTC)
 COMMITTED = {
@@ -95,14 +94,14 @@ def published(root: Path, studies: str = "*") -> None:
     """The cards of this repository, and the published figures of its files that are called so."""
     folder = root / "results" / "claims"
     folder.mkdir(parents=True)
-    for path in (REPOSITORY / "results" / "claims").glob(f"{studies}.toml"):
+    for path in (ROOT / "results" / "claims").glob(f"{studies}.toml"):
         shutil.copy(path, folder)
-    shutil.copy(REPOSITORY / "results" / "cards.toml", root / "results")
+    shutil.copy(ROOT / "results" / "cards.toml", root / "results")
 
 
 def committed(root: Path) -> None:
     for folder in COMMITTED.values():
-        shutil.copytree(REPOSITORY / "results" / folder, root / "results" / folder)
+        shutil.copytree(ROOT / "results" / folder, root / "results" / folder)
     published(root)
 
 

@@ -12,6 +12,7 @@ import pytest
 from report.charts.bars import Bars
 from report.page.build import page_of
 from report.page.one import comparison, headlines
+from report.page.render import render
 from report.page.values import Quantity
 from tests.helpers import ROOT
 from tests.helpers.cases import Case, analysis_of, published
@@ -121,6 +122,7 @@ def test_of_forty_machines_the_fastest_and_the_nearest_to_this_one_stand_on_page
     assert shown[:10] == ranks[:10]
     assert any(systems.of(row).own for row in view.shown)
     assert shown == [name for name in ranks if name in shown]
+    assert f"{len(shown)} of 40" in render(made, drawn=False).markdown.replace("\N{NO-BREAK SPACE}", " ")
 
 
 def test_a_figure_whose_range_is_wider_than_itself_is_not_stated():

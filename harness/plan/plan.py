@@ -198,7 +198,7 @@ def variants(measure: Measure, where: str) -> tuple[Variant, ...]:
     precisions = _choices(measure.precision, None, None)
     if unknown := sorted(set(map(str, precisions)) - set(get_args(Precision))):
         raise PlanError(
-            f"{where}: {measure.workload}: '{unknown[0]}' is no precision",
+            f"{where}: {measure.workload}: '{unknown[0][:80]}' is no precision",
             remedy=f"take one of {', '.join(get_args(Precision))}",
         )
     for model, precision in itertools.product(_choices(measure.model, None, None), precisions):

@@ -16,7 +16,7 @@ import pytest
 from commands import contribute, gate
 from harness.errors import GateError, UserError
 from harness.machine import own_folder
-from tests.helpers import bundled
+from tests.helpers import ROOT, bundled
 from tests.helpers.programs import git
 
 
@@ -106,10 +106,10 @@ def shell(folder: Path, line: str, state: Path) -> str:
 @pytest.mark.whole
 def test_the_three_commands_lead_from_a_clone_to_a_contribution_that_the_gate_lets_pass(tmp_path):
     """All but the measuring: a constructed session stands for what the first command leaves."""
-    if not (bundled.REPOSITORY / ".git").exists():
+    if not (ROOT / ".git").exists():
         pytest.skip("this is no git clone")
     host, clone, gate_keeper = tmp_path / "host.git", tmp_path / "clone", tmp_path / "gate"
-    git(tmp_path, "clone", "--quiet", "--bare", str(bundled.REPOSITORY), str(host))
+    git(tmp_path, "clone", "--quiet", "--bare", str(ROOT), str(host))
     git(tmp_path, "clone", "--quiet", str(host), str(clone))
     page = (clone / "CONTRIBUTING.md").read_text()
     section = page.split("## Add a card's record")[1]

@@ -23,8 +23,9 @@ from harness.run import source_tree
 from harness.settings import Settings
 from tests.helpers import ROOT
 from tests.helpers.mirror import TARBALL, toy
-from tests.helpers.office_proxy import Office, office, wheel
+from tests.helpers.office_proxy import Office, office
 from tests.helpers.programs import fields, git, repository
+from tests.helpers.wheels import wheel
 
 ADDRESS = "https://mirror.example/toy.tar.gz"
 
@@ -63,10 +64,10 @@ WAYS = pytest.mark.parametrize("way", [data, program, packages])
 
 
 @pytest.fixture
-def served(behind) -> Office:
+def served(behind, tmp_path) -> Office:
     """The same with a package index that has one package."""
     behind.files["index.example/simple/tiny/"] = b'<a href="../../tiny-1-py3-none-any.whl">tiny</a>'
-    behind.files["index.example/tiny-1-py3-none-any.whl"] = wheel("tiny")
+    behind.files["index.example/tiny-1-py3-none-any.whl"] = wheel(tmp_path, "tiny", "1").read_bytes()
     return behind
 
 

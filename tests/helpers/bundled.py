@@ -17,7 +17,6 @@ from harness.summary.statistics import judge_trial
 from tests.helpers import ROOT
 from tests.helpers import records_builder as build
 
-REPOSITORY = ROOT
 PLAN = """
 name = "constructed"
 title = "constructed for a test"
@@ -58,9 +57,9 @@ def write(root: Path, records: Sequence[Record]) -> Path:
     (root / "plans").mkdir(parents=True, exist_ok=True)
     (root / "plans" / "constructed.toml").write_text(PLAN)
     (root / "results").mkdir(exist_ok=True)
-    shutil.copy(REPOSITORY / "results" / "cards.toml", root / "results")
+    shutil.copy(ROOT / "results" / "cards.toml", root / "results")
     if not (root / "docker").is_dir():
-        shutil.copytree(REPOSITORY / "docker", root / "docker")
+        shutil.copytree(ROOT / "docker", root / "docker")
     sessions: dict[str, list[Record]] = {}
     for record in records:
         sessions.setdefault(record.session, []).append(record)
@@ -77,7 +76,7 @@ def _installed(record: Record) -> Record:
     """With the packages of the lock that its environment names."""
     if record.measurement is None or record.environment.lock_sha256 != lock_sha256():
         return record
-    packages = lock_packages(REPOSITORY / "docker" / "cuda" / "lock.txt")
+    packages = lock_packages(ROOT / "docker" / "cuda" / "lock.txt")
     return record.model_copy(
         update={"measurement": record.measurement.model_copy(update={"packages": packages})}
     )
@@ -86,7 +85,7 @@ def _installed(record: Record) -> Record:
 @cache
 def lock_sha256() -> str:
     """Of the cuda image's lock, as this repository has it."""
-    return hashlib.sha256((REPOSITORY / "docker" / "cuda" / "lock.txt").read_bytes()).hexdigest()
+    return hashlib.sha256((ROOT / "docker" / "cuda" / "lock.txt").read_bytes()).hexdigest()
 
 
 def one_card(

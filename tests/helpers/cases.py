@@ -17,18 +17,17 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from harness.record import LeftOut, Record
-from harness.record.store import read_all, read_record, write_session
+from harness.record.store import read_all, write_session
 from report.analysis import Analysis, Evidence, Question, analyse, evidence_in
 from report.buying.purchase import parse_purchase
 from report.trials import reading
-from tests.helpers import ROOT, TESTS, bundled, records_hostile
+from tests.helpers import ROOT, bundled, records_hostile
 from tests.helpers import record_sets as sets
 from tests.helpers import records_builder as build
 from tests.helpers import records_watched as watch
 from tests.helpers.purchase_builder import FILE
 from tests.helpers.records_quick import quick_look
 
-REPOSITORY = ROOT
 DAY = "2026-11-21"
 MADE, MEASURED = datetime(2026, 2, 1, 12, tzinfo=UTC), datetime(2026, 11, 22, 12, tzinfo=UTC)
 COMMITTED = {
@@ -95,20 +94,15 @@ def published(root: Path, studies: str = "*") -> None:
     """The cards of this repository, and the published figures of its files that are called so."""
     folder = root / "results" / "claims"
     folder.mkdir(parents=True)
-    for path in (REPOSITORY / "results" / "claims").glob(f"{studies}.toml"):
+    for path in (ROOT / "results" / "claims").glob(f"{studies}.toml"):
         shutil.copy(path, folder)
-    shutil.copy(REPOSITORY / "results" / "cards.toml", root / "results")
+    shutil.copy(ROOT / "results" / "cards.toml", root / "results")
 
 
 def committed(root: Path) -> None:
     for folder in COMMITTED.values():
-        shutil.copytree(REPOSITORY / "results" / folder, root / "results" / folder)
+        shutil.copytree(ROOT / "results" / folder, root / "results" / folder)
     published(root)
-
-
-def real(root: Path) -> None:
-    paths = sorted((TESTS / "records").glob("real-*.json"))
-    build.write(root, [read_record(path, path.name) for path in paths])
 
 
 def of(records: Callable[[], Iterable[Record]], studies: str | None = None) -> Callable[[Path], object]:
@@ -133,9 +127,7 @@ def odd(root: Path) -> None:
 
 
 def _cases() -> Iterable[Case]:
-    for name in ("desk", "quick", "selfcheck"):
-        yield Case(f"results-{name}", committed, COMMITTED[name][-15:], MEASURED)
-    yield Case("real-mixed-precision", real, "20261121-b902d7", MEASURED)
+    yield Case("results-desk", committed, COMMITTED["desk"][-15:], MEASURED)
     proven = Case("two-cards-proven", lambda root: bundled.write(root, bundled.two_cards()), bundled.LEAD)
     yield replace(proven, held=False)
     yield replace(proven, name="two-cards-proven-priced", purchase=PAPER)
@@ -145,25 +137,17 @@ def _cases() -> Iterable[Case]:
     yield Case("one-record", of(lambda: quick_look()[:1]), held=False)
     yield Case("profiles-and-modes", of(sets.profiles_and_modes), sets.LEAD, held=False)
     yield Case("nothing", lambda root: None)
-    yield Case("published-alone", lambda root: published(root, "s001"))
+    yield Case("published-alone", lambda root: published(root, "s001"), held=False)
     yield Case("published-judged", of(sets.published, "s004"), sets.LEAD)
     yield Case("published-products", of(sets.published_products, "s001"), sets.LEAD)
     yield Case("odd", odd, sets.LEAD)
     yield Case("ceilings", of(sets.ceilings, "none"))
-    yield Case("doubtful", of(sets.doubtful, "none"), sets.LEAD)
-    yield Case("updated", of(sets.updated), sets.LEAD, baseline="Card Z")
     yield Case("blocks", of(sets.blocks), sets.OTHER, baseline="Card A")
-    for made in (
-        sets.units,
-        sets.machines,
-        sets.unlike,
-        sets.projections,
-        sets.watched,
-        sets.convergence,
-        sets.sharing,
-        sets.sweep,
-    ):
-        yield Case(made.__name__.replace("_", "-"), of(made), sets.LEAD)
+    for made in (sets.units, sets.unlike, sets.watched, sets.sharing):
+        yield Case(made.__name__, of(made), sets.LEAD)
+    yield Case("doubtful", of(sets.doubtful, "none"), sets.LEAD, held=False)
+    for made in (sets.convergence, sets.sweep):
+        yield Case(made.__name__, of(made), sets.LEAD, held=False)
 
 
 CASES = {case.name: case for case in _cases()}

@@ -16,8 +16,7 @@ from tests.helpers import ROOT
 from tests.helpers import records_builder as build
 from tests.helpers.trial_tables import trials_of
 
-REPOSITORY = ROOT
-CARDS = load_cards(REPOSITORY)
+CARDS = load_cards(ROOT)
 CARD = "Tesla T4"
 SESSION = "20260131-aaaaaa"
 ON = build.machine(CARD, label="t4", digits="a")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from report.analysis import Analysis
@@ -47,6 +47,8 @@ METRICS = {
     "host_share": "host_share",
     "joules_per_sample": "joules",
 }
+COMPARED = ("protocol_seconds", "samples_per_second")
+"""Of all members; the others are of the group's reference alone."""
 
 
 def sessions_standing(analysis: Analysis) -> list[str]:
@@ -94,13 +96,13 @@ def _member(line: GroupEntry, group: ComparisonGroup, analysis: Analysis) -> dic
         "ratio": ratio(line.scaled),
         "ratio_of_other_units": _other_units(line, group, analysis),
         "time": parts and {"input_wait": parts.input_wait, "compute": parts.compute, "other": parts.other},
-        "metrics": _metrics(cell),
+        "metrics": _metrics(cell, METRICS if line.reference else COMPARED),
     }
 
 
-def _metrics(cell: Cell) -> dict[str, Any]:
+def _metrics(cell: Cell, names: Iterable[str]) -> dict[str, Any]:
     """Those that a trial has."""
-    found = {name: figure(cell.figures[field]) for name, field in METRICS.items()}
+    found = {name: figure(cell.figures[METRICS[name]]) for name in names}
     return {name: values for name, values in found.items() if values is not None}
 
 

@@ -18,13 +18,13 @@ from tests.helpers.figures_read import interval, trial
 
 
 def trials(analysis: Analysis) -> dict[str, Any]:
-    """Every trial that is shown, by its session and verdict, and what else there is to tell of it."""
+    """How many trials are shown, by session and verdict, and what else there is to tell of some."""
     sessions: dict[str, Any] = {}
     for row in analysis.shown:
         session, _, name = trial(row.path).partition("/")
         verdict = row.verdict if row.failure is None else f"failed: {row.failure.reason}"
         of = sessions.setdefault(session, {"told": {}})
-        of.setdefault(verdict, []).append(name)
+        of[verdict] = of.get(verdict, 0) + 1
         if told := {key: value for key, value in _trial(row).items() if value}:
             of["told"][name] = told
     return sessions

@@ -7,16 +7,12 @@ No host is behind it: what it gives lies in `files`, by host and path, and repos
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import io
 import os
 import signal
 import ssl
 import subprocess
 import sys
 import threading
-import zipfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -164,25 +160,6 @@ def office(folder: Path, *hosts: str, relays: bool = False) -> Iterator[Office]:
         server.shutdown()
         thread.join()
         server.server_close()
-
-
-def wheel(name: str) -> bytes:
-    """The smallest package that pip installs."""
-    content = {
-        f"{name}.py": "",
-        f"{name}-1.dist-info/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: 1\n",
-        f"{name}-1.dist-info/WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
-    }
-    lines = [
-        f"{path},sha256={base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()).decode().rstrip('=')},"
-        for path, text in content.items()
-    ]
-    content[f"{name}-1.dist-info/RECORD"] = "\n".join((*lines, f"{name}-1.dist-info/RECORD,,"))
-    out = io.BytesIO()
-    with zipfile.ZipFile(out, "w") as box:
-        for path, text in content.items():
-            box.writestr(path, text)
-    return out.getvalue()
 
 
 if __name__ == "__main__":

@@ -34,7 +34,7 @@ def _all_failed(root: Path) -> None:
     published(root, "s004")
 
 
-def _machines(count: int) -> Case:
+def machines(count: int) -> Case:
     fleet = cases.of(lambda: records_fleet.fleet(count, cards_per_machine=1, spread=0.2))
     return Case(f"{count}-machines", fleet)
 
@@ -81,8 +81,7 @@ PURPOSES = {
     "pair": Purpose("pair", CASES["two-cards-proven"]),
     "one-machine": Purpose("self", CASES["profiles-and-modes"]),
     "first-look": Purpose("first-look", CASES["generated-data"]),
-    "twenty-machines": Purpose("class", _machines(20)),
-    "forty-machines": Purpose("class", _machines(40)),
+    "twenty-machines": Purpose("class", machines(20)),
     "researcher": Purpose("verdicts", CASES["published-judged"]),
     "card-sound": _check("sound", *checked_card()),
     "card-slow": _check("slow", *checked_card(speeds={"copy_gb_per_second": 0.7, "gemm_bf16_tflops": 0.8})),

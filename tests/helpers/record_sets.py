@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
-from harness.record import Cpu, Flops, Limit, LossScale, Memory, Record, Trace, TraceStats, Variant, finding
+from harness.record import Flops, LossScale, Memory, Record, Trace, TraceStats, Variant, finding
 from tests.helpers import records_builder as build
 from tests.helpers import records_devices as devices
 from tests.helpers import watched_records as doubted
@@ -87,22 +87,6 @@ def units() -> list[Record]:
     return found
 
 
-def machines() -> list[Record]:
-    """Cards of one name in two machines that differ in host, driver, stack and image; a failure on one."""
-    other = build.machine(A, label="other", digits="e")
-    gpu = other.gpus[0].model_copy(update={"driver": "590.10"})
-    cpu = Cpu(model="Another CPU", cores=4, threads=8)
-    other = other.model_copy(update={"cpu": cpu, "kernel": "6.12.0", "gpus": (gpu,), "virtual": "kvm"})
-    rocm = build.environment(image="rocm", lock_sha256="c" * 64, base_substituted=True)
-    third = build.machine(C, label="card-c", digits="c")
-    asked = build.trial(build.LM, "pure-fp16", 1, batch_size=20)
-    found = [*series(), *series("amp-bf16", 0.0995, first_order=10)]
-    found.append(build.record(asked, None, on=found[0].machine, session=LEAD, failure=build.out_of_memory()))
-    found += elsewhere(seconds=0.097, on=other, card=A, within=rocm)
-    found += elsewhere("amp-bf16", 0.05, on=other, card=A, within=rocm, first_order=10)
-    return [*found, *elsewhere(on=third, card=C, session=OLDER)]
-
-
 def unlike() -> list[Record]:
     """Work of another session that differs in one field each, and older sessions of one machine."""
     fair = {**build.LM, "protocol": "fair/2"}
@@ -124,18 +108,6 @@ def unlike() -> list[Record]:
         found += elsewhere(**{"kind": fair, "first_order": 10 * place, **change})
     older = elsewhere(kind=fair, session=OLDER, seconds=0.2)
     return [*found, *(one.model_copy(update={"started_at": one.started_at.replace(day=29)}) for one in older)]
-
-
-def projections() -> list[Record]:
-    """Two lengths of a part of a protocol, and one whole run that the first is held against."""
-    short = {"complete": False}
-    return [
-        *series(limit=Limit(seconds=40.0), **short),
-        *series("amp-bf16", 0.05, limit=Limit(seconds=40.0), first_order=10, **short),
-        *series(seconds=0.103, repeats=1, first_order=20),
-        *series(limit=Limit(seconds=10.0), first_order=30, verdict="unproven", **short),
-        *elsewhere(limit=Limit(seconds=40.0), **short),
-    ]
 
 
 def doubtful() -> list[Record]:
@@ -272,19 +244,6 @@ def profiles_and_modes() -> list[Record]:
         *devices.mnist("fp32-ieee", 0.020, "device", 0.01, 60),
         *devices.mnist("amp-fp16", 0.010, "device", 0.02, 70),
     ]
-
-
-def updated() -> list[Record]:
-    """One card before and after a driver that costs a tenth, which also lost a batch that had fitted."""
-    found: list[Record] = []
-    for session, seconds, driver in ((OTHER, 0.0100, "580.65"), (LEAD, 0.0111, "590.10")):
-        on = build.machine(A, label="card-a", digits="a")
-        on = on.model_copy(update={"gpus": (on.gpus[0].model_copy(update={"driver": driver}),)})
-        found += series(seconds=seconds, on=on, session=session, repeats=5, spread=0.004)
-    found += series(batch_size=80, session=OTHER, on=found[0].machine, repeats=5, first_order=20)
-    asked = build.trial(build.LM, "fp32-ieee", 1, batch_size=80)
-    failed = build.record(asked, None, on=found[5].machine, session=LEAD, failure=build.out_of_memory())
-    return [*found, failed]
 
 
 def published() -> list[Record]:

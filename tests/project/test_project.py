@@ -17,10 +17,10 @@ from invoke.collection import Collection
 
 import tasks
 from harness import errors
-from harness.plan import plan
 from harness.plan.plan import Measure, Plan
 from harness.record import Record
 from harness.settings import Settings
+from report.expected.figures import PublishedRow
 from tests.helpers import ROOT
 
 DOCS = ROOT / "docs"
@@ -40,7 +40,6 @@ FRAMEWORKS = {
     "horovod",
 }
 
-README = (ROOT / "README.md").read_text(encoding="utf-8")
 ARCHITECTURE = (DOCS / "architecture.md").read_text(encoding="utf-8")
 HOST_SIDE = {"commands", "harness", "report"}
 PAGES = sorted([*ROOT.glob("*.md"), *DOCS.glob("*.md")])
@@ -194,17 +193,6 @@ def test_no_workloads_and_parts_import_each_other_in_a_circle_by_name_or_by_impo
     assert not list(circles(graph))
 
 
-def test_a_type_of_the_workloads_has_a_name_of_its_own_and_no_docstring_begins_with_of():
-    every = [
-        path for path in modules("workloads") if not path.is_relative_to(ROOT / "workloads" / "frameworks")
-    ]
-    nodes = [node for path in every for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))]
-    types = Counter(node.name for node in nodes if isinstance(node, ast.ClassDef))
-    assert not [name for name, count in types.items() if count > 1]
-    documented = [node for node in nodes if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.Module)]
-    assert not [text for node in documented if (text := ast.get_docstring(node) or "").startswith("Of ")]
-
-
 def test_docker_holds_no_python_file_that_would_hide_the_docker_library():
     assert [path for path in tracked() if path.is_relative_to(ROOT / "docker") and path.suffix == ".py"] == []
 
@@ -252,42 +240,6 @@ def test_listing_the_verbs_loads_nothing_heavy():
     assert not loaded & heavy
 
 
-def line_under(heading: str) -> str:
-    """The shell block right below a heading of the README."""
-    block = re.search(rf"^## {heading}\n\n```sh\n(.*?)^```", README, re.S | re.M)
-    assert block, f"README.md has no block under '{heading}'"
-    return block[1]
-
-
-@pytest.mark.parametrize(
-    ("heading", "start", "end"),
-    [
-        (
-            "First report",
-            "python3 -m venv .venv && .venv/bin/pip install -e . && ",
-            "invoke build run report\n",
-        ),
-        ("Tests", "python3 -m venv .venv && .venv/bin/pip install -e '.[test]' && ", "invoke test\n"),
-    ],
-)
-def test_the_readme_has_a_command_of_one_line_under_its_heading(heading, start, end):
-    line = line_under(heading)
-    assert line.count("\n") == 1
-    assert line.startswith(start)
-    assert line.endswith(end)
-
-
-def test_the_first_command_stands_within_the_first_words_of_the_readme():
-    assert len(README.partition("```sh\n")[0].split()) <= 200
-
-
-def test_a_contributor_is_told_a_plan_for_a_machine_without_a_gpu_before_the_first_command():
-    page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    said = page.partition("## Add a card's record")[2].partition("```sh")[0]
-    (name,) = re.findall(r"`--plan (\w+)`", said)
-    assert any("cpu" in measure.devices for measure in plan.load(ROOT, name).measure)
-
-
 def test_the_hooks_before_a_commit_are_programs_of_the_environment_and_ask_no_forge():
     text = (ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8")
     assert re.findall(r"repo: *(.+)", text) == ["local"]
@@ -296,21 +248,18 @@ def test_the_hooks_before_a_commit_are_programs_of_the_environment_and_ask_no_fo
     assert all(entry.startswith(".venv/bin/") for entry in entries)
 
 
-@pytest.mark.parametrize("name", sorted(Settings.model_fields))
-def test_every_setting_stands_in_its_page(name):
-    assert f"`{name}`" in (DOCS / "running.md").read_text(encoding="utf-8")
-
-
 @pytest.mark.parametrize(
-    "name", sorted({*Plan.model_fields, *Measure.model_fields} - {"sha256", "file_sha256"})
+    ("page", "fields"),
+    [
+        ("running.md", Settings.model_fields),
+        ("running.md", {*Plan.model_fields, *Measure.model_fields} - {"sha256", "file_sha256"}),
+        ("data.md", {*Record.model_fields, *PublishedRow.model_fields}),
+    ],
+    ids=["settings", "plan", "record and table"],
 )
-def test_every_key_of_a_plan_stands_in_its_page(name):
-    assert f"`{name}`" in (DOCS / "running.md").read_text(encoding="utf-8")
-
-
-@pytest.mark.parametrize("name", sorted(Record.model_fields))
-def test_every_part_of_a_record_stands_in_its_page(name):
-    assert f"`{name}`" in (DOCS / "data.md").read_text(encoding="utf-8")
+def test_every_setting_key_of_a_plan_part_of_a_record_and_column_stands_in_its_page(page, fields):
+    text = (DOCS / page).read_text(encoding="utf-8")
+    assert not [name for name in fields if f"`{name}`" not in text]
 
 
 @pytest.mark.parametrize(

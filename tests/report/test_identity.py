@@ -1,4 +1,4 @@
-"""What tells sessions, machines and cards apart, whatever their clocks say. The records are constructed."""
+"""What tells sessions, machines and cards apart, whatever their clocks say. The records were measured."""
 
 from __future__ import annotations
 
@@ -11,17 +11,21 @@ import pytest
 
 from harness.record import Session
 from harness.record.published.claims import ClaimSet
-from harness.record.store import Results
+from harness.record.store import Results, read_record
 from report.analysis import Analysis, Evidence, Question, analyse
 from report.trials.reading import results_of
-from tests.helpers.cases import CASES
+from tests.helpers import TESTS
+from tests.helpers import records_builder as build
+from tests.helpers.cases import COMMITTED, MEASURED
+from tests.helpers.here import evidence_here
 
 
 @pytest.fixture
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Several sessions of one machine."""
     monkeypatch.setattr("os.fsync", lambda handle: None)
-    CASES["real-mixed-precision"].make(tmp_path)
+    paths = sorted((TESTS / "records").glob("real-*.json"))
+    build.write(tmp_path, [read_record(path, path.name) for path in paths])
     return tmp_path
 
 
@@ -49,6 +53,12 @@ def test_a_machines_newest_session_is_the_one_it_counted_last_whatever_its_clock
         session.model_copy(update={"number": 8 - (session.number or 0)}) for session in sessions
     )
     assert led_by(replace(results, sessions=first_is_last)) == sessions[0].id
+
+
+def test_a_self_check_is_shown_without_its_machine_s_other_sessions():
+    session = COMMITTED["selfcheck"][-15:]
+    found = analyse(evidence_here(), Question(MEASURED, session=session))
+    assert {entry.cell.session for group in found.groups for entry in group.entries if entry.own} == {session}
 
 
 def test_sessions_from_before_they_were_counted_come_first_and_by_date(root: Path):

@@ -1,15 +1,12 @@
 from __future__ import annotations
 
-import re
 import subprocess
 from pathlib import Path
 
 import pytest
 
 from commands.upkeep import check
-from harness.data.catalog import DATASETS
 from harness.errors import GateError
-from report.expected.figures import PublishedRow
 from tests.helpers import ROOT, copied
 
 
@@ -64,17 +61,3 @@ def test_a_published_table_is_checked_row_by_row_with_line_and_column(tmp_path):
         f"{name}, line 6, column 'card': 'A100 SXM4 40' is in no table of cards; is 'A1"
     )
     assert found[3].startswith(f"{name}, line 7, column 12: 'unit': Input should be 'images/s'")
-
-
-def test_the_columns_of_a_table_and_the_layout_of_the_data_folder_stand_in_the_documents():
-    text = (ROOT / "docs" / "data.md").read_text(encoding="utf-8")
-    tables = text.partition("## Published tables")[2]
-    assert set(re.findall(r"`(\w+)`", "".join(re.findall(r"^\| (`.*?) \|", tables, re.M)))) >= set(
-        PublishedRow.model_fields
-    )
-    folder = tables.partition("## The data folder")[2]
-    for dataset in DATASETS.values():
-        for member in dataset.members if not dataset.name.startswith("weights-") else ():
-            assert f"`{dataset.name}`" in folder and member.path.rpartition("/")[0] in folder
-            name = member.path.rpartition("/")[2]
-            assert name in folder or name in ("data_batch_2", "data_batch_3", "data_batch_4")

@@ -80,12 +80,6 @@ TYPOS = [
         f"docker/cpu/lock.txt has torch 99.1+cpu, and {BUILD} is pinned",
     ),
     (
-        "docker/tensorflow-cuda/requirements.in",
-        "tensorflow[and-cuda]==",
-        "tensorflow[and-cuda]==9",
-        "docker/tensorflow-cuda/requirements.in asks for tensorflow 9",
-    ),
-    (
         "results/claims/s001.toml",
         'workload = "mnist_cnn"',
         'workload = "mnist_cn"',

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import re
 import shutil
 from dataclasses import replace
 from unittest.mock import Mock
@@ -22,14 +21,12 @@ from harness.doctor.surroundings import (
     device_files,
     older_rocm,
 )
-from harness.engine import access
 from harness.engine.access import ALL_CARDS
 from harness.engine.base import EngineFacts
-from harness.engine.container import DeviceRequest
 from harness.errors import MachineError, NoDevice, NoSpace
 from harness.files import Files, free_bytes
 from harness.gpu import nvidia
-from harness.image.catalog import choose, load_images
+from harness.image.catalog import load_images
 from harness.machine import select
 from harness.network import Offline
 from harness.record import Cpu, Gpu, Load, store
@@ -110,6 +107,12 @@ def test_without_an_engine_it_says_what_is_lost_and_goes_on():
             "no container of Docker Engine gets to NVIDIA's cards: no CDI specification names it",
         ),
         (replace(DOCKER, name="podman"), None, "ok", "through CDI"),
+        (
+            replace(DOCKER, name="podman", cdi_devices=(ALL_CARDS,)),
+            "its specification names cards by 'nvidia.com/gpu=all' alone",
+            "problem",
+            "'nvidia.com/gpu=all' alone",
+        ),
     ],
 )
 def test_the_way_of_a_container_to_nvidia_s_cards_is_found_or_missed(engine, refusal, level, words):
@@ -247,53 +250,6 @@ def test_a_host_with_an_older_rocm_than_the_image_is_told_what_serves_it(tmp_pat
         amd = Gpu(index=0, vendor="AMD", name="MI300X", memory_bytes=192 * GIB)
         nodes = (Node("/dev/kfd", 109, True),)
         assert "--python" in found(examine(around(amd, nodes=nodes, older_rocm=said)), host).remedy
-
-
-def test_the_document_on_the_first_run_has_the_doctor_s_own_words():
-    text = (ROOT / "docs/running.md").read_text(encoding="utf-8")
-    text = text.partition("## Before the first GPU run")[2].partition("\n## ")[0]
-    quoted = re.findall(r"(?<!\*)\*([^*\n]+)\*(?!\*)", text)
-    amd = Gpu(index=0, vendor="AMD", name="MI300X", memory_bytes=192 * GIB)
-    silent = box(silent_cards=("the card behind /dev/dxg: its driver's library is not here",))
-    podman, cuda = replace(DOCKER, name="podman"), DeviceRequest("cuda", indices=(0,))
-    met = [
-        around(CARD, engine=None),
-        around(CARD, engine=replace(DOCKER, buildkit=False)),
-        around(amd),
-        replace(around(), machine=silent),
-        around(amd, engine=None, nodes=(Node("/dev/kfd", 109, False),)),
-    ]
-    for facts in (
-        replace(DOCKER, cdi=False, runtimes=()),
-        replace(podman, cdi=False, version="4.9.3"),
-        podman,
-        replace(podman, cdi_devices=(ALL_CARDS,)),
-    ):
-        met.append(around(CARD, engine=facts, refusal=access.refusal(facts, cuda, Files())))
-    said = " ".join(f"{one.what} {one.remedy}" for each in met for one in examine(each))
-    for device, card, driver in (("cuda", "12.0", "570.1"), ("rocm", "gfx906", None)):
-        with pytest.raises(NoDevice) as refused:
-            choose(load_images(ROOT), device, capability=card, driver=driver)
-        said += str(refused.value)
-    said += str(access.refusal(replace(DOCKER, rootless=True), DeviceRequest("rocm"), FilesWithKfd()))
-    said += older_rocm(FilesWithKfd(), load_images(ROOT).image("rocm").base)
-    assert len(quoted) >= 12
-    for words in quoted:
-        for part in words.split("…"):
-            assert part.strip(" ,") in said, words
-
-
-class FilesWithKfd(Files):
-    """A machine whose /dev/kfd is its group's alone, and whose ROCm is older."""
-
-    def text(self, path: str) -> str:
-        return "7.2.4"
-
-    def exists(self, path: str) -> bool:
-        return True
-
-    def mode(self, path: str) -> int:
-        return 0o660
 
 
 def test_an_interpreter_of_the_user_s_is_called_that_and_no_image():

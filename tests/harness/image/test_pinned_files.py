@@ -84,14 +84,6 @@ def test_the_lock_of_2019_is_that_of_its_time():
     )
 
 
-@pytest.mark.parametrize("name", ["mxnet", "chainer"])
-def test_a_retired_framework_is_said_to_be_retired_and_why_it_runs_on_no_card(name: str):
-    image = IMAGES.image(name)
-    assert image.by_name_alone and image.devices == ("cpu",)
-    assert any(note.startswith("retired: ") for note in image.notes)
-    assert any(note.startswith("no CUDA form: ") for note in image.notes)
-
-
 @pytest.mark.parametrize("name", ["chainer", "horovod"])
 def test_what_builds_a_source_is_locked_and_the_same_in_both_files(name: str):
     image = IMAGES.image(name)

@@ -63,6 +63,12 @@ def test_the_ratio_is_how_many_times_as_fast_the_first_is_with_its_interval_and_
     )
 
 
+def test_a_session_with_repeats_goes_before_a_newer_single_run(updated):
+    clone(updated, *runs("20260201-cccccc", 0.0500, driver="590.10", repeats=1, first_order=90))
+    (pair,) = compared(updated, "driver=590", OLD).pairs
+    assert pair.ratio.n == (5, 5)
+
+
 def test_the_other_way_round_gives_the_reciprocal(updated):
     (one,), (other,) = compared(updated, NEW, OLD).pairs, compared(updated, OLD, NEW).pairs
     assert one.ratio.estimate * other.ratio.estimate == pytest.approx(1)

@@ -77,10 +77,9 @@ SCRIPTS = {
     "venv_2_gpus": (batch(2), GPU_SITE),
     "apptainer_2_gpus": (batch(2), site(runtime="apptainer")),
     "apptainer_16_gpus": (batch(16, dependency="afterok:17"), site(runtime="apptainer")),
-    "venv_2_ranks": (batch(2), site(ranks="srun", gpu_option="gres", time_limit="2h")),
     "apptainer_16_ranks": (
         batch(16, dependency="afterok:17"),
-        site(runtime="apptainer", ranks="srun"),
+        site(runtime="apptainer", ranks="srun", gpu_option="gres", time_limit="2h"),
     ),
     "apptainer_rocm": (batch(2, "rocm"), site(runtime="apptainer", device="rocm", gpu_type="mi300x")),
 }

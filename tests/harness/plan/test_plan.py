@@ -105,7 +105,7 @@ def test_lists_multiply_and_tables_are_looked_up_by_precision(tmp_path):
 
 def test_an_unknown_key_is_refused_with_the_file_and_its_place(tmp_path):
     root = written(tmp_path, f'name = "mine"\ntitle = "x"\n{MEASURE}presicion = "fp32-ieee"\n')
-    with pytest.raises(PlanError, match=r"plans/mine\.toml: 'measure\.0\.presicion': unknown key"):
+    with pytest.raises(PlanError, match=r"plans/mine\.toml: 'measure 1\.presicion': unknown key"):
         plan.load(root, "mine")
 
 
@@ -209,7 +209,7 @@ def test_a_file_of_the_users_own_is_asked_for_by_its_hash(tmp_path):
     [
         (OWN, "there is no file 'my models/net.py' in the clone"),
         (OWN.replace('file = "my models/net.py"\n', ""), "the workload 'custom' needs a file"),
-        (OWN.replace("my models", "../.."), "measure.0.file"),
+        (OWN.replace("my models", "../.."), "measure 1.file"),
         (OWN.replace('"custom"', '"word_lm"'), "word_lm: it takes no 'file'"),
     ],
 )

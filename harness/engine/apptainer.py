@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 import shutil
 import subprocess
 from collections.abc import Mapping
@@ -18,7 +17,7 @@ from harness.data.check import sha256_of
 from harness.device_kinds import DEVICE_KINDS
 from harness.engine import build as building
 from harness.engine import container
-from harness.engine.base import BuildStep, Built, Handle, Say
+from harness.engine.base import Built, Handle, Say
 from harness.engine.container import RunSpec, User
 from harness.engine.docker import chown_to_trial_user
 from harness.engine.local import Processes
@@ -98,12 +97,6 @@ class ApptainerEngine(Processes):
         tag = self.settings.spec(image).tag
         return sif_files.sif_of(self.root, tag).is_file() or sif_files.archive_of(self.root, tag).is_file()
 
-    def steps(self, image: Image) -> tuple[BuildStep, ...]:
-        """What `build` would run: nothing where the SIF is made."""
-        tag = self.settings.spec(image).tag
-        sif = sif_files.sif_of(self.root, tag)
-        return () if sif.is_file() else (BuildStep(f"SIF of {tag}", shlex.join(self._build_line(tag, sif))),)
-
     def _build_line(self, tag: str, sif: Path) -> tuple[str, ...]:
         return (self.program, "build", str(sif), f"docker-archive:{sif_files.archive_of(self.root, tag)}")
 
@@ -174,12 +167,6 @@ class ApptainerEngine(Processes):
         words = (printed(self.program, "--version") or "").split()
         made = building.environment(spec, self.name, words[-1] if words else None, image_id, self.passed)
         return made.model_copy(update={"sif_sha256": note.sif_sha256 if note else None})
-
-    def command(self, spec: RunSpec) -> str:
-        """The trial as a person would type it."""
-        words, variables = exec_line(spec, self.program, root=os.geteuid() == 0)
-        shown = (f"{name}={shlex.quote(value)}" for name, value in variables.items())
-        return " ".join([*shown, shlex.join(words)])
 
     def start(self, spec: RunSpec) -> Handle:
         """Starts the trial as a process of the user's, which has the container's as its children.

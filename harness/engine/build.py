@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 import shutil
 import signal
 import subprocess
@@ -146,12 +145,6 @@ def build(
         code = _run(argv, client, log, say, alive)
     if code != 0:
         raise _failed(build_spec, log)
-
-
-def shown(build_spec: BuildSpec, client: Client) -> str:
-    """The build as a person would type it; a proxy's variables stay out of it."""
-    argv = docker_build_argv(build_spec, client=client.path, buildx=client.buildx)
-    return shlex.join([*(f"{name}={value}" for name, value in client.environment.items()), *argv])
 
 
 def _run(argv: tuple[str, ...], client: Client, log: Path, say: Say, alive: Callable[[], object]) -> int:

@@ -18,6 +18,7 @@ from harness.engine.local import HereEngine, identity
 from harness.engine.venv import VenvEngine
 from harness.errors import MachineError, NoDevice, PlanError
 from harness.image.catalog import Image
+from harness.image.spec import without_venv
 from harness.machine import local_names, passed_variables, recorded_variables
 from harness.settings import Settings
 
@@ -65,7 +66,7 @@ def choose(
         reason = error.problem
     if engine is not None and (reason is None or choice != "auto"):
         if reason is not None and refuse:
-            own = "--engine venv" if _in_a_venv(image) else "an interpreter of your own by --python"
+            own = "--engine venv" if not without_venv(image) else "an interpreter of your own by --python"
             raise NoDevice(reason, remedy=f"see `invoke doctor`, or take {own}")
         _wheels_in_clone(root, settings)
         return engine, ()
@@ -110,10 +111,6 @@ def _no_container(lost: str) -> str:
     return f"engine: a virtual environment, since {lost}; the system's libraries are not pinned"
 
 
-def _in_a_venv(image: Image) -> bool:
-    return not image.from_base and image.program == "python"
-
-
 def without_container(
     root: Path, settings: Settings, image: Image, engine: Engine, error: MachineError
 ) -> tuple[VenvEngine, str]:
@@ -121,7 +118,7 @@ def without_container(
 
     Raises the error itself where the engine was asked for by name, or no virtual environment is possible.
     """
-    if settings.engine != "auto" or not isinstance(engine, DockerEngine) or not _in_a_venv(image):
+    if settings.engine != "auto" or not isinstance(engine, DockerEngine) or without_venv(image):
         raise error
     passed = recorded_variables(passed_variables(os.environ), local_names())
     return venv(root, settings, passed), _no_container(error.problem)

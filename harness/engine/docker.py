@@ -17,9 +17,9 @@ import docker.errors
 from harness.engine import access, container
 from harness.engine import build as building
 from harness.engine import connection as capabilities
-from harness.engine.base import GONE, BuildStep, Built, EngineFacts, Exit, Handle, Running, Say
+from harness.engine.base import GONE, Built, EngineFacts, Exit, Handle, Running, Say
 from harness.engine.connection import Connection, answered
-from harness.engine.container import LABEL, DeviceRequest, RunSpec, TrialFolders, User, run_line
+from harness.engine.container import LABEL, DeviceRequest, RunSpec, TrialFolders, User
 from harness.engine.local import LOG, log_tail
 from harness.engines import ENGINES, EngineName
 from harness.errors import MachineError, NoDevice, NoEngine, NotBuilt
@@ -92,14 +92,6 @@ class DockerEngine:
             return User(0, 0)
         return User(os.getuid(), os.getgid(), keep_id=self.facts.rootless)
 
-    def steps(self, image: Image) -> tuple[BuildStep, ...]:
-        """What `build` would run: nothing where the image is built."""
-        build_spec = self._build.spec(image)
-        if self._image_id(build_spec) is not None:
-            return ()
-        line = building.shown(build_spec, building.needed_client(self.connection, os.environ))
-        return (BuildStep(f"image {build_spec.tag}", line),)
-
     def build(self, image: Image, say: Say) -> Built:
         """Build the image, or find it built; raises NoEngine, NoSpace, NoNetwork or MachineError."""
         build_spec = self._build.spec(image)
@@ -150,11 +142,6 @@ class DockerEngine:
     def _environment(self, build_spec: BuildSpec, image_id: str) -> Environment:
         made = building.environment(build_spec, self.name, self.connection.version, image_id, self._passed)
         return made.model_copy(update={"writable_root": self._opens_root(build_spec.device)})
-
-    def command(self, spec: RunSpec) -> str:
-        """The equivalent `docker run` line."""
-        fitted = self._fitted(spec)
-        return run_line(self.name, fitted.name, container.config(fitted))
 
     def _fitted(self, spec: RunSpec) -> RunSpec:
         """The same trial in the terms of this engine; raises NoDevice where it cannot."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shlex
 import shutil
 import signal
 import subprocess
@@ -18,7 +17,7 @@ from typing import Any
 import psutil
 
 from harness.engine import container
-from harness.engine.base import BuildStep, Built, Exit, Handle, Running, Say
+from harness.engine.base import Built, Exit, Handle, Running, Say
 from harness.engine.container import RunSpec
 from harness.engines import EngineName
 from harness.errors import MachineError, NoEngine
@@ -91,16 +90,6 @@ class Processes:
     """What engines without containers share: a trial is a process, looked for and ended as such."""
 
     name: EngineName
-
-    def command(self, spec: RunSpec) -> str:
-        """The trial as a person would type it."""
-        argv, inside = container.process(spec)
-        shown = [
-            f"{name}={shlex.quote(value)}"
-            for name, value in inside.items()
-            if name.startswith(("GPUDYNO", "PYTHONPATH"))
-        ]
-        return " ".join([*shown, shlex.join(argv)])
 
     def start(self, spec: RunSpec) -> Handle:
         """Starts the trial in a session of its own, its output in a log file."""
@@ -211,10 +200,6 @@ class HereEngine(Processes):
     path: Path = IDENTITY
     passed: Mapping[str, str] = field(default_factory=dict)
     name: EngineName = "here"
-
-    def steps(self, image: Image) -> tuple[BuildStep, ...]:
-        """Nothing is built: the image is around us."""
-        return (BuildStep("the image around us", str(self.path)),)
 
     def build(self, image: Image, say: Say) -> Built:
         """The image around us."""

@@ -17,7 +17,7 @@ from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
-from harness.engine.base import BuildStep, Built, Say
+from harness.engine.base import Built, Say
 from harness.engine.local import Processes
 from harness.engines import EngineName
 from harness.errors import MachineError, NoEngine, NoSpace, NotBuilt
@@ -50,20 +50,6 @@ class VenvEngine(Processes):
 
     def _folder(self, image: Image) -> Path:
         return self.root / ".venvs" / venv_name(image, root=self.root)
-
-    def steps(self, image: Image) -> tuple[BuildStep, ...]:
-        """The commands that make the environment, the first choice of each."""
-        if self.python:
-            return (BuildStep("an interpreter of yours, as it is", self.python),)
-        interpreter, _ = self._interpreter(image)
-        steps = venv_steps(
-            image,
-            root=self.root,
-            venv=self._folder(image),
-            interpreter=interpreter,
-            wheelhouse=self.wheelhouse,
-        )
-        return tuple(BuildStep(step.label, shlex.join(step.alternatives[0])) for step in steps)
 
     def build(self, image: Image, say: Say) -> Built:
         """Makes the environment, or finds it whole; raises MachineError naming the step that failed."""

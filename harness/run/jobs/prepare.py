@@ -15,8 +15,10 @@ from harness.engine.build import build_settings
 from harness.engine.choose import venv
 from harness.engine.slurm.script import spread
 from harness.engine.slurm.site import Site
-from harness.errors import NotBuilt, UserError
+from harness.engine.venv import VenvEngine
+from harness.errors import NoEngine, NotBuilt, UserError
 from harness.image.catalog import choose, load_images
+from harness.image.spec import without_venv
 from harness.machine import VISIBILITY, Selection, local_names, look, passed_variables, recorded_variables
 from harness.plan import plan, selection
 from harness.record import Gpu
@@ -108,5 +110,6 @@ def foreseen(setup: RunSetup) -> Built:
     except NotBuilt:
         if isinstance(setup.engine, ApptainerEngine) and not setup.engine.at_hand(setup.image):
             raise
-    setup.engine.steps(setup.image)
+        if isinstance(setup.engine, VenvEngine) and (problem := without_venv(setup.image)):
+            raise NoEngine(problem, remedy="see 'runtime' of the site profile") from None
     return setup.engine.expected(setup.image)

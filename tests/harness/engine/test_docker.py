@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import os
-import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -14,10 +12,9 @@ from pathlib import Path
 import pytest
 
 from harness.engine import container
-from harness.engine.base import GONE, Exit, Running
+from harness.engine.base import GONE, Running
 from harness.engine.container import DeviceRequest, config
 from harness.errors import NotBuilt
-from tests.helpers.checks import require
 from tests.helpers.engine_bench import MIB, SESSION, STUBBORN, WAIT
 
 LOOK = """
@@ -188,24 +185,6 @@ def test_a_trial_of_an_image_that_is_gone_is_not_built(bench):
     spec = dataclasses.replace(bench.spec(WAIT), image_id="sha256:" + "0" * 64)
     with pytest.raises(NotBuilt, match="invoke build"):
         bench.engine.start(spec)
-
-
-def test_the_line_shown_to_a_person_starts_the_same_trial(bench):
-    client = shutil.which("podman" if bench.engine.name == "podman" else "docker")
-    require(bench.engine.name, client is not None, "its command is not on PATH")
-    spec = bench.spec("print('by hand')\n")
-    bench.engine.start(spec)  # hands the folders over
-    bench.engine.forget(*bench.engine.leftovers(SESSION), bench.folder)
-    variables = {"DOCKER_HOST": bench.engine.connection.host, "CONTAINER_HOST": bench.engine.connection.host}
-    subprocess.run(
-        bench.engine.command(spec),
-        shell=True,
-        check=True,
-        env={**os.environ, **variables},
-        capture_output=True,
-    )
-    handle = bench.engine.find(spec.name, bench.folder)
-    assert bench.ended(handle) == Exit(code=0, log="by hand\n")
 
 
 @pytest.mark.skipif(not Path("/dev/mqueue").exists(), reason="the host has no message queues to share")

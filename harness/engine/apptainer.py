@@ -22,7 +22,7 @@ from harness.engine.container import RunSpec, User
 from harness.engine.docker import chown_to_trial_user
 from harness.engine.local import Processes
 from harness.engines import EngineName
-from harness.errors import DataError, MachineError, NoDevice, NoEngine, NoSpace, NotBuilt
+from harness.errors import DataError, MachineError, NoEngine, NoSpace, NotBuilt
 from harness.files import last_line, printed, whole
 from harness.image import sif as sif_files
 from harness.image.catalog import Image
@@ -171,15 +171,13 @@ class ApptainerEngine(Processes):
     def start(self, spec: RunSpec) -> Handle:
         """Starts the trial as a process of the user's, which has the container's as its children.
 
-        Raises NotBuilt where the SIF is gone, NoDevice for cards that a container would not get.
+        Raises NotBuilt where the SIF is gone.
         """
         if spec.sif is None or not spec.sif.is_file():
             raise NotBuilt(
                 "the SIF is not there any more",
                 remedy=f"run `invoke build --image {spec.trial.asked.environment} --engine apptainer`",
             )
-        if spec.device.rocm_unconfined:
-            raise NoDevice("Apptainer has no unconfined containers", remedy="unset rocm_unconfined")
         work = spec.folders.output.parent
         for folder in (work / "home", work / "tmp"):
             folder.mkdir(exist_ok=True)

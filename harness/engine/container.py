@@ -51,8 +51,6 @@ class DeviceRequest:
     groups: tuple[int, ...] = ()
     cdi: tuple[str, ...] = ()
     """The cards as CDI's specifications name them, where they are asked for by CDI."""
-    rocm_unconfined: bool = False
-    """What AMD's pages add: unconfined seccomp, SYS_PTRACE and the host's IPC. By option, and recorded."""
 
     @property
     def marks(self) -> tuple[str, ...]:
@@ -239,7 +237,6 @@ def inside(spec: RunSpec, *, own_devices: bool = True) -> dict[str, str]:
 def config(spec: RunSpec) -> dict[str, Any]:
     """The whole body of the Docker Engine API's container creation for one trial."""
     environment = inside(spec)
-    unconfined = spec.device.kind == "rocm" and spec.device.rocm_unconfined
     host = {
         "NetworkMode": "none",
         "ReadonlyRootfs": not spec.writable_root,
@@ -248,20 +245,16 @@ def config(spec: RunSpec) -> dict[str, Any]:
             for mount in mounts(spec)
         ],
         "Tmpfs": {"/tmp": "rw,exec,nosuid,nodev,mode=1777,size=4g"},
-        # Podman refuses a size beside the host's own shared memory, and Docker passes over it.
-        **({"IpcMode": "host"} if unconfined else {"ShmSize": shared_memory(spec.trial)}),
+        "ShmSize": shared_memory(spec.trial),
         "CapDrop": ["ALL"],
         "SecurityOpt": [
             "no-new-privileges",
-            *(["seccomp=unconfined"] if unconfined else []),
             *(["label=disable"] if spec.selinux else []),
         ],
         "AutoRemove": False,
         "RestartPolicy": {"Name": "no", "MaximumRetryCount": 0},
         **_device_options(spec.device, keep_id=spec.user.keep_id),
     }
-    if unconfined:
-        host["CapAdd"] = ["SYS_PTRACE"]
     if spec.user.keep_id or spec.userns_host:
         host["UsernsMode"] = "keep-id" if spec.user.keep_id else "host"
     if spec.memory_bytes is not None:

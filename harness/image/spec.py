@@ -163,9 +163,7 @@ def venv_name(image: Image, *, root: Path) -> str:
 def without_venv(image: Image) -> str:
     """Return why no virtual environment can stand for an image, in one clause; empty where one can."""
     if image.from_base:
-        return (
-            f"image '{image.name}' takes {' and '.join(image.from_base)} from its base, which no venv has"
-        )
+        return f"image '{image.name}' takes {' and '.join(image.from_base)} from its base, which no venv has"
     if image.program != "python":
         return f"image '{image.name}' starts trials by '{image.program}', which no virtual environment has"
     return ""

@@ -72,7 +72,6 @@ SPECS = {
     "userns_remap": asked_for(CUDA, userns_host=True),
     "rocm": asked_for(ROCM, passed=OVERRIDE),
     "rocm_by_index": asked_for(DeviceRequest("rocm", indices=(1,), groups=GROUPS), passed=OVERRIDE),
-    "rocm_unconfined": asked_for(replace(ROCM, rocm_unconfined=True), passed=OVERRIDE),
     "rocm_keep_id": asked_for(DeviceRequest("rocm", groups=GROUPS), user=KEPT, passed=OVERRIDE),
     "keep_id": asked_for(DeviceRequest("cpu"), user=KEPT),
     "own_workloads": asked_for(DeviceRequest("cpu"), own_workloads="frameworks/era2019"),
@@ -93,7 +92,7 @@ def test_a_trials_container_is_asked_for_exactly_as_written_down():
 LIKE = {
     **dict.fromkeys(("cuda_by_index", "cuda_mig", "cuda_cdi", "userns_remap"), "cuda"),
     "cuda_podman": "cuda_cdi",
-    **dict.fromkeys(("rocm_by_index", "rocm_unconfined", "rocm_keep_id"), "rocm"),
+    **dict.fromkeys(("rocm_by_index", "rocm_keep_id"), "rocm"),
 }
 """The container that one is written down as differing from; the CPU's where none is named."""
 
@@ -110,7 +109,7 @@ def test_no_container_has_a_network_or_a_privilege_beyond_its_device(name):
     assert host["ReadonlyRootfs"] is (name != "cuda_podman")
     assert host["CapDrop"] == ["ALL"]
     assert "Privileged" not in host
-    assert host.get("CapAdd", []) == (["SYS_PTRACE"] if name == "rocm_unconfined" else [])
+    assert "CapAdd" not in host
     writable = {mount["Target"] for mount in host["Mounts"] if not mount["ReadOnly"]}
     assert writable == {"/out", "/cache"}
 

@@ -7,13 +7,11 @@ import json
 import subprocess
 import sys
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
-from harness.engine import container
 from harness.engine.base import GONE, Running
-from harness.engine.container import DeviceRequest, config
+from harness.engine.container import config
 from harness.errors import NotBuilt
 from tests.helpers.engine_bench import MIB, SESSION, STUBBORN, WAIT
 
@@ -185,11 +183,3 @@ def test_a_trial_of_an_image_that_is_gone_is_not_built(bench):
     spec = dataclasses.replace(bench.spec(WAIT), image_id="sha256:" + "0" * 64)
     with pytest.raises(NotBuilt, match="invoke build"):
         bench.engine.start(spec)
-
-
-@pytest.mark.skipif(not Path("/dev/mqueue").exists(), reason="the host has no message queues to share")
-def test_a_trial_with_the_host_s_shared_memory_starts_in_each_engine(bench, monkeypatch):
-    monkeypatch.setattr(container, "_device_options", lambda device, *, keep_id: {})
-    device = DeviceRequest("rocm", rocm_unconfined=True)
-    spec = dataclasses.replace(bench.spec("print(1 + 1)"), device=device)
-    assert bench.ended(bench.engine.start(spec)).code == 0

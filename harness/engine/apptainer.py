@@ -200,38 +200,3 @@ def needed(environ: Mapping[str, str]) -> str:
     if program is None:
         raise ABSENT
     return program
-
-
-@dataclass(frozen=True, slots=True)
-class SiteImage(ApptainerEngine):
-    """One file that the site profile names, in place of the clone's own."""
-
-    file: Path = Path()
-
-    def build(self, image: Image, say: Say) -> Built:
-        """The file, as it is there; raises NotBuilt."""
-        return self.built(image)
-
-    def built(self, image: Image) -> Built:
-        """The file with its hash, which is read anew; raises NotBuilt where there is none."""
-        if not self.file.is_file():
-            raise NotBuilt(
-                f"the image '{self.file.name}' of the site profile is not there", remedy="see docs/running.md"
-            )
-        return self._of(image, sha256_of(self.file))
-
-    def expected(self, image: Image) -> Built:
-        """The same without its hash."""
-        return self._of(image, None)
-
-    def _of(self, image: Image, sha256: str | None) -> Built:
-        spec = self.settings.spec(image)
-        note = sif_files.note_of(self.file)
-        known = note is not None and note.tag == spec.tag and sha256 in (None, note.sif_sha256)
-        image_id = note.image_id if note is not None and known else None
-        made = building.environment(spec, self.name, None, image_id, self.passed)
-        changes: dict[str, object] = {"sif_sha256": sha256}
-        if not known:
-            unknown = "the site's file of the image does not say which image it was made of"
-            changes |= {"pinned": False, "unpinned_because": (*made.unpinned_because, unknown)}
-        return Built(made.model_copy(update=changes), sif=self.file)

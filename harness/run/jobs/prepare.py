@@ -9,7 +9,7 @@ from pathlib import Path
 
 from harness.device_kinds import DEVICE_KINDS
 from harness.engine import apptainer
-from harness.engine.apptainer import ApptainerEngine, SiteImage
+from harness.engine.apptainer import ApptainerEngine
 from harness.engine.base import Built, Engine
 from harness.engine.build import build_settings
 from harness.engine.choose import venv
@@ -79,8 +79,6 @@ def _engine(
         return replace(venv(root, settings, recorded), name="slurm")
     commit, _ = run_setup.revision(root)
     building = build_settings(settings, root=root, revision=commit, environ=environ)
-    if site.image is not None:
-        return SiteImage(root, "apptainer", building, recorded, "slurm", Path(site.image))
     # Where it is a module of the site's, only a job that has loaded it finds it.
     program = apptainer.client(environ) or apptainer.CLIENTS[0]
     return ApptainerEngine(root, program, building, recorded, "slurm")

@@ -10,7 +10,6 @@ from harness.engine.base import EngineFacts
 from harness.engine.container import DeviceRequest
 from harness.engines import ENGINES
 from harness.files import Files
-from harness.image.catalog import version_numbers
 
 CDI_REMEDY = "sudo nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml"
 ALL_CARDS = "nvidia.com/gpu=all"
@@ -18,10 +17,6 @@ CDI_FOLDERS = ("/etc/cdi", "/var/run/cdi", "/run/cdi")
 
 PODMAN_GIVES_GPUS = (5, 4, 0)
 """Before it, the compatible API accepts a request for a GPU and silently gives none."""
-PODMAN_TAKES_ANNOTATIONS = (5, 1, 0)
-"""Before it, the compatible API drops annotations (podman#22124)."""
-KEEPS_GROUPS = "crun"
-"""The only runtime that knows the annotation run.oci.keep_original_groups."""
 
 _KIND = re.compile(r"^kind:\s*[\"']?([^\s\"']+)", re.MULTILINE)
 _NAME = re.compile(r"^\s*(?:-\s+)?name:\s*[\"']?([^\s\"']+)", re.MULTILINE)
@@ -67,6 +62,12 @@ def cdi_names(device: DeviceRequest, named: Sequence[str]) -> tuple[str, ...]:
 
 def refusal(facts: EngineFacts, device: DeviceRequest, files: Files) -> str | None:
     """Why this engine's containers would not get to these cards, in one clause; null where they do."""
+    if device.kind != "cpu" and facts.name == "podman" and not facts.cdi:
+        needed = ".".join(map(str, PODMAN_GIVES_GPUS))
+        return (
+            f"Podman {facts.version} accepts a request for a GPU on this socket and silently gives none; "
+            f"{needed} and newer give it"
+        )
     if device.kind == "cuda":
         return _cuda_refusal(facts, device)
     if device.kind == "rocm":
@@ -76,12 +77,6 @@ def refusal(facts: EngineFacts, device: DeviceRequest, files: Files) -> str | No
 
 def _cuda_refusal(facts: EngineFacts, device: DeviceRequest) -> str | None:
     title = ENGINES[facts.name].title
-    if facts.name == "podman" and not facts.cdi:
-        needed = ".".join(map(str, PODMAN_GIVES_GPUS))
-        return (
-            f"Podman {facts.version} accepts a request for a GPU on this socket and silently gives none; "
-            f"{needed} and newer give it"
-        )
     if not facts.wants_cdi and "nvidia" not in facts.runtimes:
         return f"{title} has neither NVIDIA's runtime nor CDI"
     if facts.wants_cdi and not cdi_names(device, facts.cdi_devices):
@@ -101,9 +96,4 @@ def _rocm_refusal(facts: EngineFacts, files: Files) -> str | None:
         return "rootless Docker leaves outside the group that may open /dev/kfd"
     if not files.may_open("/dev/kfd"):
         return "this user is outside the group that may open /dev/kfd, and rootless Podman gives no other"
-    if version_numbers(facts.version) < PODMAN_TAKES_ANNOTATIONS:
-        needed = ".".join(map(str, PODMAN_TAKES_ANNOTATIONS))
-        return f"rootless Podman {facts.version} drops the group that may open /dev/kfd; {needed} keeps it"
-    if facts.runtime not in (None, KEEPS_GROUPS):
-        return f"Podman's {facts.runtime} drops the group that may open /dev/kfd; {KEEPS_GROUPS} keeps it"
     return None

@@ -113,8 +113,6 @@ class EngineFacts:
     """Root inside is another user outside, for every container that does not ask for the host's users."""
     selinux: bool
     data_root_free_bytes: int | None
-    runtime: str | None = None
-    """What starts a container that names no runtime, such as crun."""
 
     @property
     def wants_cdi(self) -> bool:

@@ -96,7 +96,6 @@ def facts(
     folders = info.get("CDISpecDirs") or CDI_FOLDERS
     host = (podman or {}).get("host") or {}
     security = host.get("security") or {}
-    runtime = (host.get("ociRuntime") or {}).get("name") or info.get("DefaultRuntime")
     discovered = [
         str(device["ID"]) for device in info.get("DiscoveredDevices") or () if device.get("Source") == "cdi"
     ]
@@ -113,7 +112,6 @@ def facts(
         userns_remap="name=userns" in options,
         selinux=bool(security.get("selinuxEnabled") or "name=selinux" in options),
         data_root_free_bytes=free_bytes(Path(root)) if (root := info.get("DockerRootDir")) else None,
-        runtime=Path(str(runtime)).name if runtime else None,
     )
 
 

@@ -31,11 +31,6 @@ from harness.record import DeviceKind, Environment, store
 ANSWER_SECONDS = 20
 WHOLE_IMAGE_SECONDS = 3600
 STOP_SECONDS = 10
-LOG_SECONDS = 5.0
-"""How often a running trial's output is fetched; the engine's work must not show in what is measured."""
-LIVE_LOG_BYTES = 8 * 1024**2
-"""A log above this is fetched at the trial's end only."""
-
 REMOVAL_PAUSES = (0.2, 0.5, 1.0, 2.0)
 """Seconds between attempts: a container that is just ending can be neither killed nor removed."""
 
@@ -53,7 +48,6 @@ class DockerEngine:
         self._title = ENGINES[connection.kind].title
         self._build = build
         self._passed = passed or {}
-        self._fetched: dict[str | None, float] = {}
 
     @cached_property
     def _api(self) -> Any:
@@ -100,7 +94,7 @@ class DockerEngine:
             free, remedy = self.facts.data_root_free_bytes, "remove images that nobody needs any more"
             need_room(f"image '{image.name}'", image.build_bytes, free, f"{self._title}'s storage", remedy)
             log = store.state_folder(self._build.root) / "logs" / f"{build_spec.tag.replace(':', '-')}.log"
-            building.build(build_spec, client, self._build.proxy, log, say, alive=self._ping)
+            building.build(build_spec, client, self._build.proxy, log, say)
         return self.built(image)
 
     def expected(self, image: Image) -> Built:
@@ -121,10 +115,6 @@ class DockerEngine:
 
     def _build_line(self, image_name: str) -> str:
         return f"invoke build --image {image_name} --engine {self.name}"
-
-    def _ping(self) -> None:
-        with answered(self._title, "go on with a build"):
-            self._api.ping()
 
     def _patient(self) -> Any:
         """A connection for whole images: the engine says nothing while it reads or writes one."""
@@ -233,23 +223,15 @@ class DockerEngine:
             status, code = str(state["Status"]), state.get("ExitCode")
             code = None if code is None else int(code)
         if status in _GOING_ON:
-            log = work / LOG
-            due = time.monotonic() - self._fetched.get(handle.container, 0.0) > LOG_SECONDS
-            if due and not (log.is_file() and log.stat().st_size > LIVE_LOG_BYTES):
-                self._fetch_log(handle, work)
             return Running()
-        self._fetch_log(handle, work)
+        # An engine that keeps no logs has none to give.
+        with answered(self._title, "show a container's output"), contextlib.suppress(docker.errors.APIError):
+            # Not as a stream: the SDK takes the time limit off a streaming connection.
+            (work / LOG).write_bytes(self._api.logs(handle.container, stream=False))
         ended = Exit(code=code, log=log_tail(work / LOG))
         if not state.get("OOMKilled"):
             return ended
         return replace(ended, cause="out-of-memory", said="it was killed at its memory limit")
-
-    def _fetch_log(self, handle: Handle, work: Path) -> None:
-        """Brings the trial's log up to date. An engine that keeps no logs has none to give."""
-        self._fetched[handle.container] = time.monotonic()
-        with answered(self._title, "show a container's output"), contextlib.suppress(docker.errors.APIError):
-            # Not as a stream: the SDK takes the time limit off a streaming connection.
-            append_new(self._api.logs(handle.container, stream=False), work / LOG)
 
     def stop(self, handle: Handle, work: Path) -> None:
         """Ends the trial politely, then at once; what it left can still be polled."""
@@ -258,7 +240,6 @@ class DockerEngine:
 
     def forget(self, handle: Handle, work: Path) -> None:
         """Removes the trial's container."""
-        self._fetched.pop(handle.container, None)
         for pause in (*REMOVAL_PAUSES, None):
             try:
                 with (
@@ -271,16 +252,6 @@ class DockerEngine:
                 if pause is None or isinstance(refusal, NoEngine):
                     raise
                 time.sleep(pause)
-
-
-def append_new(output: bytes, path: Path) -> None:
-    """Appends what `path` does not hold yet of the whole output so far.
-
-    The file's size says how much was written, so that a new process goes on where another stopped.
-    """
-    written_bytes = path.stat().st_size if path.is_file() else 0
-    with path.open("ab") as file:
-        file.write(output[written_bytes:])
 
 
 def chown_to_trial_user(folders: TrialFolders, user: User) -> None:

@@ -15,7 +15,7 @@ from harness.engine import docker, find
 from harness.engine.base import GONE, Handle
 from harness.engine.connection import answered
 from harness.engine.container import UNPRIVILEGED, DeviceRequest, User
-from harness.engine.docker import DockerEngine, append_new
+from harness.engine.docker import DockerEngine
 from harness.errors import MachineError, NoDevice, NoEngine, NoSpace
 from harness.image.spec import BuildSettings
 from tests.helpers import ROOT
@@ -230,38 +230,24 @@ def test_trials_run_as_the_caller_and_never_as_root_where_the_caller_is_root(tmp
     assert users["podman", 1000] == User(1000, 1000, True)
 
 
-def test_output_is_appended_from_where_the_log_ends_whoever_wrote_it(tmp_path):
-    log = tmp_path / "log.txt"
-    append_new(b"one\n", log)
-    append_new(b"one\ntwo\nthr", log)
-    append_new(b"one\ntwo\nthree\n", log)
-    append_new(b"one\n", log)
-    assert log.read_bytes() == b"one\ntwo\nthree\n"
-
-
-OWN = {"security": {"rootless": True, "selinuxEnabled": True}, "ociRuntime": {"name": "crun"}}
+OWN = {"security": {"rootless": True, "selinuxEnabled": True}}
 
 
 @pytest.mark.parametrize(
     ("answers", "told"),
     [
-        (PODMAN, (True, False, None)),
-        ({**PODMAN, "info": {"SecurityOptions": ["name=seccomp,profile=default"]}}, (False, False, None)),
-        ({**PODMAN, "info": {"Rootless": True, "DefaultRuntime": "/usr/bin/runc"}}, (True, False, "runc")),
-        ({"libpod/info": {"host": OWN}, **PODMAN, "info": {}}, (True, True, "crun")),
-        ({"libpod/info": (500, {"message": "no"}), **PODMAN, "info": {}}, (False, False, None)),
-        ({**DOCKER, "info": {"SecurityOptions": ["name=selinux", "name=rootless"]}}, (True, True, None)),
-        (
-            {"libpod/info": {"host": OWN}, **DOCKER, "info": {"DefaultRuntime": "runc"}},
-            (False, False, "runc"),
-        ),
+        (PODMAN, (True, False)),
+        ({**PODMAN, "info": {"SecurityOptions": ["name=seccomp,profile=default"]}}, (False, False)),
+        ({**PODMAN, "info": {"Rootless": True}}, (True, False)),
+        ({"libpod/info": {"host": OWN}, **PODMAN, "info": {}}, (True, True)),
+        ({"libpod/info": (500, {"message": "no"}), **PODMAN, "info": {}}, (False, False)),
+        ({**DOCKER, "info": {"SecurityOptions": ["name=selinux", "name=rootless"]}}, (True, True)),
+        ({"libpod/info": {"host": OWN}, **DOCKER, "info": {}}, (False, False)),
     ],
 )
-def test_rootless_selinux_and_runtime_are_read_where_each_engine_tells_them(
-    tmp_path, monkeypatch, answers, told
-):
+def test_rootless_and_selinux_are_read_where_each_engine_tells_them(tmp_path, monkeypatch, answers, told):
     monkeypatch.setattr(os, "getuid", lambda: 1000)
     engine, host = asked_of(tmp_path, answers, CPU)
-    assert (engine.facts.rootless, engine.facts.selinux, engine.facts.runtime) == told
+    assert (engine.facts.rootless, engine.facts.selinux) == told
     assert ("label=disable" in host["SecurityOpt"]) == told[1]
     assert (host.get("UsernsMode") == "keep-id") == (told[0] and answers["version"] == PODMAN["version"])

@@ -25,9 +25,9 @@ from harness.doctor.surroundings import (
     reach,
     untrusted,
 )
+from harness.engine.choose import search
 from harness.engine.container import shared_memory
 from harness.engine.docker import DockerEngine
-from harness.engine.find import search
 from harness.engines import ENGINES
 from harness.errors import GpudynoError, MachineError, NoDevice, NotBuilt
 from harness.files import Files, free_bytes

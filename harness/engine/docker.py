@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import stat
 import time
 from collections.abc import Mapping
 from dataclasses import replace
@@ -255,32 +254,10 @@ class DockerEngine:
 
 
 def chown_to_trial_user(folders: TrialFolders, user: User) -> None:
-    """Gives a trial's own folders to the user inside, where the caller is root and that user is not.
-
-    Raises MachineError for a data or workload folder that the user inside could not read.
-    """
+    """Gives a trial's own folders to the user inside, where the caller is root and that user is not."""
     if os.geteuid() != 0 or user.uid == 0:
         return
     for folder in (folders.input, folders.output, folders.cache):
         for path in (folder, *folder.rglob("*")):
             if path.lstat().st_uid != user.uid:
                 os.chown(path, user.uid, user.gid, follow_symlinks=False)
-    for folder in (folders.workloads, *(folder for _, folder in folders.data)):
-        closed = _closed(folder, user.uid)
-        if closed is not None:
-            raise MachineError(
-                f"'{closed}' is closed to user {user.uid}, as whom trials run where the caller is root",
-                remedy=f"open it with `chmod -R a+rX {folder}`",
-            )
-
-
-def _closed(folder: Path, uid: int) -> Path | None:
-    """The first of a folder and what lies directly in it that others may not read."""
-    for path in (folder, *sorted(folder.iterdir())):
-        if not path.exists():
-            continue
-        status = path.stat()
-        needed = stat.S_IROTH | stat.S_IXOTH if stat.S_ISDIR(status.st_mode) else stat.S_IROTH
-        if status.st_uid != uid and status.st_mode & needed != needed:
-            return path
-    return None

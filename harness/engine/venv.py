@@ -11,7 +11,6 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from importlib.util import find_spec
@@ -149,13 +148,9 @@ def _reasons(folder: Path) -> tuple[str, ...] | None:
 
 
 def find_python(version: str) -> str | None:
-    """An interpreter of that version on PATH, or one that uv or pyenv keeps."""
-    pyenv: list[Path] = []
-    with suppress(RuntimeError):
-        # Of a user without a home.
-        pyenv = sorted(Path.home().glob(f".pyenv/versions/{version}.*/bin/python"))
+    """An interpreter of that version on PATH, or one that uv finds."""
     uv = (printed("uv", "python", "find", version) or "").strip()
-    candidates = (shutil.which(f"python{version}"), *map(str, pyenv), uv)
+    candidates = (shutil.which(f"python{version}"), uv)
     tells = "import sys, ensurepip; print('%d.%d' % sys.version_info[:2])"
     told = ((path, printed(path, "-c", tells)) for path in candidates if path)
     return next((path for path, found in told if (found or "").strip() == version), None)

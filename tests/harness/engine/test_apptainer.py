@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 
+from harness.engine import apptainer
 from harness.engine.apptainer import ApptainerEngine, client, exec_line, needed
 from harness.engine.base import Running
 from harness.engine.container import DeviceRequest, RunSpec, User
 from harness.errors import DataError, MachineError, NoEngine, NotBuilt
-from harness.image import sif as sif_files
 from harness.image.catalog import load_images
 from harness.image.spec import BuildSettings
 from harness.run.setup import prepare
@@ -126,7 +126,7 @@ def quiet(line: str, done: int = 0, total: int | None = None) -> None:
 
 def brought(engine: ApptainerEngine) -> str:
     tag = engine.settings.spec(load_images(ROOT).image("cpu")).tag
-    return archive_of(sif_files.archive_of(engine.root, tag))
+    return archive_of(apptainer.archive_of(engine.root, tag))
 
 
 def test_a_trial_runs_in_a_sif_of_the_image_with_its_own_variables_alone(engine, tmp_path, monkeypatch):
@@ -176,7 +176,7 @@ def test_without_a_sif_or_an_archive_the_line_that_brings_one_is_named(engine):
 def test_a_sif_that_cannot_be_made_leaves_nothing_and_says_why(engine):
     image = load_images(ROOT).image("cpu")
     tag = engine.settings.spec(image).tag
-    path = sif_files.archive_of(engine.root, tag)
+    path = apptainer.archive_of(engine.root, tag)
     archive_of(path, b"broken")
     with pytest.raises(MachineError, match="could not make a SIF of"):
         engine.build(image, quiet)

@@ -155,7 +155,7 @@ def own_workers(workload: str) -> int:
 def loading_trials() -> list[TrialSpec]:
     """Every planned trial that loads from the host, for each kind of device and each image of a plan."""
     found = {}
-    for name in plan.names(WORKLOADS.parent):
+    for name in plan.files(WORKLOADS.parent):
         loaded = plan.load(WORKLOADS.parent, name)
         sources = {m.data: "real" for m in loaded.measure if m.data}
         for measure in loaded.measure:

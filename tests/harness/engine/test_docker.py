@@ -138,7 +138,7 @@ def test_a_new_process_finds_a_running_trial_by_its_handle_its_name_and_its_sess
         "from harness.engine.base import Handle\n"
         "from harness.image.spec import BuildSettings\n"
         "from harness.engine.docker import DockerEngine\n"
-        "from harness.engine.find import search\n"
+        "from harness.engine.choose import search\n"
         "host, text, name, session, work = sys.argv[1:]\n"
         "settings = BuildSettings(root=Path(work))\n"
         "engine = DockerEngine(search({'DOCKER_HOST': host}).connections[0], settings)\n"

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from harness.engine import docker, find
+from harness.engine import choose, docker
 from harness.engine.base import GONE, Handle
 from harness.engine.connection import answered
 from harness.engine.container import UNPRIVILEGED, DeviceRequest, User
@@ -40,8 +40,8 @@ def _sockets_are_closed():
     closed()
 
 
-def engine_at(path: Path, choice: find.EngineChoice = "auto"):
-    return find.find(choice, BUILD, environ={"DOCKER_HOST": f"unix://{path.resolve()}", "PATH": ""})
+def engine_at(path: Path, choice: choose.EngineChoice = "auto"):
+    return choose.find(choice, BUILD, environ={"DOCKER_HOST": f"unix://{path.resolve()}", "PATH": ""})
 
 
 def asked_of(
@@ -62,20 +62,20 @@ def test_an_engine_is_known_by_its_components_and_not_by_its_version_number(tmp_
 
 
 def test_the_engine_asked_for_by_name_is_taken_even_where_the_other_answers_first(tmp_path, monkeypatch):
-    monkeypatch.setattr(find, "places", lambda environ: (f"unix://{tmp_path}/d", f"unix://{tmp_path}/p"))
+    monkeypatch.setattr(choose, "places", lambda environ: (f"unix://{tmp_path}/d", f"unix://{tmp_path}/p"))
     with answering(tmp_path / "d", DOCKER), answering(tmp_path / "p", PODMAN):
-        names = [find.find(asked, BUILD, environ={}).name for asked in ("auto", "docker", "podman")]
+        names = [choose.find(asked, BUILD, environ={}).name for asked in ("auto", "docker", "podman")]
     assert names == ["docker", "docker", "podman"]
 
 
 def test_without_an_engine_it_is_said_that_none_answers_and_a_name_is_refused_with_what_to_do(tmp_path):
     environ = {"DOCKER_HOST": f"unix://{tmp_path}/nothing"}
     with pytest.raises(NoEngine, match="no container engine answers"):
-        find.find("auto", BUILD, environ=environ)
+        choose.find("auto", BUILD, environ=environ)
     with pytest.raises(
         NoEngine, match="Podman is asked for and does not answer; correct or unset DOCKER_HOST"
     ):
-        find.find("podman", BUILD, environ=environ)
+        choose.find("podman", BUILD, environ=environ)
 
 
 def test_an_engine_of_the_other_kind_is_named_in_the_refusal(tmp_path):
@@ -86,28 +86,28 @@ def test_an_engine_of_the_other_kind_is_named_in_the_refusal(tmp_path):
 def test_an_engine_on_another_machine_is_refused_because_it_sees_other_folders():
     environ = {"DOCKER_HOST": "tcp://build.example:2376"}
     with pytest.raises(NoEngine, match=r"build\.example:2376 is another machine"):
-        find.find("docker", BUILD, environ=environ)
+        choose.find("docker", BUILD, environ=environ)
 
 
 def test_places_are_tried_in_order_and_a_variable_that_names_one_ends_the_search():
-    assert find.places({"XDG_RUNTIME_DIR": "/run/user/7"}) == (
+    assert choose.places({"XDG_RUNTIME_DIR": "/run/user/7"}) == (
         "unix:///var/run/docker.sock",
         "unix:///run/user/7/docker.sock",
         "unix:///run/user/7/podman/podman.sock",
         "unix:///run/podman/podman.sock",
     )
-    assert find.places({"DOCKER_HOST": "unix:///a", "CONTAINER_HOST": "unix:///b"}) == ("unix:///a",)
+    assert choose.places({"DOCKER_HOST": "unix:///a", "CONTAINER_HOST": "unix:///b"}) == ("unix:///a",)
 
 
 def test_a_service_that_takes_the_call_and_stays_silent_is_given_up(tmp_path, monkeypatch):
-    monkeypatch.setattr(find, "PROBE_SECONDS", 0.2)
+    monkeypatch.setattr(choose, "PROBE_SECONDS", 0.2)
     monkeypatch.setattr(docker, "ANSWER_SECONDS", 0.2)
     with answering(tmp_path / "s", DOCKER):
         engine = engine_at(tmp_path / "s")
     (tmp_path / "s").unlink()
     began = time.monotonic()
     with silent(tmp_path / "s"):
-        assert find.search({"DOCKER_HOST": f"unix://{tmp_path}/s"}).connections == ()
+        assert choose.search({"DOCKER_HOST": f"unix://{tmp_path}/s"}).connections == ()
         with pytest.raises(NoEngine, match="Docker Engine did not answer"):
             engine.poll(HANDLE, tmp_path)
     assert time.monotonic() - began < 30

@@ -32,7 +32,7 @@ data_mode = ["device", "cached"]
 """
 
 
-@pytest.mark.parametrize("name", plan.names(ROOT))
+@pytest.mark.parametrize("name", plan.files(ROOT))
 def test_every_plan_that_is_shipped_can_be_loaded_and_says_what_it_is(name):
     loaded = plan.load(ROOT, name)
     assert loaded.title
@@ -53,8 +53,8 @@ role = "batch-sweep"
 
 def test_a_size_is_a_plan_of_its_own_name_in_the_file_of_its_study(tmp_path):
     root = written(tmp_path, SIZED)
-    assert plan.names(root) == ["mine", "mine-small"]
-    whole, small = (plan.load(root, name) for name in plan.names(root))
+    assert list(plan.files(root)) == ["mine", "mine-small"]
+    whole, small = (plan.load(root, name) for name in plan.files(root))
     assert (whole.title, whole.repeats, small.title, small.repeats) == ("The study", 7, "A part of it", 5)
     assert (small.name, small.sha256) == ("mine-small", whole.sha256)
 

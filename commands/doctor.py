@@ -10,8 +10,7 @@ from urllib.parse import urlsplit
 
 from commands import measure
 from harness.data import chest_xray
-from harness.data.catalog import DATASETS
-from harness.data.check import check
+from harness.data.catalog import DATASETS, check
 from harness.data.fetch import default_folder
 from harness.doctor import deep as paths
 from harness.doctor.findings import examine, lines

@@ -14,8 +14,7 @@ from pathlib import Path
 from commands.plans import matrix
 from commands.terminal import PlanWatcher, Screen, circumstances
 from harness.data import chest_xray
-from harness.data.catalog import DATASETS
-from harness.data.check import dataset_named
+from harness.data.catalog import DATASETS, dataset_named
 from harness.data.download import FetchProgress
 from harness.data.fetch import Resolved, bring, brought, default_folder, fetch
 from harness.engine.base import Built, Engine

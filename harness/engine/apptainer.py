@@ -19,7 +19,6 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from harness.data.check import sha256_of
 from harness.device_kinds import DEVICE_KINDS
 from harness.engine import build as building
 from harness.engine import container
@@ -29,7 +28,7 @@ from harness.engine.docker import chown_to_trial_user
 from harness.engine.local import Processes
 from harness.engines import EngineName
 from harness.errors import DataError, MachineError, NoEngine, NoSpace, NotBuilt
-from harness.files import last_line, printed, whole
+from harness.files import last_line, printed, sha256_of, whole
 from harness.image.catalog import Image, Sha256
 from harness.image.spec import BuildSettings, BuildSpec
 from harness.record import Environment, Model, first_problem, store

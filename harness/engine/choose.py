@@ -14,10 +14,10 @@ import docker
 from docker.constants import DEFAULT_DOCKER_API_VERSION
 
 from harness.engine import apptainer
+from harness.engine.access import Connection, answered
 from harness.engine.apptainer import ApptainerEngine
 from harness.engine.base import Engine
 from harness.engine.build import build_settings
-from harness.engine.connection import Connection, answered
 from harness.engine.container import DeviceRequest
 from harness.engine.docker import DockerEngine
 from harness.engine.local import HereEngine, identity

@@ -15,9 +15,8 @@ import docker.errors
 
 from harness.engine import access, container
 from harness.engine import build as building
-from harness.engine import connection as capabilities
+from harness.engine.access import Connection, answered
 from harness.engine.base import GONE, Built, EngineFacts, Exit, Handle, Running, Say
-from harness.engine.connection import Connection, answered
 from harness.engine.container import LABEL, DeviceRequest, RunSpec, TrialFolders, User
 from harness.engine.local import LOG, log_tail
 from harness.engines import ENGINES, EngineName
@@ -60,7 +59,7 @@ class DockerEngine:
         client = building.choose_client(self.connection, os.environ)
         with answered(self._title, "describe itself"):
             info = self._api.info()
-            return capabilities.facts(self.connection, info, client, Files(), self._podman_info())
+            return access.facts(self.connection, info, client, Files(), self._podman_info())
 
     def _podman_info(self) -> Mapping[str, Any] | None:
         """What Podman tells of itself by its own API; null of Docker, and where that API does not answer."""

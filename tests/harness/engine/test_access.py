@@ -6,8 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from harness.engine.access import CDI_REMEDY, cdi_devices, cdi_names, refusal
-from harness.engine.connection import refused
+from harness.engine.access import CDI_REMEDY, cdi_devices, cdi_names, refusal, refused
 from harness.engine.container import DeviceRequest
 from harness.files import Files
 from tests.helpers.fake_engine import FACTS

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from harness.engine import choose, docker
+from harness.engine.access import answered
 from harness.engine.base import GONE, Handle
-from harness.engine.connection import answered
 from harness.engine.container import UNPRIVILEGED, DeviceRequest, User
 from harness.engine.docker import DockerEngine
 from harness.errors import MachineError, NoDevice, NoEngine, NoSpace

@@ -1,4 +1,4 @@
-"""The data sets and pretrained weights gpudyno knows: what they hold, their hashes, and whether a folder has them.
+"""The data sets and weights gpudyno knows: what they hold, their hashes, and whether a folder has them.
 
 Hashes of the archives are those that torchvision, Keras and Hugging Face publish; hashes of the members were
 computed from files with those archives' hashes. A size that no source gives is null.

@@ -59,7 +59,7 @@ def doctor(settings: Settings, deep: bool = False) -> None:
 
 @line.verb(
     f"{CHOOSING} budget role precision against",
-    help={"claim": CLAIM, "claims": CLAIMS, "card": CARD, "commands": "also print every command"},
+    help={"claim": CLAIM, "claims": CLAIMS, "card": CARD},
     iterable=["claim"],
 )
 def plan(
@@ -67,7 +67,6 @@ def plan(
     claim: list[str] | None = None,
     claims: str = "",
     card: str = "",
-    commands: bool = False,
 ) -> None:
     """Print a plan's trials, how long they take and what they need, here or on a card by its name."""
     from commands import measure
@@ -79,7 +78,7 @@ def plan(
     else:
         from commands.plans import show
 
-        show.show(ROOT, settings, card, commands=commands)
+        show.show(ROOT, settings, card)
 
 
 @line.verb(

@@ -29,6 +29,8 @@ from harness.run.setup import RunSetup, resolve_data
 from harness.settings import Settings
 from report.text import count
 
+LOOK_AGAIN_SECONDS = 10.0
+
 
 @dataclass(frozen=True, slots=True)
 class SubmitOptions:
@@ -48,7 +50,6 @@ def submit(root: Path, settings: Settings, how: SubmitOptions, scheduler: Slurm 
     site = site if how.nodes is None else site.model_copy(update={"nodes": how.nodes})
     setup = prepare.prepare(root, settings, site)
     with Screen() as screen:
-        _not_another_s(root, setup, how)
         if how.dry_run:
             built = prepare.foreseen(setup)
         else:
@@ -73,7 +74,7 @@ def _show(
     """Prints each batch script as it would be sent."""
     found = _places(setting.root, submission, scheduler)
     in_flight = frozenset(place.trial for place in found if place.in_flight)
-    for text in send.shown(setting, submission, _unsent(setting, submission, in_flight, how)):
+    for text in send.shown(submission, _unsent(setting, submission, in_flight, how)):
         screen.say(f"\n{text}")
 
 
@@ -87,16 +88,6 @@ def _unsent(
     return send.batches(setting, submission, unsent) if unsent else ()
 
 
-def _not_another_s(root: Path, setup: RunSetup, how: SubmitOptions) -> None:
-    """Raises UserError where another user's jobs measure the plan in this clone."""
-    others = [each for each in kept.all_open(root) if each.whole.plan == setup.plan.name and not each.mine]
-    if others and not how.new_session:
-        raise UserError(
-            f"{others[-1].owner} has sent plan '{setup.plan.name}' from this clone",
-            remedy="wait until its records are collected, or send your own with --new-session",
-        )
-
-
 def _line(setup: RunSetup, how: SubmitOptions) -> str:
     """What sends the rest of a submission."""
     own = ("plan", "image", "python", "label")
@@ -108,7 +99,7 @@ def _line(setup: RunSetup, how: SubmitOptions) -> str:
 
 def _opened(setup: RunSetup, chosen: Chosen, site: Site, how: SubmitOptions, screen: Screen) -> Submission:
     """The plan's open submission, if what it asks for is still asked for, else a new one."""
-    alike = [each for each in kept.all_open(setup.root) if each.whole.plan == setup.plan.name and each.mine]
+    alike = [each for each in kept.all_open(setup.root) if each.whole.plan == setup.plan.name]
     opened = alike[-1] if alike and not how.new_session else None
     if opened is not None and _still_asked(opened.whole, setup, chosen):
         screen.say(f"going on with submission {opened.id}")
@@ -117,7 +108,7 @@ def _opened(setup: RunSetup, chosen: Chosen, site: Site, how: SubmitOptions, scr
         screen.say(f"submission {opened.id} asked for another plan, lock or data: a new one begins")
     say_matrix(setup, chosen, screen)
     whole = session_of(setup, chosen)
-    return Submission(whole=whole, site=site, owner=kept.user(), line=_line(setup, how))
+    return Submission(whole=whole, site=site, line=_line(setup, how))
 
 
 def _still_asked(whole: Session, setup: RunSetup, chosen: Chosen) -> bool:
@@ -140,7 +131,7 @@ def _send(
     came = _collected(root, submission, scheduler, screen)
     parts = _unsent(setting, came.submission, came.in_flight, how)
     after = send.send(setting, came.submission, parts, scheduler, screen.say)
-    under_way, unsent = len(came.in_flight), sum(len(part.trials) for part in parts)
+    under_way, unsent = len(came.in_flight), sum(len(part.job.trials) for part in parts)
     also = f", and {under_way} more wait or run" if under_way else ""
     screen.say(f"submission {after.id}: {count(unsent, 'trial')} sent{also} (`invoke jobs` follows them)")
 
@@ -154,29 +145,25 @@ def _places(root: Path, submission: Submission, scheduler: Slurm) -> tuple[Place
     """Return what its scheduler tells of each trial; nobody is asked where nothing was sent."""
     if not submission.batches:
         return ()
-    return places(root, submission, ask(root, scheduler, submission.site.ask_every_seconds))
+    return places(root, submission, ask(scheduler))
 
 
 def status(root: Path, scheduler: Slurm | None = None) -> None:
     """Prints how far each open submission is, and changes nothing."""
     scheduler = scheduler or Slurm()
     with Screen() as screen:
-        for submission in _own_open(root, screen):
+        for submission in _open(root, screen):
             found = _places(root, submission, scheduler)
             screen.say(_standing(submission, records_of(root, submission), found))
             for line in _lines(submission, found):
                 screen.say(line)
 
 
-def _own_open(root: Path, screen: Screen) -> tuple[Submission, ...]:
-    """This user's; of others' jobs their scheduler would tell us nothing."""
+def _open(root: Path, screen: Screen) -> tuple[Submission, ...]:
     found = kept.all_open(root)
     if not found:
         screen.say("no submission is under way (`invoke submit --plan NAME` begins one)")
-    for each in found:
-        if not each.mine:
-            screen.say(f"submission {each.id}, plan {each.whole.plan}: {each.owner} alone can follow it")
-    return tuple(each for each in found if each.mine)
+    return found
 
 
 def _standing(submission: Submission, records: Sequence[Record], found: Sequence[Place]) -> str:
@@ -214,14 +201,14 @@ def collect_all(root: Path, *, wait: bool = False, scheduler: Slurm | None = Non
     with Screen() as screen, kept.alone(root):
         while True:
             under_way = 0
-            for submission in _own_open(root, screen):
+            for submission in _open(root, screen):
                 came = _collected(root, submission, scheduler, screen)
                 under_way += len(came.in_flight)
                 if came.records or not came.in_flight or not wait:
                     _say_collected(came, screen)
             if not wait or not under_way:
                 return
-            time.sleep(max(1.0, came.submission.site.ask_every_seconds))
+            time.sleep(LOOK_AGAIN_SECONDS)
 
 
 def _say_collected(came: Collected, screen: Screen) -> None:
@@ -242,11 +229,11 @@ def cancel(root: Path, plan: str | None, scheduler: Slurm | None = None) -> None
     """Ends the jobs of an open submission; what ran of them is collected as cancelled."""
     scheduler = scheduler or Slurm()
     with Screen() as screen, kept.alone(root):
-        chosen = [each for each in _own_open(root, screen) if plan is None or each.whole.plan == plan]
+        chosen = [each for each in _open(root, screen) if plan is None or each.whole.plan == plan]
         if plan is not None and not chosen:
             raise UserError(f"no submission of plan '{plan}' is under way", remedy="see `invoke jobs`")
         for submission in chosen:
-            answer = ask(root, scheduler, 0.0)
+            answer = ask(scheduler)
             names = {batch.name for batch in submission.batches}
             known = {
                 state.job for state in answer.states if state.name in names and state.standing != "ended"

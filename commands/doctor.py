@@ -10,8 +10,7 @@ from urllib.parse import urlsplit
 
 from commands import measure
 from harness.data import chest_xray
-from harness.data.catalog import DATASETS
-from harness.data.check import check
+from harness.data.catalog import DATASETS, check
 from harness.data.fetch import default_folder
 from harness.doctor import deep as paths
 from harness.doctor.findings import examine, lines
@@ -25,9 +24,9 @@ from harness.doctor.surroundings import (
     reach,
     untrusted,
 )
+from harness.engine.choose import search
 from harness.engine.container import shared_memory
 from harness.engine.docker import DockerEngine
-from harness.engine.find import search
 from harness.engines import ENGINES
 from harness.errors import GpudynoError, MachineError, NoDevice, NotBuilt
 from harness.files import Files, free_bytes

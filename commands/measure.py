@@ -14,8 +14,7 @@ from pathlib import Path
 from commands.plans import matrix
 from commands.terminal import PlanWatcher, Screen, circumstances
 from harness.data import chest_xray
-from harness.data.catalog import DATASETS
-from harness.data.check import dataset_named
+from harness.data.catalog import DATASETS, dataset_named
 from harness.data.download import FetchProgress
 from harness.data.fetch import Resolved, bring, brought, default_folder, fetch
 from harness.engine.base import Built, Engine
@@ -25,7 +24,7 @@ from harness.image.catalog import Image
 from harness.image.second_lock import moved_image
 from harness.machine import machine_id, own_folder, state_folder
 from harness.plan import own_file
-from harness.record import Session, store
+from harness.record import Session
 from harness.record.published.program import Program
 from harness.record.store import read_all, session_records
 from harness.run import batch_search, on_paper, session, source_tree
@@ -248,7 +247,7 @@ def run(root: Path, settings: Settings, how: RunOptions) -> Outcome | None:
             built = tuple(map(setup.engine.built, setup.images_used))
         resolved = run_setup.resolve_data(setup, data_progress(screen))
         say_data(resolved, screen)
-        with run_lock(own_folder(state_folder()), store.state_folder(root)):
+        with run_lock(own_folder(state_folder())):
             outcome = _run(setup, built, resolved, how, screen)
         _say_outcome(root, settings, outcome, screen)
     if setup.plan.name == selfcheck.PLAN:

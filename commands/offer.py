@@ -15,8 +15,8 @@ from typing import Any
 from harness.bundle import archive, bundle
 from harness.bundle.bundle import Manifest, Opened
 from harness.bundle.validate import simulated
-from harness.data.check import sha256_of
 from harness.errors import GateError, GpudynoError, UserError
+from harness.files import sha256_of
 from harness.machine import machine_id, state_folder
 from harness.record import Harness
 from harness.run.setup import harness

@@ -21,9 +21,9 @@ from commands.terminal import Screen, relative
 from harness.bundle import archive, bundle
 from harness.bundle.bundle import Opened
 from harness.bundle.validate import session_problems
-from harness.data.check import sha256_of
 from harness.engine.local import LOG, log_tail
 from harness.errors import GateError, MachineError, UserError
+from harness.files import sha256_of
 from harness.machine import machine_id, state_folder
 from harness.record import differences, store
 from harness.run.jobs import submission

@@ -131,6 +131,12 @@ def users_folder(variable: str, usual: Callable[[], Path]) -> Path:
         raise refusal from None
 
 
+def sha256_of(path: Path) -> str:
+    """The SHA-256 of a file, in hex."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
 def one_line_end(text: bytes) -> bytes:
     """A text as a clone without Windows' line ends has it."""
     return text.replace(b"\r\n", b"\n")

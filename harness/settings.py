@@ -63,7 +63,6 @@ class Settings(Model):
     pip_config: str | None = None
     ca: str | None = None
     apt_config: str | None = None
-    rocm_unconfined: bool = False
     declared: Annotated[tuple[Declared, ...], BeforeValidator(_listed)] = ()
 
 

@@ -7,21 +7,16 @@ from pathlib import Path
 
 from commands.doctor import data_needs, is_built
 from commands.plans import matrix
-from commands.terminal import Screen, name_of
+from commands.terminal import Screen
 from harness.run import on_paper
-from harness.run import setup as run_setup
 from harness.run.choice import Chosen, choose
-from harness.run.runner import command_of
 from harness.run.setup import RunSetup
 from harness.settings import Settings
 from harness.units import counted, size
 
 
-def show(root: Path, settings: Settings, card: str = "", *, commands: bool = False) -> None:
-    """Prints what a plan stands for; with `commands` also every command that building and running it takes.
-
-    Raises UserError for a card that results/cards.toml does not have.
-    """
+def show(root: Path, settings: Settings, card: str = "") -> None:
+    """Prints what a plan stands for; raises UserError for a card that results/cards.toml does not have."""
     setup = on_paper.prepare(root, settings, card)
     screen = Screen()
     for note in setup.notes:
@@ -30,10 +25,6 @@ def show(root: Path, settings: Settings, card: str = "", *, commands: bool = Fal
     chosen = choose(setup)
     for line in [*matrix.lines(setup, chosen), *_in_full(setup, chosen), *_room(setup, anywhere=bool(card))]:
         screen.say(line)
-    if commands:
-        _say_commands(setup, chosen, screen)
-    else:
-        screen.say("`--commands` prints every command")
 
 
 def _in_full(setup: RunSetup, chosen: Chosen) -> list[str]:
@@ -62,13 +53,3 @@ def _room(setup: RunSetup, *, anywhere: bool) -> list[str]:
         *matrix.wrapped(f"to fetch: {fetched}", "  "),
         f"disk: {place} {made}, data {size(data)}{or_more} before it is unpacked",
     ]
-
-
-def _say_commands(setup: RunSetup, chosen: Chosen, screen: Screen) -> None:
-    screen.say("\nto build:")
-    for step in setup.engine.steps(setup.image) or ():
-        screen.say(f"  # {step.label}\n  {step.command}")
-    screen.say("\nto run, in this order (each session draws its own order):")
-    job = run_setup.job(setup, setup.engine.expected(setup.image), {})
-    for item in chosen.planned:
-        screen.say(f"  # {name_of(item.trial)}\n  {command_of(job, 'SESSION', item.trial)}")

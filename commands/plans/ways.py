@@ -42,7 +42,7 @@ UNRANKED = (DEEP, "selfcheck", "ceilings", "card", "card-long")
 
 def shipped(root: Path) -> list[str]:
     """The plans whose records may be held against publications."""
-    return [name for name in plan.names(root) if name not in UNRANKED]
+    return [name for name in plan.files(root) if name not in UNRANKED]
 
 
 def images_of(asked: Plan, kind: DeviceKind, images: ImageFile) -> tuple[str | None, ...]:

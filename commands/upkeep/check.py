@@ -56,7 +56,7 @@ def files(root: Path) -> Iterator[str]:
     """A sentence for each of the user's files, plan, pin, claim, card or record that cannot be used."""
     readers: list[Callable[[], object]] = [partial(settings.load, root, {}, {}), partial(load_purchase, root)]
     readers += [partial(load_site, root, None)] if (root / SITE_FILE).is_file() else []
-    readers += [partial(plan.load, root, name) for name in plan.names(root)]
+    readers += [partial(plan.load, root, name) for name in plan.files(root)]
     programs = sorted(root.glob(own_file.PROGRAMS))
     readers += [partial(own_file.read_program, path.read_bytes(), path.name) for path in programs]
     readers += [partial(read, root) for read in (load_images, load_claims, load_cards)]
@@ -90,4 +90,4 @@ def check(root: Path) -> None:
         raise GateError(count(found, "problem"), remedy="correct what is listed above")
     claims = len(load_claims(root).claims)
     rows = sum(map(len, read_tables(root).values()))
-    print(f"all is well: {len(plan.names(root))} plans, {claims:,} claims, {rows:,} rows of published tables")
+    print(f"all is well: {len(plan.files(root))} plans, {claims:,} claims, {rows:,} rows of published tables")

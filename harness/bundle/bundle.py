@@ -16,9 +16,8 @@ from pydantic import Field
 from harness.bundle import archive, signature
 from harness.bundle.signature import Signed
 from harness.bundle.validate import folder_problems
-from harness.data.check import sha256_of
 from harness.errors import RecordError, UserError
-from harness.files import text_sha256, whole
+from harness.files import sha256_of, text_sha256, whole
 from harness.image.second_lock import known_locks
 from harness.plan import plan
 from harness.record import Harness, Model, Record, Session, store

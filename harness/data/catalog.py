@@ -1,4 +1,4 @@
-"""The data sets and pretrained weights gpudyno knows: what they hold, their hashes, and who has them.
+"""The data sets and weights gpudyno knows: what they hold, their hashes, and whether a folder has them.
 
 Hashes of the archives are those that torchvision, Keras and Hugging Face publish; hashes of the members were
 computed from files with those archives' hashes. A size that no source gives is null.
@@ -12,9 +12,13 @@ BSD-3-Clause; ImageNet, on which its weights were trained, is for research only.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
+
+from harness.errors import UserError
+from harness.files import sha256_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,3 +221,50 @@ def known_name(name: str) -> str:
     if name in DATASETS or name == CHEST_XRAY:
         return name
     raise ValueError(f"no data set is called '{name[:80]}'; take one of {', '.join((*DATASETS, CHEST_XRAY))}")
+
+
+@dataclass(frozen=True, slots=True)
+class Presence:
+    """What a folder has of a data set. `file` and `why` name the first member that is not as it should be."""
+
+    state: Literal["complete", "missing", "corrupt"]
+    file: str | None = None
+    why: str | None = None
+
+
+def dataset_named(name: str) -> Dataset:
+    """The data set of that name; raises UserError listing those there are."""
+    if name not in DATASETS:
+        raise UserError(f"no data set is called '{name}'", remedy=f"take one of {', '.join(DATASETS)}")
+    return DATASETS[name]
+
+
+def check(dataset: Dataset, folder: Path) -> Presence:
+    """What `folder` has of it: complete (every hash agrees), missing (nothing of it), or corrupt."""
+    absent = [member.path for member in dataset.members if not (folder / member.path).is_file()]
+    if len(absent) == len(dataset.members):
+        return Presence("missing")
+    if absent:
+        return Presence("corrupt", absent[0], "it is not there, though others are")
+    wrong = first_fault(dataset.members, folder)
+    return Presence("corrupt", *wrong) if wrong else Presence("complete")
+
+
+def first_fault(members: Iterable[Member], folder: Path) -> tuple[str, str] | None:
+    """The first member whose size or hash is not the table's, and why; None where all agree."""
+    faults = ((member.path, fault(member, folder / member.path)) for member in members)
+    return next(((path, why) for path, why in faults if why), None)
+
+
+def fault(wanted: Member | Download, path: Path) -> str | None:
+    """Why a file is not of the size and hash that are wanted; None where it is."""
+    try:
+        size = path.stat().st_size
+        if wanted.size is not None and size != wanted.size:
+            return f"it has {size:,} bytes where {wanted.size:,} belong"
+        sha256 = sha256_of(path)
+    except OSError as error:
+        return f"it cannot be read ({error.strerror})"
+    if not sha256.startswith(wanted.sha256):
+        return f"its SHA-256 begins {sha256[:12]} where {wanted.sha256[:12]} belongs"
+    return None

@@ -19,9 +19,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from harness.data.catalog import CHEST_XRAY
-from harness.data.check import Presence, sha256_of
+from harness.data.catalog import CHEST_XRAY, Presence
 from harness.errors import DataError
+from harness.files import sha256_of
 
 NAME = CHEST_XRAY
 SUMS, TABLE_FILE, IMAGES = "SHA256SUMS", "table.csv", "images.npy"

@@ -17,12 +17,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Literal
 
+import platformdirs
+
 from harness.data import chest_xray
-from harness.data.catalog import Dataset, Download
-from harness.data.check import Presence, cache_folder, check, dataset_named, first_fault, sha256_of
+from harness.data.catalog import Dataset, Download, Presence, check, dataset_named, first_fault
 from harness.data.download import Deadline, FetchProgress, download, silent
 from harness.errors import Busy, DataError, NoNetwork, UserError
-from harness.files import alone, free_bytes, need_room
+from harness.files import alone, free_bytes, need_room, sha256_of, users_folder
 from harness.network import Offline
 
 ELSEWHERE = "free some space there, or set GPUDYNO_CACHE to a folder on another disk"
@@ -47,6 +48,11 @@ class Resolved:
     subfolder: str | None
     sha256: str | None
     why: str
+
+
+def cache_folder() -> Path:
+    """Where gpudyno keeps what it can fetch again: `GPUDYNO_CACHE`, or the user's cache folder."""
+    return users_folder("GPUDYNO_CACHE", lambda: platformdirs.user_cache_path("gpudyno"))
 
 
 def default_folder() -> Path:

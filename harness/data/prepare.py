@@ -21,7 +21,6 @@ import PIL
 from PIL import Image
 
 from harness.data import chest_xray
-from harness.data.check import sha256_of
 from harness.data.chest_xray import (
     IMAGES,
     LABELS,
@@ -36,7 +35,7 @@ from harness.data.chest_xray import (
 )
 from harness.data.fetch import ELSEWHERE, locked
 from harness.errors import DataError, UserError
-from harness.files import free_bytes, need_room, whole
+from harness.files import free_bytes, need_room, sha256_of, whole
 
 PIXELS = 264
 AHEAD = 256

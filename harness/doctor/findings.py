@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from harness.data import chest_xray
 from harness.doctor.surroundings import TRUST, Diagnosis, Disk, PlanEstimate, Surroundings, ok, problem, warn
-from harness.engine.access import ALL_CARDS, KEEPS_GROUPS, PODMAN_GIVES_GPUS, PODMAN_TAKES_ANNOTATIONS
+from harness.engine.access import ALL_CARDS, PODMAN_GIVES_GPUS
 from harness.engine.base import EngineFacts
 from harness.engines import ENGINES
 from harness.errors import NoNetwork
@@ -190,7 +190,7 @@ def _ways_to_kfd(around: Surroundings) -> str:
     if shut:
         first = f"sudo usermod -aG {','.join(map(str, shut))} $USER and log in again"
     elif around.engine is not None and around.engine.name == "podman":
-        first = f"take Podman {'.'.join(map(str, PODMAN_TAKES_ANNOTATIONS[:2]))} or newer with {KEEPS_GROUPS}"
+        first = f"take Podman {'.'.join(map(str, PODMAN_GIVES_GPUS[:2]))} or newer"
     else:
         first = "take Podman, or an engine that runs as root"
     own = "" if shut else ", or name an interpreter with ROCm's PyTorch by --python"

@@ -1,16 +1,135 @@
-"""Whether a container engine gives its containers the cards of a trial, and by which names."""
+"""What a container engine is and gives: its facts, its refusals, and the cards that its containers get to."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import docker.errors
+import requests
+import urllib3.exceptions
 
 from harness.engine.base import EngineFacts
 from harness.engine.container import DeviceRequest
-from harness.engines import ENGINES
-from harness.files import Files
+from harness.engines import ENGINES, ContainerEngine
+from harness.errors import MachineError, NoDevice, NoEngine, NoSpace
+from harness.files import Files, free_bytes
 from harness.image.catalog import version_numbers
+
+_SILENCE = (
+    docker.errors.DockerException,
+    requests.exceptions.RequestException,
+    urllib3.exceptions.HTTPError,
+    OSError,
+)
+
+_DEVICE_SIGNS = (
+    "could not select device driver",
+    "nvidia-container",
+    "cdi device",
+    "gathering device information",
+    "unknown or invalid runtime",
+    "stat /dev/kfd",
+)
+
+
+_CDI_SIGN = re.compile(r"\bcdi\b|(?:libcuda|libnvidia|/dev/nvidia).*no such file")
+"""A specification that is stale, or that names no such card."""
+
+
+@contextmanager
+def answered(engine: str, doing: str) -> Iterator[None]:
+    """Raises NoEngine where the service does not answer, and what its refusal means where it says no."""
+    try:
+        yield
+    except docker.errors.APIError as refusal:
+        raise refused(engine, doing, refusal.explanation or str(refusal)) from None
+    except _SILENCE as silence:
+        raise NoEngine(
+            f"{engine} did not answer when asked to {doing} ({type(silence).__name__})",
+            remedy="start it again, or use --engine venv",
+        ) from None
+    except (TypeError, KeyError, IndexError, ValueError, AttributeError, RecursionError) as strange:
+        raise NoEngine(
+            f"{engine} gave an answer that cannot be read when asked to {doing} ({type(strange).__name__})",
+            remedy="update it or start it again, then give the same line again",
+        ) from None
+
+
+def refused(engine: str, doing: str, explanation: str) -> MachineError:
+    """The error for an engine's explanation of why it would not do a thing."""
+    clause = " ".join(str(explanation).split())
+    lower = clause.lower()
+    if "no space left" in lower:
+        return NoSpace(
+            f"the disk is full: {engine} could not {doing}", remedy="remove images that nobody needs any more"
+        )
+    if any(sign in lower for sign in _DEVICE_SIGNS) or _CDI_SIGN.search(lower):
+        return NoDevice(
+            f"{engine} cannot give a container the device: {clause}",
+            remedy=CDI_REMEDY if _CDI_SIGN.search(lower) else "see `invoke doctor` for what is missing",
+        )
+    return MachineError(f"{engine} would not {doing}: {clause}", remedy="see `invoke doctor`")
+
+
+def facts(
+    connection: Connection,
+    info: Mapping[str, Any],
+    client: Client | None,
+    files: Files,
+    podman: Mapping[str, Any] | None = None,
+) -> EngineFacts:
+    """The facts of an engine: of its info API's answer, the client that can build for it, and CDI's files.
+
+    `podman` is what Podman tells by its own API, since the compatible one may leave out SELinux and rootless.
+    """
+    options = " ".join(map(str, info.get("SecurityOptions") or ()))
+    folders = info.get("CDISpecDirs") or CDI_FOLDERS
+    host = (podman or {}).get("host") or {}
+    security = host.get("security") or {}
+    discovered = [
+        str(device["ID"]) for device in info.get("DiscoveredDevices") or () if device.get("Source") == "cdi"
+    ]
+    return EngineFacts(
+        name=connection.kind,
+        version=connection.version,
+        buildkit=client is not None,
+        runtimes=tuple(sorted(info.get("Runtimes") or ())),
+        cdi=version_numbers(connection.version) >= PODMAN_GIVES_GPUS
+        if connection.kind == "podman"
+        else bool(info.get("CDISpecDirs")),
+        cdi_devices=tuple(dict.fromkeys((*discovered, *cdi_devices(files, folders)))),
+        rootless=bool(info.get("Rootless") or security.get("rootless") or "name=rootless" in options),
+        userns_remap="name=userns" in options,
+        selinux=bool(security.get("selinuxEnabled") or "name=selinux" in options),
+        data_root_free_bytes=free_bytes(Path(root)) if (root := info.get("DockerRootDir")) else None,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """An engine that answered: which it is by its own component list, and where."""
+
+    kind: ContainerEngine
+    host: str
+    """As DOCKER_HOST has it."""
+    version: str | None
+    api_version: str
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """A command-line client that can build here, and what its environment needs."""
+
+    path: str
+    buildx: bool
+    environment: Mapping[str, str]
+
 
 CDI_REMEDY = "sudo nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml"
 ALL_CARDS = "nvidia.com/gpu=all"
@@ -18,10 +137,6 @@ CDI_FOLDERS = ("/etc/cdi", "/var/run/cdi", "/run/cdi")
 
 PODMAN_GIVES_GPUS = (5, 4, 0)
 """Before it, the compatible API accepts a request for a GPU and silently gives none."""
-PODMAN_TAKES_ANNOTATIONS = (5, 1, 0)
-"""Before it, the compatible API drops annotations (podman#22124)."""
-KEEPS_GROUPS = "crun"
-"""The only runtime that knows the annotation run.oci.keep_original_groups."""
 
 _KIND = re.compile(r"^kind:\s*[\"']?([^\s\"']+)", re.MULTILINE)
 _NAME = re.compile(r"^\s*(?:-\s+)?name:\s*[\"']?([^\s\"']+)", re.MULTILINE)
@@ -67,6 +182,12 @@ def cdi_names(device: DeviceRequest, named: Sequence[str]) -> tuple[str, ...]:
 
 def refusal(facts: EngineFacts, device: DeviceRequest, files: Files) -> str | None:
     """Why this engine's containers would not get to these cards, in one clause; null where they do."""
+    if device.kind != "cpu" and facts.name == "podman" and not facts.cdi:
+        needed = ".".join(map(str, PODMAN_GIVES_GPUS))
+        return (
+            f"Podman {facts.version} accepts a request for a GPU on this socket and silently gives none; "
+            f"{needed} and newer give it"
+        )
     if device.kind == "cuda":
         return _cuda_refusal(facts, device)
     if device.kind == "rocm":
@@ -76,12 +197,6 @@ def refusal(facts: EngineFacts, device: DeviceRequest, files: Files) -> str | No
 
 def _cuda_refusal(facts: EngineFacts, device: DeviceRequest) -> str | None:
     title = ENGINES[facts.name].title
-    if facts.name == "podman" and not facts.cdi:
-        needed = ".".join(map(str, PODMAN_GIVES_GPUS))
-        return (
-            f"Podman {facts.version} accepts a request for a GPU on this socket and silently gives none; "
-            f"{needed} and newer give it"
-        )
     if not facts.wants_cdi and "nvidia" not in facts.runtimes:
         return f"{title} has neither NVIDIA's runtime nor CDI"
     if facts.wants_cdi and not cdi_names(device, facts.cdi_devices):
@@ -101,9 +216,4 @@ def _rocm_refusal(facts: EngineFacts, files: Files) -> str | None:
         return "rootless Docker leaves outside the group that may open /dev/kfd"
     if not files.may_open("/dev/kfd"):
         return "this user is outside the group that may open /dev/kfd, and rootless Podman gives no other"
-    if version_numbers(facts.version) < PODMAN_TAKES_ANNOTATIONS:
-        needed = ".".join(map(str, PODMAN_TAKES_ANNOTATIONS))
-        return f"rootless Podman {facts.version} drops the group that may open /dev/kfd; {needed} keeps it"
-    if facts.runtime not in (None, KEEPS_GROUPS):
-        return f"Podman's {facts.runtime} drops the group that may open /dev/kfd; {KEEPS_GROUPS} keeps it"
     return None

@@ -5,31 +5,38 @@ Options and their limits are those of Apptainer 1.2 and SingularityCE 4.0 and ne
 
 from __future__ import annotations
 
+import contextlib
+import io
+import json
 import os
 import re
-import shlex
 import shutil
 import subprocess
+import tarfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from harness.data.check import sha256_of
+from pydantic import ValidationError
+
 from harness.device_kinds import DEVICE_KINDS
 from harness.engine import build as building
 from harness.engine import container
-from harness.engine.base import BuildStep, Built, Handle, Say
+from harness.engine.base import Built, Handle, Say
 from harness.engine.container import RunSpec, User
 from harness.engine.docker import chown_to_trial_user
 from harness.engine.local import Processes
 from harness.engines import EngineName
-from harness.errors import DataError, MachineError, NoDevice, NoEngine, NoSpace, NotBuilt
-from harness.files import last_line, printed, whole
-from harness.image import sif as sif_files
-from harness.image.catalog import Image
-from harness.image.sif import SifNote
+from harness.errors import DataError, MachineError, NoEngine, NoSpace, NotBuilt
+from harness.files import last_line, printed, sha256_of, whole
+from harness.image.catalog import Image, Sha256
 from harness.image.spec import BuildSettings, BuildSpec
-from harness.record import Environment, store
+from harness.record import Environment, Model, first_problem, store
+
+IMAGES = "images"
+"""The folder of a clone that holds them, each named by its tag."""
+
+_CONFIGURATION = re.compile(r"(?:^|/)([0-9a-f]{64})(?:\.json)?$")
 
 CLIENTS = ("apptainer", "singularity")
 HOME = "/home/gpudyno"
@@ -96,21 +103,15 @@ class ApptainerEngine(Processes):
     def at_hand(self, image: Image) -> bool:
         """Whether the image lies in the clone, as a SIF or as an archive to make one of."""
         tag = self.settings.spec(image).tag
-        return sif_files.sif_of(self.root, tag).is_file() or sif_files.archive_of(self.root, tag).is_file()
-
-    def steps(self, image: Image) -> tuple[BuildStep, ...]:
-        """What `build` would run: nothing where the SIF is made."""
-        tag = self.settings.spec(image).tag
-        sif = sif_files.sif_of(self.root, tag)
-        return () if sif.is_file() else (BuildStep(f"SIF of {tag}", shlex.join(self._build_line(tag, sif))),)
+        return sif_of(self.root, tag).is_file() or archive_of(self.root, tag).is_file()
 
     def _build_line(self, tag: str, sif: Path) -> tuple[str, ...]:
-        return (self.program, "build", str(sif), f"docker-archive:{sif_files.archive_of(self.root, tag)}")
+        return (self.program, "build", str(sif), f"docker-archive:{archive_of(self.root, tag)}")
 
     def build(self, image: Image, say: Say) -> Built:
         """Makes the SIF of an archive, or finds it made; raises NotBuilt, NoSpace or MachineError."""
         tag = self.settings.spec(image).tag
-        sif, archive = sif_files.sif_of(self.root, tag), sif_files.archive_of(self.root, tag)
+        sif, archive = sif_of(self.root, tag), archive_of(self.root, tag)
         if not sif.is_file() and archive.is_file():
             say(f"making {sif.name} of {archive.name}")
             self._make(tag, sif, archive)
@@ -119,7 +120,7 @@ class ApptainerEngine(Processes):
     def _make(self, tag: str, sif: Path, archive: Path) -> None:
         if shutil.which(self.program) is None:
             raise ABSENT
-        image_id = sif_files.image_id(archive)
+        made_of = image_id(archive)
         with whole(sif) as unfinished:
             unfinished.unlink(missing_ok=True)
             line = self._build_line(tag, unfinished)
@@ -131,14 +132,14 @@ class ApptainerEngine(Processes):
                     f"{Path(self.program).name} could not make a SIF of '{archive.name}': {why}",
                     remedy="set APPTAINER_TMPDIR to a folder with room, or make the SIF elsewhere",
                 )
-            note = SifNote(tag=tag, image_id=image_id, sif_sha256=sha256_of(unfinished))
+            note = SifNote(tag=tag, image_id=made_of, sif_sha256=sha256_of(unfinished))
             store.write_whole(sif.with_suffix(".json"), note.model_dump_json() + "\n", replace=True)
 
     def expected(self, image: Image) -> Built:
         """The environment as `build` would make it."""
         spec = self.settings.spec(image)
-        sif = sif_files.sif_of(self.root, spec.tag)
-        return Built(self._environment(spec, sif_files.note_of(sif)), sif=sif)
+        sif = sif_of(self.root, spec.tag)
+        return Built(self._environment(spec, note_of(sif)), sif=sif)
 
     def built(self, image: Image) -> Built:
         """The environment of a SIF that is there, whose hash is read anew.
@@ -146,20 +147,20 @@ class ApptainerEngine(Processes):
         Raises NotBuilt where there is none, DataError where it is not the file that was made.
         """
         spec = self.settings.spec(image)
-        sif = sif_files.sif_of(self.root, spec.tag)
-        note = sif_files.note_of(sif)
+        sif = sif_of(self.root, spec.tag)
+        note = note_of(sif)
         if not sif.is_file() or note is None:
             raise self._absent(image, spec.tag)
         if note.tag != spec.tag or sha256_of(sif) != note.sif_sha256:
             raise DataError(
-                f"'{sif_files.IMAGES}/{sif.name}' is not the file that was made of image {spec.tag}",
+                f"'{IMAGES}/{sif.name}' is not the file that was made of image {spec.tag}",
                 remedy=f"remove it, and run `invoke build --image {image.name} --engine apptainer`",
             )
         return Built(self._environment(spec, note), sif=sif)
 
     def _absent(self, image: Image, tag: str) -> NotBuilt:
-        archive = f"{sif_files.IMAGES}/{sif_files.archive_of(self.root, tag).name}"
-        if sif_files.archive_of(self.root, tag).is_file():
+        archive = f"{IMAGES}/{archive_of(self.root, tag).name}"
+        if archive_of(self.root, tag).is_file():
             return NotBuilt(
                 f"the SIF of image '{image.name}' is not made",
                 remedy=f"run `invoke build --image {image.name} --engine apptainer`",
@@ -175,24 +176,16 @@ class ApptainerEngine(Processes):
         made = building.environment(spec, self.name, words[-1] if words else None, image_id, self.passed)
         return made.model_copy(update={"sif_sha256": note.sif_sha256 if note else None})
 
-    def command(self, spec: RunSpec) -> str:
-        """The trial as a person would type it."""
-        words, variables = exec_line(spec, self.program, root=os.geteuid() == 0)
-        shown = (f"{name}={shlex.quote(value)}" for name, value in variables.items())
-        return " ".join([*shown, shlex.join(words)])
-
     def start(self, spec: RunSpec) -> Handle:
         """Starts the trial as a process of the user's, which has the container's as its children.
 
-        Raises NotBuilt where the SIF is gone, NoDevice for cards that a container would not get.
+        Raises NotBuilt where the SIF is gone.
         """
         if spec.sif is None or not spec.sif.is_file():
             raise NotBuilt(
                 "the SIF is not there any more",
                 remedy=f"run `invoke build --image {spec.trial.asked.environment} --engine apptainer`",
             )
-        if spec.device.rocm_unconfined:
-            raise NoDevice("Apptainer has no unconfined containers", remedy="unset rocm_unconfined")
         work = spec.folders.output.parent
         for folder in (work / "home", work / "tmp"):
             folder.mkdir(exist_ok=True)
@@ -217,36 +210,43 @@ def needed(environ: Mapping[str, str]) -> str:
     return program
 
 
-@dataclass(frozen=True, slots=True)
-class SiteImage(ApptainerEngine):
-    """One file that the site profile names, in place of the clone's own."""
+class SifNote(Model):
+    """What lies beside a SIF: the image that it was made of, by tag and digest, and its own hash."""
 
-    file: Path = Path()
+    tag: str
+    image_id: str
+    sif_sha256: Sha256
 
-    def build(self, image: Image, say: Say) -> Built:
-        """The file, as it is there; raises NotBuilt."""
-        return self.built(image)
 
-    def built(self, image: Image) -> Built:
-        """The file with its hash, which is read anew; raises NotBuilt where there is none."""
-        if not self.file.is_file():
-            raise NotBuilt(
-                f"the image '{self.file.name}' of the site profile is not there", remedy="see docs/running.md"
-            )
-        return self._of(image, sha256_of(self.file))
+def archive_of(root: Path, tag: str) -> Path:
+    """Where an image of that tag lies as an archive, as `docker save` writes it."""
+    return root / IMAGES / f"{tag.replace(':', '-')}.tar"
 
-    def expected(self, image: Image) -> Built:
-        """The same without its hash."""
-        return self._of(image, None)
 
-    def _of(self, image: Image, sha256: str | None) -> Built:
-        spec = self.settings.spec(image)
-        note = sif_files.note_of(self.file)
-        known = note is not None and note.tag == spec.tag and sha256 in (None, note.sif_sha256)
-        image_id = note.image_id if note is not None and known else None
-        made = building.environment(spec, self.name, None, image_id, self.passed)
-        changes: dict[str, object] = {"sif_sha256": sha256}
-        if not known:
-            unknown = "the site's file of the image does not say which image it was made of"
-            changes |= {"pinned": False, "unpinned_because": (*made.unpinned_because, unknown)}
-        return Built(made.model_copy(update=changes), sif=self.file)
+def sif_of(root: Path, tag: str) -> Path:
+    """Where it lies as a SIF."""
+    return archive_of(root, tag).with_suffix(".sif")
+
+
+def note_of(sif: Path) -> SifNote | None:
+    """What is known of a SIF; null where nothing is. Raises DataError for a note that cannot be read."""
+    path = sif.with_suffix(".json")
+    if not path.is_file():
+        return None
+    try:
+        return SifNote.model_validate_json(path.read_bytes())
+    except ValidationError as error:
+        problem = f"{IMAGES}/{path.name}: {first_problem(error)}"
+        raise DataError(problem, remedy="remove it and the .sif beside it, and build again") from None
+
+
+def image_id(archive: Path) -> str:
+    """The digest of the image in an archive; raises DataError where it holds none that we know."""
+    found = None
+    with contextlib.suppress(OSError, tarfile.TarError, KeyError, TypeError, ValueError):
+        with tarfile.open(archive, "r:") as tar, tar.extractfile("manifest.json") or io.BytesIO() as file:
+            (entry,) = json.load(file)
+        found = _CONFIGURATION.search(entry["Config"])
+    if found is None:
+        raise DataError(f"'{archive.name}' is no archive of one image", remedy="make it with `docker save`")
+    return f"sha256:{found[1]}"

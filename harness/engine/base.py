@@ -53,14 +53,6 @@ class Built:
     sif: Path | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class BuildStep:
-    """What `build` would do, for `invoke plan`."""
-
-    label: str
-    command: str
-
-
 class Say(Protocol):
     """Shows a person how far a long wait is."""
 
@@ -75,9 +67,6 @@ class Engine(Protocol):
     def name(self) -> EngineName:
         """Which engine it is, as records name it."""
 
-    def steps(self, image: Image) -> tuple[BuildStep, ...]:
-        """What `build` would run for an image."""
-
     def build(self, image: Image, say: Say) -> Built:
         """Makes the environment of an image, or finds it made."""
 
@@ -86,9 +75,6 @@ class Engine(Protocol):
 
     def built(self, image: Image) -> Built:
         """The environment of an image; raises NotBuilt."""
-
-    def command(self, spec: RunSpec) -> str:
-        """What `start` would run, as a person would type it."""
 
     def start(self, spec: RunSpec) -> Handle:
         """Starts one attempt of a trial."""
@@ -127,8 +113,6 @@ class EngineFacts:
     """Root inside is another user outside, for every container that does not ask for the host's users."""
     selinux: bool
     data_root_free_bytes: int | None
-    runtime: str | None = None
-    """What starts a container that names no runtime, such as crun."""
 
     @property
     def wants_cdi(self) -> bool:

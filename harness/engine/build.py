@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 import shutil
 import signal
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from queue import Empty, Queue
-from threading import Thread
 
+from harness.engine.access import Client, Connection
 from harness.engine.base import Say
-from harness.engine.connection import Client, Connection
 from harness.engines import EngineName
 from harness.errors import MachineError, NoEngine, NoSpace
 from harness.files import printed
@@ -24,9 +21,6 @@ from harness.image.spec import BuildSettings, BuildSpec, docker_build_argv
 from harness.network import PROXY_VARIABLES, authority, cause
 from harness.record import Environment
 from harness.settings import Settings
-
-SILENCE_SECONDS = 60.0
-"""After so long without a word a builder is asked after: a compiler may be at work, or its service hang."""
 
 _FIRST_WITHOUT_BUILDKIT_INSIDE = 23
 """From this version on Docker's client builds with BuildKit only through the plugin buildx."""
@@ -120,18 +114,10 @@ def needed_client(connection: Connection, environ: Mapping[str, str]) -> Client:
     )
 
 
-def build(
-    build_spec: BuildSpec,
-    client: Client,
-    proxy: Mapping[str, str],
-    log: Path,
-    say: Say,
-    alive: Callable[[], object],
-) -> None:
+def build(build_spec: BuildSpec, client: Client, proxy: Mapping[str, str], log: Path, say: Say) -> None:
     """Builds an image, its plain progress through `say` and into `log`.
 
-    `alive` is called where nothing is printed for SILENCE_SECONDS: what it raises ends the build. Raises
-    NoSpace, NoNetwork or MachineError with the cause and where the whole log lies.
+    Raises NoSpace, NoNetwork or MachineError with the cause and where the whole log lies.
     """
     log.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="gpudyno-build-") as scratch:
@@ -143,18 +129,12 @@ def build(
             path.write_text("".join(lines), encoding="utf-8")
             build_spec = replace(build_spec, secrets={**build_spec.secrets, "proxy": path})
         argv = docker_build_argv(build_spec, client=client.path, buildx=client.buildx)
-        code = _run(argv, client, log, say, alive)
+        code = _run(argv, client, log, say)
     if code != 0:
         raise _failed(build_spec, log)
 
 
-def shown(build_spec: BuildSpec, client: Client) -> str:
-    """The build as a person would type it; a proxy's variables stay out of it."""
-    argv = docker_build_argv(build_spec, client=client.path, buildx=client.buildx)
-    return shlex.join([*(f"{name}={value}" for name, value in client.environment.items()), *argv])
-
-
-def _run(argv: tuple[str, ...], client: Client, log: Path, say: Say, alive: Callable[[], object]) -> int:
+def _run(argv: tuple[str, ...], client: Client, log: Path, say: Say) -> int:
     with (
         log.open("w", encoding="utf-8") as log_file,
         subprocess.Popen(
@@ -168,11 +148,8 @@ def _run(argv: tuple[str, ...], client: Client, log: Path, say: Say, alive: Call
             start_new_session=True,
         ) as process,
     ):
-        assert process.stdout is not None
-        printed: Queue[str | None] = Queue()
-        Thread(target=_pass_on, args=(process.stdout, printed), daemon=True).start()
         try:
-            while (line := _next(printed, alive)) is not None:
+            for line in process.stdout or ():
                 log_file.write(line)
                 if line.strip():
                     say(line.rstrip())
@@ -180,21 +157,6 @@ def _run(argv: tuple[str, ...], client: Client, log: Path, say: Say, alive: Call
             os.killpg(process.pid, signal.SIGKILL)
             raise
         return process.wait()
-
-
-def _pass_on(lines: Iterable[str], printed: Queue[str | None]) -> None:
-    for line in lines:
-        printed.put(line)
-    printed.put(None)
-
-
-def _next(printed: Queue[str | None], alive: Callable[[], object]) -> str | None:
-    """The builder's next line; null at its end."""
-    while True:
-        try:
-            return printed.get(timeout=SILENCE_SECONDS)
-        except Empty:
-            alive()
 
 
 def _failed(build_spec: BuildSpec, log: Path) -> MachineError:

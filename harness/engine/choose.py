@@ -3,25 +3,37 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
+from typing import Literal, cast
+from urllib.parse import urlsplit
+
+import docker
+from docker.constants import DEFAULT_DOCKER_API_VERSION
 
 from harness.engine import apptainer
+from harness.engine.access import Connection, answered
 from harness.engine.apptainer import ApptainerEngine
 from harness.engine.base import Engine
 from harness.engine.build import build_settings
 from harness.engine.container import DeviceRequest
 from harness.engine.docker import DockerEngine
-from harness.engine.find import EngineChoice, find
 from harness.engine.local import HereEngine, identity
 from harness.engine.venv import VenvEngine
-from harness.errors import MachineError, NoDevice, PlanError
+from harness.engines import ENGINES, ContainerEngine
+from harness.errors import MachineError, NoDevice, NoEngine, PlanError
 from harness.image.catalog import Image
+from harness.image.spec import BuildSettings, without_venv
 from harness.machine import local_names, passed_variables, recorded_variables
 from harness.settings import Settings
 
 WHEELHOUSE = "wheelhouse"
+EngineChoice = ContainerEngine | Literal["auto"]
+
+PROBE_SECONDS = 5
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
 def choose(
@@ -65,7 +77,7 @@ def choose(
         reason = error.problem
     if engine is not None and (reason is None or choice != "auto"):
         if reason is not None and refuse:
-            own = "--engine venv" if _in_a_venv(image) else "an interpreter of your own by --python"
+            own = "--engine venv" if not without_venv(image) else "an interpreter of your own by --python"
             raise NoDevice(reason, remedy=f"see `invoke doctor`, or take {own}")
         _wheels_in_clone(root, settings)
         return engine, ()
@@ -110,10 +122,6 @@ def _no_container(lost: str) -> str:
     return f"engine: a virtual environment, since {lost}; the system's libraries are not pinned"
 
 
-def _in_a_venv(image: Image) -> bool:
-    return not image.from_base and image.program == "python"
-
-
 def without_container(
     root: Path, settings: Settings, image: Image, engine: Engine, error: MachineError
 ) -> tuple[VenvEngine, str]:
@@ -121,7 +129,103 @@ def without_container(
 
     Raises the error itself where the engine was asked for by name, or no virtual environment is possible.
     """
-    if settings.engine != "auto" or not isinstance(engine, DockerEngine) or not _in_a_venv(image):
+    if settings.engine != "auto" or not isinstance(engine, DockerEngine) or without_venv(image):
         raise error
     passed = recorded_variables(passed_variables(os.environ), local_names())
     return venv(root, settings, passed), _no_container(error.problem)
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """The engines that answer, best first, and why each other place was passed over."""
+
+    connections: tuple[Connection, ...]
+    refused: tuple[str, ...]
+
+
+def places(environ: Mapping[str, str]) -> tuple[str, ...]:
+    """Where an engine may listen, as DOCKER_HOST would name it. Where a variable names one, only there."""
+    for name in ("DOCKER_HOST", "CONTAINER_HOST"):
+        if environ.get(name):
+            return (environ[name],)
+    runtime = environ.get("XDG_RUNTIME_DIR") or f"/run/user/{os.getuid()}"
+    usual = (
+        "/var/run/docker.sock",
+        f"{runtime}/docker.sock",
+        f"{runtime}/podman/podman.sock",
+        "/run/podman/podman.sock",
+    )
+    return tuple(dict.fromkeys(f"unix://{path}" for path in usual))
+
+
+def search(environ: Mapping[str, str]) -> Search:
+    """Asks at every place in turn."""
+    answers = [_ask_at(host) for host in places(environ)]
+    connections = tuple(answer for answer in answers if isinstance(answer, Connection))
+    return Search(connections, tuple(answer for answer in answers if isinstance(answer, str)))
+
+
+def _ask_at(host: str) -> Connection | str | None:
+    """The engine at a place, or one clause that says why there is none; null where nothing is."""
+    problem = _unusable(host)
+    if problem is not None:
+        return problem or None
+    client = docker.APIClient(base_url=host, timeout=PROBE_SECONDS, version=DEFAULT_DOCKER_API_VERSION)
+    try:
+        with client, answered(f"the engine at {host}", "tell its version"):
+            version = client.version(api_version=False)
+    except MachineError:
+        return f"nothing answers at {host}"
+    api_version = str(version.get("ApiVersion") or DEFAULT_DOCKER_API_VERSION)
+    parts = version.get("Components") or ()
+    podman = any("podman" in str(part.get("Name", "")).lower() for part in parts)
+    own_version = str(version.get("Version") or "") or None
+    return Connection("podman" if podman else "docker", host, own_version, api_version)
+
+
+def _unusable(host: str) -> str | None:
+    """Why a place is not worth asking: empty where there simply is none, null where it is."""
+    scheme, _, rest = host.partition("://")
+    if scheme in ("tcp", "http", "https") and urlsplit(host).hostname in _LOOPBACK:
+        return None
+    if scheme != "unix":
+        return f"{host} is another machine, and containers there do not see the folders of this one"
+    path = Path("/" + rest.lstrip("/"))
+    closed = f"{path} is not open to this user"
+    try:
+        if not stat.S_ISSOCK(path.stat().st_mode):
+            return f"{path} is not a socket"
+    except OSError as error:
+        return closed if isinstance(error, PermissionError) else ""
+    return None if os.access(path, os.R_OK | os.W_OK) else closed
+
+
+def find(
+    choice: EngineChoice,
+    build: BuildSettings,
+    *,
+    passed: Mapping[str, str] | None = None,
+    environ: Mapping[str, str] = os.environ,
+) -> DockerEngine:
+    """The first engine that answers.
+
+    `passed` are the user's variables that trials see; their environment's record names them.
+    Raises NoEngine where none answers: with what to do, where it was asked for by name.
+    """
+    answers = search(environ)
+    for connection in answers.connections:
+        if choice in ("auto", connection.kind):
+            return DockerEngine(connection, build, passed)
+    if choice == "auto":
+        raise NoEngine("; ".join(answers.refused) or "no container engine answers")
+    raise _absent(choice, answers, environ)
+
+
+def _absent(kind: ContainerEngine, answers: Search, environ: Mapping[str, str]) -> NoEngine:
+    title = ENGINES[kind].title
+    others = [ENGINES[connection.kind].title for connection in answers.connections]
+    why = "; ".join([*answers.refused, *(f"{name} answers instead" for name in others)])
+    remedy = (
+        "correct or unset DOCKER_HOST" if environ.get("DOCKER_HOST") else "start it, or use --engine venv"
+    )
+    return NoEngine(f"{title} is asked for and does not answer" + (f" ({why})" if why else ""), remedy=remedy)

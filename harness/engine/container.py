@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
@@ -52,8 +51,6 @@ class DeviceRequest:
     groups: tuple[int, ...] = ()
     cdi: tuple[str, ...] = ()
     """The cards as CDI's specifications name them, where they are asked for by CDI."""
-    rocm_unconfined: bool = False
-    """What AMD's pages add: unconfined seccomp, SYS_PTRACE and the host's IPC. By option, and recorded."""
 
     @property
     def marks(self) -> tuple[str, ...]:
@@ -240,7 +237,6 @@ def inside(spec: RunSpec, *, own_devices: bool = True) -> dict[str, str]:
 def config(spec: RunSpec) -> dict[str, Any]:
     """The whole body of the Docker Engine API's container creation for one trial."""
     environment = inside(spec)
-    unconfined = spec.device.kind == "rocm" and spec.device.rocm_unconfined
     host = {
         "NetworkMode": "none",
         "ReadonlyRootfs": not spec.writable_root,
@@ -249,20 +245,16 @@ def config(spec: RunSpec) -> dict[str, Any]:
             for mount in mounts(spec)
         ],
         "Tmpfs": {"/tmp": "rw,exec,nosuid,nodev,mode=1777,size=4g"},
-        # Podman refuses a size beside the host's own shared memory, and Docker passes over it.
-        **({"IpcMode": "host"} if unconfined else {"ShmSize": shared_memory(spec.trial)}),
+        "ShmSize": shared_memory(spec.trial),
         "CapDrop": ["ALL"],
         "SecurityOpt": [
             "no-new-privileges",
-            *(["seccomp=unconfined"] if unconfined else []),
             *(["label=disable"] if spec.selinux else []),
         ],
         "AutoRemove": False,
         "RestartPolicy": {"Name": "no", "MaximumRetryCount": 0},
         **_device_options(spec.device, keep_id=spec.user.keep_id),
     }
-    if unconfined:
-        host["CapAdd"] = ["SYS_PTRACE"]
     if spec.user.keep_id or spec.userns_host:
         host["UsernsMode"] = "keep-id" if spec.user.keep_id else "host"
     if spec.memory_bytes is not None:
@@ -288,62 +280,3 @@ def process(spec: RunSpec) -> tuple[tuple[str, ...], dict[str, str]]:
     environment |= _visible(spec.device)
     script = spec.folders.workloads / workload_file(spec)
     return (str(spec.interpreter), str(script)), environment
-
-
-def run_line(client: str, name: str, body: Mapping[str, Any]) -> str:
-    """`docker run …` with the same effect as creating and starting a container from this body."""
-    host = body["HostConfig"]
-    words = [client, "run", "--detach", "--name", name, *_host(host), *_inside(body)]
-    return shlex.join([*words, body["Image"] or "IMAGE", *body["Cmd"]])
-
-
-def _inside(body: Mapping[str, Any]) -> Iterator[str]:
-    yield from ("--user", body["User"], "--workdir", body["WorkingDir"])
-    for variable in body["Env"]:
-        yield from ("--env", variable)
-    for name, value in body["Labels"].items():
-        yield from ("--label", f"{name}={value}")
-
-
-_OPTIONS = {
-    "CapDrop": "--cap-drop",
-    "CapAdd": "--cap-add",
-    "SecurityOpt": "--security-opt",
-    "GroupAdd": "--group-add",
-    "IpcMode": "--ipc",
-    "UsernsMode": "--userns",
-    "Memory": "--memory",
-    "MemorySwap": "--memory-swap",
-}
-"""The options of `docker run` for what the API calls so; of a list, one for each of its members."""
-
-
-def _host(host: Mapping[str, Any]) -> Iterator[str]:
-    yield from ("--network", host["NetworkMode"])
-    if host["ReadonlyRootfs"]:
-        yield "--read-only"
-    for mount in host["Mounts"]:
-        read_only = ",readonly" if mount["ReadOnly"] else ""
-        yield from ("--mount", f"type=bind,source={mount['Source']},target={mount['Target']}{read_only}")
-    for target, options in host["Tmpfs"].items():
-        yield from ("--tmpfs", f"{target}:{options}")
-    if "ShmSize" in host:
-        yield from ("--shm-size", str(host["ShmSize"]))
-    for key, option in _OPTIONS.items():
-        values = host.get(key, [])
-        for value in values if isinstance(values, list) else [values]:
-            yield from (option, str(value))
-    for name, value in host.get("Annotations", {}).items():
-        yield from ("--annotation", f"{name}={value}")
-    yield from _devices(host)
-
-
-def _devices(host: Mapping[str, Any]) -> Iterator[str]:
-    for device in host.get("Devices", ()):
-        yield from ("--device", device["PathOnHost"])
-    for request in host.get("DeviceRequests", ()):
-        if request["Driver"] == "cdi":
-            for device in request["DeviceIDs"]:
-                yield from ("--device", device)
-        else:
-            yield from ("--gpus", f'"device={",".join(request["DeviceIDs"])}"')

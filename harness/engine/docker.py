@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import stat
 import time
 from collections.abc import Mapping
 from dataclasses import replace
@@ -16,10 +15,9 @@ import docker.errors
 
 from harness.engine import access, container
 from harness.engine import build as building
-from harness.engine import connection as capabilities
-from harness.engine.base import GONE, BuildStep, Built, EngineFacts, Exit, Handle, Running, Say
-from harness.engine.connection import Connection, answered
-from harness.engine.container import LABEL, DeviceRequest, RunSpec, TrialFolders, User, run_line
+from harness.engine.access import Connection, answered
+from harness.engine.base import GONE, Built, EngineFacts, Exit, Handle, Running, Say
+from harness.engine.container import LABEL, DeviceRequest, RunSpec, TrialFolders, User
 from harness.engine.local import LOG, log_tail
 from harness.engines import ENGINES, EngineName
 from harness.errors import MachineError, NoDevice, NoEngine, NotBuilt
@@ -31,11 +29,6 @@ from harness.record import DeviceKind, Environment, store
 ANSWER_SECONDS = 20
 WHOLE_IMAGE_SECONDS = 3600
 STOP_SECONDS = 10
-LOG_SECONDS = 5.0
-"""How often a running trial's output is fetched; the engine's work must not show in what is measured."""
-LIVE_LOG_BYTES = 8 * 1024**2
-"""A log above this is fetched at the trial's end only."""
-
 REMOVAL_PAUSES = (0.2, 0.5, 1.0, 2.0)
 """Seconds between attempts: a container that is just ending can be neither killed nor removed."""
 
@@ -53,7 +46,6 @@ class DockerEngine:
         self._title = ENGINES[connection.kind].title
         self._build = build
         self._passed = passed or {}
-        self._fetched: dict[str | None, float] = {}
 
     @cached_property
     def _api(self) -> Any:
@@ -67,7 +59,7 @@ class DockerEngine:
         client = building.choose_client(self.connection, os.environ)
         with answered(self._title, "describe itself"):
             info = self._api.info()
-            return capabilities.facts(self.connection, info, client, Files(), self._podman_info())
+            return access.facts(self.connection, info, client, Files(), self._podman_info())
 
     def _podman_info(self) -> Mapping[str, Any] | None:
         """What Podman tells of itself by its own API; null of Docker, and where that API does not answer."""
@@ -92,14 +84,6 @@ class DockerEngine:
             return User(0, 0)
         return User(os.getuid(), os.getgid(), keep_id=self.facts.rootless)
 
-    def steps(self, image: Image) -> tuple[BuildStep, ...]:
-        """What `build` would run: nothing where the image is built."""
-        build_spec = self._build.spec(image)
-        if self._image_id(build_spec) is not None:
-            return ()
-        line = building.shown(build_spec, building.needed_client(self.connection, os.environ))
-        return (BuildStep(f"image {build_spec.tag}", line),)
-
     def build(self, image: Image, say: Say) -> Built:
         """Build the image, or find it built; raises NoEngine, NoSpace, NoNetwork or MachineError."""
         build_spec = self._build.spec(image)
@@ -108,7 +92,7 @@ class DockerEngine:
             free, remedy = self.facts.data_root_free_bytes, "remove images that nobody needs any more"
             need_room(f"image '{image.name}'", image.build_bytes, free, f"{self._title}'s storage", remedy)
             log = store.state_folder(self._build.root) / "logs" / f"{build_spec.tag.replace(':', '-')}.log"
-            building.build(build_spec, client, self._build.proxy, log, say, alive=self._ping)
+            building.build(build_spec, client, self._build.proxy, log, say)
         return self.built(image)
 
     def expected(self, image: Image) -> Built:
@@ -130,10 +114,6 @@ class DockerEngine:
     def _build_line(self, image_name: str) -> str:
         return f"invoke build --image {image_name} --engine {self.name}"
 
-    def _ping(self) -> None:
-        with answered(self._title, "go on with a build"):
-            self._api.ping()
-
     def _patient(self) -> Any:
         """A connection for whole images: the engine says nothing while it reads or writes one."""
         host, version = self.connection.host, self.connection.api_version
@@ -150,11 +130,6 @@ class DockerEngine:
     def _environment(self, build_spec: BuildSpec, image_id: str) -> Environment:
         made = building.environment(build_spec, self.name, self.connection.version, image_id, self._passed)
         return made.model_copy(update={"writable_root": self._opens_root(build_spec.device)})
-
-    def command(self, spec: RunSpec) -> str:
-        """The equivalent `docker run` line."""
-        fitted = self._fitted(spec)
-        return run_line(self.name, fitted.name, container.config(fitted))
 
     def _fitted(self, spec: RunSpec) -> RunSpec:
         """The same trial in the terms of this engine; raises NoDevice where it cannot."""
@@ -246,23 +221,15 @@ class DockerEngine:
             status, code = str(state["Status"]), state.get("ExitCode")
             code = None if code is None else int(code)
         if status in _GOING_ON:
-            log = work / LOG
-            due = time.monotonic() - self._fetched.get(handle.container, 0.0) > LOG_SECONDS
-            if due and not (log.is_file() and log.stat().st_size > LIVE_LOG_BYTES):
-                self._fetch_log(handle, work)
             return Running()
-        self._fetch_log(handle, work)
+        # An engine that keeps no logs has none to give.
+        with answered(self._title, "show a container's output"), contextlib.suppress(docker.errors.APIError):
+            # Not as a stream: the SDK takes the time limit off a streaming connection.
+            (work / LOG).write_bytes(self._api.logs(handle.container, stream=False))
         ended = Exit(code=code, log=log_tail(work / LOG))
         if not state.get("OOMKilled"):
             return ended
         return replace(ended, cause="out-of-memory", said="it was killed at its memory limit")
-
-    def _fetch_log(self, handle: Handle, work: Path) -> None:
-        """Brings the trial's log up to date. An engine that keeps no logs has none to give."""
-        self._fetched[handle.container] = time.monotonic()
-        with answered(self._title, "show a container's output"), contextlib.suppress(docker.errors.APIError):
-            # Not as a stream: the SDK takes the time limit off a streaming connection.
-            append_new(self._api.logs(handle.container, stream=False), work / LOG)
 
     def stop(self, handle: Handle, work: Path) -> None:
         """Ends the trial politely, then at once; what it left can still be polled."""
@@ -271,7 +238,6 @@ class DockerEngine:
 
     def forget(self, handle: Handle, work: Path) -> None:
         """Removes the trial's container."""
-        self._fetched.pop(handle.container, None)
         for pause in (*REMOVAL_PAUSES, None):
             try:
                 with (
@@ -286,43 +252,11 @@ class DockerEngine:
                 time.sleep(pause)
 
 
-def append_new(output: bytes, path: Path) -> None:
-    """Appends what `path` does not hold yet of the whole output so far.
-
-    The file's size says how much was written, so that a new process goes on where another stopped.
-    """
-    written_bytes = path.stat().st_size if path.is_file() else 0
-    with path.open("ab") as file:
-        file.write(output[written_bytes:])
-
-
 def chown_to_trial_user(folders: TrialFolders, user: User) -> None:
-    """Gives a trial's own folders to the user inside, where the caller is root and that user is not.
-
-    Raises MachineError for a data or workload folder that the user inside could not read.
-    """
+    """Gives a trial's own folders to the user inside, where the caller is root and that user is not."""
     if os.geteuid() != 0 or user.uid == 0:
         return
     for folder in (folders.input, folders.output, folders.cache):
         for path in (folder, *folder.rglob("*")):
             if path.lstat().st_uid != user.uid:
                 os.chown(path, user.uid, user.gid, follow_symlinks=False)
-    for folder in (folders.workloads, *(folder for _, folder in folders.data)):
-        closed = _closed(folder, user.uid)
-        if closed is not None:
-            raise MachineError(
-                f"'{closed}' is closed to user {user.uid}, as whom trials run where the caller is root",
-                remedy=f"open it with `chmod -R a+rX {folder}`",
-            )
-
-
-def _closed(folder: Path, uid: int) -> Path | None:
-    """The first of a folder and what lies directly in it that others may not read."""
-    for path in (folder, *sorted(folder.iterdir())):
-        if not path.exists():
-            continue
-        status = path.stat()
-        needed = stat.S_IROTH | stat.S_IXOTH if stat.S_ISDIR(status.st_mode) else stat.S_IROTH
-        if status.st_uid != uid and status.st_mode & needed != needed:
-            return path
-    return None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shlex
 import shutil
 import signal
 import subprocess
@@ -18,7 +17,7 @@ from typing import Any
 import psutil
 
 from harness.engine import container
-from harness.engine.base import BuildStep, Built, Exit, Handle, Running, Say
+from harness.engine.base import Built, Exit, Handle, Running, Say
 from harness.engine.container import RunSpec
 from harness.engines import EngineName
 from harness.errors import MachineError, NoEngine
@@ -29,10 +28,6 @@ from harness.record import Environment, short_hash
 
 LOG = "log.txt"
 LOG_TAIL_BYTES = 8000
-FLOOD_BYTES = 2**20
-"""A trial that prints more is told of it."""
-LIVE_LOG_BYTES = 64 * 2**20
-"""So much may lie on the disk while it runs."""
 _STOP_SECONDS = 10.0
 
 _children: dict[int, subprocess.Popen[bytes]] = {}
@@ -74,33 +69,10 @@ def log_tail(path: Path, most_bytes: int = LOG_TAIL_BYTES) -> str:
         return file.read().decode("utf-8", "replace")
 
 
-def keep_end(path: Path, longest_bytes: int) -> int:
-    """The bytes of a log, of which only the end is kept where they are more than the longest it may be."""
-    count = path.stat().st_size if path.is_file() else 0
-    if count > longest_bytes:
-        with path.open("rb+") as file:
-            file.seek(-2 * FLOOD_BYTES, os.SEEK_END)
-            end = file.read()
-            file.seek(0)
-            file.truncate()
-            file.write(end)
-    return count
-
-
 class Processes:
     """What engines without containers share: a trial is a process, looked for and ended as such."""
 
     name: EngineName
-
-    def command(self, spec: RunSpec) -> str:
-        """The trial as a person would type it."""
-        argv, inside = container.process(spec)
-        shown = [
-            f"{name}={shlex.quote(value)}"
-            for name, value in inside.items()
-            if name.startswith(("GPUDYNO", "PYTHONPATH"))
-        ]
-        return " ".join([*shown, shlex.join(argv)])
 
     def start(self, spec: RunSpec) -> Handle:
         """Starts the trial in a session of its own, its output in a log file."""
@@ -120,9 +92,7 @@ class Processes:
 
     def _begin(self, argv: Sequence[str], environment: Mapping[str, str], work: Path) -> Handle:
         inherited = {name: os.environ[name] for name in INHERITED if name in os.environ}
-        (work / LOG).unlink(missing_ok=True)
-        # What is appended goes on at the end of a log that was shortened.
-        with (work / LOG).open("ab") as log:
+        with (work / LOG).open("wb") as log:
             process = subprocess.Popen(
                 argv,
                 stdin=subprocess.DEVNULL,
@@ -154,7 +124,6 @@ class Processes:
         child = _children.get(handle.pid or -1)
         code = child.poll() if child else None
         if (code is None) if child is not None else _alive(handle):
-            keep_end(work / (handle.log or LOG), LIVE_LOG_BYTES)
             return Running()
         return Exit(code=code, log=log_tail(work / (handle.log or LOG)))
 
@@ -211,10 +180,6 @@ class HereEngine(Processes):
     path: Path = IDENTITY
     passed: Mapping[str, str] = field(default_factory=dict)
     name: EngineName = "here"
-
-    def steps(self, image: Image) -> tuple[BuildStep, ...]:
-        """Nothing is built: the image is around us."""
-        return (BuildStep("the image around us", str(self.path)),)
 
     def build(self, image: Image, say: Say) -> Built:
         """The image around us."""

@@ -11,13 +11,12 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
-from harness.engine.base import BuildStep, Built, Say
+from harness.engine.base import Built, Say
 from harness.engine.local import Processes
 from harness.engines import EngineName
 from harness.errors import MachineError, NoEngine, NoSpace, NotBuilt
@@ -50,20 +49,6 @@ class VenvEngine(Processes):
 
     def _folder(self, image: Image) -> Path:
         return self.root / ".venvs" / venv_name(image, root=self.root)
-
-    def steps(self, image: Image) -> tuple[BuildStep, ...]:
-        """The commands that make the environment, the first choice of each."""
-        if self.python:
-            return (BuildStep("an interpreter of yours, as it is", self.python),)
-        interpreter, _ = self._interpreter(image)
-        steps = venv_steps(
-            image,
-            root=self.root,
-            venv=self._folder(image),
-            interpreter=interpreter,
-            wheelhouse=self.wheelhouse,
-        )
-        return tuple(BuildStep(step.label, shlex.join(step.alternatives[0])) for step in steps)
 
     def build(self, image: Image, say: Say) -> Built:
         """Makes the environment, or finds it whole; raises MachineError naming the step that failed."""
@@ -163,13 +148,9 @@ def _reasons(folder: Path) -> tuple[str, ...] | None:
 
 
 def find_python(version: str) -> str | None:
-    """An interpreter of that version on PATH, or one that uv or pyenv keeps."""
-    pyenv: list[Path] = []
-    with suppress(RuntimeError):
-        # Of a user without a home.
-        pyenv = sorted(Path.home().glob(f".pyenv/versions/{version}.*/bin/python"))
+    """An interpreter of that version on PATH, or one that uv finds."""
     uv = (printed("uv", "python", "find", version) or "").strip()
-    candidates = (shutil.which(f"python{version}"), *map(str, pyenv), uv)
+    candidates = (shutil.which(f"python{version}"), uv)
     tells = "import sys, ensurepip; print('%d.%d' % sys.version_info[:2])"
     told = ((path, printed(path, "-c", tells)) for path in candidates if path)
     return next((path for path, found in told if (found or "").strip() == version), None)

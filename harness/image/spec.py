@@ -160,6 +160,15 @@ def venv_name(image: Image, *, root: Path) -> str:
     return f"{image.name}-{lock_sha256(root, image.lock)[:12]}"
 
 
+def without_venv(image: Image) -> str:
+    """Return why no virtual environment can stand for an image, in one clause; empty where one can."""
+    if image.from_base:
+        return f"image '{image.name}' takes {' and '.join(image.from_base)} from its base, which no venv has"
+    if image.program != "python":
+        return f"image '{image.name}' starts trials by '{image.program}', which no virtual environment has"
+    return ""
+
+
 def venv_steps(
     image: Image, *, root: Path, venv: Path, interpreter: str, wheelhouse: Path | None = None
 ) -> tuple[VenvStep, ...]:
@@ -168,16 +177,8 @@ def venv_steps(
     Sources in their order: the wheelhouse if it has everything, the channel, then the index that pip is
     configured for. Raises NoEngine for an image whose base brings packages of its own.
     """
-    if image.from_base:
-        raise NoEngine(
-            f"image '{image.name}' takes {' and '.join(image.from_base)} from its base, and a venv has none",
-            remedy="install Docker or Podman, or name an interpreter with --python",
-        )
-    if image.program != "python":
-        raise NoEngine(
-            f"image '{image.name}' starts trials by '{image.program}', which no virtual environment has",
-            remedy="install Docker, Podman or Apptainer",
-        )
+    if problem := without_venv(image):
+        raise NoEngine(problem, remedy="install Docker or Podman, or name an interpreter with --python")
     python = str(venv / "bin" / "python")
     options = ("--no-deps", "--require-hashes", "--no-build-isolation", "--no-input")
     made: list[tuple[str, ...]] = [(interpreter, "-m", "venv", "--clear", str(venv))]

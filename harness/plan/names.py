@@ -1,4 +1,4 @@
-"""Names that stand in one file and must be found in another: in plans, claims, images and workloads."""
+"""Names that stand in one file and must be found in another: in plans, images and workloads."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from harness.image.catalog import Image, load_images
 from harness.image.lock import disagreements, lock_packages
 from harness.plan import plan
 from harness.plan.plan import Measure
-from harness.record import Claim
-from harness.record.published.claims import load_claims, nearest, sides
+from harness.record.published.claims import nearest
 
 SHARES = ("accuracy", "auc")
 OF_LIBRARIES = "import timm"
@@ -23,17 +22,13 @@ _PROTOCOL = re.compile(r"\b[a-z][a-z-]*/[0-9]+\b")
 
 
 def problems(root: Path) -> Iterator[str]:
-    """A sentence for each name in a plan, a claim or an image that the rest of the clone does not have."""
+    """A sentence for each name in a plan or an image that the rest of the clone does not have."""
     workloads = {path.stem: path.read_text(encoding="utf-8") for path in (root / "workloads").glob("*.py")}
-    claims, images = load_claims(root).claims, load_images(root).images.values()
-    models: dict[str, set[str]] = {}
+    images = load_images(root).images.values()
     for name, path in plan.files(root).items():
         for measure in plan.load(root, name).measure:
-            if measure.file is None:
-                models.setdefault(measure.workload, set()).update(_models(measure))
             for clause in _of_a_measure(root, measure, workloads, {image.name for image in images}):
                 yield f"plans/{path.name}: {clause}"
-    yield from _of_claims(claims, workloads, models)
     for image in images:
         yield from disagreements(image, root)
     yield from _apart(root, [image for image in images if not image.by_name_alone])
@@ -41,27 +36,6 @@ def problems(root: Path) -> Iterator[str]:
 
 def _models(measure: Measure) -> set[str]:
     return set(map(str, measure.model if isinstance(measure.model, list | tuple) else [measure.model]))
-
-
-def _of_claims(
-    claims: Sequence[Claim], workloads: Mapping[str, str], models: Mapping[str, Collection[str]]
-) -> Iterator[str]:
-    """`models` are those that plans name, by workload."""
-    # A figure may be of a workload that is not here; a name that is nearly one of those that are is a typo.
-    claimed = {claim.workload: claim.id for claim in claims}
-    for workload in sorted(claimed.keys() - workloads.keys()):
-        if meant := _meant(workload, workloads):
-            yield f"results/claims: '{claimed[workload]}' is of workload '{workload}'{meant}"
-    of_models = {(claim.workload, side.model): claim.id for claim in claims for side in sides(claim)}
-    for (workload, model), claim_id in of_models.items():
-        name = (model or "").removeprefix("timm/").casefold()
-        known_models = {one.removeprefix("timm/").casefold() for one in models.get(workload, ())}
-        if name not in known_models and (meant := _meant(name, known_models)):
-            yield f"results/claims: '{claim_id}' is of model '{model}'{meant}"
-    for workload, protocol in sorted({(claim.workload, claim.protocol) for claim in claims}):
-        known = set(_PROTOCOL.findall(workloads.get(workload, "")))
-        if protocol not in known and (meant := _meant(protocol, known)):
-            yield f"results/claims: '{protocol}' is no protocol of {workload}{meant}"
 
 
 def _apart(root: Path, images: Sequence[Image]) -> Iterator[str]:
@@ -98,12 +72,6 @@ def _of_a_measure(
         meant = nearest(measure.protocol, protocols)
         yield f"'{measure.protocol}' is no protocol of {measure.workload}{meant}"
     yield from unknown_to_workload(root, measure)
-
-
-def _meant(name: str, known: Collection[str]) -> str:
-    """The nearest of the names that have the same numbers: others, as of data sets, are no typo."""
-    digits = re.findall(r"\d", name)
-    return nearest(name, [one for one in known if re.findall(r"\d", one) == digits])
 
 
 def unknown_to_workload(root: Path, measure: Measure) -> Iterator[str]:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from harness.data.catalog import CHEST_XRAY, known_name
-from harness.data.check import dataset_named
+from harness.data.catalog import CHEST_XRAY, dataset_named, known_name
 from harness.errors import PlanError
 from harness.files import one_line_end, text_sha256
 from harness.record import Variant

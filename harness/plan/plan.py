@@ -138,11 +138,6 @@ def _read(text: bytes, where: str) -> PlanFile:
     return PlanFile.parse_toml(text, where, KEYS)
 
 
-def names(root: Path) -> list[str]:
-    """The plans there are, sizes among them."""
-    return list(files(root))
-
-
 def load(root: Path, name: str) -> Plan:
     """Reads a plan by its name; raises PlanError naming the file, the key and what is wrong with it."""
     found = files(root)

@@ -50,17 +50,6 @@ def _folders(files: Files, controller: str) -> Iterator[str]:
                 yield "/".join((root, *parts[:depth]))
 
 
-_PRODUCTS = (
-    ("kvm", ("kvm", "qemu", "bochs", "rhev", "openstack")),
-    ("google", ("google compute engine",)),
-    ("amazon", ("amazon ec2",)),
-    ("vmware", ("vmware",)),
-    ("virtualbox", ("virtualbox", "innotek")),
-    ("hyper-v", ("microsoft corporation virtual machine", "hyper-v")),
-    ("xen", ("xen",)),
-    ("parallels", ("parallels",)),
-    ("apple", ("apple virtualization",)),
-)
 _CONTAINED = re.compile(r"docker|libpod|kubepods|containerd|/lxc|garden|actions_job")
 
 
@@ -127,17 +116,11 @@ def _libc() -> str | None:
 
 
 def virtual(files: Files, kernel: str) -> str | None:
-    """Return the hypervisor's kind, "none" on bare metal, None where nothing tells."""
+    """Return "wsl", "gvisor", "unknown hypervisor", "none" on bare metal, None where nothing tells."""
     if "microsoft" in kernel.lower():
         return "wsl"
     if "gVisor" in (files.text("/proc/version") or ""):
         return "gvisor"
-    dmi = " ".join(files.text(f"/sys/class/dmi/id/{name}") or "" for name in ("sys_vendor", "product_name"))
-    for kind, marks in _PRODUCTS:
-        if any(mark in dmi.lower() for mark in marks):
-            return kind
-    if files.text("/sys/hypervisor/type"):
-        return files.text("/sys/hypervisor/type")
     flags = files.fields("/proc/cpuinfo", ":").get("flags", "").split()
     if not flags:
         return None

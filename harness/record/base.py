@@ -139,12 +139,20 @@ def utf8(content: bytes) -> str:
     return text
 
 
+_PLAIN = {"extra_forbidden": "unknown key", "missing": "it is missing", "string_too_short": "it is empty"}
+
+
 def first_problem(error: ValidationError) -> str:
-    """The first of pydantic's problems in one clause: the field, and what is wrong with it."""
+    """The first of pydantic's problems in one clause: the field, lists counted from 1, and what is wrong."""
     problems = error.errors(include_url=False)
-    field = ".".join(str(part) for part in problems[0]["loc"]) or "the whole"
+    parts: list[str] = []
+    for part in problems[0]["loc"]:
+        if isinstance(part, int) and parts:
+            parts[-1] += f" {part + 1}"
+        else:
+            parts.append(str(part)[:80])
+    field = ".".join(parts) or "the whole"
     more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
     message = problems[0]["msg"].removeprefix("Value error, ")
-    if problems[0]["type"] == "extra_forbidden":
-        message = "unknown key"
+    message = _PLAIN.get(problems[0]["type"], message)
     return f"'{field}': {message[:300]}{more}"

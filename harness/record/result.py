@@ -175,7 +175,7 @@ class Against(Model):
     """The second stack of a session, whose trials stand beside those of the first in random order."""
 
     asked: Annotated[tuple[str, ...], Field(min_length=1)]
-    """As `torch==2.12.1`, `image:cuda126`, `env:NAME=VALUE` or a lock's name."""
+    """As `torch==2.12.1`, `image:cuda126` or `env:NAME=VALUE`."""
     environment: Name
     lock_sha256: str | None = None
     variables: Variables = {}

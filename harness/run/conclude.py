@@ -8,14 +8,13 @@ from functools import cache
 from pathlib import Path
 
 from harness.engine.base import Exit
-from harness.engine.local import FLOOD_BYTES, LOG, keep_end
+from harness.engine.local import LOG
 from harness.image.catalog import load_images
 from harness.image.second_lock import known_locks, locked_packages
 from harness.record import Record, Session, finding, store
 from harness.run import assemble
 from harness.run.assemble import Started
 from harness.telemetry import recorder
-from harness.units import size
 
 SayLine = Callable[[str], None]
 
@@ -61,8 +60,6 @@ def conclude(
     found = (*behind, *assemble.changed_since(earlier, watched))
     record = assemble.judged(watched.model_copy(update={"warnings": (*watched.warnings, *found)}))
     store.write_record(root, opened, record)
-    if (printed := keep_end(work / LOG, 2 * FLOOD_BYTES)) > FLOOD_BYTES:
-        say(f"{record.trial.id} printed {size(printed)} or more: it was measured with the time to print them")
     # The log's end goes to whoever ran the trial; no record has it, since it may name folders and people.
     last = [line.rstrip() for line in exit.log.splitlines() if line.strip()][-SAID_LINES:]
     if record.failure is not None and last:

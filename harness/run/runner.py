@@ -162,11 +162,6 @@ def _spec(job: Job, session_id: str, trial: TrialSpec, attempt: int) -> RunSpec:
     )
 
 
-def command_of(job: Job, session_id: str, trial: TrialSpec) -> str:
-    """What running a trial comes to, as a person would type it."""
-    return job.engine.command(_spec(job, session_id, trial, 1))
-
-
 def _warm_up(job: Job, opened: Session, trial: TrialSpec, watcher: Watcher) -> None:
     """Runs the warm-up of a variant once, where its compilers have caches to fill; no record has it."""
     if not warms_up(trial):

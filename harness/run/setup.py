@@ -328,7 +328,6 @@ def request_of(selection: Selection, settings: Settings) -> DeviceRequest:
         indices=tuple(gpu.index for gpu in selection.gpus),
         every=not selection.others,
         groups=groups,
-        rocm_unconfined=settings.rocm_unconfined,
     )
 
 

@@ -11,11 +11,10 @@ from datetime import date, timedelta
 from pathlib import Path
 from typing import Annotated, Any, Self
 
-from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from harness.errors import UserError
-from harness.record import Model, parse_toml, utf8
-from harness.record.published.problems import TomlLines, causes, of_validation
+from harness.record import Model
 from harness.record.trial import DataMode
 from harness.record.vocabulary.precision import Precision
 
@@ -186,7 +185,7 @@ class Purchase(Model):
 
 
 def load_purchase(root: Path) -> Purchase | None:
-    """Return the buyer's file under `root`, or null; raises UserError with a line for each cause."""
+    """Return the buyer's file under `root`, or null; raises UserError with the key and what is wrong."""
     path = root / FILE
     if not path.is_file():
         return None
@@ -198,14 +197,5 @@ def load_purchase(root: Path) -> Purchase | None:
 
 
 def parse_purchase(text: str | bytes, where: str = FILE) -> Purchase:
-    """Return a buyer's file from its text; raises UserError with the line, the key and what is wrong."""
-    content = text.encode() if isinstance(text, str) else text
-    try:
-        return Purchase.model_validate(parse_toml(content))
-    except ValidationError as error:
-        found = causes(of_validation(error, where, TomlLines(utf8(content))))
-        raise UserError("\n  ".join(found), remedy=REMEDY) from None
-    except UnicodeError as error:
-        raise UserError(f"{where} {error}", remedy="save it again as UTF-8") from None
-    except ValueError as error:
-        raise UserError(f"{where} is not TOML: {error}", remedy=REMEDY) from None
+    """Return a buyer's file from its text; raises UserError with the key and what is wrong."""
+    return Purchase.parse_toml(text.encode() if isinstance(text, str) else text, where, REMEDY, UserError)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import re
 import secrets
@@ -14,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.errors import Busy, NoEngine, RecordError, UserError
+from harness.errors import Busy, NoEngine, UserError
 from harness.record import Load, store
-from harness.run.jobs import collect, follow, node
+from harness.run.jobs import collect, node
 from harness.run.jobs import submission as kept
 from tests.helpers import clone, cluster
 from tests.helpers.fake_scheduler import FakeScheduler
@@ -97,17 +96,6 @@ def test_a_line_that_is_cut_short_after_it_sent_a_job_sends_it_no_second_time(tm
     bench.submit()
     bench.collect()
     assert (scheduler.sent, bench.ends()) == (2, ["ok"] * 4)
-
-
-def test_the_scheduler_is_asked_no_more_often_than_its_site_allows(tmp_path):
-    scheduler = FakeScheduler()
-    bench = cluster.bench(tmp_path / "clone", scheduler)
-    (bench.root / "site.toml").write_text("")
-    bench.submit()
-    for _ in range(5):
-        bench.status()
-        bench.collect()
-    assert scheduler.asked == 1
 
 
 def test_a_collect_that_is_cut_short_after_a_record_was_written_writes_it_no_second_time(
@@ -200,38 +188,13 @@ def test_a_job_that_is_cancelled_while_it_waits_leaves_a_record_that_says_so(tmp
     assert {record.attempt for record in bench.records() if record.measurement} == {2}
 
 
-def test_an_answer_of_a_scheduler_that_was_cut_short_is_asked_for_again(tmp_path):
-    scheduler = FakeScheduler()
-    follow.ask(tmp_path, scheduler, 30.0)
-    (tmp_path / "results" / ".state" / "jobs" / f"asked-{os.getuid()}.json").write_text('{"asked_at": ')
-    follow.ask(tmp_path, scheduler, 30.0)
-    assert scheduler.asked == 2
-
-
-def test_a_user_neither_follows_nor_sends_again_what_another_sent_from_the_same_clone(
-    tmp_path, monkeypatch, capsys
-):
-    scheduler = FakeScheduler(waits=True)
-    bench = cluster.bench(tmp_path / "clone", scheduler, repeats=1)
-    monkeypatch.setattr(kept, "user", lambda: "alice")
+def test_a_clone_from_which_another_user_sends_is_refused(tmp_path, monkeypatch):
+    bench = cluster.bench(tmp_path / "clone", FakeScheduler(waits=True), repeats=1)
     bench.submit()
-    others = FakeScheduler(waits=True)
-    bob = dataclasses.replace(bench, scheduler=others)
-    monkeypatch.setattr(kept, "user", lambda: "bob")
-    bob.collect(wait=True)
-    bob.cancel()
-    with pytest.raises(UserError, match="alice has sent plan 'mine' from this clone"):
-        bob.submit()
-    assert (bob.ends(), others.sent, len(scheduler.waiting)) == ([], 0, 2)
-    assert capsys.readouterr().out.count("alice alone can follow it") == 2
-    bob.submit(new_session=True)
-    assert others.sent == 2
-    others.waits = scheduler.waits = False
-    bob.collect()
-    monkeypatch.setattr(kept, "user", lambda: "alice")
-    bench.collect()
-    assert bench.ends() == ["ok"] * 4
-    assert kept.all_open(bench.root) == ()
+    monkeypatch.setattr(os, "getuid", lambda: 4321)
+    for line in (bench.submit, bench.status, bench.collect, bench.cancel):
+        with pytest.raises(UserError, match="another user sends jobs from this clone"):
+            line()
 
 
 def test_jobs_that_run_when_a_new_session_begins_are_still_followed_collected_and_ended(tmp_path, capsys):
@@ -271,24 +234,13 @@ def test_the_line_that_sends_the_rest_repeats_the_plan_and_the_options_that_it_s
     assert f"2 trials left, 2 of them in no job (`{line}` sends them)" in capsys.readouterr().out
 
 
-def test_a_job_whose_number_cannot_be_read_is_found_by_its_name_and_sent_no_second_time(tmp_path, capsys):
-    scheduler = FakeScheduler(waits=True, unread_at=1)
-    bench = cluster.bench(tmp_path / "clone", scheduler, repeats=1)
-    bench.submit()
-    assert "by its name it is job 1" in capsys.readouterr().out
-    assert bench.jobs() == [1, 2]
-    scheduler.waits = False
-    bench.collect()
-    assert (scheduler.sent, bench.ends()) == (2, ["ok"] * 2)
-
-
 def scripts(said: str) -> list[str]:
     """Without the numbers of submissions and of jobs, which are not known beforehand."""
     parts = said.split("#!/bin/bash")[1:]
     return [re.sub(r"\d{8}-[0-9a-f]{6}|JOB\d+|(?<=afterany:)\d+", "N", part).rstrip("\n") for part in parts]
 
 
-@pytest.mark.parametrize("site", ["", "arrays = false", "scratch = '/local'\ncommands = ['module load x']"])
+@pytest.mark.parametrize("site", ["", "scratch = '/local'\ncommands = ['module load x']"])
 @pytest.mark.parametrize("at_once", [True, False])
 def test_the_script_that_is_shown_is_the_script_that_is_sent(tmp_path, capsys, monkeypatch, site, at_once):
     # The order of the trials is drawn for each line.
@@ -303,23 +255,10 @@ def test_the_script_that_is_shown_is_the_script_that_is_sent(tmp_path, capsys, m
     sent = [folder / f"batch-{number}.sh" for number in range(1, len(submission.batches) + 1)]
     text = "".join(path.read_text() for path in sent)
     assert shown == scripts(text)
-    assert len(shown) == (6 if "arrays" in site else 2)
-    assert ("--array" in text) == ("arrays" not in site)
+    assert len(shown) == 2 and "--array" in text
     assert ("#!/bin/bash -l" in text) == ("module load" in text)
     assert ("afterany:" in text) == (not at_once)
-    assert ("%1\n" in text) == (not at_once and "arrays" not in site)
-
-
-def test_an_open_submission_of_an_older_form_is_refused_with_what_to_do(tmp_path):
-    bench = cluster.bench(tmp_path / "clone", FakeScheduler(waits=True), repeats=1)
-    bench.submit()
-    (path,) = bench.root.glob("results/.state/jobs/*/submission.json")
-    path.write_text(path.read_text().replace('"submission": 2', '"submission": 1'))
-    for line in (bench.submit, bench.status, bench.collect, bench.cancel):
-        with pytest.raises(
-            RecordError, match="an older gpudyno sent it; collect it with that one, or remove"
-        ):
-            line()
+    assert ("%1\n" in text) == (not at_once)
 
 
 def test_a_dry_run_of_an_open_plan_shows_only_what_is_not_under_way(tmp_path, capsys):

@@ -27,7 +27,7 @@ def filled(text: str, **values: str) -> str:
 def test_the_file_as_written_holds_comments_alone_and_is_refused_for_what_it_lacks():
     text = quote.as_file(FOUND)
     assert all(not line or line.startswith("# ") for line in text.splitlines())
-    with pytest.raises(UserError, match="offer: it is missing"):
+    with pytest.raises(UserError, match="'currency': it is missing"):
         parse_purchase(text)
 
 
@@ -43,7 +43,7 @@ def test_a_fresh_clone_s_file_says_what_to_type_and_an_empty_card_is_refused_in_
     }
     for name, value in values.items():
         text = re.sub(rf"^# {name} = .*$", f"{name} = {value}", text, count=1, flags=re.M)
-    with pytest.raises(UserError, match=r"offer 1\.card: it is empty: write it between the quotation marks"):
+    with pytest.raises(UserError, match=r"'offer 1\.card': it is empty"):
         parse_purchase(text.replace("# [[offer]]", "[[offer]]"))
 
 

@@ -77,12 +77,10 @@ def test_a_machine_without_a_card_is_told_what_can_be_answered_here_twenty_rows_
     assert found and int(found[1]) - int(found[2]) == 20
 
 
-def test_a_plan_shows_its_matrix_and_every_command(state):
-    done = invoke("plan", "--plan", "selfcheck", "--engine", "venv", "--commands", **state)
+def test_a_plan_shows_its_matrix(state):
+    done = invoke("plan", "--plan", "selfcheck", "--engine", "venv", **state)
     assert done.returncode == 0, done.stderr
     assert "10 trials" in done.stdout
-    assert done.stdout.count("/workloads/") == 10
-    assert "pip install --no-deps --require-hashes" in done.stdout
 
 
 def test_run_without_building_says_what_is_not_built(state, tmp_path):

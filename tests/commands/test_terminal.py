@@ -14,7 +14,7 @@ from tests.helpers import ROOT
 
 @pytest.mark.parametrize("kind", ["cpu", "cuda"])
 def test_no_two_trials_of_a_shipped_plan_have_one_name_in_the_terminal(kind):
-    for name in plan.names(ROOT):
+    for name in plan.files(ROOT):
         asked = plan.load(ROOT, name)
         if not any(measure.is_for(kind, kind) for measure in asked.measure):
             continue

@@ -11,7 +11,7 @@
 #SBATCH --ntasks-per-node=1
 #SBATCH --cpus-per-task=16
 #SBATCH --mem=200G
-#SBATCH --gpus-per-node=a100:2
+#SBATCH --gres=gpu:a100:2
 #SBATCH --time=30
 #SBATCH --open-mode=append
 #SBATCH --requeue

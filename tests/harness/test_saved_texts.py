@@ -7,7 +7,7 @@ import codecs
 import pytest
 
 from harness import settings
-from harness.data.check import cache_folder
+from harness.data.fetch import cache_folder
 from harness.engine.venv import find_python
 from harness.errors import MachineError, PlanError, UserError
 from harness.machine import state_folder

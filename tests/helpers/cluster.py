@@ -1,4 +1,4 @@
-"""A clone whose trials are jobs: its profile asks its scheduler as often as a test does."""
+"""A clone whose trials are jobs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from harness.run.jobs import submission as kept
 from harness.settings import Settings
 from tests.helpers import ROOT, clone
 
-SITE = "ask_every_seconds = 0\n{most}\n{more}\n"
+SITE = "{most}\n{more}\n"
 
 
 @dataclass(frozen=True)
@@ -30,6 +30,7 @@ class Bench:
 
     def collect(self, *, wait: bool = False) -> None:
         """`invoke jobs --collect`"""
+        cluster.LOOK_AGAIN_SECONDS = 1.0
         cluster.collect_all(self.root, wait=wait, scheduler=self.scheduler)
 
     def status(self) -> None:

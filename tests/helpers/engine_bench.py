@@ -13,9 +13,9 @@ import docker
 import pytest
 
 from harness.engine.base import Exit, Handle
+from harness.engine.choose import search
 from harness.engine.container import DeviceRequest, RunSpec, TrialFolders
 from harness.engine.docker import DockerEngine
-from harness.engine.find import search
 from harness.record import TrialRequest, TrialSpec, Variant
 from tests.helpers.checks import require
 

@@ -20,8 +20,8 @@ from commands import measure
 from commands.report import ReportOptions, report_on
 from harness.engine import access, container
 from harness.engine import choose as engine_choice
+from harness.engine.access import Connection
 from harness.engine.base import EngineFacts, Exit, Handle
-from harness.engine.connection import Connection
 from harness.engine.container import DeviceRequest, RunSpec
 from harness.engine.docker import DockerEngine
 from harness.files import Files

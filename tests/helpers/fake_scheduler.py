@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.engine.base import Exit
-from harness.engine.slurm.scheduler import Slurm, TaskState, Unread
+from harness.engine.slurm.scheduler import Slurm, TaskState
 from harness.errors import NoEngine
 from harness.run.jobs import node
 from tests.helpers.fake_workload import measurement
@@ -34,8 +34,6 @@ class FakeScheduler:
     wrong_share: float = 0.0
     cut_short_at: int | None = None
     """The batch at which the line that sends is cut short, its job being accepted."""
-    unread_at: int | None = None
-    """The batch of which the answer cannot be read."""
     waits: bool = False
     """Nothing is run: all that was sent waits."""
     random: random.Random = field(default_factory=lambda: random.Random(7))
@@ -56,8 +54,6 @@ class FakeScheduler:
         pairs = zip(trials[1].split(), attempts[1].split(), strict=True)
         for task, (trial, attempt) in enumerate(pairs):
             self.waiting.append((self.sent, task, name[1], script.parent, trial, int(attempt)))
-        if self.sent == self.unread_at:
-            raise Unread("an answer that names no one job")
         if self.sent == self.cut_short_at:
             raise NoEngine("the line was cut short")
         return self.sent
@@ -71,10 +67,6 @@ class FakeScheduler:
             self.told_states += self._run(*waits)
         self.waiting.clear()
         return tuple(self.told_states)
-
-    def accounted(self, jobs: Collection[int]) -> dict[tuple[int, int], Exit]:
-        """No accounting runs."""
-        return {}
 
     def cancel(self, jobs: Collection[int]) -> None:
         """Forgets what waits of these jobs."""

@@ -31,8 +31,6 @@ MARK = "GPUDYNO_RANKS"
 """Set by the launcher for its ranks."""
 NODES, NODE = "GPUDYNO_NODES", "GPUDYNO_NODE"
 """Set for a trial over several nodes: how many, and which one this is from 0."""
-LOCAL = "GPUDYNO_LOCAL"
-"""Set where each rank has a launcher: its place among those of its node, from 0."""
 LOOK_SECONDS = 0.2
 ASK_EVERY_SECONDS = 1.0
 MEETING_SECONDS = 120.0
@@ -56,7 +54,7 @@ def here() -> Place | None:
     if MARK not in os.environ:
         return None
     rank, count, local = (int(os.environ[name]) for name in ("RANK", "WORLD_SIZE", "LOCAL_RANK"))
-    return Place(rank, count, local + int(os.environ.get(LOCAL, "0")))
+    return Place(rank, count, local)
 
 
 def settle() -> None:

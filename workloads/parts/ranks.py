@@ -33,8 +33,6 @@ from parts.trial import Failed, TrialProcess
 
 MEET = "GPUDYNO_MEET"
 """Set for a trial over several nodes: host:port of the first."""
-ON_NODE = "GPUDYNO_ON_NODE"
-"""Set where each rank has a launcher: the number of those of its node."""
 
 
 @contextmanager
@@ -104,7 +102,7 @@ def launched(trial: TrialProcess, parallel: str | None, count: int) -> dict[str,
     # Its log alone tells over what the devices reach each other; it writes there as they meet, and no more.
     os.environ.setdefault("NCCL_DEBUG", "INFO")
     os.environ.setdefault("NCCL_DEBUG_FILE", str(out / launcher.NCCL_LOGS.format("%h", "%p")))
-    threads = launcher.threads_of(int(os.environ.get(ON_NODE, count // nodes)))
+    threads = launcher.threads_of(count // nodes)
     os.environ.update({"GPUDYNO_OUT": str(out), MARK: str(count), "OMP_NUM_THREADS": threads})
     if nodes == 1:
         os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")

@@ -2,7 +2,7 @@
 # {{ batch.title }}
 # Written by `invoke submit`, which sends it by sbatch. To change the jobs of a site, edit its profile; to change all
 # jobs, edit the template harness/engine/slurm/job.sh; to change these alone, edit this file and send it yourself.
-{% set runtime, kind, rank_by_rank = site.runtime, batch.spec.device.kind, placed.tasks > 1 -%}
+{% set runtime, kind = site.runtime, batch.spec.device.kind -%}
 {% for option in options -%}
 #SBATCH {{ option }}
 {% endfor %}
@@ -11,45 +11,32 @@ jobs={{ batch.jobs | quoted }}
 cache={{ batch.cache | quoted }}
 python={{ (site.python or batch.python) | quoted }}
 trials=(
-{%- for trial in batch.trials %}
+{%- for trial in batch.job.trials %}
     {{ trial | quoted }}
 {%- endfor %}
 )
-attempts=({{ batch.attempts | join(" ") }})
+attempts=({{ batch.job.attempts | join(" ") }})
 {% for line in site.modules -%}
 module load {{ line | quoted }}
 {% endfor -%}
 {% for line in site.commands -%}
 {{ line }}
 {% endfor %}
-{% if rank_by_rank -%}
-# One task for each process. On the first node each says which it is, so that the telemetry knows the trial's own.
-{% else -%}
 # One task on each node. On the first it says which process is the trial's, so that the telemetry knows its own.
-{% endif -%}
 task='
-{%- if rank_by_rank %}
-export TMPDIR=$TMPDIR.$SLURM_LOCALID
-{%- endif %}
 mkdir -p "$TMPDIR"
 [ "${SLURM_NODEID:-0}" != 0 ] || echo $$ >>"$GPUDYNO_PIDS"
 {%- if runtime == "apptainer" %}
 export APPTAINER_WORKDIR=$TMPDIR
-{%- if site.infiniband and placed.nodes > 1 %}
+{%- if placed.nodes > 1 %}
 [ ! -d /dev/infiniband ] || export APPTAINER_BIND=${APPTAINER_BIND:+$APPTAINER_BIND,}/dev/infiniband
 {%- endif %}
-export APPTAINERENV_GPUDYNO_NODE=${SLURM_{{ "PROCID" if rank_by_rank else "NODEID" }}:-0}
-{%- if rank_by_rank %}
-export APPTAINERENV_GPUDYNO_LOCAL=$SLURM_LOCALID
-{%- endif %}
+export APPTAINERENV_GPUDYNO_NODE=${SLURM_NODEID:-0}
 for name in CUDA_VISIBLE_DEVICES ROCR_VISIBLE_DEVICES; do
     [ -z "${!name:-}" ] || export "APPTAINERENV_$name=${!name}"
 done
 {%- else %}
-export GPUDYNO_NODE=${SLURM_{{ "PROCID" if rank_by_rank else "NODEID" }}:-0}
-{%- if rank_by_rank %}
-export GPUDYNO_LOCAL=$SLURM_LOCALID
-{%- endif %}
+export GPUDYNO_NODE=${SLURM_NODEID:-0}
 {%- endif %}
 "$@"
 code=$?

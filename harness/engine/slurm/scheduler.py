@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from pydantic import AwareDatetime
+
 from harness.engine.base import Exit
 from harness.errors import NoEngine, UserError
 from harness.files import last_line
@@ -83,8 +85,21 @@ class TaskState(Model):
     nodes: str = ""
 
 
-class Unread(NoEngine):
-    """A job was sent, and which one it is cannot be read of the answer."""
+class ClusterJob(Model):
+    """A batch's job, written down before it is sent: it is found by its name where its number was lost."""
+
+    name: str
+    trials: tuple[str, ...]
+    attempts: tuple[int, ...]
+    sent_at: AwareDatetime
+    job: int | None = None
+    """Null where the number was lost."""
+    given_up: bool = False
+    """It was cancelled from here."""
+
+    def task_of(self, trial: str) -> int:
+        """Return which of the job's tasks a trial is."""
+        return self.trials.index(trial)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +119,10 @@ class Slurm:
         lines = (_SENT.fullmatch(line.strip()) for line in told.splitlines())
         found = {int(match["number"]) for match in lines if match}
         if len(found) != 1:
-            raise Unread(f"sbatch took '{script.name}' and answered {told[:80]!r}, which names no one job")
+            raise NoEngine(
+                f"sbatch took '{script.name}' and answered {told[:80]!r}, which names no one job",
+                remedy="give the same line again: it goes on with that job",
+            )
         return found.pop()
 
     def states(self) -> tuple[TaskState, ...]:
@@ -112,12 +130,6 @@ class Slurm:
         columns = ",".join([*(f"{name}:{width}" for name, width in _WIDTHS.items()), "Reason:80"])
         words = ("squeue", "--me", "--states=all", "--array", "--noheader", f"--Format={columns}")
         return tuple(_state(line) for line in self._asked(*words).split("\n") if line.strip())
-
-    def accounted(self, jobs: Collection[int]) -> dict[tuple[int, int], Exit]:
-        """Return what sacct knows of the ends of jobs and their tasks, where accounting runs."""
-        words = ("sacct", "--allocations", "--noheader", "--parsable2", "--format=JobID,State")
-        code, told, _ = self._run(*words, f"--jobs={','.join(map(str, sorted(jobs)))}")
-        return dict(filter(None, map(_accounted, told.splitlines() if code == 0 else ())))
 
     def cancel(self, jobs: Collection[int]) -> None:
         """End jobs by scancel."""
@@ -184,16 +196,6 @@ def _state(line: str) -> TaskState:
         restarts=_number(values["RestartCnt"]),
         nodes=values["NodeList"],
     )
-
-
-def _accounted(line: str) -> tuple[tuple[int, int], Exit] | None:
-    """Read one line of sacct, such as 12_3|CANCELLED by 1000; none for a job that ended by itself."""
-    place, _, state = line.partition("|")
-    job, _, task = place.partition("_")
-    cause = _CAUSES.get(state.partition(" ")[0])
-    if cause is None or not _NUMBER.fullmatch(job):
-        return None
-    return (int(job), _number(task)), Exit(cause=cause, said=f"SLURM's accounting says {state}")
 
 
 def _number(text: str) -> int:

@@ -6,7 +6,7 @@ import math
 import re
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from jinja2 import Environment, StrictUndefined, Template
 from harness.engine import container
 from harness.engine.apptainer import exec_line
 from harness.engine.container import RunSpec
+from harness.engine.slurm.scheduler import ClusterJob
 from harness.engine.slurm.site import Site, one_line
 from harness.errors import UserError
 from harness.units import seconds_of
@@ -33,7 +34,7 @@ START_SECONDS = 600.0
 class Batch:
     """Jobs that differ in their trial alone. `spec` is the first one's, with WORK as its folders' parent."""
 
-    name: str
+    job: ClusterJob
     title: str
     root: Path
     jobs: Path
@@ -41,8 +42,6 @@ class Batch:
     cache: Path
     python: str
     """The interpreter with gpudyno, where the site has no other."""
-    trials: tuple[str, ...]
-    attempts: tuple[int, ...]
     spec: RunSpec
     warm: bool = False
     dependency: str | None = None
@@ -50,11 +49,10 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """A trial's devices over nodes, and the tasks that srun starts on each."""
+    """A trial's devices over nodes, on each of which srun starts one task."""
 
     nodes: int
     on_each: int
-    tasks: int = 1
 
 
 def spread(gpus: int, site: Site) -> Spread | None:
@@ -72,9 +70,6 @@ def script(batch: Batch, site: Site) -> str:
     spec, variant = batch.spec, batch.spec.trial.asked.variant
     placed = spread(variant.gpus, site)
     assert placed is not None, "a trial that the site has no room for"
-    # Where devices have a process each, of PyTorch's, these may be started apart.
-    if site.ranks == "srun" and spec.own_workloads is None and variant.options.get("parallel") != "dp":
-        placed = replace(placed, tasks=placed.on_each)
     for text in (
         str(batch.root),
         str(batch.jobs),
@@ -82,7 +77,7 @@ def script(batch: Batch, site: Site) -> str:
         batch.python,
         *(str(path) for _, path in spec.folders.data),
     ):
-        _refuse(text, site)
+        _refuse(text)
     words, variables = _command(spec, site, placed)
     return _template().render(
         batch=batch,
@@ -102,37 +97,32 @@ def _template() -> Template:
     return environment.from_string(TEMPLATE.read_text(encoding="utf-8"))
 
 
-def _refuse(text: str, site: Site) -> None:
+def _refuse(text: str) -> None:
     try:
         one_line(text)
     except ValueError as error:
         raise UserError(str(error), remedy="move the folder to a path without it") from None
-    parts = [char for char in ':,"' if char in text]
-    if site.runtime != "none" and parts and text.startswith("/"):
-        raise UserError(
-            f"the path '{text}' holds '{parts[0]}', at which a container's mounts are parted",
-            remedy="move the folder to a path without it",
-        )
 
 
 def _options(batch: Batch, site: Site, placed: Spread) -> list[str]:
     """The lines after #SBATCH."""
     devices = placed.on_each
-    many = len(batch.trials) > 1
+    many = len(batch.job.trials) > 1
     most = 1 if site.one_by_one else site.array_at_once
     at_once = f"%{most}" if most else ""
+    kind = f"{site.gpu_type}:" if site.gpu_type else ""
     given = {
-        "job-name": batch.name,
+        "job-name": batch.job.name,
         "output": str(batch.jobs / ("log-%A_%a.txt" if many else "log-%j_0.txt")),
-        "array": f"0-{len(batch.trials) - 1}{at_once}" if many else None,
+        "array": f"0-{len(batch.job.trials) - 1}{at_once}" if many else None,
         "partition": site.partition,
         "account": site.account,
         "qos": site.qos,
         "nodes": placed.nodes,
-        "ntasks-per-node": placed.tasks,
-        "cpus-per-task": site.cpus_per_gpu and site.cpus_per_gpu * devices // placed.tasks,
+        "ntasks-per-node": 1,
+        "cpus-per-task": site.cpus_per_gpu and site.cpus_per_gpu * devices,
         "mem": site.memory_per_node,
-        **_devices(site, devices),
+        "gres": f"gpu:{kind}{devices}" if site.device != "cpu" else None,
         "time": _minutes(batch, site),
         "dependency": batch.dependency,
     }
@@ -140,13 +130,6 @@ def _options(batch: Batch, site: Site, placed: Spread) -> list[str]:
     options += ["--exclusive"] if site.exclusive else []
     options += ["--kill-on-invalid-dep=yes"] if batch.dependency else []
     return [*options, "--open-mode=append", "--requeue", *site.lines]
-
-
-def _devices(site: Site, count: int) -> dict[str, str]:
-    if site.device == "cpu":
-        return {}
-    kind = f"{site.gpu_type}:" if site.gpu_type else ""
-    return {site.gpu_option: f"gpu:{kind}{count}" if site.gpu_option == "gres" else f"{kind}{count}"}
 
 
 def _minutes(batch: Batch, site: Site) -> int:
@@ -164,8 +147,7 @@ def _for_sbatch(value: str) -> str:
 
 
 def _srun(site: Site, placed: Spread) -> list[str]:
-    words = ["srun", f"--nodes={placed.nodes}", f"--ntasks={placed.nodes * placed.tasks}"]
-    words += [f"--ntasks-per-node={placed.tasks}"]
+    words = ["srun", f"--nodes={placed.nodes}", f"--ntasks={placed.nodes}", "--ntasks-per-node=1"]
     words += ["--kill-on-bad-exit=1", "--export=ALL"]
     words += ['${SLURM_CPUS_PER_TASK:+--cpus-per-task="$SLURM_CPUS_PER_TASK"}'] if site.cpus_per_gpu else []
     return words
@@ -180,39 +162,27 @@ def _command(spec: RunSpec, site: Site, placed: Spread) -> tuple[Sequence[str], 
         del given["TMPDIR"]
         variables = {**given, "GPUDYNO_PIDS": f"{given['GPUDYNO_OUT']}/pids"}
     else:
-        words, variables = _contained(spec, site, placed)
+        words, variables = _contained(spec, placed)
     prefix = "APPTAINERENV_" if site.runtime == "apptainer" else ""
     if placed.nodes > 1:
         # Several nodes meet over their network, not over a node's own loop.
         del variables[f"{prefix}GLOO_SOCKET_IFNAME"]
-        variables |= {} if site.infiniband else {f"{prefix}NCCL_IB_DISABLE": "1"}
-    if placed.nodes * placed.tasks > 1:
-        variables |= {f"{prefix}{name}": value for name, value in _meeting(site, placed).items()}
+        variables |= {f"{prefix}GPUDYNO_NODES": str(placed.nodes), f"{prefix}GPUDYNO_MEET": MEET}
     return words, variables
 
 
-def _contained(spec: RunSpec, site: Site, placed: Spread) -> tuple[Sequence[str], dict[str, str]]:
+def _contained(spec: RunSpec, placed: Spread) -> tuple[Sequence[str], dict[str, str]]:
     words, variables = exec_line(spec, "apptainer", root=False)
     # The folder on a shared disk that it names would be one for all nodes: each task names its own.
     words = _without(words, "--workdir", 2)
-    if placed.nodes * placed.tasks > 1:
+    if placed.nodes > 1:
         words = _without(words, "--net", 3)
-    at = words.index(str(spec.sif))
-    own = (part for mount in site.mounts for part in ("--bind", mount.word))
-    return (*words[:at], *own, *words[at:]), {**variables, "GPUDYNO_PIDS": f"{WORK}/out/pids"}
+    return words, {**variables, "GPUDYNO_PIDS": f"{WORK}/out/pids"}
 
 
 def _without(words: Sequence[str], option: str, count: int) -> tuple[str, ...]:
     at = words.index(option)
     return (*words[:at], *words[at + count :])
-
-
-def _meeting(site: Site, placed: Spread) -> dict[str, str]:
-    """How the trial's launchers, one for each task, find each other."""
-    interface = site.network_interface if placed.nodes > 1 else None
-    named = {"GLOO_SOCKET_IFNAME": interface, "NCCL_SOCKET_IFNAME": interface} if interface else {}
-    named |= {"GPUDYNO_ON_NODE": str(placed.on_each)} if placed.tasks > 1 else {}
-    return {"GPUDYNO_NODES": str(placed.nodes * placed.tasks), "GPUDYNO_MEET": MEET, **named}
 
 
 def _quoted(text: str) -> str:

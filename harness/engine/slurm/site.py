@@ -6,7 +6,7 @@ import re
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, Field
 
 from harness.errors import PlanError
 from harness.record import DeviceKind, Model
@@ -15,8 +15,6 @@ from harness.units import seconds_of
 
 FILE = "site.toml"
 """In the clone, git-ignored: the profile that is taken where none is named."""
-
-Runtime = Literal["none", "apptainer"]
 
 _CLUSTERS = re.compile(r"--clusters?\b|-M")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
@@ -58,30 +56,6 @@ SharedPath = Annotated[ScriptLine, AfterValidator(_absolute)]
 """A path that is the same on every node."""
 
 
-SCRATCH = "/tmp"
-
-
-class SiteMount(Model):
-    """A folder of the nodes that trials in containers see, read-only unless it says otherwise."""
-
-    source: SharedPath
-    target: SharedPath
-    read_only: bool = True
-
-    @property
-    def word(self) -> str:
-        """SOURCE:TARGET[:ro], as Apptainer writes it."""
-        return f"{self.source}:{self.target}{':ro' if self.read_only else ''}"
-
-    @model_validator(mode="after")
-    def _can_be_written(self) -> SiteMount:
-        # Apptainer parts a mount at these, and cannot quote them.
-        wrong = [path for path in (self.source, self.target) if ":" in path or "," in path]
-        if wrong:
-            raise ValueError(f"{wrong[0]!r} holds ':' or ',', which part a mount")
-        return self
-
-
 class Site(Model):
     """site.toml: one cluster as its users write jobs for it. What is left out is the site's own default."""
 
@@ -100,7 +74,6 @@ class Site(Model):
     """Null: one; of a trial on processors alone, as many processes on a node as it asks for."""
     gpu_type: ScriptLine | None = None
     """As the site's jobs name it, such as a100."""
-    gpu_option: Literal["gpus-per-node", "gres"] = "gpus-per-node"
     cpus_per_gpu: Annotated[int, Field(ge=1)] | None = None
     """How many processors each process of a trial without cards has."""
     memory_per_node: Annotated[ScriptLine, Field(pattern=r"^[0-9]+[KMGT]?$")] | None = None
@@ -108,42 +81,23 @@ class Site(Model):
     """Each job has its nodes alone: no other job disturbs what it measures. Else jobs go one by one."""
     array_at_once: Annotated[int, Field(ge=1)] | None = None
     """How many repeats of a variant may run at the same time, and other variants' beside them."""
-    arrays: bool = True
-    """Whether repeats of a variant are one array; some sites have none."""
     lines: tuple[Annotated[ScriptLine, AfterValidator(_option)], ...] = ()
     """Further options of sbatch, such as --constraint=a100."""
     modules: tuple[ScriptLine, ...] = ()
     """Loaded in this order."""
     commands: tuple[ScriptLine, ...] = ()
     """Lines of shell that run before the trial, after the modules."""
-    runtime: Runtime = "none"
+    runtime: Literal["none", "apptainer"] = "none"
     """What starts containers; `none` takes the virtual environment from the same lock."""
-    image: SharedPath | None = None
-    """A SIF for Apptainer. Null: the one in images/, made from the image by its digest."""
-    mounts: tuple[SiteMount, ...] = ()
-    scratch: SharedPath = SCRATCH
+    scratch: SharedPath = "/tmp"
     """A folder of each node's own disk, in which a trial has its temporary files."""
-    infiniband: bool = True
-    """Whether trials over several nodes meet over InfiniBand where nodes have it."""
     python: SharedPath | None = None
     """The interpreter with gpudyno on the nodes; null: the one that submits."""
-    ask_every_seconds: Annotated[float, Field(ge=0)] = 30.0
-    """How often the scheduler is asked at most; between, the last answer is shown."""
-    ranks: Literal["torchrun", "srun"] = "torchrun"
-    """What starts the processes of a trial on several devices: one task on each node, or a task for each."""
-    network_interface: Annotated[ScriptLine, Field(pattern=r"^[A-Za-z0-9_.:-]{1,32}$")] | None = None
-    """Over which the processes of several nodes meet, such as ib0; null: that of the node's name."""
 
     @property
     def one_by_one(self) -> bool:
         """Whether a job waits for the one before it, with which it might share a node."""
         return not self.exclusive and self.array_at_once is None
-
-    @model_validator(mode="after")
-    def _image_has_a_runtime(self) -> Site:
-        if self.image is not None and self.runtime == "none":
-            raise ValueError("image is named, and runtime is 'none', which takes no image")
-        return self
 
 
 def load_site(root: Path, named: str | None) -> Site:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import ConfigDict, Field, model_validator
@@ -204,15 +204,13 @@ class ClaimTable(Model):
     def _is_a_table_of_figures(self) -> Self:
         if all(_settings(column) is None for column in self.columns):
             raise ValueError("columns: none is 'value' or has a field and its value, as in 'of.gpus=4'")
+        for number, row in enumerate(self.rows, 1):
+            if len(row) != len(self.columns):
+                raise ValueError(f"row {number}: {len(row)} cells for {len(self.columns)} columns")
+            for name, cell in zip(self.columns, row, strict=True):
+                if _settings(name) is not None and not _is_figure(cell):
+                    raise ValueError(f"row {number}, '{name}': {cell!r} is no figure")
         return self
-
-    def row_fault(self, row: Sequence[OptionValue]) -> str | None:
-        """What is wrong with one of the rows, as a clause."""
-        if len(row) != len(self.columns):
-            return f"{len(row)} cells for {len(self.columns)} columns"
-        cells = zip(self.columns, row, strict=True)
-        wrong = ((name, cell) for name, cell in cells if _settings(name) is not None and not _is_figure(cell))
-        return next((f"'{name}': {cell!r} is no figure" for name, cell in wrong), None)
 
 
 class ClaimFile(Model):
@@ -224,18 +222,16 @@ class ClaimFile(Model):
     curves: tuple[Curve, ...] = ()
 
 
-def written_out(table: ClaimTable, defaults: Mapping[str, Any]) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Each figure of a table as a claim of a file, with its row; `defaults` are those of its file."""
+def written_out(table: ClaimTable, defaults: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Each figure of a table as a claim of a file; `defaults` are those of its file."""
     shared = {**defaults, **(table.model_extra or {})}
-    for number, row in enumerate(table.rows):
-        if table.row_fault(row):
-            continue
+    for row in table.rows:
         columns = list(zip(table.columns, row, strict=True))
         own = {column: cell for column, cell in columns if _settings(column) is None}
         for column, cell in columns:
             settings = _settings(column)
             if settings is not None and cell not in NOT_PUBLISHED:
-                yield number, _claim(table.id, shared, {**own, **settings}, cell)
+                yield _claim(table.id, shared, {**own, **settings}, cell)
 
 
 def _settings(column: str) -> dict[str, OptionValue] | None:

@@ -1,4 +1,4 @@
-"""The published figures of results/claims/*.toml: read strictly, with all problems reported at once.
+"""The published figures of results/claims/*.toml, read strictly.
 
 A file may hold `[defaults]`, which stand in every claim and curve that does not say otherwise; `[caveats]`,
 sentences that claims name by their keys, as `caveats` or as `why`; and `[cards]`, what is known of published
@@ -17,13 +17,13 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from harness.errors import UserError
-from harness.record import Claim, Curve, DeviceKind, Model, Side, Study, parse_toml, utf8
+from harness.record import Claim, Curve, DeviceKind, Model, Side, Study, first_problem
 from harness.record.published.cards import FILE as CARDS
 from harness.record.published.cards import Card, family, find, in_class, load_cards, plain_name, sold_with
 from harness.record.published.claim import UNITS, ClaimTable, written_out
-from harness.record.published.problems import Problem, TomlLines, causes, of_validation, told
 
 FOLDER = Path("results") / "claims"
+REMEDY = "correct it; docs/data.md shows a whole study"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,167 +64,96 @@ class ClaimSet:
 def load_claims(root: Path) -> ClaimSet:
     """The claims below `root`; none where there is no folder.
 
-    Raises UserError with a line for each cause in all files, as `path:line: field: message`, so that
-    nothing is made of a part of them. Cards are checked where `root` has a table.
+    Raises UserError with the file, the claim and the first thing that is wrong, so that nothing is made of a
+    part of them. Cards are checked where `root` has a table.
     """
     known = {card.name: card for card in load_cards(root)} if (root / CARDS).exists() else None
-    files = [
-        _ClaimReader(path, str(path.relative_to(root)), known)
-        for path in sorted((root / FOLDER).glob("*.toml"))
-    ]
-    problems = [problem for file in files for problem in file.problems]
-    problems += _stated_twice([(claim, place) for file in files for claim, place in file.claims])
-    problems += _named_twice([(study, place) for file in files for study, place in file.studies])
-    if problems:
-        noun = "problem" if len(problems) == 1 else "problems"
-        listed = "\n  ".join(causes(problems))
-        raise UserError(
-            f"{len(problems)} {noun} in the claims\n  {listed}", remedy="correct the fields named"
-        )
-    claims = tuple(claim for file in files for claim, _ in file.claims)
-    curves = tuple(curve for file in files for curve in file.curves)
-    return ClaimSet(claims, curves, tuple(study for file in files for study, _ in file.studies))
+    claims: list[Claim] = []
+    curves: list[Curve] = []
+    studies: list[Study] = []
+    for path in sorted((root / FOLDER).glob("*.toml")):
+        where = path.relative_to(root).as_posix()
+        shape = _Shape.parse_toml(path.read_bytes(), where, REMEDY, UserError)
+        cards = None if known is None else {**dict.fromkeys(shape.cards), **known}
+        studies += shape.studies
+        written = (claim for table in shape.tables for claim in written_out(table, shape.defaults))
+        for given in (*shape.claims, *written):
+            claims.append(_claim(f"{where}: claim '{str(given.get('id'))[:80]}'", given, shape, cards))
+        shared = {key: value for key, value in shape.defaults.items() if key in Curve.model_fields}
+        for number, table in enumerate(shape.curves, 1):
+            curves.append(_curve(f"{where}: curve {number}", shared | table, cards))
+    _refuse_twins(claims, studies)
+    return ClaimSet(tuple(claims), tuple(curves), tuple(studies))
 
 
-def _stated_twice(claims: Sequence[tuple[Claim, Problem]]) -> Iterator[Problem]:
-    """Ids that stand twice, and figures of the same source, metric and sides under two ids."""
-    by_id: dict[str, Problem] = {}
-    by_figure: dict[tuple[object, ...], Problem] = {}
-    for claim, place in claims:
+def _refuse_twins(claims: Sequence[Claim], studies: Sequence[Study]) -> None:
+    """Raises UserError for an id or name that stands twice, and for one figure under two ids."""
+    seen: dict[tuple[object, ...], str] = {}
+    for claim in claims:
         figure = (
-            (claim.study, claim.kind, claim.workload, claim.protocol),
-            (claim.metric, claim.target, claim.epochs),
-            (claim.of.canonical(), claim.over.canonical() if claim.over else None),
+            *(claim.study, claim.kind, claim.workload, claim.protocol, claim.metric, claim.target),
+            *(claim.epochs, claim.relation, claim.card_class, claim.words, claim.source),
+            *(claim.of.canonical(), claim.over and claim.over.canonical()),
             tuple(point.canonical() for point in claim.points),
-            (claim.relation, claim.card_class, claim.words, claim.source),
         )
-        if claim.id in by_id:
-            yield place.of("id", f"stands in {by_id[claim.id].place} too")
-        elif figure in by_figure:
-            there = by_figure[figure].place
-            yield place.of("", f"is the same figure as {there}: the same source, metric and sides")
-        by_id.setdefault(claim.id, place)
-        by_figure.setdefault(figure, place)
-
-
-def _named_twice(studies: Sequence[tuple[Study, Problem]]) -> Iterator[Problem]:
-    """Ids and names that two studies have."""
-    for field in ("id", "name"):
-        known: dict[str, Problem] = {}
-        for study, place in studies:
-            value = getattr(study, field)
-            if value in known:
-                yield place.of(field, f"stands in {known[value].place} too")
-            known.setdefault(value, place)
+        if ("id", claim.id) in seen:
+            raise UserError(f"two claims have the id '{claim.id}'", remedy="give each its own")
+        if (there := seen.setdefault(figure, claim.id)) != claim.id:
+            problem = f"claim '{claim.id}' is the same figure as '{there}': the same source, metric and sides"
+            raise UserError(problem, remedy="leave one out")
+        seen["id", claim.id] = claim.id
+    for study in studies:
+        for name in {study.id, study.name}:
+            if ("study", name) in seen:
+                raise UserError(f"two studies are called '{name}'", remedy="say once who published it")
+            seen["study", name] = name
 
 
 class _Shape(Model):
     defaults: dict[str, Any] = {}
     caveats: dict[str, str] = {}
     cards: dict[str, str] = {}
-    studies: tuple[dict[str, Any], ...] = ()
+    studies: tuple[Study, ...] = ()
     claims: tuple[dict[str, Any], ...] = ()
-    tables: tuple[dict[str, Any], ...] = ()
+    tables: tuple[ClaimTable, ...] = ()
     curves: tuple[dict[str, Any], ...] = ()
+
+
+def _claim(
+    where: str, table: dict[str, Any], shape: _Shape, cards: Mapping[str, Card | None] | None
+) -> Claim:
+    """A claim as its file has it, its caveats written out; raises UserError with the first that is wrong."""
+    given = shape.defaults | table
+    keys, why = list(given.get("caveats", ())), given.get("why")
+    keys += [] if why is None else [why]
+    for key in keys:
+        if key not in shape.caveats:
+            raise UserError(f"{where}: '{key}' is not in [caveats]", remedy=REMEDY)
+    spoken = {"caveats": [shape.caveats[key] for key in keys], "why": why and shape.caveats[why]}
+    claim = _model(Claim, where, given | spoken)
+    _refuse(where, _faults(claim, cards))
+    return claim
+
+
+def _curve(where: str, table: dict[str, Any], cards: Mapping[str, Card | None] | None) -> Curve:
+    curve = _model(Curve, where, table)
+    _refuse(where, _curve_faults(curve, cards))
+    return curve
 
 
 M = TypeVar("M", bound=Model)
 
 
-class _ClaimReader:
-    """One file's claims, each with its place, its curves, and what is wrong in it."""
+def _model(model: type[M], where: str, table: Mapping[str, Any]) -> M:
+    try:
+        return model.model_validate(table)
+    except ValidationError as error:
+        raise UserError(f"{where}: {first_problem(error)}", remedy=REMEDY) from None
 
-    def __init__(self, path: Path, shown: str, known: Mapping[str, Card] | None) -> None:
-        self.problems: list[Problem] = []
-        self.claims: list[tuple[Claim, Problem]] = []
-        self.curves: list[Curve] = []
-        self.studies: list[tuple[Study, Problem]] = []
-        self._shown = shown
-        self._used: set[str] = set()
-        try:
-            text = path.read_bytes()
-            content = parse_toml(text)
-        except (OSError, ValueError) as error:
-            self.problems.append(Problem(shown, None, "the whole", f"is not readable TOML ({error})"))
-            return
-        self._lines = TomlLines(utf8(text))
-        self._read(content, known)
 
-    def _place(self, *loc: str | int, name: str = "") -> Problem:
-        """Where a table stands, without a problem yet; `name` is what it is told by."""
-        told = name or ".".join(map(str, loc))
-        return Problem(self._shown, self._lines.at(loc), told, "")
-
-    def _read(self, content: Mapping[str, Any], known: Mapping[str, Card] | None) -> None:
-        shape = self._model(_Shape, Problem(self._shown, None, "", ""), content)
-        if shape is None:
-            return
-        for key in sorted(shape.defaults.keys() - Claim.model_fields.keys()):
-            self.problems.append(self._place("defaults", key).of("", "unknown key"))
-        self._read_studies(shape)
-        cards = None if known is None else {**dict.fromkeys(shape.cards), **known}
-        for place, table in self._entries(shape):
-            claim = self._model(Claim, place, self._spoken(place, shape.defaults | table, shape.caveats))
-            if claim:
-                self.claims.append((claim, place))
-                self.problems += [place.of(field, fault) for field, fault in _faults(claim, cards)]
-        shared = {key: value for key, value in shape.defaults.items() if key in Curve.model_fields}
-        for number, table in enumerate(shape.curves):
-            place = self._place("curves", number)
-            curve = self._model(Curve, place, shared | table)
-            if curve:
-                self.curves.append(curve)
-                self.problems += [place.of(field, fault) for field, fault in _curve_faults(curve, cards)]
-        for key in sorted(shape.caveats.keys() - self._used):
-            self.problems.append(self._place("caveats", key).of("", "no claim names it"))
-        named = {side.card for claim, _ in self.claims for side in sides(claim)}
-        for card in sorted(shape.cards.keys() - named):
-            self.problems.append(self._place("cards", card).of("", "no claim names it"))
-
-    def _read_studies(self, shape: _Shape) -> None:
-        for number, table in enumerate(shape.studies):
-            place = self._place("studies", number)
-            study = self._model(Study, place, table)
-            if study:
-                self.studies.append((study, place))
-
-    def _entries(self, shape: _Shape) -> Iterator[tuple[Problem, dict[str, Any]]]:
-        """The place of each claim, and what the file has of it: those of its own, then those of tables."""
-        for number, table in enumerate(shape.claims):
-            yield self._place("claims", number, name=f"claims.{told(str(table.get('id', number)))}"), table
-        for number, given in enumerate(shape.tables):
-            made = self._model(ClaimTable, self._place("tables", number), given)
-            if made is None:
-                continue
-            rows = [self._place("tables", number, "rows", row) for row in range(len(made.rows))]
-            for place, row in zip(rows, made.rows, strict=True):
-                if fault := made.row_fault(row):
-                    self.problems.append(place.of("", fault))
-            for at, claim in written_out(made, shape.defaults):
-                yield replace(rows[at], field=f"tables.{number}.{told(claim['id'])}"), claim
-
-    def _spoken(self, place: Problem, table: dict[str, Any], sentences: Mapping[str, str]) -> dict[str, Any]:
-        keys, why = table.get("caveats", []), table.get("why")
-        if not isinstance(keys, list) or not all(isinstance(key, str) for key in keys):
-            return table
-        if isinstance(why, str):
-            keys = [*keys, why]
-        for key in keys:
-            if key not in sentences:
-                field = "why" if key == why else "caveats"
-                self.problems.append(place.of(field, f"'{key}' is not in [caveats]"))
-        self._used.update(keys)
-        spoken = {"caveats": [sentences[key] for key in keys if key in sentences]}
-        return table | spoken | ({"why": sentences.get(why, why)} if isinstance(why, str) else {})
-
-    def _model(self, model: type[M], place: Problem, table: Mapping[str, Any]) -> M | None:
-        try:
-            return model.model_validate(table)
-        except ValidationError as error:
-            for found in of_validation(error, self._shown, self._lines):
-                where = replace(place, line=place.line or found.line)
-                self.problems.append(where.of(found.field, found.message))
-            return None
+def _refuse(where: str, faults: Iterator[tuple[str, str]]) -> None:
+    for field, fault in faults:
+        raise UserError(f"{where}: '{field}': {fault}", remedy=REMEDY)
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

@@ -5,7 +5,7 @@ A job that ended before it looked at any node is written down where it was sent,
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from harness.engine.base import GONE, Exit
 from harness.engine.slurm.scheduler import Slurm
 from harness.errors import RecordError
 from harness.machine import look
-from harness.record import Load, Record, Session, store
+from harness.record import Load, Machine, Record, Session, store
 from harness.run import batch_search, session
 from harness.run.assemble import Started
 from harness.run.conclude import SayLine, conclude
@@ -21,7 +21,7 @@ from harness.run.in_flight import FILE as STARTED
 from harness.run.jobs import submission as kept
 from harness.run.jobs.follow import Attempt, Place, ended_at, ending
 from harness.run.jobs.node import keep, own_session, read_job_spec
-from harness.run.jobs.submission import COLLECTED, Submission
+from harness.run.jobs.submission import COLLECTED, JobSpec, Submission
 
 WHERE = "it ran on no node, and the machine told here is the one that sent it"
 NO_LOOK = "its job looked at no node"
@@ -48,40 +48,28 @@ def collect(
     """Write the records of all attempts that are over. It may be called again at any time."""
     jobs = kept.folder(root, submission.id)
     over = [(place, each) for place in found for each in place.attempts if each.over and not each.collected]
-    accounted = _accounted(scheduler, over, found)
-    ends, unlooked = [], []
-    for place, each in over:
-        exit, started = ending(jobs, each, place, scheduler, accounted), _started(each.work)
-        if started is not None:
-            ends.append((started, each, exit))
-        else:
-            # It stood on a node and did not come to look at it: no fault of its trial.
-            said = (exit.said if exit.cause != GONE.cause else "") or (
-                f"its job ended with {exit.code}" if exit.code else "its job said nothing"
-            )
-            cause = "node-failed" if exit.cause in (None, GONE.cause) else exit.cause
-            unlooked.append((each, replace(exit, cause=cause, said=f"{said}; {UNSEEN}")))
-    ends += _write_down(jobs, (*unlooked, *_never_began(jobs, found, accounted)))
+    ends = [(place, each, ending(jobs, each, place, scheduler)) for place, each in over]
+    ends += _never_began(jobs, found)
+    machine = None
+    written = []
+    for place, attempt, exit in ends:
+        started = _started(attempt.work)
+        if started is None:
+            exit = _unlooked(exit) if place.attempts else exit
+            job = read_job_spec(jobs, place.trial)
+            machine = machine or look(job.label)[0].model_copy(update={"declared": job.declared})
+            started = _write_down(jobs, job, attempt, machine)
+        written.append((started, place, attempt, exit))
     begun: dict[str, set[str]] = {}
-    for started, each, _ in ends:
-        begun.setdefault(started.machine.id, set()).add(each.trial)
+    for started, place, _, _ in written:
+        begun.setdefault(started.machine.id, set()).add(place.trial)
     homes = {machine: _Home(root, submission, machine, trials) for machine, trials in begun.items()}
     new = []
-    for started, attempt, exit in sorted(ends, key=lambda item: item[0].started_at):
-        record = homes[started.machine.id].bring(attempt, started, exit, say)
+    for started, place, attempt, exit in sorted(written, key=lambda item: item[0].started_at):
+        record = homes[started.machine.id].bring(place, attempt, started, exit, say)
         new += [record] if record else []
         (attempt.work / COLLECTED).touch()
     return _stand(root, submission, tuple(new), found)
-
-
-def _accounted(
-    scheduler: Slurm, over: Sequence[tuple[Place, Attempt]], found: Sequence[Place]
-) -> Mapping[tuple[int, int], Exit]:
-    """What accounting knows of the jobs that their scheduler forgot and that told nothing themselves."""
-    silent = [place for place, attempt in over if attempt.code is None]
-    silent += [place for place in found if not (place.attempts or place.in_flight)]
-    forgotten = {place.batch.job for place in silent if place.state is None and place.batch.job is not None}
-    return scheduler.accounted(forgotten) if forgotten else {}
 
 
 def _started(work: Path) -> Started | None:
@@ -110,10 +98,12 @@ class _Home:
         if new:
             store.write_session(root, self.session)
 
-    def bring(self, attempt: Attempt, started: Started, exit: Exit, say: SayLine) -> Record | None:
+    def bring(
+        self, place: Place, attempt: Attempt, started: Started, exit: Exit, say: SayLine
+    ) -> Record | None:
         """Writes an attempt's record; null where an earlier line was cut short after it did."""
         folder = store.session_folder(self.root, self.session)
-        if (folder / store.record_name(attempt.trial, attempt.number)).exists():
+        if (folder / store.record_name(place.trial, attempt.number)).exists():
             return None
         elapsed = ended_at(attempt) - started.started_at
         number = session.block(self.session, started.trial, self.records, started.started_at)
@@ -126,7 +116,7 @@ class _Home:
             say,
             earlier=self.records,
             wall_seconds=max(0.0, elapsed.total_seconds()),
-            asked_at=attempt.batch.sent_at,
+            asked_at=place.batch.sent_at,
         )
         self.records.append(record)
         return record
@@ -165,26 +155,20 @@ def _stand(
     return Collected(submission, new, missing, in_flight, replaced)
 
 
-def _never_began(
-    jobs: Path, found: Iterable[Place], forgotten: Mapping[tuple[int, int], Exit]
-) -> Iterator[tuple[Attempt, Exit]]:
-    """The attempt that never was of each place in which none began, and why; of each trial the newest alone.
-
-    `forgotten` is what accounting tells of jobs that their scheduler knows no more.
-    """
+def _never_began(jobs: Path, found: Iterable[Place]) -> Iterator[tuple[Place, Attempt, Exit]]:
+    """The attempt that never was of each trial whose newest place had none, and why."""
     newest = {place.trial: place for place in found}
     for place in newest.values():
-        told = _why(place, forgotten)
+        told = _why(place)
         if place.attempts or place.in_flight or told is None:
             continue
-        batch, trial = place.batch, place.trial
-        number = batch.attempts[batch.trials.index(trial)]
-        work = kept.work_folder(jobs, trial, number)
-        attempt = Attempt(trial, number, batch, work, over=True, last_of_job=True)
-        yield attempt, replace(told, said=f"{told.said}; {WHERE}")
+        number = place.batch.attempts[place.batch.task_of(place.trial)]
+        work = kept.work_folder(jobs, place.trial, number)
+        attempt = Attempt(number, work, over=True, last_of_job=True)
+        yield place, attempt, replace(told, said=f"{told.said}; {WHERE}")
 
 
-def _why(place: Place, forgotten: Mapping[tuple[int, int], Exit]) -> Exit | None:
+def _why(place: Place) -> Exit | None:
     batch = place.batch
     if place.state is not None and place.state.cause is not None:
         return Exit(cause=place.state.cause, said=f"the scheduler says {place.state.word}")
@@ -193,20 +177,22 @@ def _why(place: Place, forgotten: Mapping[tuple[int, int], Exit]) -> Exit | None
         return None
     if batch.given_up:
         return Exit(cause="cancelled", said="it was cancelled by `invoke jobs --cancel`")
-    unknown = Exit(cause="engine-gone", said="the scheduler knows nothing of it any more")
-    return forgotten.get((batch.job, batch.task_of(place.trial)), unknown)
+    return Exit(cause="engine-gone", said="the scheduler knows nothing of it any more")
 
 
-def _write_down(jobs: Path, gone: Iterable[tuple[Attempt, Exit]]) -> Iterator[tuple[Started, Attempt, Exit]]:
-    """Write down each attempt that looked at no node, as if it had begun and ended now."""
-    machine = None
-    for attempt, exit in gone:
-        work = attempt.work
-        (work / "out").mkdir(parents=True, exist_ok=True)
-        (work / "job").touch()
-        job = read_job_spec(jobs, attempt.trial)
-        machine = machine or look(job.label)[0].model_copy(update={"declared": job.declared})
-        session = own_session(jobs, machine).id
-        started = job.started(attempt.number, session, machine, Load(unknown_because=NO_LOOK))
-        keep(work / STARTED, started.model_dump_json())
-        yield started, attempt, exit
+def _unlooked(exit: Exit) -> Exit:
+    """Why one ended that stood on a node and did not come to look at it: no fault of its trial."""
+    said = exit.said if exit.cause != GONE.cause else ""
+    said = said or (f"its job ended with {exit.code}" if exit.code else "its job said nothing")
+    cause = "node-failed" if exit.cause in (None, GONE.cause) else exit.cause
+    return replace(exit, cause=cause, said=f"{said}; {UNSEEN}")
+
+
+def _write_down(jobs: Path, job: JobSpec, attempt: Attempt, machine: Machine) -> Started:
+    """Write down an attempt that looked at no node, as if it had begun and ended now."""
+    (attempt.work / "out").mkdir(parents=True, exist_ok=True)
+    (attempt.work / "job").touch()
+    session = own_session(jobs, machine).id
+    started = job.started(attempt.number, session, machine, Load(unknown_because=NO_LOOK))
+    keep(attempt.work / STARTED, started.model_dump_json())
+    return started

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-import os
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from pydantic import AwareDatetime
-
 from harness.engine.base import GONE, Exit
 from harness.engine.local import LOG, log_tail
-from harness.engine.slurm.scheduler import Slurm, TaskState
-from harness.errors import RecordError
-from harness.record import Model, store
+from harness.engine.slurm.scheduler import ClusterJob, Slurm, TaskState
 from harness.run.assemble import MEASUREMENT
 from harness.run.jobs import submission as kept
-from harness.run.jobs.submission import COLLECTED, ENDED, Sent, Submission
+from harness.run.jobs.submission import COLLECTED, ENDED, Submission
 
 _BEGINS = re.compile(r"^gpudyno: (\S+) begins$", re.M)
 _TOLD = re.compile(r"^(\S+) (\S+) ([0-9]+\.[0-9]{9})$", re.M)
@@ -27,43 +22,28 @@ _TOLD = re.compile(r"^(\S+) (\S+) ([0-9]+\.[0-9]{9})$", re.M)
 _LOG_BYTES = 2**20
 
 
-class QueueAnswer(Model):
-    """asked.json: what the scheduler told of all jobs, and when."""
+@dataclass(frozen=True, slots=True)
+class QueueAnswer:
+    """What the scheduler told of all jobs, and when it was asked."""
 
-    asked_at: AwareDatetime
+    asked_at: datetime
     states: tuple[TaskState, ...]
 
 
-def ask(root: Path, scheduler: Slurm, every_seconds: float) -> QueueAnswer:
-    """Ask once for all of this user's jobs, or return the last answer where that is younger."""
-    path = kept.jobs_folder(root) / f"asked-{os.getuid()}.json"
+def ask(scheduler: Slurm) -> QueueAnswer:
+    """Ask once for all of this user's jobs."""
     now = datetime.now(UTC)
-    try:
-        last = QueueAnswer.parse(path.read_bytes(), path.name)
-        if 0 <= (now - last.asked_at).total_seconds() < every_seconds:
-            return last
-    except (FileNotFoundError, RecordError):
-        pass
-    answer = QueueAnswer(asked_at=now, states=scheduler.states())
-    store.write_whole(path, answer.model_dump_json() + "\n", replace=True)
-    return answer
+    return QueueAnswer(now, scheduler.states())
 
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
     """One that began on a node."""
 
-    trial: str
     number: int
-    batch: Sent
     work: Path
     over: bool
     last_of_job: bool
-
-    @property
-    def code(self) -> int | None:
-        """The code that it ended with; null where its job could not say."""
-        return code_of(self.work)
 
     @property
     def collected(self) -> bool:
@@ -76,7 +56,7 @@ class Place:
     """One trial of one batch: what its scheduler tells of it, and the attempts that began."""
 
     trial: str
-    batch: Sent
+    batch: ClusterJob
     state: TaskState | None
     in_flight: bool
     attempts: tuple[Attempt, ...]
@@ -109,7 +89,12 @@ def places(root: Path, submission: Submission, answer: QueueAnswer) -> tuple[Pla
 
 
 def _place(
-    jobs: Path, batch: Sent, trial: str, numbers: Sequence[int], state: TaskState | None, answer: QueueAnswer
+    jobs: Path,
+    batch: ClusterJob,
+    trial: str,
+    numbers: Sequence[int],
+    state: TaskState | None,
+    answer: QueueAnswer,
 ) -> Place:
     first = batch.attempts[batch.trials.index(trial)]
     attempts = []
@@ -117,7 +102,7 @@ def _place(
         work = kept.work_folder(jobs, trial, number)
         last = number == max(numbers)
         over = not last or _is_over(work, batch, state, answer, number - first)
-        attempts.append(Attempt(trial, number, batch, work, over, last))
+        attempts.append(Attempt(number, work, over, last))
     unheard = state is None and batch.sent_at >= answer.asked_at
     in_flight = unheard or (state is not None and state.standing != "ended")
     if state is not None and state.standing == "running" and attempts and attempts[-1].over:
@@ -126,7 +111,9 @@ def _place(
     return Place(trial, batch, state, in_flight, tuple(attempts))
 
 
-def _is_over(work: Path, batch: Sent, state: TaskState | None, answer: QueueAnswer, restart: int) -> bool:
+def _is_over(
+    work: Path, batch: ClusterJob, state: TaskState | None, answer: QueueAnswer, restart: int
+) -> bool:
     """Whether a job's newest attempt at a trial has ended, as far as anyone can tell."""
     if code_of(work) is not None:
         return True
@@ -163,21 +150,18 @@ def ending(
     attempt: Attempt,
     place: Place,
     scheduler: Slurm,
-    accounted: Mapping[tuple[int, int], Exit],
 ) -> Exit:
-    """How an attempt ended, by what its job wrote, what its scheduler wrote and tells, and its accounting."""
+    """How an attempt ended, by what its job wrote, and what its scheduler wrote and tells."""
     code = code_of(attempt.work)
     log = log_tail(attempt.work / LOG)
     # A step that was cancelled may leave with 0 as well, but has measured nothing.
     if code == 0 and (attempt.work / "out" / MEASUREMENT).exists():
         return Exit(code=0, log=log)
-    own_log = _part_of_log(jobs, attempt)
+    own_log = _part_of_log(jobs, attempt, place)
     told = scheduler.told(f"{own_log}\n{log}")
     state = place.state if attempt.last_of_job else None
     if told is None and state is not None and state.cause is not None:
         told = Exit(cause=state.cause, said=f"the scheduler says {state.word}")
-    if told is None and code is None and attempt.batch.job is not None and attempt.last_of_job:
-        told = accounted.get((attempt.batch.job, attempt.batch.task_of(attempt.trial)))
     if told is None and code is None and not attempt.last_of_job:
         told = Exit(cause="node-failed", said="its node said no more, and the job was queued again")
     if told is not None:
@@ -186,11 +170,11 @@ def ending(
     return replace(GONE if gone else Exit(), code=code, log=log or own_log)
 
 
-def _part_of_log(jobs: Path, attempt: Attempt) -> str:
+def _part_of_log(jobs: Path, attempt: Attempt, place: Place) -> str:
     """Return what of a job's output was written while this attempt ran."""
     told = attempt.work / "job"
     number = told.read_text().strip() if told.is_file() else ""
-    text = log_tail(jobs / f"log-{number}_{attempt.batch.task_of(attempt.trial)}.txt", _LOG_BYTES)
+    text = log_tail(jobs / f"log-{number}_{place.batch.task_of(place.trial)}.txt", _LOG_BYTES)
     parts = _BEGINS.split(text)
     of_attempts = dict(zip(parts[1::2], parts[2::2], strict=True))
-    return of_attempts.get(f"{attempt.trial}.a{attempt.number}", "").strip()
+    return of_attempts.get(f"{place.trial}.a{attempt.number}", "").strip()

@@ -15,8 +15,6 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
-import psutil
-
 from harness.errors import NoDevice
 from harness.files import alone
 from harness.machine import Selection, load, look, own_folder, select, state_folder
@@ -45,7 +43,7 @@ def begin(jobs: Path, name: str, attempt: int) -> int:
     started = job.started(attempt, own.id, machine, load(), indices)
     keep(work / STARTED, started.model_dump_json())
     keep(work / "cards", ",".join(selection.uuids or tuple(map(str, indices))))
-    keep(work / "meet", _meeting_point(job.network_interface))
+    keep(work / "meet", _meeting_point())
     if lacking:
         _refuse(work, "no-device", lacking)
     elif absent:
@@ -114,15 +112,11 @@ def own_session(jobs: Path, machine: Machine) -> Session:
         return Session.parse(path.read_bytes(), path.name)
 
 
-def _meeting_point(interface: str | None) -> str:
+def _meeting_point() -> str:
     """The address and a free port at which the processes of several nodes find this first one."""
-    host = socket.gethostname()
-    if interface is not None:
-        addresses = psutil.net_if_addrs().get(interface, [])
-        host = next((each.address for each in addresses if each.family == socket.AF_INET), host)
     with socket.socket() as free:
         free.bind(("", 0))
-        return f"{host}:{free.getsockname()[1]}"
+        return f"{socket.gethostname()}:{free.getsockname()[1]}"
 
 
 def main(words: list[str]) -> int:

@@ -9,14 +9,16 @@ from pathlib import Path
 
 from harness.device_kinds import DEVICE_KINDS
 from harness.engine import apptainer
-from harness.engine.apptainer import ApptainerEngine, SiteImage
+from harness.engine.apptainer import ApptainerEngine
 from harness.engine.base import Built, Engine
 from harness.engine.build import build_settings
 from harness.engine.choose import venv
 from harness.engine.slurm.script import spread
 from harness.engine.slurm.site import Site
-from harness.errors import NotBuilt, UserError
+from harness.engine.venv import VenvEngine
+from harness.errors import NoEngine, NotBuilt, UserError
 from harness.image.catalog import choose, load_images
+from harness.image.spec import without_venv
 from harness.machine import VISIBILITY, Selection, local_names, look, passed_variables, recorded_variables
 from harness.plan import plan, selection
 from harness.record import Gpu
@@ -77,8 +79,6 @@ def _engine(
         return replace(venv(root, settings, recorded), name="slurm")
     commit, _ = run_setup.revision(root)
     building = build_settings(settings, root=root, revision=commit, environ=environ)
-    if site.image is not None:
-        return SiteImage(root, "apptainer", building, recorded, "slurm", Path(site.image))
     # Where it is a module of the site's, only a job that has loaded it finds it.
     program = apptainer.client(environ) or apptainer.CLIENTS[0]
     return ApptainerEngine(root, program, building, recorded, "slurm")
@@ -108,5 +108,6 @@ def foreseen(setup: RunSetup) -> Built:
     except NotBuilt:
         if isinstance(setup.engine, ApptainerEngine) and not setup.engine.at_hand(setup.image):
             raise
-    setup.engine.steps(setup.image)
+        if isinstance(setup.engine, VenvEngine) and (problem := without_venv(setup.image)):
+            raise NoEngine(problem, remedy="see 'runtime' of the site profile") from None
     return setup.engine.expected(setup.image)

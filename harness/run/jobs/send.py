@@ -9,16 +9,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from harness.engine.container import DeviceRequest
-from harness.engine.slurm.scheduler import Slurm, Unread
+from harness.engine.slurm.scheduler import ClusterJob, Slurm
 from harness.engine.slurm.script import CACHE, ROOT, WORK, Batch, Spread, script, spread
-from harness.errors import NoEngine
 from harness.plan import own_file
 from harness.plan.estimate import warms_up
 from harness.record import store
 from harness.run.batch_search import FEWEST_BATCH_SIZES
 from harness.run.conclude import SayLine
 from harness.run.jobs import submission as kept
-from harness.run.jobs.submission import JobSpec, Sent, Submission
+from harness.run.jobs.submission import JobSpec, Submission
 from harness.run.session import PAUSE, Missing, sweep_key
 from harness.run.setting import Setting, warm_up
 from harness.units import counted
@@ -33,8 +32,11 @@ def batches(setting: Setting, submission: Submission, missing: Sequence[Missing]
     blocks = submission.whole.block_of
     for item in missing:
         groups.setdefault((item.trial.asked.canonical(), blocks.get(item.trial.id, 1)), []).append(item)
-    most = MOST_IN_ARRAY if submission.site.arrays else 1
-    parts = [group[at : at + most] for group in groups.values() for at in range(0, len(group), most)]
+    parts = [
+        group[at : at + MOST_IN_ARRAY]
+        for group in groups.values()
+        for at in range(0, len(group), MOST_IN_ARRAY)
+    ]
     first = len(submission.batches) + 1
     return tuple(_batch(setting, submission, number, part) for number, part in enumerate(parts, first))
 
@@ -48,14 +50,17 @@ def _batch(setting: Setting, submission: Submission, number: int, items: Sequenc
     what = f"{items[0].trial.asked.workload} {variant.model} {variant.precision}, batch {variant.batch_size}"
     gpus = f", {variant.gpus} devices" if variant.gpus > 1 else ""
     return Batch(
-        name=f"gpudyno-{submission.id}-{number}",
+        job=ClusterJob(
+            name=f"gpudyno-{submission.id}-{number}",
+            trials=tuple(item.trial.id for item in items),
+            attempts=attempts,
+            sent_at=datetime.now(UTC),
+        ),
         title=f"{what}{gpus}: {counted(len(items), 'trial')} of plan '{submission.whole.plan}'",
         root=setting.root.resolve(),
         jobs=jobs,
         cache=jobs / "cache" / items[0].trial.asked.environment,
         python=sys.executable,
-        trials=tuple(item.trial.id for item in items),
-        attempts=attempts,
         spec=setting.of(items[0].trial).spec(
             items[0].trial,
             submission.id,
@@ -72,13 +77,10 @@ def _batch(setting: Setting, submission: Submission, number: int, items: Sequenc
 def lay_out(setting: Setting, submission: Submission, batch: Batch) -> None:
     """Writes what the batch's jobs will read on their nodes."""
     places = {trial.id: (place, trial) for place, trial in enumerate(submission.whole.trials)}
-    # The site's mounts, where a container has them, and the trial's data.
-    mounts = () if submission.site.runtime == "none" else submission.site.mounts
     (batch.jobs / "work").mkdir(parents=True, exist_ok=True)
     batch.cache.mkdir(parents=True, exist_ok=True)
-    for name in batch.trials:
+    for name in batch.job.trials:
         place, trial = places[name]
-        data = (str(folder) for _, folder in setting.data(trial))
         placed = spread(trial.asked.variant.gpus, submission.site) or Spread(nodes=1, on_each=1)
         spec = JobSpec(
             trial=trial,
@@ -90,8 +92,7 @@ def lay_out(setting: Setting, submission: Submission, batch: Batch) -> None:
             declared=setting.declared,
             devices=placed.on_each,
             nodes=placed.nodes,
-            folders=(*(mount.source for mount in mounts), *data),
-            network_interface=submission.site.network_interface,
+            folders=tuple(str(folder) for _, folder in setting.data(trial)),
             warm=warm_up(trial) if batch.warm else None,
         )
         path = batch.jobs / "orders" / f"{name}.json"
@@ -134,49 +135,39 @@ def send(
     setting: Setting, submission: Submission, parts: Sequence[Batch], scheduler: Slurm, say: SayLine
 ) -> Submission:
     """Sends batches one after the other, each written down before; raises as Slurm.send does."""
-    sent: list[tuple[Batch, str]] = []
-    # The last that this user sent and may still wait for.
-    own = [batch for each in kept.all_open(setting.root) if each.mine for batch in each.batches]
-    live = [batch for batch in own if batch.job and not batch.given_up]
+    # The last that was sent before and may still wait.
+    known = [batch for each in kept.all_open(setting.root) for batch in each.batches]
+    live = [batch for batch in known if batch.job and not batch.given_up]
     last = str(max(live, key=lambda batch: batch.sent_at).job) if live else None
+    sent: list[tuple[Batch, str]] = []
     for part in in_order(parts, submission):
-        before = last if submission.site.one_by_one else None
-        batch = replace(part, dependency=dependency(part, submission, sent, before))
+        batch = _waiting(part, submission, sent, last)
         path = write(setting, submission, batch)
-        known = {name: getattr(batch, name) for name in ("name", "trials", "attempts")}
-        note = Sent(**known, sent_at=datetime.now(UTC))
-        submission = _with(setting.root, submission, note)
-        job = _sent(scheduler, path, note, say)
-        submission = _with(setting.root, submission, note.model_copy(update={"job": job}))
-        last = str(job)
+        job = batch.job.model_copy(update={"sent_at": datetime.now(UTC)})
+        submission = _with(setting.root, submission, job)
+        number = scheduler.send(path)
+        submission = _with(setting.root, submission, job.model_copy(update={"job": number}))
+        last = str(number)
         sent.append((batch, last))
-        say(f"job {job}: {batch.title}")
+        say(f"job {number}: {batch.title}")
     return submission
 
 
-def shown(setting: Setting, submission: Submission, parts: Sequence[Batch]) -> Iterator[str]:
+def shown(submission: Submission, parts: Sequence[Batch]) -> Iterator[str]:
     """The scripts that `send` would send; the number of a job that another waits for is not known yet."""
     sent: list[tuple[Batch, str]] = []
     for number, part in enumerate(in_order(parts, submission), 1):
-        before = sent[-1][1] if sent and submission.site.one_by_one else None
-        batch = replace(part, dependency=dependency(part, submission, sent, before))
+        batch = _waiting(part, submission, sent, sent[-1][1] if sent else None)
         sent.append((batch, f"JOB{number}"))
         yield script(batch, submission.site)
 
 
-def _sent(scheduler: Slurm, path: Path, note: Sent, say: SayLine) -> int:
-    """The job that a script became; one whose number cannot be read is found by its name, now or later."""
-    try:
-        return scheduler.send(path)
-    except Unread as unread:
-        job = next((state.job for state in scheduler.states() if state.name == note.name), None)
-        if job is None:
-            raise NoEngine(
-                f"{unread.problem}; no job '{note.name}' is known yet",
-                remedy="give the same line again: it goes on with that job where it is there by then",
-            ) from None
-        say(f"{unread.problem}; by its name it is job {job}")
-        return job
+def _waiting(
+    part: Batch, submission: Submission, sent: Iterable[tuple[Batch, str]], last: str | None
+) -> Batch:
+    """A batch with what it waits for: `last` where the site's jobs go one by one."""
+    before = last if submission.site.one_by_one else None
+    return replace(part, dependency=dependency(part, submission, sent, before))
 
 
 def in_order(parts: Sequence[Batch], submission: Submission) -> list[Batch]:
@@ -196,13 +187,13 @@ def in_order(parts: Sequence[Batch], submission: Submission) -> list[Batch]:
 def write(setting: Setting, submission: Submission, batch: Batch) -> Path:
     """The batch's script, and what its jobs read."""
     lay_out(setting, submission, batch)
-    path = batch.jobs / f"batch-{batch.name.rpartition('-')[2]}.sh"
+    path = batch.jobs / f"batch-{batch.job.name.rpartition('-')[2]}.sh"
     store.write_whole(path, script(batch, submission.site), replace=True)
     return path
 
 
-def _with(root: Path, submission: Submission, note: Sent) -> Submission:
-    others = tuple(each for each in submission.batches if each.name != note.name)
-    changed = submission.model_copy(update={"batches": (*others, note)})
+def _with(root: Path, submission: Submission, job: ClusterJob) -> Submission:
+    others = tuple(each for each in submission.batches if each.name != job.name)
+    changed = submission.model_copy(update={"batches": (*others, job)})
     kept.write(root, changed)
     return changed

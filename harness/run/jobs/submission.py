@@ -10,25 +10,21 @@ results/.state/jobs/<id>/submission.json    what was asked, and the batches as t
 from __future__ import annotations
 
 import os
-import pwd
-import re
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
-from pydantic import AwareDatetime
-
 from harness import files
+from harness.engine.slurm.scheduler import ClusterJob
 from harness.engine.slurm.site import Site
-from harness.errors import Busy, RecordError
+from harness.errors import Busy, RecordError, UserError
 from harness.record import Environment, Harness, Load, Machine, Model, Session, TrialSpec, store
 from harness.record.machine import Declared
 from harness.record.trial import Name
 from harness.run.assemble import Started
 
 FILE = "submission.json"
-FORM: Literal[2] = 2
 ENDED = "ended"
 """Beside what an attempt measured: what its job knows of its own end."""
 COLLECTED = "collected"
@@ -50,7 +46,6 @@ class JobSpec(Model):
     nodes: int = 1
     folders: tuple[str, ...] = ()
     """Folders of its nodes that it reads: without one of them it does not begin."""
-    network_interface: str | None = None
     warm: TrialSpec | None = None
     """The short trial that fills the caches first."""
 
@@ -75,53 +70,21 @@ class JobSpec(Model):
         )
 
 
-class Sent(Model):
-    """One batch: written before it is sent, so that a job is found by its name where the number was lost."""
-
-    name: str
-    trials: tuple[str, ...]
-    attempts: tuple[int, ...]
-    sent_at: AwareDatetime
-    job: int | None = None
-    """Null where the number was lost."""
-    given_up: bool = False
-    """It was cancelled from here."""
-
-    def task_of(self, trial: str) -> int:
-        """Return which of the job's tasks a trial is."""
-        return self.trials.index(trial)
-
-
 class Submission(Model):
     """submission.json"""
 
-    submission: Literal[2] = FORM
+    submission: Literal[2] = 2
     whole: Session
     """The plan over all machines: its trials in their order. The sessions of the nodes are parts of it."""
     site: Site
-    batches: tuple[Sent, ...] = ()
-    owner: str
-    """Whose jobs they are: a scheduler tells each user of their own alone."""
+    batches: tuple[ClusterJob, ...] = ()
     line: str
     """What sends the trials that it lacks."""
-
-    @property
-    def mine(self) -> bool:
-        """Whether this user sent it."""
-        return self.owner == user()
 
     @property
     def id(self) -> str:
         """The date and six hex digits."""
         return self.whole.id
-
-
-def user() -> str:
-    """This user's name, or number where it has none."""
-    try:
-        return pwd.getpwuid(os.getuid()).pw_name
-    except KeyError:
-        return str(os.getuid())
 
 
 def jobs_folder(root: Path) -> Path:
@@ -157,17 +120,13 @@ def write(root: Path, submission: Submission) -> None:
 
 
 def read(root: Path, submission_id: str) -> Submission:
-    """Return one submission; raises RecordError where it cannot be read, or is of an older form."""
+    """Return one submission; raises RecordError where it cannot be read."""
     path = folder(root, submission_id) / FILE
     where = path.relative_to(root).as_posix()
     try:
         text = path.read_bytes()
     except (FileNotFoundError, NotADirectoryError):
         raise RecordError(f"there is no submission '{submission_id}'", remedy="see `invoke jobs`") from None
-    if re.match(rb'\s*{\s*"submission":\s*1\b', text):
-        pointer = (jobs_folder(root) / "open" / f"{submission_id}.txt").relative_to(root)
-        remedy = f"collect it with that one, or remove {pointer}"
-        raise RecordError(f"{where}: an older gpudyno sent it", remedy=remedy)
     return Submission.parse(text, where)
 
 
@@ -177,7 +136,12 @@ def _pointers(root: Path) -> dict[Path, str]:
 
 
 def all_open(root: Path) -> tuple[Submission, ...]:
-    """Return the open submissions of all plans and users, in the order in which they began."""
+    """Return the open submissions of all plans, in the order in which they began.
+
+    Raises UserError in a clone from which another user sends: a scheduler tells each of their own jobs alone.
+    """
+    if jobs_folder(root).is_dir() and jobs_folder(root).stat().st_uid != os.getuid():
+        raise UserError("another user sends jobs from this clone", remedy="make a clone of your own")
     found = (read(root, submission_id) for submission_id in _pointers(root).values())
     return tuple(sorted(found, key=lambda each: each.whole.started_at))
 
@@ -190,9 +154,8 @@ def begin(root: Path, submission: Submission) -> None:
 
 
 def replaced(root: Path, submission: Submission) -> bool:
-    """Whether a later one of the same user and plan goes on in its place."""
-    key = (submission.owner, submission.whole.plan)
-    alike = [each for each in all_open(root) if (each.owner, each.whole.plan) == key]
+    """Whether a later one of the same plan goes on in its place."""
+    alike = [each for each in all_open(root) if each.whole.plan == submission.whole.plan]
     return any(each.whole.started_at > submission.whole.started_at for each in alike)
 
 

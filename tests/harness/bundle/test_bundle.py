@@ -11,8 +11,8 @@ import pytest
 from commands import offer, report
 from harness.bundle import bundle
 from harness.bundle.validate import folder_problems
-from harness.data.check import sha256_of
 from harness.errors import GateError, UserError
+from harness.files import sha256_of
 from harness.record import store
 from tests.helpers import bundled
 from tests.helpers import records_builder as build

@@ -141,7 +141,7 @@ def test_an_amd_card_needs_its_device_files_and_their_group():
     ("may_open", "engine", "ways"),
     [
         (False, "podman", ("usermod -aG 109 $USER", "udev rule")),
-        (True, "podman", ("take Podman 5.1 or newer with crun", "--python", "udev rule")),
+        (True, "podman", ("take Podman 5.4 or newer", "--python", "udev rule")),
         (True, "docker", ("take Podman, or an engine that runs as root", "--python", "udev rule")),
     ],
 )

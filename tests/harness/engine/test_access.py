@@ -6,8 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from harness.engine.access import CDI_REMEDY, cdi_devices, cdi_names, refusal
-from harness.engine.connection import refused
+from harness.engine.access import CDI_REMEDY, cdi_devices, cdi_names, refusal, refused
 from harness.engine.container import DeviceRequest
 from harness.files import Files
 from tests.helpers.fake_engine import FACTS
@@ -15,7 +14,7 @@ from tests.helpers.fake_engine import FACTS
 UUIDS = ("GPU-11111111-2222-3333-4444-555555555555", "GPU-66666666-7777-8888-9999-000000000000")
 CARDS = DeviceRequest("cuda", ids=UUIDS, indices=(0, 1))
 DOCKER = replace(FACTS, runtimes=("runc",))
-PODMAN = replace(DOCKER, name="podman", version="5.4.0", rootless=True, runtime="crun")
+PODMAN = replace(DOCKER, name="podman", version="5.4.0", rootless=True)
 
 YAML = """---
 cdiVersion: 0.5.0
@@ -108,10 +107,7 @@ def test_an_engine_that_honours_cdi_without_a_specification_gives_no_cuda_card(t
         (replace(DOCKER, rootless=True), 0o660, "rootless Docker leaves outside the group"),
         (replace(DOCKER, rootless=True), 0o666, None),
         (PODMAN, 0o660, None),
-        (replace(PODMAN, version="4.9.3"), 0o660, "drops the group that may open /dev/kfd; 5.1.0 keeps it"),
-        (replace(PODMAN, runtime="runc"), 0o660, "Podman's runc drops the group"),
-        (replace(PODMAN, runtime="runc"), 0o666, None),
-        (replace(PODMAN, runtime="runc", rootless=False), 0o660, None),
+        (replace(PODMAN, cdi=False, version="4.9.3"), 0o666, "5.4.0 and newer give it"),
         (DOCKER, None, "/dev/kfd is not there"),
     ],
 )

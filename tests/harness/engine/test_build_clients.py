@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from harness.engine.access import Connection
 from harness.engine.build import build_settings, choose_client, telling_line
-from harness.engine.connection import Connection
 from harness.settings import Settings
 
 

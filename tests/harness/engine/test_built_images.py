@@ -75,8 +75,6 @@ def test_an_image_is_built_once_and_its_secrets_stand_in_no_layer(bench):
     require(engine.name, engine.facts.buildkit, "no command-line client here builds with BuildKit")
     with pytest.raises(NotBuilt, match="image 'tiny'"):
         engine.built(image)
-    (step,) = engine.steps(image)
-    assert "tiny/Dockerfile" in step.command and SECRET not in step.command
     lines: list[str] = []
     environment = engine.build(image, lines.append).environment
     assert any("the step ran" in line for line in lines)
@@ -90,7 +88,7 @@ def test_an_image_is_built_once_and_its_secrets_stand_in_no_layer(bench):
     )
     again: list[str] = []
     assert engine.build(image, again.append).environment == environment
-    assert (again, engine.steps(image)) == ([], ())
+    assert again == []
     labels = bench.api.inspect_image(environment.image_id)["Config"]["Labels"]
     assert labels["org.opencontainers.image.revision"] == "0123abc"
     parts = list(contents(bench.api, environment.image_id))

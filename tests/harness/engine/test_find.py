@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from harness.engine import docker, find
+from harness.engine import choose, docker
+from harness.engine.access import answered
 from harness.engine.base import GONE, Handle
-from harness.engine.connection import answered
 from harness.engine.container import UNPRIVILEGED, DeviceRequest, User
-from harness.engine.docker import DockerEngine, append_new
+from harness.engine.docker import DockerEngine
 from harness.errors import MachineError, NoDevice, NoEngine, NoSpace
 from harness.image.spec import BuildSettings
 from tests.helpers import ROOT
@@ -40,8 +40,8 @@ def _sockets_are_closed():
     closed()
 
 
-def engine_at(path: Path, choice: find.EngineChoice = "auto"):
-    return find.find(choice, BUILD, environ={"DOCKER_HOST": f"unix://{path.resolve()}", "PATH": ""})
+def engine_at(path: Path, choice: choose.EngineChoice = "auto"):
+    return choose.find(choice, BUILD, environ={"DOCKER_HOST": f"unix://{path.resolve()}", "PATH": ""})
 
 
 def asked_of(
@@ -62,20 +62,20 @@ def test_an_engine_is_known_by_its_components_and_not_by_its_version_number(tmp_
 
 
 def test_the_engine_asked_for_by_name_is_taken_even_where_the_other_answers_first(tmp_path, monkeypatch):
-    monkeypatch.setattr(find, "places", lambda environ: (f"unix://{tmp_path}/d", f"unix://{tmp_path}/p"))
+    monkeypatch.setattr(choose, "places", lambda environ: (f"unix://{tmp_path}/d", f"unix://{tmp_path}/p"))
     with answering(tmp_path / "d", DOCKER), answering(tmp_path / "p", PODMAN):
-        names = [find.find(asked, BUILD, environ={}).name for asked in ("auto", "docker", "podman")]
+        names = [choose.find(asked, BUILD, environ={}).name for asked in ("auto", "docker", "podman")]
     assert names == ["docker", "docker", "podman"]
 
 
 def test_without_an_engine_it_is_said_that_none_answers_and_a_name_is_refused_with_what_to_do(tmp_path):
     environ = {"DOCKER_HOST": f"unix://{tmp_path}/nothing"}
     with pytest.raises(NoEngine, match="no container engine answers"):
-        find.find("auto", BUILD, environ=environ)
+        choose.find("auto", BUILD, environ=environ)
     with pytest.raises(
         NoEngine, match="Podman is asked for and does not answer; correct or unset DOCKER_HOST"
     ):
-        find.find("podman", BUILD, environ=environ)
+        choose.find("podman", BUILD, environ=environ)
 
 
 def test_an_engine_of_the_other_kind_is_named_in_the_refusal(tmp_path):
@@ -86,28 +86,28 @@ def test_an_engine_of_the_other_kind_is_named_in_the_refusal(tmp_path):
 def test_an_engine_on_another_machine_is_refused_because_it_sees_other_folders():
     environ = {"DOCKER_HOST": "tcp://build.example:2376"}
     with pytest.raises(NoEngine, match=r"build\.example:2376 is another machine"):
-        find.find("docker", BUILD, environ=environ)
+        choose.find("docker", BUILD, environ=environ)
 
 
 def test_places_are_tried_in_order_and_a_variable_that_names_one_ends_the_search():
-    assert find.places({"XDG_RUNTIME_DIR": "/run/user/7"}) == (
+    assert choose.places({"XDG_RUNTIME_DIR": "/run/user/7"}) == (
         "unix:///var/run/docker.sock",
         "unix:///run/user/7/docker.sock",
         "unix:///run/user/7/podman/podman.sock",
         "unix:///run/podman/podman.sock",
     )
-    assert find.places({"DOCKER_HOST": "unix:///a", "CONTAINER_HOST": "unix:///b"}) == ("unix:///a",)
+    assert choose.places({"DOCKER_HOST": "unix:///a", "CONTAINER_HOST": "unix:///b"}) == ("unix:///a",)
 
 
 def test_a_service_that_takes_the_call_and_stays_silent_is_given_up(tmp_path, monkeypatch):
-    monkeypatch.setattr(find, "PROBE_SECONDS", 0.2)
+    monkeypatch.setattr(choose, "PROBE_SECONDS", 0.2)
     monkeypatch.setattr(docker, "ANSWER_SECONDS", 0.2)
     with answering(tmp_path / "s", DOCKER):
         engine = engine_at(tmp_path / "s")
     (tmp_path / "s").unlink()
     began = time.monotonic()
     with silent(tmp_path / "s"):
-        assert find.search({"DOCKER_HOST": f"unix://{tmp_path}/s"}).connections == ()
+        assert choose.search({"DOCKER_HOST": f"unix://{tmp_path}/s"}).connections == ()
         with pytest.raises(NoEngine, match="Docker Engine did not answer"):
             engine.poll(HANDLE, tmp_path)
     assert time.monotonic() - began < 30
@@ -230,38 +230,24 @@ def test_trials_run_as_the_caller_and_never_as_root_where_the_caller_is_root(tmp
     assert users["podman", 1000] == User(1000, 1000, True)
 
 
-def test_output_is_appended_from_where_the_log_ends_whoever_wrote_it(tmp_path):
-    log = tmp_path / "log.txt"
-    append_new(b"one\n", log)
-    append_new(b"one\ntwo\nthr", log)
-    append_new(b"one\ntwo\nthree\n", log)
-    append_new(b"one\n", log)
-    assert log.read_bytes() == b"one\ntwo\nthree\n"
-
-
-OWN = {"security": {"rootless": True, "selinuxEnabled": True}, "ociRuntime": {"name": "crun"}}
+OWN = {"security": {"rootless": True, "selinuxEnabled": True}}
 
 
 @pytest.mark.parametrize(
     ("answers", "told"),
     [
-        (PODMAN, (True, False, None)),
-        ({**PODMAN, "info": {"SecurityOptions": ["name=seccomp,profile=default"]}}, (False, False, None)),
-        ({**PODMAN, "info": {"Rootless": True, "DefaultRuntime": "/usr/bin/runc"}}, (True, False, "runc")),
-        ({"libpod/info": {"host": OWN}, **PODMAN, "info": {}}, (True, True, "crun")),
-        ({"libpod/info": (500, {"message": "no"}), **PODMAN, "info": {}}, (False, False, None)),
-        ({**DOCKER, "info": {"SecurityOptions": ["name=selinux", "name=rootless"]}}, (True, True, None)),
-        (
-            {"libpod/info": {"host": OWN}, **DOCKER, "info": {"DefaultRuntime": "runc"}},
-            (False, False, "runc"),
-        ),
+        (PODMAN, (True, False)),
+        ({**PODMAN, "info": {"SecurityOptions": ["name=seccomp,profile=default"]}}, (False, False)),
+        ({**PODMAN, "info": {"Rootless": True}}, (True, False)),
+        ({"libpod/info": {"host": OWN}, **PODMAN, "info": {}}, (True, True)),
+        ({"libpod/info": (500, {"message": "no"}), **PODMAN, "info": {}}, (False, False)),
+        ({**DOCKER, "info": {"SecurityOptions": ["name=selinux", "name=rootless"]}}, (True, True)),
+        ({"libpod/info": {"host": OWN}, **DOCKER, "info": {}}, (False, False)),
     ],
 )
-def test_rootless_selinux_and_runtime_are_read_where_each_engine_tells_them(
-    tmp_path, monkeypatch, answers, told
-):
+def test_rootless_and_selinux_are_read_where_each_engine_tells_them(tmp_path, monkeypatch, answers, told):
     monkeypatch.setattr(os, "getuid", lambda: 1000)
     engine, host = asked_of(tmp_path, answers, CPU)
-    assert (engine.facts.rootless, engine.facts.selinux, engine.facts.runtime) == told
+    assert (engine.facts.rootless, engine.facts.selinux) == told
     assert ("label=disable" in host["SecurityOpt"]) == told[1]
     assert (host.get("UsernsMode") == "keep-id") == (told[0] and answers["version"] == PODMAN["version"])

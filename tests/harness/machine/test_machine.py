@@ -153,7 +153,6 @@ def test_the_tightest_control_group_limits_of_either_version_hold(tmp_path, file
 @pytest.mark.parametrize(
     ("files", "kernel", "kind"),
     [
-        ({"/sys/class/dmi/id/sys_vendor": "QEMU"}, "6.1.0", "kvm"),
         ({"/proc/cpuinfo": "flags : fpu hypervisor"}, "6.1.0", "unknown hypervisor"),
         ({"/proc/cpuinfo": "flags : fpu"}, "6.1.0", "none"),
         ({}, "6.6.87.2-microsoft-standard-WSL2", "wsl"),

@@ -32,7 +32,7 @@ data_mode = ["device", "cached"]
 """
 
 
-@pytest.mark.parametrize("name", plan.names(ROOT))
+@pytest.mark.parametrize("name", plan.files(ROOT))
 def test_every_plan_that_is_shipped_can_be_loaded_and_says_what_it_is(name):
     loaded = plan.load(ROOT, name)
     assert loaded.title
@@ -53,8 +53,8 @@ role = "batch-sweep"
 
 def test_a_size_is_a_plan_of_its_own_name_in_the_file_of_its_study(tmp_path):
     root = written(tmp_path, SIZED)
-    assert plan.names(root) == ["mine", "mine-small"]
-    whole, small = (plan.load(root, name) for name in plan.names(root))
+    assert list(plan.files(root)) == ["mine", "mine-small"]
+    whole, small = (plan.load(root, name) for name in plan.files(root))
     assert (whole.title, whole.repeats, small.title, small.repeats) == ("The study", 7, "A part of it", 5)
     assert (small.name, small.sha256) == ("mine-small", whole.sha256)
 
@@ -105,7 +105,7 @@ def test_lists_multiply_and_tables_are_looked_up_by_precision(tmp_path):
 
 def test_an_unknown_key_is_refused_with_the_file_and_its_place(tmp_path):
     root = written(tmp_path, f'name = "mine"\ntitle = "x"\n{MEASURE}presicion = "fp32-ieee"\n')
-    with pytest.raises(PlanError, match=r"plans/mine\.toml: 'measure\.0\.presicion': unknown key"):
+    with pytest.raises(PlanError, match=r"plans/mine\.toml: 'measure 1\.presicion': unknown key"):
         plan.load(root, "mine")
 
 
@@ -209,7 +209,7 @@ def test_a_file_of_the_users_own_is_asked_for_by_its_hash(tmp_path):
     [
         (OWN, "there is no file 'my models/net.py' in the clone"),
         (OWN.replace('file = "my models/net.py"\n', ""), "the workload 'custom' needs a file"),
-        (OWN.replace("my models", "../.."), "measure.0.file"),
+        (OWN.replace("my models", "../.."), "measure 1.file"),
         (OWN.replace('"custom"', '"word_lm"'), "word_lm: it takes no 'file'"),
     ],
 )

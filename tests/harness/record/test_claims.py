@@ -170,77 +170,38 @@ def test_a_clone_without_claims_has_none(tmp_path):
     assert (found.claims, found.curves) == ((), ())
 
 
-def test_every_problem_of_every_file_is_told_with_its_path_and_field(tmp_path):
-    put(
-        tmp_path,
-        GOOD.replace('unit = "s"', 'unit = "s"\nspeed = 3').replace('kind = "absolute"', 'kind = "x"'),
-    )
-    put(tmp_path, "[[claims]", "s008.toml")
-    with pytest.raises(UserError) as caught:
-        load_claims(tmp_path)
-    told = caught.value.problem
-    assert told.startswith("3 problems in the claims")
-    assert "results/claims/s007.toml:11: claims.007-seconds.speed: unknown key" in told
-    assert "results/claims/s007.toml:11: claims.007-seconds.kind: Input should be" in told
-    assert "results/claims/s008.toml: the whole: is not readable TOML" in told
-
-
 @pytest.mark.parametrize(
     ("old", "new", "problem"),
     [
-        (
-            'caveats = ["once"]',
-            'caveats = ["twice"]',
-            "claims.007-seconds.caveats: 'twice' is not in [caveats]",
-        ),
-        ('caveats = ["once"]', "", "caveats.once: no claim names it"),
-        ("[defaults]", "[default]", "default: unknown key"),
-        ('study = "007"', 'study = "007"\nspeed = 3', "defaults.speed: unknown key"),
-        ('card = "T4", ', "", "claims.007-seconds.of.card: an absolute figure stands for one card"),
-        ("value = 12", "", "claims.007-seconds.value: a claim without a value is a claim in words"),
-        (
-            'unit = "s"',
-            'unit = "s"\ncard_class = "any"',
-            "card_class: an absolute figure is claimed for its own card",
-        ),
-        (
-            'unit = "s"',
-            'unit = "s"\nreconstructed = true',
-            "reconstructed: an absolute figure needs the published protocol itself",
-        ),
-        ('"absolute"', '"ratio"', "claims.007-seconds.over: a claim of kind 'ratio' needs a second side"),
-        (
-            '"absolute"',
-            '"order"',
-            "claims.007-seconds.relation: an order is less or greater, and has no value",
-        ),
-        ('source = "a book"', 'source = " "', "claims.007-seconds.source: is empty"),
-        ("epochs = [1, 2]", "epochs = [1, 3]", "curves.0.epochs: do not count from 1"),
-        ("quality = [0.1, 0.2]", "quality = [0.1]", "curves.0.quality: has 1 values for 2 epochs"),
-        ('side = { model = "net" }', "", "curves.0.side: it is missing"),
-        ("value = 12", "value = 0", "s007.toml:11: claims.007-seconds.value: 0 is not above 0"),
-        (
-            'unit = "s"',
-            'unit = "minutes"',
-            "s007.toml:11: claims.007-seconds.unit: 'minutes' is no unit of it; it is told in s",
-        ),
-        (
-            'unit = "s"',
-            'unit = "s"\nwhy = "thrice"',
-            "s007.toml:11: claims.007-seconds.why: 'thrice' is not in [caveats]",
-        ),
+        ('caveats = ["once"]', 'caveats = ["twice"]', "claim '007-seconds': 'twice' is not in [caveats]"),
+        ('unit = "s"', 'unit = "s"\nwhy = "thrice"', "claim '007-seconds': 'thrice' is not in [caveats]"),
+        ("[defaults]", "[default]", "'default': unknown key"),
+        ('study = "007"', 'study = "007"\nspeed = 3', "claim '007-seconds': 'speed': unknown key"),
+        ('card = "T4", ', "", "claim '007-seconds': 'of.card': an absolute figure stands for one card"),
+        ("value = 12", "", "'value': a claim without a value is a claim in words"),
+        ("value = 12", "value = 0", "'value': 0 is not above 0"),
+        ("value = 12", "value = 12\ntarget = 0.75", "'target': the time to a target names it, and no other"),
+        ('"protocol_seconds"', '"seconds_to_target"', "'target': the time to a target names it"),
+        ('unit = "s"', 'unit = "s"\ncard_class = "any"', "an absolute figure is claimed for its own card"),
+        ('unit = "s"', 'unit = "s"\nreconstructed = true', "an absolute figure needs the published protocol"),
+        ('unit = "s"', 'unit = "minutes"', "'unit': 'minutes' is no unit of it; it is told in s"),
+        ('"absolute"', '"ratio"', "'over': a claim of kind 'ratio' needs a second side"),
+        ('"absolute"', '"order"', "'over': a claim of kind 'order' needs a second side"),
+        ('source = "a book"', 'source = " "', "'source': is empty"),
+        ("epochs = [1, 2]", "epochs = [1, 3]", "curve 1: 'epochs': do not count from 1"),
+        ("quality = [0.1, 0.2]", "quality = [0.1]", "curve 1: 'quality': has 1 values for 2 epochs"),
+        ('side = { model = "net" }', "", "curve 1: 'side': it is missing"),
         (
             'kind = "absolute"',
             'kind = "quality"\ncard_class = "any"',
-            "why: a claim that was measured on one card says why it is claimed for a class",
+            "'why': a claim that was measured on one card says why it is claimed for a class",
         ),
         (
             'of = { card = "T4", model = "net" }',
             'of = { card = "T4", model = "net" }\npoints = [{ at = 1, of = { model = "net" } }]',
-            "points: a trend has two or more at different places, and no other kind has any",
+            "'points': a trend has two or more at different places, and no other kind has any",
         ),
-        ("[caveats]", '[cards]\n"T5" = "new"\n\n[caveats]', "s007.toml:9: cards.T5: no claim names it"),
-        ('id = "007-seconds"', f'id = "007-{"x" * 20_000}"', "xxx….id: String should match pattern"),
+        ('id = "007-seconds"', f'id = "007-{"x" * 20_000}"', "xxx': 'id': String should match pattern"),
     ],
 )
 def test_a_claim_that_cannot_be_meant_is_refused(tmp_path, old, new, problem):
@@ -248,42 +209,30 @@ def test_a_claim_that_cannot_be_meant_is_refused(tmp_path, old, new, problem):
     put(tmp_path, GOOD.replace(old, new))
     with pytest.raises(UserError) as caught:
         load_claims(tmp_path)
-    assert problem in caught.value.problem
+    assert caught.value.problem.startswith("results/claims/s007.toml: ") and problem in caught.value.problem
 
 
-def test_two_claims_of_one_name_are_refused_with_both_places(tmp_path):
+def test_two_claims_of_one_name_are_refused(tmp_path):
     put(tmp_path, GOOD)
     put(tmp_path, GOOD, "s008.toml")
-    with pytest.raises(UserError) as caught:
+    with pytest.raises(UserError, match="two claims have the id '007-seconds'"):
         load_claims(tmp_path)
-    here, there = (f"results/claims/s00{number}.toml:11: claims.007-seconds" for number in (8, 7))
-    assert f"{here}.id: stands in {there} too" in caught.value.problem
 
 
 def test_one_figure_under_two_names_is_refused(tmp_path):
     put(tmp_path, GOOD)
-    again = GOOD.replace("007-seconds", "007-duration").replace("value = 12", "value = 13")
-    put(tmp_path, again, "s008.toml")
-    with pytest.raises(UserError, match=r"s008\.toml:11: claims\.007-duration: is the same figure as .*s007"):
+    put(
+        tmp_path, GOOD.replace("007-seconds", "007-duration").replace("value = 12", "value = 13"), "s008.toml"
+    )
+    with pytest.raises(UserError, match=r"claim '007-duration' is the same figure as '007-seconds'"):
         load_claims(tmp_path)
-
-
-def test_the_time_to_a_target_names_it_and_nothing_else_does(tmp_path):
-    told = "the time to a target names it, and no other metric has one"
-    for wrong in (
-        GOOD.replace("value = 12", "value = 12\ntarget = 0.75"),
-        GOOD.replace('metric = "protocol_seconds"', 'metric = "seconds_to_target"'),
-    ):
-        put(tmp_path, wrong)
-        with pytest.raises(UserError, match=rf"claims\.007-seconds\.target: {told}"):
-            load_claims(tmp_path)
 
 
 def test_a_card_that_no_table_has_is_refused(tmp_path):
     put(tmp_path, GOOD.replace('"T4"', '"T5"'))
     assert load_claims(tmp_path).claims, "without a table of cards nothing is known of them"
     shutil.copy(ROOT / "results" / "cards.toml", tmp_path / "results")
-    with pytest.raises(UserError, match=r"s007\.toml:11: claims\.007-seconds\.of\.card: 'T5' is neither in"):
+    with pytest.raises(UserError, match=r"claim '007-seconds': 'of.card': 'T5' is neither in"):
         load_claims(tmp_path)
     put(tmp_path, GOOD.replace('"T4"', '"T5"').replace("[caveats]", '[cards]\n"T5" = "new"\n\n[caveats]'))
     assert load_claims(tmp_path).claims[0].of.card == "T5"

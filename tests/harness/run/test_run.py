@@ -1,8 +1,5 @@
 from __future__ import annotations
 
-import errno
-import fcntl
-import os
 import re
 import subprocess
 import sys
@@ -35,16 +32,6 @@ def test_a_plan_is_run_whole_and_each_trial_leaves_one_record(finished):
     assert [record.order for record in found] == [0, 1, 2, 3]
     assert {record.status for record in found} == {"ok"}
     assert all(record.summary is not None for record in found)
-
-
-def test_a_trial_that_floods_its_log_is_told_of_and_the_log_keeps_its_end(tmp_path):
-    root = clone.make(tmp_path, options="printed_bytes = 30_000_000", repeats=1)
-    watcher = clone.Quiet()
-    outcome = runner.run(clone.job(root), clone.open_session(root), watcher)
-    assert (outcome.ran, outcome.failed) == (2, 0)
-    flooded = [line for line in watcher.lines if "printed 29 MiB or more" in line]
-    assert len(flooded) == 2
-    assert all(path.stat().st_size <= 2 * 2**20 for path in root.rglob("log.txt"))
 
 
 def test_a_complete_plan_begins_a_new_session_the_next_time(tmp_path):
@@ -160,30 +147,6 @@ def test_only_one_run_measures_on_a_machine(tmp_path):
             pass
         other.kill()
     with session.run_lock(tmp_path):
-        pass
-
-
-def test_a_second_user_of_a_clone_waits_for_the_first_one_s_run_on_the_same_machine(tmp_path):
-    alice, bob = (tmp_path / user / "machines" / "here" for user in ("alice", "bob"))
-    elsewhere = tmp_path / "bob" / "machines" / "there"
-    own = f"another run \\(process {os.getpid()}\\)"
-    with session.run_lock(alice, tmp_path / "clone"):
-        with pytest.raises(Busy, match=own), session.run_lock(bob, tmp_path / "clone"):
-            pass
-        with session.run_lock(elsewhere, tmp_path / "clone"), session.run_lock(bob, tmp_path / "other"):
-            pass
-
-
-def test_a_clone_on_a_file_system_without_locks_does_not_keep_a_run_from_measuring(tmp_path, monkeypatch):
-    real = fcntl.flock
-
-    def of_the_state_alone(file, how):
-        if Path(file.name).parent.name == "clone":
-            raise OSError(errno.ENOLCK, "No locks available")
-        real(file, how)
-
-    monkeypatch.setattr("harness.files.fcntl.flock", of_the_state_alone)
-    with session.run_lock(tmp_path / "state", tmp_path / "clone"):
         pass
 
 

@@ -12,12 +12,10 @@ from harness.engine.base import Built
 from harness.engine.venv import VenvEngine
 from harness.errors import NoDevice, NoNetwork
 from harness.files import unit_of
+from harness.image.lock import lock_sha256
 from harness.machine import select
-from harness.plan import plan
-from harness.plan.plan import PlanContext
 from harness.record import Cpu, DeviceKind, Environment, Gpu, Machine
 from harness.run import setup as run_setup
-from harness.run.runner import command_of
 from harness.run.setup import RunSetup
 from harness.settings import Settings
 from tests.helpers import ROOT
@@ -76,7 +74,7 @@ def test_an_image_of_a_contributor_s_is_built_by_its_name_without_a_look_at_the_
     settings = Settings(image="mine", engine="venv", device="7")
     (image,), engine, _ = run_setup.to_build(tmp_path, settings, {})
     assert image.name == "mine"
-    assert "docker/mine/lock.txt" in engine.steps(image)[-1].command
+    assert engine.expected(image).environment.lock_sha256 == lock_sha256(tmp_path, "mine/lock.txt")
 
 
 @pytest.mark.parametrize("vendor", ["NVIDIA", "AMD"])
@@ -123,14 +121,8 @@ def test_on_another_processor_than_the_images_trials_run_in_a_virtual_environmen
 def test_of_two_equal_cards_a_trial_on_one_is_given_and_shown_the_first_alone(tmp_path):
     with answering(tmp_path / "s", DOCKER):
         setup = prepared(card(0), card(1), environ=at(tmp_path / "s"))
-        sources = dict.fromkeys(plan.datasets(setup.plan, "cuda"), "real")
-        context = PlanContext("cuda", "cuda", None, sources, {})
-        trial = plan.trials(setup.plan, context, 1)[0].trial
-        line = command_of(job(setup), "20261120-0a1b2c", trial)
-    assert (len(setup.selection.gpus), trial.asked.variant.gpus) == (2, 1)
-    assert f"device={UUIDS[0]}" in line
-    assert f"CUDA_VISIBLE_DEVICES={UUIDS[0]}" in line
-    assert UUIDS[1] not in line
+        given = run_setup.request_of(setup.selection, setup.settings).first(1)
+    assert (len(setup.selection.gpus), given.ids) == (2, (UUIDS[0],))
 
 
 def test_an_engine_that_cannot_build_is_left_for_a_virtual_environment_unless_it_was_asked_for(tmp_path):

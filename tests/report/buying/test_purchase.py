@@ -42,35 +42,35 @@ def refused(old: str, new: str) -> str:
 @pytest.mark.parametrize(
     ("old", "new", "says"),
     [
-        ("host_watts =", "host_wats =", ":2: host_wats: unknown key"),
-        ("host_watts = 120", "host_watts = true", ":2: host_watts: it has to be a number"),
-        ("host_watts = 120", "host_watts = 1e9", ":2: host_watts: 1e+09 cannot be meant"),
-        ("utilisation = 0.5", "utilisation = 0", ":4: utilisation: 0 cannot be meant"),
-        ("utilisation = 0.5", "utilisation = 1.5", ":4: utilisation: 1.5 cannot be meant"),
-        ("low = 3", "low = 6", ":3: life_years: 6, 4, 5 are not low ≤ best ≤ high"),
-        ("low = 3, ", "", ":3: life_years.low: it is missing"),
+        ("host_watts =", "host_wats =", "'host_wats': unknown key"),
+        ("host_watts = 120", "host_watts = true", "'host_watts': it has to be a number"),
+        ("host_watts = 120", "host_watts = 1e9", "'host_watts': 1e+09 cannot be meant"),
+        ("utilisation = 0.5", "utilisation = 0", "'utilisation': 0 cannot be meant"),
+        ("utilisation = 0.5", "utilisation = 1.5", "'utilisation': 1.5 cannot be meant"),
+        ("low = 3", "low = 6", "'life_years': 6, 4, 5 are not low ≤ best ≤ high"),
+        ("low = 3, ", "", "'life_years.low': it is missing"),
         ("electricity_price = 0.25", "", "a card that is bought needs 'electricity_price'"),
-        ("life_years = { low = 3, best = 4, high = 5 }", "life_years = 90", ":3: life_years: 90 cannot be"),
-        ("price = 1800", "price = 0", "offer 1.price: 0 cannot be meant"),
-        ("price = 1800", "price = 1e-300", "offer 1.price: 1e-300 cannot be meant"),
-        ("price = 1800", "price = -3", "offer 1.price: -3 cannot be meant"),
-        ("price = 1800", "price = nan", ":9: offer 1.price.low: Input should be a finite number"),
-        ("price = 1800", "price = inf", ":9: offer 1.price.low: Input should be a finite number"),
-        ("price = 1800", 'price = "dear"', ":9: offer 1.price: it has to be a number, or { low"),
+        ("life_years = { low = 3, best = 4, high = 5 }", "life_years = 90", "'life_years': 90 cannot be"),
+        ("price = 1800", "price = 0", "'offer 1.price': 0 cannot be meant"),
+        ("price = 1800", "price = 1e-300", "'offer 1.price': 1e-300 cannot be meant"),
+        ("price = 1800", "price = -3", "'offer 1.price': -3 cannot be meant"),
+        ("price = 1800", "price = nan", "'offer 1.price.low': Input should be a finite number"),
+        ("price = 1800", "price = inf", "'offer 1.price.low': Input should be a finite number"),
+        ("price = 1800", 'price = "dear"', "'offer 1.price': it has to be a number, or { low"),
         ("price = 1800", "", "it needs either 'price' or 'price_per_hour', and not both"),
         ("price = 1800", "price = 1800\nprice_per_hour = 1", "'price_per_hour', and not both"),
-        ("price = 1800", "price = 1800\nwatts = 0", "offer 1.watts: 0 cannot be meant"),
-        ("date = 2026-01-05", 'date = "soon"', ":10: offer 1.date"),
+        ("price = 1800", "price = 1800\nwatts = 0", "'offer 1.watts': 0 cannot be meant"),
+        ("date = 2026-01-05", 'date = "soon"', "'offer 1.date'"),
         ("date = 2026-01-05", "date = 2099-01-05", "2099-01-05 is no date of an offer"),
         ("date = 2026-01-05", "date = 1926-01-05", "1926-01-05 is no date of an offer"),
-        ('source = "a constructed offer"', "", ":7: offer 1.source: it is missing"),
-        ('currency = "EUR"', 'currency = "euro"', ":1: currency: it has to be three capital letters"),
-        ("fp32-ieee", "fp31", ":15: work 1.precision: Input should be 'fp32-ieee'"),
-        ("hours_per_year = 1040", "hours_per_year = 0", ":16: work 1.hours_per_year: 0 cannot be meant"),
-        ("hours_per_year = 1040", "Hours = 20\nhours_per_year = 9", ":16: work 1.Hours: unknown key"),
-        ("hours_per_year = 1040", "", ":13: work 1.hours_per_year: it is missing"),
-        ("host_watts = 120", "residual_share = 1", ":2: residual_share: 1 cannot be meant"),
-        ("host_watts = 120", "pue = 0.9", ":2: pue: 0.9 cannot be meant"),
+        ('source = "a constructed offer"', "", "'offer 1.source': it is missing"),
+        ('currency = "EUR"', 'currency = "euro"', "'currency': it has to be three capital letters"),
+        ("fp32-ieee", "fp31", "'work 1.precision': Input should be 'fp32-ieee'"),
+        ("hours_per_year = 1040", "hours_per_year = 0", "'work 1.hours_per_year': 0 cannot be meant"),
+        ("hours_per_year = 1040", "Hours = 20\nhours_per_year = 9", "'work 1.Hours': unknown key"),
+        ("hours_per_year = 1040", "", "'work 1.hours_per_year': it is missing"),
+        ("host_watts = 120", "residual_share = 1", "'residual_share': 1 cannot be meant"),
+        ("host_watts = 120", "pue = 0.9", "'pue': 0.9 cannot be meant"),
         ("hours_per_year = 1040", "hours_per_year = 9\nbatch_size = 2.5", "Input should be a valid integer"),
         ("[[work]]", "[[work]", "is not TOML"),
     ],
@@ -92,21 +92,6 @@ def test_a_file_that_is_not_there_is_none_and_one_of_other_bytes_is_refused(tmp_
     (tmp_path / FILE).write_bytes(b"\xff\xfe")
     with pytest.raises(UserError, match="is not UTF-8"):
         load_purchase(tmp_path)
-
-
-def test_each_cause_is_one_line_with_the_first_of_its_places():
-    more = EXAMPLE[EXAMPLE.index("[[offer]]") : EXAMPLE.index("[[work]]")]
-    with pytest.raises(UserError) as caught:
-        parse_purchase(
-            (EXAMPLE + more * 3).replace("price = 1800", "price = 0").replace("host_watts", "host_wats")
-        )
-    lines = caught.value.problem.split("\n")
-    assert len(lines) == 2
-    assert (
-        "host_wats" in lines[0]
-        and lines[1].endswith("(and in 3 more places)")
-        and ":9: offer 1.price" in lines[1]
-    )
 
 
 def test_the_example_s_work_is_on_record_in_a_fresh_clone_under_the_names_that_it_has():

@@ -84,21 +84,6 @@ def test_what_slurm_writes_into_a_job_s_output_says_why_it_ended(log, told):
     assert Slurm({}).told(f"gpudyno: word_lm-r1-0123456789ab.a1 begins\n{log}srun: done\n") == told
 
 
-def test_accounting_fills_in_what_squeue_forgot(tmp_path):
-    slurm = program(
-        tmp_path, "sacct", "printf '12_3|CANCELLED by 1000\\n12_4|COMPLETED\\n15|OUT_OF_MEMORY\\n'"
-    )
-    assert {place: told.cause for place, told in slurm.accounted([12, 15]).items()} == {
-        (12, 3): "cancelled",
-        (15, 0): "out-of-memory",
-    }
-
-
-def test_where_no_accounting_runs_nothing_is_known_of_it(tmp_path):
-    slurm = program(tmp_path, "sacct", "echo 'Slurm accounting storage is disabled' >&2; exit 1")
-    assert slurm.accounted([12]) == {}
-
-
 def test_what_sbatch_refuses_is_said_with_its_own_words(tmp_path):
     slurm = program(tmp_path, "sbatch", "echo 'sbatch: error: invalid partition specified: gpu' >&2; exit 1")
     with pytest.raises(UserError, match=r"refused 'batch-1\.sh': sbatch: error: invalid partition"):

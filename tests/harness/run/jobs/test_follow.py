@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from harness.engine.slurm.scheduler import Slurm, TaskState
+from harness.engine.slurm.scheduler import ClusterJob, Slurm, TaskState
 from harness.run.jobs.follow import Attempt, Place, ending
-from harness.run.jobs.submission import ENDED, Sent
+from harness.run.jobs.submission import ENDED
 
 CANCELLED = TaskState(job=7, task=0, name="b", standing="ended", word="CANCELLED", cause="cancelled")
 
@@ -20,8 +20,8 @@ def test_a_step_that_leaves_with_0_ended_well_only_where_it_measured(tmp_path, m
     (work / ENDED).write_text("code 0 1764228027.000000000\n")
     if measured:
         (work / "out" / "measurement.json").write_text("{}")
-    sent = Sent(name="b", trials=("t",), attempts=(1,), job=7, sent_at=datetime.now(UTC))
-    attempt = Attempt("t", 1, sent, work, over=True, last_of_job=True)
+    sent = ClusterJob(name="b", trials=("t",), attempts=(1,), job=7, sent_at=datetime.now(UTC))
+    attempt = Attempt(1, work, over=True, last_of_job=True)
     place = Place("t", sent, CANCELLED, in_flight=False, attempts=(attempt,))
-    exit = ending(tmp_path, attempt, place, Slurm(), {})
+    exit = ending(tmp_path, attempt, place, Slurm())
     assert (exit.code, exit.cause) == (0, cause)

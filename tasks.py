@@ -334,21 +334,16 @@ def lock(image: str = "", package: list[str] | None = None) -> None:
         "base": "the commit that the records come to (default: main)",
         "head": "the commit that brings them (default: HEAD)",
         "comment": "a file to write the answer and the comparison into, as a comment for a code host",
-        "mine": "judge a session of yours before any commit, and say how to send it",
-        "session": "with --mine: the session to publish (default: this machine's newest)",
+        "mine": "judge what is in results/ before any commit, and say how to send it",
     }
 )
-def gate(
-    base: str = "main", head: str = "HEAD", comment: str = "", mine: bool = False, session: str = ""
-) -> None:
+def gate(base: str = "main", head: str = "HEAD", comment: str = "", mine: bool = False) -> None:
     """Say whether a commit adds good records and nothing else; they are read as data, and nothing is run."""
-    if mine or session:
-        from commands import contribute
+    from commands import gate as gating
 
-        contribute.publish(ROOT, session or None)
+    if mine:
+        gating.mine(ROOT)
     else:
-        from commands import gate as gating
-
         gating.judge(ROOT, base, head, Path(comment) if comment else None)
 
 

@@ -350,9 +350,9 @@ def gate(base: str = "main", head: str = "HEAD", comment: str = "", mine: bool =
 @line.verb()
 def check() -> None:
     """Validate your own files and every record, claim, plan and pin; then lint and type-check the product."""
-    from commands.upkeep import check as checking
+    from commands import upkeep
 
-    checking.check(ROOT)
+    upkeep.check(ROOT)
 
 
 @line.verb(
@@ -363,9 +363,9 @@ def check() -> None:
 )
 def test(only: str = "", whole: bool = False) -> None:
     """Run the tests (they need the extra `test`)."""
-    from commands.upkeep.testing import run
+    from commands import upkeep
 
-    code = run(ROOT, only, whole=whole)
+    code = upkeep.test(ROOT, only, whole=whole)
     if code:
         raise Exit(code=code)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from commands.upkeep import check
+from commands import upkeep as check
 from harness.data.catalog import DATASETS
 from harness.errors import GateError
 from report.expected.figures import PublishedRow

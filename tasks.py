@@ -109,7 +109,6 @@ def build(settings: Settings, only: str = "", from_: str = "") -> None:
         "new_session": "start over instead of going on with the open session",
         "retry": RETRY,
         "strict": "exit with 3 if a trial failed, with 5 if a card is slow or wrong",
-        "no_build": "refuse instead of building what is missing",
     },
     iterable=["claim"],
 )
@@ -121,13 +120,12 @@ def run(
     new_session: bool = False,
     retry: bool = False,
     strict: bool = False,
-    no_build: bool = False,
 ) -> None:
     """Run what is missing of a plan, one fresh process a trial, and write a record for each."""
     from commands import claims as published
     from commands.measure import RunOptions
 
-    how = RunOptions(new_session, retry, strict, not no_build)
+    how = RunOptions(new_session, retry, strict)
     if bisect:
         from commands.plans import bisect as versions
 
@@ -186,7 +184,6 @@ def compare(first: str, second: str, fail_below: str = "") -> None:
         "here": "which of them this machine can answer, and in how many minutes",
         "study": "only those of this study, by its name or id, as 'Bhutani 2019'",
         "card": CARD,
-        "rows": "of the table, at most (default: 20)",
     },
 )
 def claims(
@@ -195,7 +192,6 @@ def claims(
     here: bool = False,
     study: str = "",
     card: str = "",
-    rows: int = 20,
 ) -> None:
     """List the published figures, answer one, or say which of them can be answered here."""
     from commands import claims as published
@@ -203,22 +199,17 @@ def claims(
     if claim:
         published.one(ROOT, settings, claim, card)
     elif here or card:
-        published.here(ROOT, settings, card, study, rows)
+        published.here(ROOT, settings, card, study)
     else:
         published.listed(ROOT, study)
 
 
-@line.verb(
-    help={
-        "to": "the file to write (default: purchase.toml)",
-        "overwrite": "write it anew where it is there already",
-    }
-)
-def quote(to: str = "purchase.toml", overwrite: bool = False) -> None:
-    """Write a file for your prices and your own work, which `report` reads once you have edited it."""
+@line.verb()
+def quote() -> None:
+    """Write purchase.toml for your prices and your own work, which `report` reads once you have edited it."""
     from commands import quote as quoting
 
-    quoting.quote(ROOT, to, overwrite=overwrite)
+    quoting.quote(ROOT)
 
 
 @line.verb(
@@ -269,7 +260,6 @@ def accept(settings: Settings, bundle: str, records: str = "") -> None:
     "plan image python label",
     help={
         "site": "the cluster's profile, a TOML file (default: site.toml in the clone, where it is there)",
-        "nodes": "how many nodes a trial may take at most (default: the profile's)",
         "new_session": "start over instead of going on with the open submission",
         "retry": RETRY,
         "dry_run": "print each batch script, and send none",
@@ -278,7 +268,6 @@ def accept(settings: Settings, bundle: str, records: str = "") -> None:
 def submit(
     settings: Settings,
     site: str = "",
-    nodes: int = 0,
     new_session: bool = False,
     retry: bool = False,
     dry_run: bool = False,
@@ -286,7 +275,7 @@ def submit(
     """Send what is missing of a plan to SLURM, each trial as a job."""
     from commands import cluster
 
-    how = cluster.SubmitOptions(site or None, nodes or None, new_session, retry, dry_run)
+    how = cluster.SubmitOptions(site or None, new_session, retry, dry_run)
     cluster.submit(ROOT, settings, how)
 
 
@@ -295,15 +284,14 @@ def submit(
         "collect": "write a record of each job's trial that has ended",
         "wait": "with --collect: go on until no job waits or runs",
         "cancel": "end the jobs that wait or run",
-        "plan": "with --cancel: only the jobs of this plan (default: of all)",
     }
 )
-def jobs(collect: bool = False, wait: bool = False, cancel: bool = False, plan: str = "") -> None:
+def jobs(collect: bool = False, wait: bool = False, cancel: bool = False) -> None:
     """Say how far the jobs are, collect their records, or end them."""
     from commands import cluster
 
     if cancel:
-        cluster.cancel(ROOT, plan or None)
+        cluster.cancel(ROOT)
     elif collect or wait:
         cluster.collect_all(ROOT, wait=wait)
     else:

@@ -35,7 +35,6 @@ class SubmitOptions:
     """The switches of `submit`."""
 
     site: str | None = None
-    nodes: int | None = None
     new_session: bool = False
     retry: bool = False
     dry_run: bool = False
@@ -45,7 +44,6 @@ def submit(root: Path, settings: Settings, how: SubmitOptions, scheduler: Slurm 
     """Sends what a plan lacks as jobs; what waits or runs already is not sent again."""
     scheduler = scheduler or Slurm()
     site = load_site(root, how.site)
-    site = site if how.nodes is None else site.model_copy(update={"nodes": how.nodes})
     setup = prepare.prepare(root, settings, site)
     with Screen() as screen:
         _not_another_s(root, setup, how)
@@ -101,7 +99,7 @@ def _line(setup: RunSetup, how: SubmitOptions) -> str:
     """What sends the rest of a submission."""
     own = ("plan", "image", "python", "label")
     given = [(name, getattr(setup.settings, name)) for name in own]
-    given += [("site", how.site), ("nodes", how.nodes)]
+    given.append(("site", how.site))
     options = [word for name, value in given if value for word in (f"--{name}", str(value))]
     return shlex.join(["invoke", "submit", *options])
 
@@ -238,14 +236,11 @@ def _say_collected(came: Collected, screen: Screen) -> None:
     screen.say(f"submission {came.submission.id}: {count(len(came.records), 'record')} written{left}{again}")
 
 
-def cancel(root: Path, plan: str | None, scheduler: Slurm | None = None) -> None:
-    """Ends the jobs of an open submission; what ran of them is collected as cancelled."""
+def cancel(root: Path, scheduler: Slurm | None = None) -> None:
+    """Ends the jobs of all open submissions; what ran of them is collected as cancelled."""
     scheduler = scheduler or Slurm()
     with Screen() as screen, kept.alone(root):
-        chosen = [each for each in _own_open(root, screen) if plan is None or each.whole.plan == plan]
-        if plan is not None and not chosen:
-            raise UserError(f"no submission of plan '{plan}' is under way", remedy="see `invoke jobs`")
-        for submission in chosen:
+        for submission in _own_open(root, screen):
             answer = ask(root, scheduler, 0.0)
             names = {batch.name for batch in submission.batches}
             known = {

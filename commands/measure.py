@@ -57,7 +57,6 @@ class RunOptions:
     new_session: bool = False
     retry: bool = False
     strict: bool = False
-    build: bool = True
     dry_run: bool = False
     card: str = ""
     """Of a dry run: a card by its name, which need not be here."""
@@ -241,11 +240,8 @@ def run(root: Path, settings: Settings, how: RunOptions) -> Outcome | None:
             say_matrix(setup, choose(setup, keep=how.keep), screen)
             return None
         machine_id(state_folder())
-        if how.build:
-            built, engine, noted = environments_of(root, settings, setup.images_used, setup.engine, screen)
-            setup = replace(setup, engine=engine, notes=(*setup.notes, *noted))
-        else:
-            built = tuple(map(setup.engine.built, setup.images_used))
+        built, engine, noted = environments_of(root, settings, setup.images_used, setup.engine, screen)
+        setup = replace(setup, engine=engine, notes=(*setup.notes, *noted))
         resolved = run_setup.resolve_data(setup, data_progress(screen))
         say_data(resolved, screen)
         with run_lock(own_folder(state_folder()), store.state_folder(root)):

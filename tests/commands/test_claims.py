@@ -52,7 +52,7 @@ def test_each_source_stands_whole_below_the_first_of_its_claims():
 
 @pytest.mark.parametrize("card", ["4x RTX 4090", "MI300X"])
 def test_a_card_by_its_name_can_judge_claims_of_each_of_the_five_studies(card, capsys):
-    claims.here(ROOT, Settings(), card, rows=900)
+    claims.here(ROOT, Settings(), card)
     named = re.findall(r"\b(00[0-4])-[a-z]", capsys.readouterr().out)
     assert set(named) == {"000", "001", "002", "003", "004"}
 
@@ -135,7 +135,7 @@ def test_claims_are_asked_for_by_id_or_all_that_can_be_judged_here(monkeypatch):
 
 
 def test_a_time_that_nobody_knows_is_called_a_limit(capsys):
-    claims.here(ROOT, Settings(), "8x RTX 4090", "UniLu 2019", rows=99)
+    claims.here(ROOT, Settings(), "8x RTX 4090", "UniLu 2019")
     minutes = {line.split()[0]: line for line in capsys.readouterr().out.splitlines()[1:-2]}
     assert any("≤" in line for line in minutes.values()) and not all("≤" in line for line in minutes.values())
     unknown = next(name for name, line in minutes.items() if "≤" in line)

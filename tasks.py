@@ -36,8 +36,6 @@ SETTINGS = {
     "baseline": "what 1.00 is in the time-scaled charts: part of a card's name, a label or a precision",
 }
 CARD = 'a card of results/cards.toml that need not be here, as "RTX 4090" or "4x RTX 4090"'
-CLAIM = "what this published figure needs, by its id; may be given several times"
-CLAIMS = "'here': what as many figures need as can be judged here and fit the budget"
 RETRY = "also repeat trials that failed by themselves, such as out of memory"
 MACHINE = "device engine python"
 CHOOSING = f"plan image {MACHINE}"
@@ -59,27 +57,13 @@ def doctor(settings: Settings, deep: bool = False) -> None:
 
 @line.verb(
     f"{CHOOSING} budget role precision against",
-    help={"claim": CLAIM, "claims": CLAIMS, "card": CARD, "commands": "also print every command"},
-    iterable=["claim"],
+    help={"card": CARD, "commands": "also print every command"},
 )
-def plan(
-    settings: Settings,
-    claim: list[str] | None = None,
-    claims: str = "",
-    card: str = "",
-    commands: bool = False,
-) -> None:
+def plan(settings: Settings, card: str = "", commands: bool = False) -> None:
     """Print a plan's trials, how long they take and what they need, here or on a card by its name."""
-    from commands import measure
+    from commands.plans import show
 
-    if claim or claims:
-        from commands import claims as published
-
-        published.run_asked(ROOT, settings, claim or [], claims, measure.RunOptions(dry_run=True, card=card))
-    else:
-        from commands.plans import show
-
-        show.show(ROOT, settings, card, commands=commands)
+    show.show(ROOT, settings, card, commands=commands)
 
 
 @line.verb(
@@ -103,8 +87,8 @@ def build(settings: Settings, only: str = "", from_: str = "") -> None:
 @line.verb(
     f"{BUILDING} budget role precision blocks label",
     help={
-        "claim": f"run {CLAIM}",
-        "claims": f"{CLAIMS}, run",
+        "claim": "run what this published figure needs, by its id; may be given several times",
+        "claims": "'here': run what as many figures need as can be judged here and fit the budget",
         "bisect": "which version made it slower or quicker, as torch==2.9..2.13: the ends first, then halves",
         "new_session": "start over instead of going on with the open session",
         "retry": RETRY,

@@ -17,6 +17,7 @@ from harness.record import Claim, TrialSpec
 from harness.record.published.cards import load_cards
 from harness.record.published.claims import load_claims, nearest, same_card
 from harness.run import on_paper
+from harness.run import setup as run_setup
 from harness.run.choice import speeds_of
 from harness.run.setup import RunSetup
 from harness.settings import Settings
@@ -240,7 +241,7 @@ def run(root: Path, settings: Settings, ids: Sequence[str], how: measure.RunOpti
     """
     claims = load_claims(root).claims
     _known(claims, ids)
-    setup = on_paper.prepare(root, settings, how.card)
+    setup = run_setup.prepare(root, settings)
     asked = [claim for claim in claims if claim.id in ids] if ids else list(claims)
     offered = [offer for offer, _ in _offered(setup, asked) if offer]
     budget = seconds_of(settings.budget) if settings.budget else None

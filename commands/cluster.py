@@ -9,7 +9,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from commands.measure import data_progress, environments_of, say_data, say_matrix
+from commands.measure import data_progress, environments_of, say_data
+from commands.plans import matrix
 from commands.terminal import Screen
 from harness.engine.slurm.scheduler import Slurm
 from harness.engine.slurm.script import Batch
@@ -113,7 +114,7 @@ def _opened(setup: RunSetup, chosen: Chosen, site: Site, how: SubmitOptions, scr
         return opened.model_copy(update={"site": site, "line": _line(setup, how)})
     if opened is not None:
         screen.say(f"submission {opened.id} asked for another plan, lock or data: a new one begins")
-    say_matrix(setup, chosen, screen)
+    matrix.say(setup, chosen, screen)
     whole = session_of(setup, chosen)
     return Submission(whole=whole, site=site, owner=kept.user(), line=_line(setup, how))
 

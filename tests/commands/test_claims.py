@@ -10,6 +10,7 @@ from commands.plans import ways
 from harness.errors import UserError
 from harness.image.catalog import load_images
 from harness.plan import plan
+from harness.run.choice import choose, narrowed
 from harness.settings import Settings
 from report.analysis import Question, analyse
 from report.claims.judgeable import JudgingPlan
@@ -97,12 +98,19 @@ def test_a_plan_in_two_images_is_two_lines_and_each_names_its_image():
     assert claims.cheapest([own, other], None) == {"both --image mxnet": ("one", "two")}
 
 
-def test_what_a_claim_needs_on_a_card_by_its_name_is_told_without_one(capsys):
-    asked = ["milabench-h100-resnet50-b512-over-b128"]
-    settings = Settings(engine="venv")
-    claims.run_asked(ROOT, settings, asked, "", measure.RunOptions(dry_run=True, card="H100 SXM5"))
-    told = capsys.readouterr().out
-    assert "plan peers: for 1 claim" in told and "batch 128, 512" in told
+def test_a_claim_runs_the_trials_that_it_needs_and_no_others(monkeypatch):
+    seen = []
+
+    def planned(root, settings, how):
+        seen.extend(choose(narrowed(measure.prepared(root, settings, how), how.keep), keep=how.keep).planned)
+
+    monkeypatch.setattr(measure, "run", planned)
+    asked = Settings(device="cpu", engine="venv")
+    claims.run(ROOT, asked, ["001-mlp-fp32-peak-by-arithmetic"], measure.RunOptions())
+    (item,) = seen
+    variant = item.trial.asked.variant
+    assert (item.trial.asked.workload, variant.precision) == ("tensorcore_mlp", "fp32-ieee")
+    assert variant.batch_size == 512
 
 
 def test_a_budget_takes_the_claims_that_cost_the_least():

@@ -55,16 +55,6 @@ def test_wrong_input_is_answered_in_one_sentence_and_a_code_of_its_kind(state, w
     assert "Traceback" not in done.stderr
 
 
-def test_a_claim_runs_the_trials_that_it_needs_and_no_others(state):
-    words = ("plan", "--claim", "001-mlp-fp32-peak-by-arithmetic")
-    done = invoke(*words, "--device", "cpu", "--engine", "venv", **state)
-    assert done.returncode == 0, done.stderr
-    assert "tensorcore_mlp published/1, timing: 1 trial" in done.stdout
-    assert "    1 × mlp  fp32-ieee  batch 512  cached" in done.stdout
-    assert "\n1 trial, about " in done.stdout
-    assert re.search(r"left out: 1 × (other trials: no claim asked for needs them|amp-fp16: )", done.stdout)
-
-
 def test_a_machine_without_a_card_is_told_what_can_be_answered_here(state):
     done = invoke("claims", "--here", "--device", "cpu", "--engine", "venv", **state)
     assert done.returncode == 0, done.stderr

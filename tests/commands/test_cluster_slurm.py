@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-import os
 import shutil
 from datetime import timedelta
 from itertools import pairwise
@@ -14,9 +12,7 @@ import pytest
 from commands import measure
 from harness.bundle.validate import record_problems
 from harness.engine.slurm.scheduler import Slurm
-from harness.errors import UserError
 from harness.record import store
-from harness.run.jobs import submission as kept
 from harness.settings import Settings
 from tests.helpers import ROOT, cluster, slurm_cluster, wait_for
 from tests.helpers.checks import require
@@ -62,7 +58,6 @@ options = { width = 16, heads = 2, layers = 1 }
 limit = { steps = 3, valid_batches = 2 }
 """
 LONG = "step_seconds = 3.0"
-BOB = 65534
 
 
 @pytest.fixture(scope="module")
@@ -257,39 +252,3 @@ def test_jobs_that_share_nodes_go_one_by_one_unless_the_site_gives_each_its_own(
     assert bench.ends() == ["ok"] * 4
     for before, after in pairwise(bench.records()):
         assert before.started_at + timedelta(seconds=before.wall_seconds) <= after.started_at
-
-
-@pytest.fixture
-def bob(real, tmp_path, monkeypatch):
-    """SLURM as a second user without rights asks it."""
-    for folder in (real.folder, *real.folder.parents[:3], tmp_path, *tmp_path.parents[:3]):
-        folder.chmod(folder.stat().st_mode | 0o011)
-    who = f"--reuid={BOB} --regid={BOB} --clear-groups"
-    for name in ("squeue", "scancel", "sbatch"):
-        path = tmp_path / name
-        path.write_text(f'#!/bin/sh\nexec setpriv {who} {shutil.which(name)} "$@"\n')
-        path.chmod(0o755)
-    return Slurm({**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"})
-
-
-def test_a_second_user_of_a_clone_neither_ends_nor_sends_again_what_the_first_has_running(
-    real, bob, tmp_path, monkeypatch, capsys
-):
-    bench = begin(tmp_path / "clone", options=LONG, repeats=1)
-    bench.submit()
-    running(bench)
-    other = dataclasses.replace(bench, scheduler=bob)
-    assert bob.states() == ()
-    with monkeypatch.context() as patch:
-        patch.setattr(kept, "user", lambda: "bob")
-        other.status()
-        other.collect(wait=True)
-        other.cancel()
-        with pytest.raises(UserError, match="root has sent plan 'mine' from this clone"):
-            other.submit()
-    assert bench.ends() == []
-    assert capsys.readouterr().out.count("root alone can follow it") == 3
-    (bench.root / "workloads" / "fake.py").write_text("")
-    bench.cancel()
-    bench.collect(wait=True)
-    assert bench.ends() == ["cancelled"] * 2

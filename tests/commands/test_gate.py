@@ -5,25 +5,18 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from commands import gate
-from harness.errors import GateError, RecordError, UserError
-from harness.record import Load, Record, store
-from harness.record.published.claims import ClaimSet
+from harness.errors import GateError, UserError
+from harness.record import Load, store
 from harness.summary.statistics import judge_trial
-from report.analysis import Evidence, Question, analyse
 from report.page import render
-from report.page.build import page_of
 from tests.helpers import bundled
 from tests.helpers.programs import git
-from tests.helpers.records_builder import CIFAR, STARTED, two_cards
+from tests.helpers.records_builder import two_cards
 
 
 def commit(root: Path) -> str:
@@ -200,57 +193,6 @@ def test_a_number_with_thousands_of_digits_is_refused_with_its_path(clone):
     changed(path, '"order": ', f'"order": {"9" * 5000}')
     (found,) = judged(clone)
     assert found.startswith(path.relative_to(clone).as_posix())
-
-
-def places(value: object, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
-    """Where a record has a number, or none."""
-    if isinstance(value, dict):
-        for key, inner in value.items():
-            yield from places(inner, (*path, key))
-    elif isinstance(value, list):
-        for place, inner in enumerate(value[:2]):
-            yield from places(inner, (*path, place))
-    elif value is None or (isinstance(value, int | float) and not isinstance(value, bool)):
-        yield path
-
-
-@cache
-def judged_records() -> list[Record]:
-    """Of one workload on two cards in two precisions."""
-    return [
-        one.model_copy(update={"summary": judge_trial(one)})
-        for one in two_cards()
-        if one.measurement and one.trial.asked.workload == CIFAR["workload"]
-    ]
-
-
-NUMBERS = (10**400, 10**18, 1e308, -1e308, -1, 0, 1e-320, "nan", "inf", "-inf", float("nan"))
-
-
-@settings(max_examples=50)
-@given(st.data())
-@pytest.mark.filterwarnings("ignore::RuntimeWarning")
-def test_any_number_anywhere_in_a_record_is_refused_by_name_or_judged_and_shown(tmp_path_factory, data):
-    records = judged_records()
-    raw = json.loads(store.dump(records[0]))
-    *path, last = data.draw(st.sampled_from(list(places(raw))))
-    inner = raw
-    for key in path:
-        inner = inner[key]
-    inner[last] = data.draw(st.sampled_from(NUMBERS))
-    file = tmp_path_factory.mktemp("number") / "a.json"
-    file.write_text(json.dumps(raw))
-    try:
-        read = store.read_record(file, "a.json")
-    except RecordError as error:
-        assert str(error).startswith("a.json: ")
-        return
-    one = data.draw(st.sampled_from([read, read.model_copy(update={"summary": None})]))
-    assert store.dump(one)
-    shown = [store.Stored(f"{n}.json", each) for n, each in enumerate([one, *records[1:]])]
-    results = store.Results(tuple(shown), (), ())
-    page = page_of(analyse(Evidence(results, ClaimSet(), ()), Question(STARTED)))
-    assert "<html" in render.render(page).html
 
 
 def test_a_commit_that_is_not_there_is_a_sentence(clone):

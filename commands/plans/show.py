@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 from commands.doctor import data_needs, is_built
@@ -14,7 +13,7 @@ from harness.run.choice import Chosen, choose
 from harness.run.runner import command_of
 from harness.run.setup import RunSetup
 from harness.settings import Settings
-from harness.units import counted, size
+from harness.units import size
 
 
 def show(root: Path, settings: Settings, card: str = "", *, commands: bool = False) -> None:
@@ -28,21 +27,12 @@ def show(root: Path, settings: Settings, card: str = "", *, commands: bool = Fal
         for line in matrix.wrapped(note, "  "):
             screen.say(line)
     chosen = choose(setup)
-    for line in [*matrix.lines(setup, chosen), *_in_full(setup, chosen), *_room(setup, anywhere=bool(card))]:
+    for line in [*matrix.lines(setup, chosen), *_room(setup, anywhere=bool(card))]:
         screen.say(line)
     if commands:
         _say_commands(setup, chosen, screen)
     else:
         screen.say("`--commands` prints every command")
-
-
-def _in_full(setup: RunSetup, chosen: Chosen) -> list[str]:
-    """The same without a budget."""
-    if chosen.budget_seconds is None:
-        return []
-    unlimited = replace(setup, settings=setup.settings.model_copy(update={"budget": None}))
-    full = choose(unlimited, speeds=chosen.speeds)
-    return [f"in full: {counted(len(full.planned), 'trial')}, {full.time}"]
 
 
 def _room(setup: RunSetup, *, anywhere: bool) -> list[str]:

@@ -37,13 +37,11 @@ TrainOneStep = Callable[[int], torch.Tensor]
 def main(arguments: Sequence[str]) -> None:
     """Run the rounds and print each loop's seconds."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("--backwards", action="store_true")
     parser.add_argument("--host", default=sys.executable, help="the interpreter with gpudyno, which samples")
     given = parser.parse_args(arguments)
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     step = resnet18(device)
     steps = steps_of_a_block(step, device)
-    order = ("ours", "theirs")[:: -1 if given.backwards else 1]
     seconds: dict[str, list[float]] = {"ours": [], "theirs": []}
     with tempfile.TemporaryDirectory() as folder:
         clock = Clock(trial_in(Path(folder)), device, steps_per_epoch=steps, epochs=1)
@@ -51,14 +49,14 @@ def main(arguments: Sequence[str]) -> None:
         try:
             # The first round is not counted.
             for _ in range(1 + ROUNDS):
-                took = dict.fromkeys(order, 0.0)
-                for loop in (*order, *reversed(order)):
+                took = dict.fromkeys(seconds, 0.0)
+                for loop in ("ours", "theirs", "theirs", "ours"):
                     sampler.send_signal(signal.SIGCONT if loop == "ours" else signal.SIGSTOP)
                     with stopwatch(device) as taken:
                         our_loop(step, steps, clock) if loop == "ours" else bare_loop(step, steps)
                     took[loop] += taken[0]
-                for loop in order:
-                    seconds[loop].append(took[loop])
+                for loop, each in took.items():
+                    seconds[loop].append(each)
         finally:
             sampler.send_signal(signal.SIGCONT)
             sampler.terminate()

@@ -4,11 +4,10 @@
 
 PYTHON is an interpreter with PyTorch, such as the one in `.venvs/`. Both loops train ResNet-18 (`loops.py`).
 
-The replicate is both loops in a fresh process, every second one in the opposite order. It gives one
-ratio: the mean of the middle logarithms over its rounds, since a neighbour's burst makes one round many times
-as long. The interval is Student's over the replicates' logarithms. As many replicates are made as the minutes
-hold; nothing is stopped early because of what it shows. Where the interval is wider than ± 1.5 %, the line
-says in how many minutes it would not be.
+The replicate is both loops in a fresh process. It gives one ratio: the mean of the middle logarithms over its
+rounds, since a neighbour's burst makes one round many times as long. The interval is Student's over the
+replicates' logarithms. As many replicates are made as the minutes hold; nothing is stopped early because of
+what it shows. Where the interval is wider than ± 1.5 %, the line says in how many minutes it would not be.
 
 Exits 1 where the interval lies wholly outside its bounds, and 3 where it is not yet narrow enough.
 """
@@ -25,7 +24,6 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import count
 from pathlib import Path
 
 import numpy as np
@@ -101,26 +99,21 @@ def half_width(interval: Interval) -> float:
     return max(interval.high / interval.estimate, interval.estimate / interval.low) - 1
 
 
-def compared(replicate: Callable[[int, float], SideSeconds | None], seconds: float) -> OverheadComparison:
+def compared(replicate: Callable[[float], SideSeconds | None], seconds: float) -> OverheadComparison:
     """Make replicates one after the other; none once the seconds are over.
 
-    `replicate` takes its number and the seconds that it may take, and gives None where it took longer.
+    `replicate` is given the seconds that it may take, and gives None where it took longer.
     """
     began, ratios = time.monotonic(), []
-    for number in count():
-        left = seconds - (time.monotonic() - began)
-        measured = replicate(number, left) if left > 0 else None
-        if measured is None:
-            break
+    while (left := seconds - (time.monotonic() - began)) > 0 and (measured := replicate(left)):
         ratios.append(measured.ratio)
-        print(f"… {number + 1}: {measured.ratio:.3f}", file=sys.stderr, flush=True)
+        print(f"… {len(ratios)}: {measured.ratio:.3f}", file=sys.stderr, flush=True)
     return OverheadComparison(tuple(ratios), time.monotonic() - began)
 
 
-def loops(python: Path, number: int, left: float) -> SideSeconds | None:
+def loops(python: Path, left: float) -> SideSeconds | None:
     """Run our loop and the bare one in turn in a fresh process."""
-    order = ["--backwards"] if number % 2 else []
-    argv = [python.absolute(), "-B", "-m", "benchmarks.loops", "--host", sys.executable, *order]
+    argv = [python.absolute(), "-B", "-m", "benchmarks.loops", "--host", sys.executable]
     paths = os.pathsep.join((str(ROOT), str(ROOT / "workloads")))
     environ = {**os.environ, **KEEP_FREED_MEMORY, "PYTHONPATH": paths}
     try:

@@ -46,19 +46,11 @@ class Change:
     path: str
 
 
-def problems(root: Path, base: str, head: str) -> tuple[str, ...]:
-    """Each as `path: what is wrong`; empty where `head` adds nothing to `base` but good records.
-
-    Raises UserError where one of the two is no commit of this clone.
-    """
-    with TemporaryDirectory() as folder:
-        return laid_out(root, base, head, Path(folder))
-
-
 def laid_out(root: Path, base: str, head: str, folder: Path) -> tuple[str, ...]:
     """Writes what `head` adds below `folder`, and says what is wrong with it.
 
-    Nothing is written where one path is no record's place. Raises UserError as `problems` does.
+    Each is `path: what is wrong`. Nothing is written where one path is no record's place. Raises UserError
+    where one of the two is no commit of this clone.
     """
     diff = changes(root, base, head)
     sizes, sessions = _sizes(root, diff), sessions_at(root, base)

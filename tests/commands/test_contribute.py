@@ -17,7 +17,7 @@ from commands import gate
 from harness.errors import GateError
 from harness.machine import own_folder
 from tests.helpers import bundled
-from tests.helpers.programs import git
+from tests.helpers.programs import git, refused
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ def test_the_line_that_is_printed_makes_a_commit_that_the_gate_lets_pass(clone, 
     line = next(one for one in capsys.readouterr().out.splitlines() if one.strip().startswith("git switch"))
     for command in line.strip().split(" && "):
         git(clone, *shlex.split(command)[1:])
-    assert gate.problems(clone, "main", "HEAD") == ()
+    assert refused(clone, "main", "HEAD") == ()
 
 
 def test_nothing_of_the_clone_s_branches_index_or_files_is_changed(clone):

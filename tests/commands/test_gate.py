@@ -15,7 +15,7 @@ from harness.record import Load, store
 from harness.summary.statistics import judge_trial
 from report.page import render
 from tests.helpers import bundled
-from tests.helpers.programs import git
+from tests.helpers.programs import git, refused
 from tests.helpers.records_builder import two_cards
 
 
@@ -50,7 +50,7 @@ def a_record(folder: Path) -> Path:
 
 def judged(clone: Path) -> tuple[str, ...]:
     base = git(clone, "rev-parse", "HEAD")
-    return gate.problems(clone, base, commit(clone))
+    return refused(clone, base, commit(clone))
 
 
 def changed(path: Path, old: str, new: str) -> None:
@@ -77,7 +77,7 @@ def test_the_gate_reads_each_record_once(clone, monkeypatch):
 
 def test_a_contribution_without_a_record_is_told_so(clone):
     head = git(clone, "rev-parse", "HEAD")
-    assert gate.problems(clone, head, head) == ("results: no record is added",)
+    assert refused(clone, head, head) == ("results: no record is added",)
 
 
 def test_a_contribution_that_touches_anything_else_is_refused_by_its_path(clone):
@@ -106,7 +106,7 @@ def test_a_file_whose_content_no_clone_has_is_named(clone):
     tree = git(clone, "write-tree", "--missing-ok")
     head = git(clone, "commit-tree", tree, "-p", base, "-m", "without its content")
     with pytest.raises(UserError, match=r"a\.json' has no content in this clone"):
-        gate.problems(clone, base, head)
+        refused(clone, base, head)
 
 
 def test_a_link_is_no_record(clone):
@@ -123,7 +123,7 @@ def test_what_has_come_to_the_main_branch_since_is_not_held_against_a_contributi
     git(clone, "checkout", "--quiet", fork)
     (clone / "README.md").write_text("another clone\n")
     base = commit(clone)
-    assert gate.problems(clone, base, head) == ()
+    assert refused(clone, base, head) == ()
 
 
 def test_a_record_that_is_cut_short_is_refused_with_its_path(clone):
@@ -197,7 +197,7 @@ def test_a_number_with_thousands_of_digits_is_refused_with_its_path(clone):
 
 def test_a_commit_that_is_not_there_is_a_sentence(clone):
     with pytest.raises(UserError, match="git rev-parse says"):
-        gate.problems(clone, "HEAD", "0" * 40)
+        refused(clone, "HEAD", "0" * 40)
 
 
 def commented(clone: Path) -> str:
@@ -276,4 +276,4 @@ def test_a_clone_of_another_user_is_named_as_such_and_trusting_it_is_the_remedy(
     head = git(clone, "rev-parse", "HEAD")
     monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
     with pytest.raises(UserError, match=r"another user owns; git config --global --add safe\.directory"):
-        gate.problems(clone, head, head)
+        refused(clone, head, head)

@@ -168,6 +168,7 @@ def compare(first: str, second: str, fail_below: str = "") -> None:
         "here": "which of them this machine can answer, and in how many minutes",
         "study": "only those of this study, by its name or id, as 'Bhutani 2019'",
         "card": CARD,
+        "rows": "of the table, at most (default: 20)",
     },
 )
 def claims(
@@ -176,6 +177,7 @@ def claims(
     here: bool = False,
     study: str = "",
     card: str = "",
+    rows: int = 20,
 ) -> None:
     """List the published figures, answer one, or say which of them can be answered here."""
     from commands import claims as published
@@ -183,7 +185,7 @@ def claims(
     if claim:
         published.one(ROOT, settings, claim, card)
     elif here or card:
-        published.here(ROOT, settings, card, study)
+        published.here(ROOT, settings, card, study, rows)
     else:
         published.listed(ROOT, study)
 

@@ -26,7 +26,6 @@ from torch import nn
 
 from parts.timing.clock import Clock, stopwatch
 
-ROUNDS, BLOCK_SECONDS = 4, 1.0
 WARM_UP_STEPS = 5
 BATCHES, IMAGES, PIXELS = 4, 16, 96
 RATE = 1e-3
@@ -37,26 +36,30 @@ TrainOneStep = Callable[[int], torch.Tensor]
 def main(arguments: Sequence[str]) -> None:
     """Run the rounds and print each loop's seconds."""
     parser = argparse.ArgumentParser()
+    parser.add_argument("--rounds", type=int, default=4)
+    parser.add_argument("--block-seconds", type=float, default=1.0, help="of a loop, about")
+    parser.add_argument("--backwards", action="store_true")
     parser.add_argument("--host", default=sys.executable, help="the interpreter with gpudyno, which samples")
     given = parser.parse_args(arguments)
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     step = resnet18(device)
-    steps = steps_of_a_block(step, device)
+    steps = steps_of_a_block(step, device, given.block_seconds)
+    order = ("ours", "theirs")[:: -1 if given.backwards else 1]
     seconds: dict[str, list[float]] = {"ours": [], "theirs": []}
     with tempfile.TemporaryDirectory() as folder:
         clock = Clock(trial_in(Path(folder)), device, steps_per_epoch=steps, epochs=1)
         sampler = start_sampler(given.host, Path(folder) / "telemetry.jsonl", device)
         try:
             # The first round is not counted.
-            for _ in range(1 + ROUNDS):
-                took = dict.fromkeys(seconds, 0.0)
-                for loop in ("ours", "theirs", "theirs", "ours"):
+            for _ in range(1 + given.rounds):
+                took = dict.fromkeys(order, 0.0)
+                for loop in (*order, *reversed(order)):
                     sampler.send_signal(signal.SIGCONT if loop == "ours" else signal.SIGSTOP)
                     with stopwatch(device) as taken:
                         our_loop(step, steps, clock) if loop == "ours" else bare_loop(step, steps)
                     took[loop] += taken[0]
-                for loop, each in took.items():
-                    seconds[loop].append(each)
+                for loop in order:
+                    seconds[loop].append(took[loop])
         finally:
             sampler.send_signal(signal.SIGCONT)
             sampler.terminate()
@@ -97,13 +100,13 @@ def resnet18(device: torch.device) -> TrainOneStep:
     return step
 
 
-def steps_of_a_block(step: TrainOneStep, device: torch.device) -> int:
+def steps_of_a_block(step: TrainOneStep, device: torch.device, seconds: float) -> int:
     """Return how many steps take about that long; the first ones are slower than the rest."""
     steps = WARM_UP_STEPS
     for _ in range(4):
         with stopwatch(device) as taken:
             bare_loop(step, steps)
-        steps = max(1, round(steps * BLOCK_SECONDS / taken[0]))
+        steps = max(1, round(steps * seconds / taken[0]))
     return steps
 
 

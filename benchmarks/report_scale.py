@@ -1,14 +1,17 @@
-"""What a report of many records takes: the processor's time and the most memory, in a fresh process.
+"""Whether a report's time and memory grow in proportion: 10,000 records against 1,000, in one run.
 
-    python -m benchmarks.report_scale [--records 10000]
+    python -m benchmarks.report_scale
 
-The records are constructed, of 300 steps, ten to a machine; their stored summaries are those of their steps.
+Each size is built in a fresh process from constructed records of 300 steps, ten to a machine, whose stored
+summaries are those of their steps. Time is the processor's. Exits 1 where the larger takes more than 12 times
+the time of the smaller, 20 s or 1 GB.
 """
 
 from __future__ import annotations
 
 import argparse
 import gc
+import json
 import resource
 import subprocess
 import sys
@@ -27,9 +30,11 @@ from tests.helpers import records_builder as build
 from tests.helpers.bundled import session_of
 
 ROOT = Path(__file__).resolve().parents[1]
+SIZES = (1_000, 10_000)
 PER_MACHINE = 10
 STEPS = 300
 WALL_SECONDS = 600.0
+MOST_TIMES, MOST_SECONDS, MOST_BYTES = 12.0, 20.0, 1e9
 PRECISIONS = ("fp32-ieee", "amp-fp16")
 
 
@@ -89,19 +94,43 @@ def once(root: Path) -> None:
     built = write_page(analyse(evidence_in(root), question), root / "page")
     seconds = time.process_time() - begun
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    size = built.html.stat().st_size
-    print(f"{seconds:.2f} s of processor time, {peak / 1e6:.0f} MB at most, page {size:,} bytes")
+    print(json.dumps({"seconds": seconds, "bytes": peak, "page": built.html.stat().st_size}))
+
+
+def measure(records: int) -> dict[str, float]:
+    """One size, in a process of its own."""
+    with tempfile.TemporaryDirectory(prefix="gpudyno-scale-") as folder:
+        write(Path(folder), records)
+        command = [sys.executable, "-m", "benchmarks.report_scale", "--once", folder]
+        printed = subprocess.run(command, check=True, capture_output=True, text=True, cwd=ROOT).stdout
+    costs: dict[str, float] = json.loads(printed)
+    took = f"{costs['seconds']:.2f} s of processor time, {costs['bytes'] / 1e6:.0f} MB at most"
+    print(
+        f"{records:>6,} records of {records // PER_MACHINE:,} machines: {took}, page {costs['page']:,} bytes"
+    )
+    return costs
+
+
+def main() -> int:
+    """Prints both sizes and what falls short; returns the exit code."""
+    few, many = (measure(size) for size in SIZES)
+    times = many["seconds"] / few["seconds"]
+    print(f"{SIZES[1]:,} against {SIZES[0]:,}: {times:.1f} times the time")
+    shortfalls = [
+        shortfall
+        for holds, shortfall in (
+            (times <= MOST_TIMES, f"more than {MOST_TIMES:g} times the time"),
+            (many["seconds"] < MOST_SECONDS, f"{MOST_SECONDS:g} s or more"),
+            (many["bytes"] < MOST_BYTES, f"{MOST_BYTES / 1e9:g} GB or more"),
+        )
+        if not holds
+    ]
+    print(f"falls short: {', '.join(shortfalls)}" if shortfalls else "holds")
+    return 1 if shortfalls else 0
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--records", type=int, default=10_000)
     parser.add_argument("--once", type=Path, help=argparse.SUPPRESS)
     chosen = parser.parse_args()
-    if chosen.once:
-        once(chosen.once)
-    else:
-        with tempfile.TemporaryDirectory(prefix="gpudyno-scale-") as folder:
-            write(Path(folder), chosen.records)
-            command = [sys.executable, "-m", "benchmarks.report_scale", "--once", folder]
-            subprocess.run(command, check=True, cwd=ROOT)
+    sys.exit(once(chosen.once) if chosen.once else main())

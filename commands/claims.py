@@ -47,7 +47,7 @@ def _what(claim: Claim) -> str:
     return claim.words or claim.metric.replace("_", " ") + target
 
 
-def here(root: Path, settings: Settings, card: str = "", study: str = "") -> None:
+def here(root: Path, settings: Settings, card: str = "", study: str = "", rows: int = 20) -> None:
     """Prints a table of the figures that this machine or that card can answer: its own card's first."""
     setup = on_paper.prepare(root, settings, card)
     every = load_claims(root)
@@ -62,13 +62,16 @@ def here(root: Path, settings: Settings, card: str = "", study: str = "") -> Non
         differs = int(claim.kind == "absolute" and claim.stack is not None) + len(answer.differs)
         return other, differs, way.seconds if way else 0.0, claim.id
 
+    shown = sorted(found, key=order)[: max(rows, 0)]
     print(_row("figure", "published", "card", "minutes", "answer"))
-    for answer in sorted(found, key=order):
+    for answer in shown:
         claim, way = answer.claim, answer.way
         minutes = f"{way.seconds / 60:.0f}" if way and way.seconds >= 60 else "<1" if way else ""
         minutes = f"≤{minutes}" if way and way.at_most else minutes
         print(_row(claim.id, _value(claim), _card(claim), minutes, _told(answer)))
-    print(f"{text.count(len(found), 'figure')} of {len(claims)} can be answered here")
+    left = len(found) - len(shown)
+    more = f"; {left} more with `--rows {len(found)}`" if left else ""
+    print(f"{text.count(len(found), 'figure')} of {len(claims)} can be answered here{more}")
     print("`invoke claims ID` gives one figure's answer, `invoke run --claim ID` what it needs")
 
 

@@ -43,7 +43,7 @@ def test_a_study_that_there_is_not_is_refused():
 
 @pytest.mark.parametrize("card", ["4x RTX 4090", "MI300X"])
 def test_a_card_by_its_name_can_judge_claims_of_each_of_the_five_studies(card, capsys):
-    claims.here(ROOT, Settings(), card)
+    claims.here(ROOT, Settings(), card, rows=900)
     named = re.findall(r"\b(00[0-4])-[a-z]", capsys.readouterr().out)
     assert set(named) == {"000", "001", "002", "003", "004"}
 
@@ -133,7 +133,7 @@ def test_claims_are_asked_for_by_id_or_all_that_can_be_judged_here(monkeypatch):
 
 
 def test_a_time_that_nobody_knows_is_called_a_limit(capsys):
-    claims.here(ROOT, Settings(), "8x RTX 4090", "UniLu 2019")
+    claims.here(ROOT, Settings(), "8x RTX 4090", "UniLu 2019", rows=99)
     minutes = {line.split()[0]: line for line in capsys.readouterr().out.splitlines()[1:-2]}
     assert any("≤" in line for line in minutes.values()) and not all("≤" in line for line in minutes.values())
     unknown = next(name for name, line in minutes.items() if "≤" in line)

@@ -81,7 +81,7 @@ def test_the_committed_gpus_answer_four_figures_of_resnet18_beside_two_cards(ses
 
 @pytest.mark.parametrize("card", ["RTX 2080 Ti", "GTX 1080 Ti", "8x H100 SXM5"])
 def test_what_is_listed_for_a_card_is_planned_there(card, capsys):
-    claims.here(ROOT, Settings(engine="venv"), card)
+    claims.here(ROOT, Settings(engine="venv"), card, rows=1000)
     listed = [line.split()[0] for line in capsys.readouterr().out.splitlines()[1:-2]]
     setup = on_paper.prepare(ROOT, Settings(engine="venv"), card)
     asked = [claim for claim in claims_here().claims if claim.id in listed]

@@ -1,8 +1,10 @@
-"""`invoke test`: which interpreters the tests are given, and which of them run."""
+"""`invoke test`: which halves run side by side, and which interpreters the tests are given."""
 
 from __future__ import annotations
 
+import os
 import shutil
+import sys
 from types import SimpleNamespace
 from typing import Any
 from unittest.mock import Mock
@@ -54,3 +56,22 @@ def test_long_tests_run_where_all_or_some_by_name_are_asked_for(
     conftest.pytest_collection_modifyitems(config, items)
     assert [item.name for item in items] == kept
     assert config.stash.get(conftest.LEFT_OUT) == left_out
+
+
+SAYS_AND_ENDS = """
+import sys
+print("ran", *sys.argv[2:])
+raise SystemExit(sys.argv[1] in " ".join(sys.argv[2:]))
+"""
+
+
+@pytest.mark.parametrize(("failing", "code"), [("--ignore=", 1), (" tests", 1), ("nothing", 0)])
+def test_the_tests_of_some_folders_run_beside_the_others_and_a_failure_of_either_counts(
+    tmp_path, monkeypatch, capfd, failing, code
+):
+    assert "-rs" in testing.PYTEST, "a skip does not say why"
+    monkeypatch.setattr(testing, "PYTEST", (sys.executable, "-S", "-c", SAYS_AND_ENDS, failing, ""))
+    assert testing.side_by_side(tmp_path, os.environ) == code
+    said = capfd.readouterr().out
+    assert f"ran  {' '.join(testing.BESIDE)}\n" in said
+    assert f"ran  {' '.join(f'--ignore={folder}' for folder in testing.BESIDE)}\n" in said

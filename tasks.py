@@ -36,8 +36,6 @@ SETTINGS = {
     "baseline": "what 1.00 is in the time-scaled charts: part of a card's name, a label or a precision",
 }
 CARD = 'a card of results/cards.toml that need not be here, as "RTX 4090" or "4x RTX 4090"'
-CLAIM = "what this published figure needs, by its id; may be given several times"
-CLAIMS = "'here': what as many figures need as can be judged here and fit the budget"
 RETRY = "also repeat trials that failed by themselves, such as out of memory"
 MACHINE = "device engine python"
 CHOOSING = f"plan image {MACHINE}"
@@ -59,26 +57,13 @@ def doctor(settings: Settings, deep: bool = False) -> None:
 
 @line.verb(
     f"{CHOOSING} budget role precision against",
-    help={"claim": CLAIM, "claims": CLAIMS, "card": CARD},
-    iterable=["claim"],
+    help={"card": CARD},
 )
-def plan(
-    settings: Settings,
-    claim: list[str] | None = None,
-    claims: str = "",
-    card: str = "",
-) -> None:
+def plan(settings: Settings, card: str = "") -> None:
     """Print a plan's trials, how long they take and what they need, here or on a card by its name."""
-    from commands import measure
+    from commands.plans import show
 
-    if claim or claims:
-        from commands import claims as published
-
-        published.run_asked(ROOT, settings, claim or [], claims, measure.RunOptions(dry_run=True, card=card))
-    else:
-        from commands.plans import show
-
-        show.show(ROOT, settings, card)
+    show.show(ROOT, settings, card)
 
 
 @line.verb(
@@ -102,13 +87,12 @@ def build(settings: Settings, only: str = "", from_: str = "") -> None:
 @line.verb(
     f"{BUILDING} budget role precision blocks label",
     help={
-        "claim": f"run {CLAIM}",
-        "claims": f"{CLAIMS}, run",
+        "claim": "run what this published figure needs, by its id; may be given several times",
+        "claims": "'here': run what as many figures need as can be judged here and fit the budget",
         "bisect": "which version made it slower or quicker, as torch==2.9..2.13: the ends first, then halves",
         "new_session": "start over instead of going on with the open session",
         "retry": RETRY,
         "strict": "exit with 3 if a trial failed, with 5 if a card is slow or wrong",
-        "no_build": "refuse instead of building what is missing",
     },
     iterable=["claim"],
 )
@@ -120,13 +104,12 @@ def run(
     new_session: bool = False,
     retry: bool = False,
     strict: bool = False,
-    no_build: bool = False,
 ) -> None:
     """Run what is missing of a plan, one fresh process a trial, and write a record for each."""
     from commands import claims as published
     from commands.measure import RunOptions
 
-    how = RunOptions(new_session, retry, strict, not no_build)
+    how = RunOptions(new_session, retry, strict)
     if bisect:
         from commands.plans import bisect as versions
 
@@ -207,17 +190,12 @@ def claims(
         published.listed(ROOT, study)
 
 
-@line.verb(
-    help={
-        "to": "the file to write (default: purchase.toml)",
-        "overwrite": "write it anew where it is there already",
-    }
-)
-def quote(to: str = "purchase.toml", overwrite: bool = False) -> None:
-    """Write a file for your prices and your own work, which `report` reads once you have edited it."""
+@line.verb()
+def quote() -> None:
+    """Write purchase.toml for your prices and your own work, which `report` reads once you have edited it."""
     from commands import quote as quoting
 
-    quoting.quote(ROOT, to, overwrite=overwrite)
+    quoting.quote(ROOT)
 
 
 @line.verb(
@@ -268,7 +246,6 @@ def accept(settings: Settings, bundle: str, records: str = "") -> None:
     "plan image python label",
     help={
         "site": "the cluster's profile, a TOML file (default: site.toml in the clone, where it is there)",
-        "nodes": "how many nodes a trial may take at most (default: the profile's)",
         "new_session": "start over instead of going on with the open submission",
         "retry": RETRY,
         "dry_run": "print each batch script, and send none",
@@ -277,7 +254,6 @@ def accept(settings: Settings, bundle: str, records: str = "") -> None:
 def submit(
     settings: Settings,
     site: str = "",
-    nodes: int = 0,
     new_session: bool = False,
     retry: bool = False,
     dry_run: bool = False,
@@ -285,7 +261,7 @@ def submit(
     """Send what is missing of a plan to SLURM, each trial as a job."""
     from commands import cluster
 
-    how = cluster.SubmitOptions(site or None, nodes or None, new_session, retry, dry_run)
+    how = cluster.SubmitOptions(site or None, new_session, retry, dry_run)
     cluster.submit(ROOT, settings, how)
 
 
@@ -294,15 +270,14 @@ def submit(
         "collect": "write a record of each job's trial that has ended",
         "wait": "with --collect: go on until no job waits or runs",
         "cancel": "end the jobs that wait or run",
-        "plan": "with --cancel: only the jobs of this plan (default: of all)",
     }
 )
-def jobs(collect: bool = False, wait: bool = False, cancel: bool = False, plan: str = "") -> None:
+def jobs(collect: bool = False, wait: bool = False, cancel: bool = False) -> None:
     """Say how far the jobs are, collect their records, or end them."""
     from commands import cluster
 
     if cancel:
-        cluster.cancel(ROOT, plan or None)
+        cluster.cancel(ROOT)
     elif collect or wait:
         cluster.collect_all(ROOT, wait=wait)
     else:
@@ -333,30 +308,25 @@ def lock(image: str = "", package: list[str] | None = None) -> None:
         "base": "the commit that the records come to (default: main)",
         "head": "the commit that brings them (default: HEAD)",
         "comment": "a file to write the answer and the comparison into, as a comment for a code host",
-        "mine": "judge a session of yours before any commit, and say how to send it",
-        "session": "with --mine: the session to publish (default: this machine's newest)",
+        "mine": "judge what is in results/ before any commit, and say how to send it",
     }
 )
-def gate(
-    base: str = "main", head: str = "HEAD", comment: str = "", mine: bool = False, session: str = ""
-) -> None:
+def gate(base: str = "main", head: str = "HEAD", comment: str = "", mine: bool = False) -> None:
     """Say whether a commit adds good records and nothing else; they are read as data, and nothing is run."""
-    if mine or session:
-        from commands import contribute
+    from commands import gate as gating
 
-        contribute.publish(ROOT, session or None)
+    if mine:
+        gating.mine(ROOT)
     else:
-        from commands import gate as gating
-
         gating.judge(ROOT, base, head, Path(comment) if comment else None)
 
 
 @line.verb()
 def check() -> None:
     """Validate your own files and every record, claim, plan and pin; then lint and type-check the product."""
-    from commands.upkeep import check as checking
+    from commands import upkeep
 
-    checking.check(ROOT)
+    upkeep.check(ROOT)
 
 
 @line.verb(
@@ -367,9 +337,9 @@ def check() -> None:
 )
 def test(only: str = "", whole: bool = False) -> None:
     """Run the tests (they need the extra `test`)."""
-    from commands.upkeep.testing import run
+    from commands import upkeep
 
-    code = run(ROOT, only, whole=whole)
+    code = upkeep.test(ROOT, only, whole=whole)
     if code:
         raise Exit(code=code)
 

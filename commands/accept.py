@@ -62,9 +62,7 @@ def _measured(root: Path, settings: Settings, ordered: Analysis, bundled: Sequen
     chosen = settings.model_copy(update={"plan": session.plan, "budget": budget})
     opened = find_open(root, session.plan)
     own = opened is not None and opened.id in bundled
-    outcome = measure.run(root, chosen, measure.RunOptions(new_session=own))
-    assert outcome is not None
-    return outcome.session.id
+    return measure.run(root, chosen, measure.RunOptions(new_session=own)).session.id
 
 
 def _refuse_other(found: Sequence[MachineDifference]) -> None:

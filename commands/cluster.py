@@ -9,12 +9,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from commands.measure import data_progress, environments_of, say_data, say_matrix
+from commands.measure import data_progress, environments_of, say_data
+from commands.plans import matrix
 from commands.terminal import Screen
 from harness.engine.slurm.scheduler import Slurm
 from harness.engine.slurm.script import Batch
 from harness.engine.slurm.site import Site, load_site
-from harness.errors import UserError
 from harness.record import Record, Session
 from harness.run import batch_search, session
 from harness.run import setup as run_setup
@@ -37,7 +37,6 @@ class SubmitOptions:
     """The switches of `submit`."""
 
     site: str | None = None
-    nodes: int | None = None
     new_session: bool = False
     retry: bool = False
     dry_run: bool = False
@@ -47,7 +46,6 @@ def submit(root: Path, settings: Settings, how: SubmitOptions, scheduler: Slurm 
     """Sends what a plan lacks as jobs; what waits or runs already is not sent again."""
     scheduler = scheduler or Slurm()
     site = load_site(root, how.site)
-    site = site if how.nodes is None else site.model_copy(update={"nodes": how.nodes})
     setup = prepare.prepare(root, settings, site)
     with Screen() as screen:
         if how.dry_run:
@@ -92,7 +90,7 @@ def _line(setup: RunSetup, how: SubmitOptions) -> str:
     """What sends the rest of a submission."""
     own = ("plan", "image", "python", "label")
     given = [(name, getattr(setup.settings, name)) for name in own]
-    given += [("site", how.site), ("nodes", how.nodes)]
+    given.append(("site", how.site))
     options = [word for name, value in given if value for word in (f"--{name}", str(value))]
     return shlex.join(["invoke", "submit", *options])
 
@@ -106,7 +104,7 @@ def _opened(setup: RunSetup, chosen: Chosen, site: Site, how: SubmitOptions, scr
         return opened.model_copy(update={"site": site, "line": _line(setup, how)})
     if opened is not None:
         screen.say(f"submission {opened.id} asked for another plan, lock or data: a new one begins")
-    say_matrix(setup, chosen, screen)
+    matrix.say(setup, chosen, screen)
     whole = session_of(setup, chosen)
     return Submission(whole=whole, site=site, line=_line(setup, how))
 
@@ -225,14 +223,11 @@ def _say_collected(came: Collected, screen: Screen) -> None:
     screen.say(f"submission {came.submission.id}: {count(len(came.records), 'record')} written{left}{again}")
 
 
-def cancel(root: Path, plan: str | None, scheduler: Slurm | None = None) -> None:
-    """Ends the jobs of an open submission; what ran of them is collected as cancelled."""
+def cancel(root: Path, scheduler: Slurm | None = None) -> None:
+    """Ends the jobs of all open submissions; what ran of them is collected as cancelled."""
     scheduler = scheduler or Slurm()
     with Screen() as screen, kept.alone(root):
-        chosen = [each for each in _open(root, screen) if plan is None or each.whole.plan == plan]
-        if plan is not None and not chosen:
-            raise UserError(f"no submission of plan '{plan}' is under way", remedy="see `invoke jobs`")
-        for submission in chosen:
+        for submission in _open(root, screen):
             answer = ask(scheduler)
             names = {batch.name for batch in submission.batches}
             known = {

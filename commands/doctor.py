@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from itertools import chain
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -146,11 +145,7 @@ def is_built(setup: RunSetup) -> bool:
 
 def doctor(root: Path, settings: Settings) -> None:
     """Prints what this machine can do; raises MachineError where something stands in the way."""
-    told(diagnose(root, settings))
-
-
-def told(findings: Sequence[Diagnosis]) -> None:
-    """Prints findings; raises MachineError where one of them stands in the way."""
+    findings = diagnose(root, settings)
     print("\n".join(lines(findings)))
     if any(finding.level == "problem" for finding in findings):
         raise MachineError("something stands in the way", remedy="correct what is marked PROBLEM above")
@@ -164,8 +159,6 @@ def deep(root: Path, settings: Settings) -> None:
     settings = settings.model_copy(update={"plan": DEEP})
     doctor(root, settings)
     outcome = measure.run(root, settings, measure.RunOptions(new_session=True, at_most_seconds=DEEP_SECONDS))
-    if outcome is None:
-        return
     records = [stored.record for stored in session_records(root, outcome.session)]
     judged = paths.judge(outcome.session, records)
     print("\n".join(("", *paths.lines(judged))))

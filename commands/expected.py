@@ -12,7 +12,6 @@ from harness.machine import state_folder
 from harness.plan import own_file
 from harness.record.published.cards import find, load_cards
 from harness.record.published.program import Program
-from report import text
 from report.analysis import Analysis
 from report.buying.on_paper import CardsOnPaper
 from report.buying.workload_mix import WorkLine
@@ -21,9 +20,6 @@ from report.expected.expected import CardExpectation, ExpectationModel, Expected
 from report.expected.figures import TIMES, PublishedRow, TrainingTask, software_of, table_row, task_of
 from report.expected.relative import TRAINED, relative_speed
 from report.expected.specs import CardSpecs, load_specs, named
-
-EXPECTED_LINES = 3
-"""That a terminal says of a card."""
 
 Rows = Sequence[tuple[Cell, PublishedRow]]
 
@@ -145,26 +141,3 @@ def _programs(root: Path) -> dict[str, Program]:
     """Those that have a table, by their names."""
     read = [own_file.read_program(path.read_bytes(), path.name) for path in root.glob(own_file.PROGRAMS)]
     return {program.name: program for program in read if program.table}
-
-
-def expected_lines(cards: Sequence[CardExpectation]) -> list[str]:
-    """What the terminal says of a card that was named: its narrowest ranges."""
-    return [line for asked in cards for line in _lines(asked)]
-
-
-def _lines(asked: CardExpectation) -> list[str]:
-    if not asked.rows:
-        return [f"expected: nothing of {asked.card}: too little is published of it and of cards like it"]
-    said = [f"expected: of {asked.card} in {text.count(len(asked.rows), 'task')}; in full on the page"]
-    for row in asked.rows[:EXPECTED_LINES]:
-        one = row.expected
-        said.append(
-            f"          {one.task.work} in {one.task.precision}: {text.number(one.value)} {one.task.unit} "
-            f"({text.number(one.low)} to {text.number(one.high)} in nine of ten cards; by "
-            + (
-                f"{text.count(one.published, 'figure')} of this card)"
-                if one.published
-                else "all cards' figures)"
-            )
-        )
-    return said

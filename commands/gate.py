@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
@@ -31,6 +32,8 @@ _PLACE = re.compile(
     r"results/\d{4}-\d{2}-\d{2}/[a-z0-9][a-z0-9.-]{0,63}-\d{8}-[0-9a-f]{6}/[A-Za-z0-9_][A-Za-z0-9_.-]{0,120}\.json"
 )
 _PLAIN_FILE = "100644"
+BASES = ("origin/main", "main", "HEAD")
+"""What a clone's own results are judged against: the first of these that it knows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,19 +46,11 @@ class Change:
     path: str
 
 
-def problems(root: Path, base: str, head: str) -> tuple[str, ...]:
-    """Each as `path: what is wrong`; empty where `head` adds nothing to `base` but good records.
-
-    Raises UserError where one of the two is no commit of this clone.
-    """
-    with TemporaryDirectory() as folder:
-        return laid_out(root, base, head, Path(folder))
-
-
 def laid_out(root: Path, base: str, head: str, folder: Path) -> tuple[str, ...]:
     """Writes what `head` adds below `folder`, and says what is wrong with it.
 
-    Nothing is written where one path is no record's place. Raises UserError as `problems` does.
+    Each is `path: what is wrong`. Nothing is written where one path is no record's place. Raises UserError
+    where one of the two is no commit of this clone.
     """
     diff = changes(root, base, head)
     sizes, sessions = _sizes(root, diff), sessions_at(root, base)
@@ -186,6 +181,39 @@ def judge(root: Path, base: str, head: str, comment: Path | None) -> None:
         print(line)
     print("They agree with themselves and their session; only measuring again shows that they were measured.")
     print("the records are good")
+
+
+def mine(root: Path) -> None:
+    """Judges what this clone's results would bring, and prints the lines that send it; pushes nothing.
+
+    Raises GateError where the gate would refuse it.
+    """
+    base = next((name for name in BASES if _is_commit(root, name)), None)
+    if base is None:
+        raise UserError("this is no git clone with a commit", remedy="contribute from a clone")
+    judge(root, base, _committed(root), None)
+    print("Nothing was sent. These lines send it, under CC0 1.0:")
+    print("  git switch -c my-card && git add results && git commit -m 'Add a record of my card'")
+    print("  git push -u origin my-card")
+
+
+def _committed(root: Path) -> str:
+    """A commit of HEAD and the results that no branch holds; the clone's own index stays as it is."""
+    with TemporaryDirectory() as folder:
+        names = ("AUTHOR_NAME", "AUTHOR_EMAIL", "COMMITTER_NAME", "COMMITTER_EMAIL")
+        environ = {**os.environ, **{f"GIT_{name}": "gpudyno" for name in names}}
+        environ["GIT_INDEX_FILE"] = str(Path(folder) / "index")
+        git(root, "read-tree", "HEAD", environ=environ)
+        git(root, "add", "--", "results", environ=environ)
+        tree = git(root, "write-tree", environ=environ).decode().strip()
+        line = ("commit-tree", tree, "-p", "HEAD", "-m", "Add records")
+        return git(root, *line, environ=environ).decode().strip()
+
+
+def _is_commit(root: Path, name: str) -> bool:
+    with suppress(UserError):
+        return bool(git(root, "rev-parse", "--verify", "-q", name))
+    return False
 
 
 def _beside(root: Path, contributed: Path) -> Analysis:

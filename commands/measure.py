@@ -27,7 +27,7 @@ from harness.plan import own_file
 from harness.record import Session
 from harness.record.published.program import Program
 from harness.record.store import read_all, session_records
-from harness.run import batch_search, on_paper, session, source_tree
+from harness.run import batch_search, session, source_tree
 from harness.run import setup as run_setup
 from harness.run.choice import Chosen, Keep, against_of, choose, narrowed, session_of, trial_seconds
 from harness.run.runner import Outcome
@@ -56,21 +56,12 @@ class RunOptions:
     new_session: bool = False
     retry: bool = False
     strict: bool = False
-    build: bool = True
-    dry_run: bool = False
-    card: str = ""
-    """Of a dry run: a card by its name, which need not be here."""
     keep: Keep | None = None
     """Which of the plan's trials are wanted; all where it is null."""
     first: tuple[str, ...] = ()
     """What of the first stack's lock is moved, as `torch==2.13.0`."""
     at_most_seconds: float | None = None
     """After these no further trial starts; the settings' budget goes before."""
-
-
-def say_matrix(setup: RunSetup, chosen: Chosen, screen: Screen) -> None:
-    for line in matrix.lines(setup, chosen):
-        screen.say(line)
 
 
 def one_data_set(root: Path, name: str, source: str = "") -> None:
@@ -217,15 +208,15 @@ def _made(image: Image, engine: Engine, screen: Screen) -> Built:
 
 def prepared(root: Path, settings: Settings, how: RunOptions) -> RunSetup:
     """What a line works with, before anything is built or fetched."""
-    setup = on_paper.prepare(root, settings, how.card)
+    setup = run_setup.prepare(root, settings)
     if not how.first:
         return setup
     image = moved_image(setup.image, root, how.first, wheelhouse=wheels(root, settings))
     return replace(setup, image=image)
 
 
-def run(root: Path, settings: Settings, how: RunOptions) -> Outcome | None:
-    """Runs what is missing of a plan, and says what it did; null of a dry run.
+def run(root: Path, settings: Settings, how: RunOptions) -> Outcome:
+    """Runs what is missing of a plan, and says what it did.
 
     Raises GateError where --strict meets a failed trial, or where the plan is a selfcheck that does not pass;
     CardError where --strict meets a card that is slow or wrong.
@@ -236,15 +227,9 @@ def run(root: Path, settings: Settings, how: RunOptions) -> Outcome | None:
     with Screen() as screen:
         for note in setup.notes:
             screen.say(note)
-        if how.dry_run:
-            say_matrix(setup, choose(setup, keep=how.keep), screen)
-            return None
         machine_id(state_folder())
-        if how.build:
-            built, engine, noted = environments_of(root, settings, setup.images_used, setup.engine, screen)
-            setup = replace(setup, engine=engine, notes=(*setup.notes, *noted))
-        else:
-            built = tuple(map(setup.engine.built, setup.images_used))
+        built, engine, noted = environments_of(root, settings, setup.images_used, setup.engine, screen)
+        setup = replace(setup, engine=engine, notes=(*setup.notes, *noted))
         resolved = run_setup.resolve_data(setup, data_progress(screen))
         say_data(resolved, screen)
         with run_lock(own_folder(state_folder())):
@@ -292,7 +277,7 @@ def _run(
     exactly = bool(how.keep or setup.settings.role or setup.settings.precision)
     opened = None if how.new_session else _going_on(setup, chosen, screen, exactly=exactly)
     if opened is None:
-        say_matrix(setup, chosen, screen)
+        matrix.say(setup, chosen, screen)
         number = session.next_number(own_folder(state_folder()), setup.root, setup.machine.id)
         opened = session.begin(setup.root, session_of(setup, chosen, number=number))
     else:

@@ -42,8 +42,6 @@ class Packing:
     key: Path | None = None
     with_prices: bool = False
     """Whether purchase.toml is packed, with the buyer's prices, which the page then shows."""
-    quiet: bool = False
-    """Whether nothing is printed."""
 
 
 def pack(root: Path, how: Packing) -> Path:
@@ -86,8 +84,7 @@ def pack(root: Path, how: Packing) -> Path:
             raise UserError(f"'{out}' is no file that a bundle can replace", remedy="name another with --out")
         out.parent.mkdir(parents=True, exist_ok=True)
         bundle.write(folder, manifest, out, key=how.key)
-        if not how.quiet:
-            _say_packed(out, analysis, manifest, how, prices=here.evidence.purchase is not None)
+        _say_packed(out, analysis, manifest, how, prices=here.evidence.purchase is not None)
     return out
 
 

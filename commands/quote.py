@@ -72,14 +72,11 @@ def _keys(table: type[Model], known: Mapping[str, object]) -> Iterator[str]:
             yield f"# {given}{'' if known.get(name) else meaning}"
 
 
-def quote(root: Path, to: str, *, overwrite: bool) -> None:
-    """Writes the file, and says where; raises UserError where one is there that is not to be overwritten."""
-    path = root / to
-    if path.exists() and not overwrite:
-        raise UserError(
-            f"{relative(path)} is there already", remedy="edit it, or write a new one with --overwrite"
-        )
+def quote(root: Path) -> None:
+    """Writes purchase.toml, and says so; raises UserError where it is there already."""
+    path = root / "purchase.toml"
+    if path.exists():
+        raise UserError(f"{relative(path)} is there already", remedy="edit it, or move it away for a new one")
     found = on_record([stored.record for stored in read_all(root).records])
     path.write_text(as_file(found), encoding="utf-8")
     print(f"written: {relative(path)}, with {len(found.cards)} cards and {len(found.works)} works; edit it")
-    print("a card or work that is not on record may be typed, too; 'hours_on' names the card of your hours")

@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from commands import gate
-from commands.expected import expected_lines, expected_of, on_paper, should
+from commands.expected import expected_of, on_paper, should
 from commands.offer import PURCHASE, intact
 from commands.plans.ways import prospects
 from commands.terminal import Screen, relative
@@ -32,7 +32,6 @@ from report import text
 from report.analysis import Analysis, Question, analyse, evidence_in
 from report.buying.on_paper import CardsOnPaper
 from report.compare import side_by_side
-from report.compare.cells import Cell
 from report.expected.figures import read_tables
 from report.expected.sizes import read_pairs, sizes
 from report.expected.specs import FOLDER
@@ -44,8 +43,6 @@ from report.page.values import systems_of
 
 LONGER_ON_CPU = "invoke build --plan desk run --blocks 3 report"
 LONGER_ON_GPU = "invoke build --plan mission run --budget 8h report"
-MOST_FIGURES = 2
-"""That a terminal ends with."""
 LOG_LINES, LOG_LETTERS = 12, 200
 
 
@@ -157,8 +154,7 @@ def make(root: Path, how: ReportOptions) -> None:
     out = root / "report" / "out"
     analysis, written = report_on(root, out, how)
     screen = Screen()
-    for line in (*found(analysis), *expected_lines(analysis.question.asked if how.expect else ())):
-        screen.say(line)
+    screen.say(f"answer:   {answer(analysis)}")
     screen.say(f"page:     {relative(written.html)}")
     if how.pdf:
         pdf = write_pdf(written.html, out / "report.pdf", root=os.geteuid() == 0)
@@ -219,17 +215,9 @@ def _on_paper(root: Path, analysis: Analysis) -> CardsOnPaper:
     return on_paper(root, analysis) if (root / FOLDER).is_dir() else CardsOnPaper()
 
 
-def found(analysis: Analysis) -> list[str]:
-    """The answer of a card's check, else two figures of the leading session, and how sure they are."""
-    if analysis.subject in ("check", "stacks"):
-        return [f"answer:   {render.answer(page_one(analysis, systems_of(analysis)).headline)}"]
-    shown = _shown(analysis.own_cells)
-    if not shown:
-        return [
-            "measured: nothing yet" if not analysis.own else "measured: no trial that gave a steady figure"
-        ]
-    places = ("measured: ", "          ")
-    return [*(place + _figure(cell) for place, cell in zip(places, shown, strict=False)), _sureness(shown)]
+def answer(analysis: Analysis) -> str:
+    """Return the page's headline."""
+    return render.answer(page_one(analysis, systems_of(analysis)).headline)
 
 
 def next_line(analysis: Analysis) -> str:
@@ -237,42 +225,3 @@ def next_line(analysis: Analysis) -> str:
     if not analysis.own:
         return "invoke build run report"
     return analysis.question.longer or "invoke claims --here"
-
-
-def _shown(cells: Sequence[Cell]) -> list[Cell]:
-    """A cell for each of two models, the plainest precision first; none whose range is wider than itself."""
-    usable = [cell for cell in cells if cell.throughput.mean is not None and not _is_vague(cell)]
-    ordered = sorted(usable, key=lambda cell: (not cell.ranked, not cell.key.precision.startswith("fp32")))
-    by_model: dict[tuple[str, str], Cell] = {}
-    for cell in ordered:
-        by_model.setdefault((cell.key.workload, cell.key.model), cell)
-    return list(by_model.values())[:MOST_FIGURES]
-
-
-def _is_vague(cell: Cell) -> bool:
-    figure = cell.throughput
-    return bool(
-        figure.interval
-        and figure.mean is not None
-        and figure.interval.high - figure.interval.low > figure.mean
-    )
-
-
-def _figure(cell: Cell) -> str:
-    figure, key = cell.throughput, cell.key
-    assert figure.mean is not None
-    what = f"{text.model_name(key.model)} in {key.precision}, batch {key.batch_size}"
-    generated = ", GENERATED data" if key.data_source == "generated" else ""
-    unit = text.clean(cell.trials[0].sample_unit, 20)
-    if figure.interval is None:
-        return f"{what}{generated}: {text.number(figure.mean)} {unit}s/s, a single run"
-    low, high = text.about_range(figure.mean, figure.interval.low, figure.interval.high)
-    best = text.about(figure.mean, figure.interval.low, figure.interval.high)
-    return f"{what}{generated}: {best} {unit}s/s ({low} to {high})"
-
-
-def _sureness(cells: Sequence[Cell]) -> str:
-    runs = [cell.throughput.n for cell in cells]
-    least = f"{min(runs)} to " if min(runs) < max(runs) else ""
-    kind = "ranges of 95 %" if all(cell.ranked for cell in cells) else "a first look, not ranked"
-    return f"how sure: {kind}, from {least}{text.count(max(runs), 'run')} each"

@@ -57,12 +57,6 @@ def about(best: float, low: float, high: float) -> str:
     return rounded(best, digits_of(best, low, high))
 
 
-def about_range(best: float, low: float, high: float) -> tuple[str, str]:
-    """The ends of a figure's range with as many digits as the figure has beside it."""
-    digits = digits_of(best, low, high)
-    return rounded(low, digits), rounded(high, digits)
-
-
 def digits_of(best: float, low: float, high: float) -> int:
     """How many digits a figure's range bears; rounded to them the figure stays within its range."""
     width = (high - low) / 2 / abs(best) if best else 1.0

@@ -22,16 +22,12 @@ from typing import Any
 import timm
 import torch
 import torchvision
-from torch import distributed, nn
+from torch import nn
 
-from parts import launcher, ranks
-from parts.numerics import precision
-from parts.numerics.flops import of_images, value_bytes
-from parts.numerics.update import Update
-from parts.timing import kernels
-from parts.timing.clock import Clock
+from parts import launcher
+from parts.device import software
 from parts.training.batches import Batch, Rotated
-from parts.training.parallel import TrainingStep, spread
+from parts.training.fit import Loop, fit
 from parts.training.setting import Setting, over_processes
 
 STEPS_PER_EPOCH, EPOCHS = 100, 100
@@ -64,88 +60,33 @@ def run(trial: TrialProcess) -> dict[str, Any]:
 
 def trained(setting: Setting) -> dict[str, Any]:
     """The training of this process and what it measured."""
-    trial, device, options = setting.trial, setting.device, setting.options
+    trial, options = setting.trial, setting.options
     torch.backends.cudnn.benchmark |= options["cudnn_benchmark"]
     options["compile"] = setting.tuned and options["compile"]
-    classes = options["classes"]
     channels_last = setting.tuned or trial.variant["layout"] == "channels_last"
     layout = torch.channels_last if channels_last else torch.contiguous_format
     trial.stage("setup")
     with trial.phase("model"):
-        model = classifier(setting.model, classes)
+        model = classifier(setting.model, options["classes"])
         made_for = image_size(setting.model, model)
         size = setting.image_size or made_for
-        flops = of_images(model, size, setting.batch_size, value_bytes(setting.label), loss_of)
-        model.to(device, memory_format=layout).train()
     trial.stage("data")
     with trial.phase("data"):
         batches = synthetic(setting, size, layout)
-
-    trial.stage("setup")
-    with trial.phase("first_step"), precision.rehearsal(model, device) as output_types:
-        update = Update(setting.label, sgd(setting, model), device)
-        one_device = (half[: setting.batch_size] for half in batches[0])
-        TrainingStep(model, loss_of, update, setting).loss(*one_device).backward()
-    whole = spread(model, setting)
-    step = TrainingStep(whole, loss_of, update, setting)
-    if whole is not model:
-        # A compiled model has no hooks: with them it would be another one, to be compiled again.
-        rehearsal = precision.untraced if setting.compiled else precision.rehearsal
-        with trial.phase("compile" if setting.compiled else "spread"), rehearsal(model, device) as seen:
-            step.loss(*batches[0]).backward()
-        output_types = seen or output_types
-    if setting.compiled:
-        torch.compiler.set_stance("fail_on_recompile")
-
-    clock = Clock(trial, device, steps_per_epoch=STEPS_PER_EPOCH, epochs=EPOCHS)
-    trial.stage("train")
-    epochs = train(setting, clock, step, batches)
-    measured = clock.told(epochs, modules=(torchvision, timm))
-    of_ranks = ranks.entries(setting.place, trial.variant["gpus"], clock)
-
-    trial.stage("collect")
-    # Of several devices one's kernels would say nothing, and a rank must not train without the others.
-    alone = setting.devices == 1 and not setting.shares_gradients
-
-    return {
-        **measured,
-        "device": dict(measured["device"], count=setting.devices),
-        "precision": dict(
-            precision.facts(setting.label, device),
-            output_dtypes=output_types,
-            parameter_dtypes=precision.parameter_types(model),
-            **update.facts(),
-        ),
-        "data": {"name": "random", "source": trial.asked["data"], "distinct_batches": len(batches)},
-        "sample_unit": "image",
-        "samples_per_step": setting.samples,
-        "flops": flops,
-        "structure": {
-            "parameters": sum(weight.numel() for weight in model.parameters()),
-            "classes": classes,
-            "image_size": size,
-        },
-        "parallel": setting.parallel if setting.devices > 1 else None,
-        "notes": []
-        if size >= made_for
-        else [f"smaller images than the model's own: {size} of {made_for} px"],
-        "kernels": kernels.kernel_time(lambda: step(*batches[0]), device) if alone else None,
-        "ranks": of_ranks,
-    }
-
-
-def train(setting: Setting, clock: Clock, step: TrainingStep, batches: list[Batch]) -> list[dict[str, Any]]:
-    """Epochs until the protocol or the trial's limit ends; one record each."""
-    over = ranks.SharedEnd(clock, setting.place).over if setting.shares_gradients else None
-    if setting.place.count > 1:
-        distributed.barrier()
-
-    def step_of(batch: Batch) -> None:
-        clock.ready()
-        clock.step(step(*batch), len(batch[1]))
-
-    rounds = Rotated(batches, STEPS_PER_EPOCH)
-    return clock.run(lambda: rounds, step_of, over, lambda epoch: step.update.read())
+    measured = fit(
+        setting,
+        model.to(memory_format=layout),
+        Rotated(batches, STEPS_PER_EPOCH),
+        None,
+        loss_of,
+        lambda model: sgd(setting, model),
+        Loop(EPOCHS, "image", alike=True),
+        data={"name": "random"},
+        structure={"classes": options["classes"], "image_size": size},
+    )
+    smaller = f"smaller images than the model's own: {size} of {made_for} px"
+    notes = [smaller] if size < made_for else []
+    return dict(measured, notes=notes, versions=software(torchvision, timm))
 
 
 def sgd(setting: Setting, model: torch.nn.Module) -> torch.optim.SGD:

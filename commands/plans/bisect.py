@@ -17,7 +17,7 @@ from harness.files import printed
 from harness.image.catalog import version_numbers
 from harness.image.second_lock import moved_image
 from harness.record import Session, store
-from harness.run import on_paper
+from harness.run import setup as run_setup
 from harness.run.choice import against_of, choose
 from harness.settings import Settings
 from harness.units import counted, duration
@@ -50,7 +50,7 @@ class Bisection:
         session = None if how.new_session else self._before(settings, how)
         if session is None:
             outcome = measure.run(self.root, settings, how)
-            session = outcome.session.id if outcome and outcome.complete else None
+            session = outcome.session.id if outcome.complete else None
         if session is None:
             raise UserError("the bisection was ended early", remedy="the same line goes on with it")
         question = Question(datetime.now(UTC), session)
@@ -156,7 +156,7 @@ def _between(versions: Sequence[str], first: str, last: str) -> list[str]:
 
 def _with_locks(root: Path, settings: Settings, package: str, versions: Sequence[str]) -> list[str]:
     """Those that the image's Python has wheels for; why another is skipped is printed."""
-    image, kept = on_paper.prepare(root, settings, "").image, []
+    image, kept = run_setup.prepare(root, settings).image, []
     for version in versions:
         try:
             moved_image(image, root, [f"{package}=={version}"], wheelhouse=wheels(root, settings))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable, Sequence
 
-from commands.terminal import special
+from commands.terminal import Screen, special
 from harness.plan import estimate
 from harness.plan.order import Planned
 from harness.plan.plan import Plan, variants
@@ -18,6 +18,12 @@ WIDTH = 80
 
 MatrixRow = tuple[str, str, str]
 """Workload, protocol and role."""
+
+
+def say(setup: RunSetup, chosen: Chosen, screen: Screen) -> None:
+    """Prints the chosen trials."""
+    for line in lines(setup, chosen):
+        screen.say(line)
 
 
 def lines(setup: RunSetup, chosen: Chosen) -> list[str]:

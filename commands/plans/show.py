@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 from commands.doctor import data_needs, is_built
 from commands.plans import matrix
 from commands.terminal import Screen
 from harness.run import on_paper
-from harness.run.choice import Chosen, choose
+from harness.run.choice import choose
 from harness.run.setup import RunSetup
 from harness.settings import Settings
-from harness.units import counted, size
+from harness.units import size
 
 
 def show(root: Path, settings: Settings, card: str = "") -> None:
@@ -23,17 +22,8 @@ def show(root: Path, settings: Settings, card: str = "") -> None:
         for line in matrix.wrapped(note, "  "):
             screen.say(line)
     chosen = choose(setup)
-    for line in [*matrix.lines(setup, chosen), *_in_full(setup, chosen), *_room(setup, anywhere=bool(card))]:
+    for line in [*matrix.lines(setup, chosen), *_room(setup, anywhere=bool(card))]:
         screen.say(line)
-
-
-def _in_full(setup: RunSetup, chosen: Chosen) -> list[str]:
-    """The same without a budget."""
-    if chosen.budget_seconds is None:
-        return []
-    unlimited = replace(setup, settings=setup.settings.model_copy(update={"budget": None}))
-    full = choose(unlimited, speeds=chosen.speeds)
-    return [f"in full: {counted(len(full.planned), 'trial')}, {full.time}"]
 
 
 def _room(setup: RunSetup, *, anywhere: bool) -> list[str]:

@@ -10,6 +10,7 @@ from commands.plans import ways
 from harness.errors import UserError
 from harness.image.catalog import load_images
 from harness.plan import plan
+from harness.run.choice import choose, narrowed
 from harness.settings import Settings
 from report.analysis import Question, analyse
 from report.claims.judgeable import JudgingPlan
@@ -19,14 +20,11 @@ from tests.helpers.here import claims_here, evidence_here
 QUICK_ON_A_CPU = "20261121-38cb4c"
 
 
-def test_the_list_names_every_claim_once_within_80_columns(capsys):
-    published = claims_here()
+def test_the_list_names_every_claim_once(capsys):
     claims.listed(ROOT)
     told = capsys.readouterr().out.splitlines()
-    for claim in published.claims:
-        assert sum(line.split() == [claim.id] for line in told) == 1
-    assert max(len(line) for line in told if len(line.split()) > 1) <= 80
-    assert told[-2] == "631 claims, 22 curves of 544 epochs in all"
+    assert sorted(line.split()[0] for line in told[1:-1]) == sorted(c.id for c in claims_here().claims)
+    assert told[-1].startswith("631 claims")
 
 
 @pytest.mark.parametrize("asked", ["Perbos 2019", "004-perbos"])
@@ -34,20 +32,13 @@ def test_the_list_of_one_study_is_had_by_its_name_and_by_its_id(asked, capsys):
     claims.listed(ROOT, asked)
     told = capsys.readouterr().out.splitlines()
     own = [claim.id for claim in claims_here().claims if claim.study == "004-perbos"]
-    assert [line.strip() for line in told if line.strip() in own] == own
-    assert told[-2].startswith(f"{len(own)} claims, ")
+    assert [line.split()[0] for line in told[1:-1]] == own
+    assert told[-1].startswith(f"{len(own)} claims; ")
 
 
 def test_a_study_that_there_is_not_is_refused():
     with pytest.raises(UserError, match="no study 'Nobody 2020'"):
         claims.listed(ROOT, "Nobody 2020")
-
-
-def test_each_source_stands_whole_below_the_first_of_its_claims():
-    published = claims_here()
-    told = " ".join(" ".join(claims.lines(published)).split())
-    for claim in published.claims:
-        assert f"from {' '.join(claim.source.split())}" in told
 
 
 @pytest.mark.parametrize("card", ["4x RTX 4090", "MI300X"])
@@ -107,12 +98,19 @@ def test_a_plan_in_two_images_is_two_lines_and_each_names_its_image():
     assert claims.cheapest([own, other], None) == {"both --image mxnet": ("one", "two")}
 
 
-def test_what_a_claim_needs_on_a_card_by_its_name_is_told_without_one(capsys):
-    asked = ["milabench-h100-resnet50-b512-over-b128"]
-    settings = Settings(engine="venv")
-    claims.run_asked(ROOT, settings, asked, "", measure.RunOptions(dry_run=True, card="H100 SXM5"))
-    told = capsys.readouterr().out
-    assert "plan peers: for 1 claim" in told and "batch 128, 512" in told
+def test_a_claim_runs_the_trials_that_it_needs_and_no_others(monkeypatch):
+    seen = []
+
+    def planned(root, settings, how):
+        seen.extend(choose(narrowed(measure.prepared(root, settings, how), how.keep), keep=how.keep).planned)
+
+    monkeypatch.setattr(measure, "run", planned)
+    asked = Settings(device="cpu", engine="venv")
+    claims.run(ROOT, asked, ["001-mlp-fp32-peak-by-arithmetic"], measure.RunOptions())
+    (item,) = seen
+    variant = item.trial.asked.variant
+    assert (item.trial.asked.workload, variant.precision) == ("tensorcore_mlp", "fp32-ieee")
+    assert variant.batch_size == 512
 
 
 def test_a_budget_takes_the_claims_that_cost_the_least():

@@ -226,10 +226,10 @@ def test_the_line_that_sends_the_rest_repeats_the_plan_and_the_options_that_it_s
     scheduler = FakeScheduler(waits=True)
     bench = cluster.bench(tmp_path / "clone", scheduler, repeats=1)
     (bench.root / "gpu.toml").write_text((bench.root / "site.toml").read_text())
-    bench.submit(site=str(bench.root / "gpu.toml"), nodes=2)
+    bench.submit(site=str(bench.root / "gpu.toml"))
     bench.cancel()
     bench.collect()
-    options = ("--python", sys.executable, "--site", str(bench.root / "gpu.toml"), "--nodes", "2")
+    options = ("--python", sys.executable, "--site", str(bench.root / "gpu.toml"))
     line = shlex.join(("invoke", "submit", "--plan", "mine", *options))
     assert f"2 trials left, 2 of them in no job (`{line}` sends them)" in capsys.readouterr().out
 

@@ -13,48 +13,45 @@ from pathlib import Path
 
 import pytest
 
-from commands import contribute, gate
-from harness.errors import GateError, UserError
+from commands import gate
+from harness.errors import GateError
 from harness.machine import own_folder
 from tests.helpers import ROOT, bundled
-from tests.helpers.programs import git
+from tests.helpers.programs import git, refused
 
 
 @pytest.fixture
-def clone(tmp_path, monkeypatch) -> Path:
-    """A clone whose machine has measured one session that is not committed."""
-    monkeypatch.setenv("GPUDYNO_STATE", str(tmp_path / "state"))
-    own_folder(tmp_path / "state").mkdir(parents=True)
-    (own_folder(tmp_path / "state") / "id").write_text("a" * 12)
+def clone(tmp_path) -> Path:
+    """A clone with one session that is not committed."""
     root = tmp_path / "clone"
     root.mkdir()
     git(root, "init", "--quiet", "--initial-branch", "main")
     (root / ".gitignore").write_text("report/out/\n")
-    git(root, "add", "--all")
-    git(root, "commit", "--quiet", "--message", "as it is")
     bundled.write(root, bundled.one_card())
+    git(root, "add", "--", ".", ":!results/2*")
+    git(root, "commit", "--quiet", "--message", "as it is")
     return root
 
 
-def test_a_session_is_judged_with_what_happened_and_lines_that_send_it(clone, capsys):
-    contribute.publish(clone, None)
+def test_results_are_judged_with_what_happened_and_lines_that_send_them(clone, capsys):
+    gate.mine(clone)
     said = capsys.readouterr().out
-    assert "pass: 4 files" in said and "Nothing was sent" in said
+    assert "the records are good\nNothing was sent" in said
     assert "3 of 3 measured trials: ended before speed settled\n" in said
 
 
 def test_the_line_that_is_printed_makes_a_commit_that_the_gate_lets_pass(clone, capsys):
-    contribute.publish(clone, None)
+    gate.mine(clone)
     line = next(one for one in capsys.readouterr().out.splitlines() if one.strip().startswith("git switch"))
     for command in line.strip().split(" && "):
         git(clone, *shlex.split(command)[1:])
-    assert gate.problems(clone, "main", "HEAD") == ()
+    assert refused(clone, "main", "HEAD") == ()
 
 
-def test_nothing_of_the_clone_s_branches_index_or_files_is_changed(clone, capsys):
+def test_nothing_of_the_clone_s_branches_index_or_files_is_changed(clone):
     questions = (("status", "--porcelain"), ("for-each-ref",), ("rev-parse", "HEAD"))
     before = [git(clone, *words) for words in questions]
-    contribute.publish(clone, None)
+    gate.mine(clone)
     assert [git(clone, *words) for words in questions] == before
 
 
@@ -64,7 +61,7 @@ def test_what_the_gate_would_refuse_is_told_and_nothing_is_written(clone, capsys
     raw["summary"]["throughput"] *= 2
     path.write_text(json.dumps(raw))
     with pytest.raises(GateError, match="1 problem;"):
-        contribute.publish(clone, None)
+        gate.mine(clone)
     assert "its raw samples do not give its summary's 'throughput'" in capsys.readouterr().err
 
 
@@ -72,13 +69,8 @@ def test_what_is_in_the_repository_already_is_no_contribution(clone, capsys):
     git(clone, "add", "--all")
     git(clone, "commit", "--quiet", "--message", "a record")
     with pytest.raises(GateError):
-        contribute.publish(clone, None)
+        gate.mine(clone)
     assert "no record is added" in capsys.readouterr().err
-
-
-def test_a_session_that_is_not_there_is_told(clone):
-    with pytest.raises(UserError, match="there is no session '20260101-ffffff'"):
-        contribute.publish(clone, "20260101-ffffff")
 
 
 IDENTITY = {
@@ -123,7 +115,7 @@ def test_the_three_commands_lead_from_a_clone_to_a_contribution_that_the_gate_le
     own_folder(state).mkdir(parents=True)
     (own_folder(state) / "id").write_text("a" * 12)
     said = shell(clone, f"{measure.split(' build ')[0]} report && {show}", state)
-    assert "pass: 4 files" in said
+    assert "Nothing was sent" in said
     shell(clone, send, state)
 
     git(tmp_path, "clone", "--quiet", str(host), str(gate_keeper))

@@ -16,12 +16,11 @@ from pathlib import Path
 
 import pytest
 
-from commands import gate
 from harness.record import Record
 from harness.record.store import read_all
 from tests.helpers import ROOT, TESTS
 from tests.helpers.checks import require
-from tests.helpers.programs import git
+from tests.helpers.programs import git, refused
 from tests.helpers.workload_runner import PYTHON
 
 pytestmark = [pytest.mark.torch, pytest.mark.whole]
@@ -199,5 +198,5 @@ def test_what_a_fake_card_gave_goes_through_no_gate_and_into_no_bundle(tried: Tr
     git(tried.root, "switch", "--quiet", "--create", "mine")
     git(tried.root, "add", "results")
     git(tried.root, "commit", "--quiet", "-m", "x")
-    refused = gate.problems(tried.root, "main", "mine")
-    assert sum(one.endswith(sentence) for one in refused) == sum(record.simulated for record in tried.records)
+    found = refused(tried.root, "main", "mine")
+    assert sum(one.endswith(sentence) for one in found) == sum(record.simulated for record in tried.records)

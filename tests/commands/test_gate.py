@@ -5,25 +5,18 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from commands import gate
-from harness.errors import GateError, RecordError, UserError
-from harness.record import Load, Record, store
-from harness.record.published.claims import ClaimSet
+from harness.errors import GateError, UserError
+from harness.record import Load, store
 from harness.summary.statistics import judge_trial
-from report.analysis import Evidence, Question, analyse
 from report.page import render
-from report.page.build import page_of
 from tests.helpers import bundled
-from tests.helpers.programs import git
-from tests.helpers.records_builder import CIFAR, STARTED, two_cards
+from tests.helpers.programs import git, refused
+from tests.helpers.records_builder import two_cards
 
 
 def commit(root: Path) -> str:
@@ -57,7 +50,7 @@ def a_record(folder: Path) -> Path:
 
 def judged(clone: Path) -> tuple[str, ...]:
     base = git(clone, "rev-parse", "HEAD")
-    return gate.problems(clone, base, commit(clone))
+    return refused(clone, base, commit(clone))
 
 
 def changed(path: Path, old: str, new: str) -> None:
@@ -84,7 +77,7 @@ def test_the_gate_reads_each_record_once(clone, monkeypatch):
 
 def test_a_contribution_without_a_record_is_told_so(clone):
     head = git(clone, "rev-parse", "HEAD")
-    assert gate.problems(clone, head, head) == ("results: no record is added",)
+    assert refused(clone, head, head) == ("results: no record is added",)
 
 
 def test_a_contribution_that_touches_anything_else_is_refused_by_its_path(clone):
@@ -113,7 +106,7 @@ def test_a_file_whose_content_no_clone_has_is_named(clone):
     tree = git(clone, "write-tree", "--missing-ok")
     head = git(clone, "commit-tree", tree, "-p", base, "-m", "without its content")
     with pytest.raises(UserError, match=r"a\.json' has no content in this clone"):
-        gate.problems(clone, base, head)
+        refused(clone, base, head)
 
 
 def test_a_link_is_no_record(clone):
@@ -130,7 +123,7 @@ def test_what_has_come_to_the_main_branch_since_is_not_held_against_a_contributi
     git(clone, "checkout", "--quiet", fork)
     (clone / "README.md").write_text("another clone\n")
     base = commit(clone)
-    assert gate.problems(clone, base, head) == ()
+    assert refused(clone, base, head) == ()
 
 
 def test_a_record_that_is_cut_short_is_refused_with_its_path(clone):
@@ -202,60 +195,9 @@ def test_a_number_with_thousands_of_digits_is_refused_with_its_path(clone):
     assert found.startswith(path.relative_to(clone).as_posix())
 
 
-def places(value: object, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
-    """Where a record has a number, or none."""
-    if isinstance(value, dict):
-        for key, inner in value.items():
-            yield from places(inner, (*path, key))
-    elif isinstance(value, list):
-        for place, inner in enumerate(value[:2]):
-            yield from places(inner, (*path, place))
-    elif value is None or (isinstance(value, int | float) and not isinstance(value, bool)):
-        yield path
-
-
-@cache
-def judged_records() -> list[Record]:
-    """Of one workload on two cards in two precisions."""
-    return [
-        one.model_copy(update={"summary": judge_trial(one)})
-        for one in two_cards()
-        if one.measurement and one.trial.asked.workload == CIFAR["workload"]
-    ]
-
-
-NUMBERS = (10**400, 10**18, 1e308, -1e308, -1, 0, 1e-320, "nan", "inf", "-inf", float("nan"))
-
-
-@settings(max_examples=50)
-@given(st.data())
-@pytest.mark.filterwarnings("ignore::RuntimeWarning")
-def test_any_number_anywhere_in_a_record_is_refused_by_name_or_judged_and_shown(tmp_path_factory, data):
-    records = judged_records()
-    raw = json.loads(store.dump(records[0]))
-    *path, last = data.draw(st.sampled_from(list(places(raw))))
-    inner = raw
-    for key in path:
-        inner = inner[key]
-    inner[last] = data.draw(st.sampled_from(NUMBERS))
-    file = tmp_path_factory.mktemp("number") / "a.json"
-    file.write_text(json.dumps(raw))
-    try:
-        read = store.read_record(file, "a.json")
-    except RecordError as error:
-        assert str(error).startswith("a.json: ")
-        return
-    one = data.draw(st.sampled_from([read, read.model_copy(update={"summary": None})]))
-    assert store.dump(one)
-    shown = [store.Stored(f"{n}.json", each) for n, each in enumerate([one, *records[1:]])]
-    results = store.Results(tuple(shown), (), ())
-    page = page_of(analyse(Evidence(results, ClaimSet(), ()), Question(STARTED)))
-    assert "<html" in render.render(page).html
-
-
 def test_a_commit_that_is_not_there_is_a_sentence(clone):
     with pytest.raises(UserError, match="git rev-parse says"):
-        gate.problems(clone, "HEAD", "0" * 40)
+        refused(clone, "HEAD", "0" * 40)
 
 
 def commented(clone: Path) -> str:
@@ -334,4 +276,4 @@ def test_a_clone_of_another_user_is_named_as_such_and_trusting_it_is_the_remedy(
     head = git(clone, "rev-parse", "HEAD")
     monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
     with pytest.raises(UserError, match=r"another user owns; git config --global --add safe\.directory"):
-        gate.problems(clone, head, head)
+        refused(clone, head, head)

@@ -9,7 +9,6 @@ import pytest
 from commands import quote
 from harness.errors import UserError
 from report.buying.purchase import parse_purchase
-from tests.helpers import ROOT, invoked
 from tests.helpers.here import results_here
 
 FOUND = quote.OnRecord(("Card A", "Card B"), (("word_lm", "LSTM", "amp-bf16", 20),))
@@ -56,20 +55,15 @@ def test_the_file_with_its_values_given_is_one_that_the_report_reads():
     assert (work.model, work.precision, work.batch_size, work.hours_per_year) == ("LSTM", "amp-bf16", 20, 20)
 
 
-def test_a_file_that_is_there_stays_unless_it_is_to_be_overwritten(tmp_path):
+def test_a_file_that_is_there_stays(tmp_path):
     path = tmp_path / "purchase.toml"
     path.write_text("mine")
     with pytest.raises(UserError, match="is there already"):
-        quote.quote(tmp_path, path.name, overwrite=False)
+        quote.quote(tmp_path)
     assert path.read_text() == "mine"
-    quote.quote(tmp_path, path.name, overwrite=True)
+    path.unlink()
+    quote.quote(tmp_path)
     assert "# [[offer]]" in path.read_text()
-
-
-def test_a_full_disk_is_answered_in_a_sentence_with_the_code_of_the_machine():
-    done = invoked(ROOT, "quote", "--overwrite", "--to", "/dev/full")
-    assert (done.returncode, "No space left on device); look at" in done.stderr) == (4, True)
-    assert "Traceback" not in done.stderr
 
 
 def test_the_names_on_record_are_those_of_trainings_on_one_device_here():

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from harness.machine import look
-from tests.helpers import ROOT, invoked, warm, without_settings
+from tests.helpers import ROOT, warm, without_settings
 
 LOADED = (sys.executable, "invoke.main", "commands.measure", "commands.claims", "commands.report")
 PROGRAM = "from invoke.main import program; program.run()"
@@ -55,41 +55,17 @@ def test_wrong_input_is_answered_in_one_sentence_and_a_code_of_its_kind(state, w
     assert "Traceback" not in done.stderr
 
 
-def test_a_claim_runs_the_trials_that_it_needs_and_no_others(state):
-    words = ("plan", "--claim", "001-mlp-fp32-peak-by-arithmetic")
-    done = invoke(*words, "--device", "cpu", "--engine", "venv", **state)
+def test_a_machine_without_a_card_is_told_what_can_be_answered_here(state):
+    done = invoke("claims", "--here", "--device", "cpu", "--engine", "venv", **state)
     assert done.returncode == 0, done.stderr
-    assert "tensorcore_mlp published/1, timing: 1 trial" in done.stdout
-    assert "    1 × mlp  fp32-ieee  batch 512  cached" in done.stdout
-    assert "\n1 trial, about " in done.stdout
-    assert re.search(r"left out: 1 × (other trials: no claim asked for needs them|amp-fp16: )", done.stdout)
-
-
-def test_a_machine_without_a_card_is_told_what_can_be_answered_here_twenty_rows_at_first(state):
-    line = ("claims", "--here", "--device", "cpu", "--engine", "venv")
-    done, whole = invoke(*line, **state), invoke(*line, "--rows", "99", **state)
-    assert done.returncode == whole.returncode == 0, done.stderr
     native = look()[0].cpu.native_16_bit
     emulated = native is not None and "fp16" not in native
-    assert ("001-mlp-amp-memory" in whole.stdout) is not emulated
-    assert "001-mlp-fp32-peak-by-arithmetic" in whole.stdout
-    found = re.search(r"^(\d+) figures of \d+ can be answered here; (\d+) more", done.stdout, re.M)
-    assert found and int(found[1]) - int(found[2]) == 20
+    assert ("001-mlp-amp-memory" in done.stdout) is not emulated
+    assert "001-mlp-fp32-peak-by-arithmetic" in done.stdout
+    assert re.search(r"^\d+ figures of \d+ can be answered here$", done.stdout, re.M)
 
 
 def test_a_plan_shows_its_matrix(state):
     done = invoke("plan", "--plan", "selfcheck", "--engine", "venv", **state)
     assert done.returncode == 0, done.stderr
     assert "10 trials" in done.stdout
-
-
-def test_run_without_building_says_what_is_not_built(state, tmp_path):
-    clone = tmp_path / "clone"
-    subprocess.run(["git", "clone", "-q", str(ROOT), str(clone)], check=True)
-    words = ("run", "--plan", "selfcheck", "--engine", "venv", "--no-build")
-    done = invoked(clone, *words, PYTHONPATH=str(clone), **state)
-    assert done.returncode == 2, done.stderr
-    assert (
-        "the environment of image 'cpu' is not built; run `invoke build --image cpu --engine venv`"
-        in done.stderr
-    )

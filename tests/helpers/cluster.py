@@ -39,7 +39,7 @@ class Bench:
 
     def cancel(self) -> None:
         """`invoke jobs --cancel`"""
-        cluster.cancel(self.root, None, self.scheduler)
+        cluster.cancel(self.root, self.scheduler)
 
     def records(self) -> list[Record]:
         """In the order in which they began."""

@@ -6,10 +6,12 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import tomlkit
 
+from commands import gate
 from harness.plan import own_file
 from harness.record import TrialSpec
 from harness.record.published.program import Program
@@ -32,6 +34,12 @@ print('through, accuracy 0.75')
 LINES = r"^step (?P<step>\d+)/(?P<steps>\d+): (?P<milliseconds>[\d.]+) ms, loss (?P<loss>[\d.]+)"
 OPTIONS = {"steps": 12, "each": 0.01}
 READ = {"lines": LINES, "seconds_are": "step", "done": r"^through, accuracy (?P<quality>[\d.]+)"}
+
+
+def refused(root: Path, base: str, head: str) -> tuple[str, ...]:
+    """What the gate says of a commit."""
+    with TemporaryDirectory() as folder:
+        return gate.laid_out(root, base, head, Path(folder))
 
 
 def git(folder: Path, *words: str) -> str:

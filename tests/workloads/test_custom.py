@@ -127,13 +127,6 @@ MISTAKES = [
         "(optimiser, setting): define",
     ),
     ("OPTIONS =", "def schedule(one, two):\n    pass\nOPTIONS =", "def schedule", "schedule gives NoneType"),
-    (
-        "OPTIONS =",
-        "def train_step(*all):\n    pass\nOPTIONS =",
-        "def train_step",
-        "no hook 'train_step': write the",
-    ),
-    ("OPTIONS =", "SCHEDULE = 'step'\nOPTIONS =", "SCHEDULE", "no hook 'SCHEDULE': write the whole program"),
 ]
 RUN_ALL = """
 import io, json, os, sys

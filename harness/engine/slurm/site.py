@@ -69,7 +69,7 @@ class Site(Model):
     capability: ScriptLine | None = None
     """What the nodes' cards have, as 8.0 or gfx942, which decides their image and precisions."""
     nodes: Annotated[int, Field(ge=1, le=1024)] = 1
-    """How many a trial may take at most; `submit --nodes` goes before."""
+    """How many a trial may take at most."""
     gpus_per_node: Annotated[int, Field(ge=1, le=64)] | None = None
     """Null: one; of a trial on processors alone, as many processes on a node as it asks for."""
     gpu_type: ScriptLine | None = None

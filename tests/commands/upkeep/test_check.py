@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from commands.upkeep import check
+from commands import upkeep as check
 from harness.errors import GateError
 from tests.helpers import ROOT, copied
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from commands.upkeep import check
+from commands import upkeep as check
 from harness.errors import PlanError
 from harness.image.catalog import load_images
 from harness.plan import names

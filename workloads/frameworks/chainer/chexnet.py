@@ -15,23 +15,28 @@ from typing import Any
 
 import numpy as np
 
-from frameworks.chainer import device
-from frameworks.chainer.densenet import DenseNet121
-from frameworks.chainer.device import F, L, chainer
+from frameworks.chainer.densenet import DenseNet121, F, L, chainer
 from parts.chexnet import network, process
 from parts.chexnet.protocol import BETAS, CLASSES, Terms, terms
 from parts.chexnet.training import Trainer
 from parts.timing.step_clock import StepClock
+from parts.trial import versions
 
 NORM_NAMES = {"scale": "gamma", "shift": "beta", "mean": "avg_mean", "variance": "avg_var"}
 NAMES = {"weight": "W", "bias": "b"}
-DIFFERS = ["DenseNet-121 written with Chainer's links, where the study took it from a Caffe file"]
+FRAMEWORK = {
+    "name": "Chainer",
+    "version": chainer.__version__,
+    "retired": True,
+    "layout": "channels first",
+    "differs": ["DenseNet-121 written with Chainer's links, where the study took it from a Caffe file"],
+}
 
 
 def run(trial: TrialProcess) -> dict[str, Any]:
     """One trial of the protocol, as far as its limit lets it go."""
     asked = terms(trial, {"chainer": ("single",)}, data=("synthetic", "real"))
-    process.refuse_all_but_one_cpu(trial, device.NO_CARD)
+    process.refuse_all_but_one_cpu(trial, "this Chainer has no CuPy for a card of today")
     with trial.phase("model"):
         trainer = ChainerTrainer(asked)
     clock_of = partial(StepClock, values=lambda losses: [float(loss.array) for loss in losses])
@@ -39,12 +44,22 @@ def run(trial: TrialProcess) -> dict[str, Any]:
     def collect(batch: Any) -> dict[str, Any]:
         types = trainer.output_types(batch[0][:1])
         return {
-            "versions": device.software(),
-            "framework": device.framework(DIFFERS),
-            **process.one_cpu(trial, types, network.parameters(), device.matmul, device.convolution),
+            "versions": dict(versions(), chainer=chainer.__version__, numpy=np.__version__),
+            "framework": FRAMEWORK,
+            **process.one_cpu(trial, types, network.parameters(), matmul, convolution),
         }
 
     return process.measured(trial, asked, trainer, clock_of, collect)
+
+
+def matmul(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """Chainer's product."""
+    return F.matmul(left, right).array
+
+
+def convolution(images: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Chainer's convolution, without padding."""
+    return F.convolution_2d(images, weights).array
 
 
 class ChainerTrainer(Trainer):

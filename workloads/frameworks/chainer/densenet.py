@@ -5,11 +5,15 @@ It is DenseNet-BC of "Densely Connected Convolutional Networks" (arXiv 1608.0699
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
-import chainer
-import chainer.functions as F  # noqa: N812
-import chainer.links as L  # noqa: N812
+# Chainer warns that it was not made for this NumPy's distutils, which it reads to look for a BLAS.
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    import chainer
+    import chainer.functions as F  # noqa: N812
+    import chainer.links as L  # noqa: N812
 
 from parts.chexnet.network import BLOCKS, BOTTLENECK, GROWTH, NORM_EPSILON, NORM_KEPT, STEM
 

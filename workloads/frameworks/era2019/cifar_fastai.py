@@ -9,10 +9,9 @@ and kernel times are unknown: this torch can count neither.
 
 from __future__ import annotations
 
-from parts.trial import TrialProcess, main  # isort: skip  (its clock starts with this line)
+from parts.trial import Failed, TrialProcess, main  # isort: skip  (its clock starts with this line)
 
-from frameworks.era2019 import torch_of_2019  # noqa: F401  # isort: skip  (before the shared parts)
-from frameworks.era2019.fastai1 import fastai  # isort: skip  (before its parts)
+from frameworks.era2019.torch_of_2019 import fastai  # isort: skip  (before the shared parts and its own)
 
 import io
 import tempfile
@@ -33,7 +32,6 @@ from fastai.vision.transform import get_transforms
 from torch import nn
 from torch.utils.data import Dataset
 
-from frameworks.era2019 import precisions
 from frameworks.era2019.fastai1_learner import GradientRecorder, Measured
 from parts.device import choose, facts, seed_everything, software
 from parts.inputs import datasets
@@ -58,6 +56,8 @@ BODIES = {
 """The file of torchvision's IMAGENET1K_V1 weights."""
 STATIC_LOSS_SCALE = 512.0
 OPTIONS = {"workers": 4, "lead_in": False}
+LABELS = ("fp32-ieee", "fp16-master")
+"""The two precisions of the study: torch 1.0 has no autocast and no bf16, and no card of then TF32."""
 
 
 class Pictures(Dataset):
@@ -87,7 +87,7 @@ def run(trial: TrialProcess) -> dict[str, Any]:
     with trial.phase("device"):
         device = choose(trial.asked["device"], variant["gpus"])
         torch.backends.cudnn.benchmark = True
-        arithmetic = precisions.prepare(label, device)
+        arithmetic = prepare(label, device)
 
     trial.stage("data")
     with trial.phase("data"):
@@ -158,6 +158,18 @@ def run(trial: TrialProcess) -> dict[str, Any]:
         },
         **clock.series(),
     }
+
+
+def prepare(label: str, device: torch.device) -> dict[str, Any]:
+    """Label, flags and probes as a measurement has them; refuses what this torch cannot do on the device."""
+    if label not in LABELS:
+        raise Failed(
+            "unsupported", f"'{label}' is asked; torch {torch.__version__} has {' and '.join(LABELS)}"
+        )
+    if label == "fp16-master" and device.type == "cpu":
+        raise Failed("unsupported", f"'{label}' is asked; torch {torch.__version__} has no fp16 on a CPU")
+    flags = {"cudnn.benchmark": torch.backends.cudnn.benchmark}
+    return {"label": label, "flags": flags, "probes": precision.probes(label, device)}
 
 
 def chosen_options(trial: TrialProcess) -> dict[str, Any]:

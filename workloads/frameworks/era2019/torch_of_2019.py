@@ -1,10 +1,13 @@
-"""What the shared parts ask of torch by names that torch 1.0 does not have; import it before them.
+"""torch 1.0 with what the shared parts ask of it by later names, and fastai 1; import it before their parts.
 
 Nothing here computes: a later name for what is there, an argument that was not taken yet, and two things that
-this torch is without.
+this torch is without. fastai comes without spaCy, which it always imports and needs for texts alone.
 """
 
 from __future__ import annotations
+
+import sys
+from types import ModuleType
 
 import torch
 
@@ -20,3 +23,12 @@ torch.cuda.synchronize = _synchronize_device
 torch.cuda.max_memory_reserved = torch.cuda.max_memory_cached
 torch.bfloat16 = None
 torch.version.hip = None
+
+_symbols = ModuleType("spacy.symbols")
+_symbols.ORTH = None  # type: ignore[attr-defined]
+sys.modules.setdefault("spacy", ModuleType("spacy"))
+sys.modules.setdefault("spacy.symbols", _symbols)
+
+import fastai  # noqa: E402
+
+__all__ = ["fastai"]

@@ -22,11 +22,12 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
+import horovod
 import horovod.tensorflow as hvd
 import numpy as np
 import tensorflow as tf
 
-from frameworks.horovod import framework, ranks
+from frameworks.horovod import ranks
 from frameworks.tensorflow import device
 from parts import launcher
 from parts.chexnet.network import METHOD
@@ -43,7 +44,11 @@ RATE = 1e-3
 L2 = 1e-4
 LARGEST_SHIFT = 3
 VALID_BATCH_SIZE = 500
-OPTIONS: dict[str, Any] = {"framework": framework.NAME, "parallel": "ddp", "train_images": 50_000}
+NAME = "tensorflow-horovod"
+LAST_RELEASE = "2023-06-12"
+"""By its own changelog. Its repository had a commit in June 2026, and no release since."""
+WAYS = {"ddp": "Horovod over gloo, a process each"}
+OPTIONS: dict[str, Any] = {"framework": NAME, "parallel": "ddp", "train_images": 50_000}
 
 
 def resnet44() -> tf.keras.Model:
@@ -168,9 +173,10 @@ def run(trial: TrialProcess) -> dict[str, Any]:
     trial.choose("data mode", trial.variant["data_mode"], ("device", "host"))
     trial.choose("precision", trial.variant["precision"], ("fp32-ieee",))
     options = trial.options(OPTIONS)
-    trial.choose("framework", options["framework"], (framework.NAME,))
-    trial.choose("parallel", options["parallel"], framework.WAYS)
-    framework.refuse_others(trial)
+    trial.choose("framework", options["framework"], (NAME,))
+    trial.choose("parallel", options["parallel"], WAYS)
+    if trial.asked["device"] != "cpu":
+        raise Failed("no-device", f"Horovod runs on a CPU here, and a '{trial.asked['device']}' is asked")
     place, count = launcher.here(), trial.variant["gpus"]
     if count > 1 and place is None:
         return ranks.launched(trial, options["parallel"], count)
@@ -212,14 +218,20 @@ def measured(trial: TrialProcess, options: dict[str, Any], place: Place) -> dict
     return dict(
         {
             "device": device.facts("cpu", 1),
-            "versions": framework.software(),
+            "versions": dict(device.software(), horovod=horovod.__version__),
             "precision": dict(
                 arithmetic, output_dtypes={"float32": len(counted)}, parameter_dtypes={"float32": PARAMETERS}
             ),
-            "framework": framework.facts(
-                loader="none: NumPy arrays in host memory",
-                differs=["Keras' own layers, with its momentum and epsilon of batch norm"],
-            ),
+            "framework": {
+                "name": "Horovod on TensorFlow",
+                "version": horovod.__version__,
+                "dormant_since": LAST_RELEASE,
+                "ways": WAYS,
+                "layout": "channels last",
+                "compiled": "tf.function",
+                "loader": "none: NumPy arrays in host memory",
+                "differs": ["Keras' own layers, with its momentum and epsilon of batch norm"],
+            },
             "title": TITLE,
             "about": ABOUT,
             "data": {
@@ -239,10 +251,18 @@ def measured(trial: TrialProcess, options: dict[str, Any], place: Place) -> dict
             "structure": {"parameters": PARAMETERS, "classes": 10},
             "parallel": options["parallel"] if place.count > 1 else None,
             "notes": [],
-            "ranks": framework.entries(clock, place, devices),
+            "ranks": entries(clock, place, devices),
         },
         **clock.series(),
     )
+
+
+def entries(clock: StepClock, place: Place, devices: list[str]) -> list[dict[str, Any]]:
+    """What is known of this rank, where there are several."""
+    if place.count == 1:
+        return []
+    own = {"rank": place.rank, "samples": clock.samples, "seconds": clock.seconds}
+    return [{**own, "memory": device.memory(devices)}]
 
 
 def trained(

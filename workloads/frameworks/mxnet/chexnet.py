@@ -19,34 +19,52 @@ import mxnet as mx
 import numpy as np
 from mxnet import autograd, gluon
 
-from frameworks.mxnet import device
 from parts.chexnet import network, process
 from parts.chexnet.protocol import BETAS, CLASSES, IMAGE_SIZE, Terms, terms
 from parts.chexnet.training import Trainer
 from parts.timing.step_clock import StepClock
+from parts.trial import versions
 
 LAYERS = (gluon.nn.Conv2D, gluon.nn.BatchNorm, gluon.nn.Dense)
 OWN_NAMES = {"scale": "gamma", "shift": "beta", "mean": "running_mean", "variance": "running_var"}
+FRAMEWORK = {
+    "name": "MXNet, Gluon",
+    "version": mx.__version__,
+    "retired": True,
+    "compiled": "Gluon, hybridised",
+    "layout": "channels first",
+    "loader": "none: NumPy arrays in host memory",
+    "differs": ["each step waited for: MXNet's engine works behind the host on a CPU too"],
+}
 
 
 def run(trial: TrialProcess) -> dict[str, Any]:
     """One trial of the protocol, as far as its limit lets it go."""
     asked = terms(trial, {"mxnet-gluon": ("single",)}, data=("synthetic", "real"))
-    process.refuse_all_but_one_cpu(trial, device.NO_CARD)
+    process.refuse_all_but_one_cpu(trial, "this MXNet has no build for a card of today")
     if asked.image_size != IMAGE_SIZE:
         raise Failed("unsupported", "the model zoo's DenseNet pools 7 × 7 features, those of 224 px alone")
     with trial.phase("model"):
         trainer = GluonTrainer(asked)
-        found = process.one_cpu(
-            trial, trainer.output_types, network.parameters(), device.matmul, device.convolution
-        )
+        found = process.one_cpu(trial, trainer.output_types, network.parameters(), matmul, convolution)
     clock_of = partial(
         StepClock,
         synchronise=mx.nd.waitall,
         values=lambda losses: [float(loss.asscalar()) for loss in losses],
     )
-    found.update(versions=device.software(), framework=device.framework())
+    found.update(versions=dict(versions(), mxnet=mx.__version__, numpy=np.__version__), framework=FRAMEWORK)
     return process.measured(trial, asked, trainer, clock_of, lambda batch: found)
+
+
+def matmul(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """MXNet's product."""
+    return mx.nd.dot(mx.nd.array(left), mx.nd.array(right)).asnumpy()
+
+
+def convolution(images: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """MXNet's convolution, without padding."""
+    shape = {"kernel": weights.shape[2:], "num_filter": len(weights), "no_bias": True}
+    return mx.nd.Convolution(mx.nd.array(images), mx.nd.array(weights), **shape).asnumpy()
 
 
 class GluonTrainer(Trainer):

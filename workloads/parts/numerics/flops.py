@@ -29,15 +29,10 @@ TRAFFIC = (
 ALLOCATES = ("aten::empty", "aten::new_empty", "aten::empty_like", "aten::empty_strided")
 
 
-def of_images(
-    model: nn.Module,
-    size: int,
-    batch_size: int,
-    value_bytes: int,
-    loss: Callable[[Any, torch.Tensor], torch.Tensor] = nn.functional.cross_entropy,
-) -> dict[str, Any]:
+def of_images(model: nn.Module, size: int, batch_size: int, value_bytes: int) -> dict[str, Any]:
     """One image's training step: operations, and bytes at this batch size in values of `value_bytes`."""
     labels = torch.zeros(batch_size, dtype=torch.long, device="meta")
+    loss = nn.functional.cross_entropy
     return of_step(model, (batch_size, 3, size, size), lambda output: loss(output, labels), value_bytes)
 
 

@@ -64,6 +64,8 @@ class Loop:
     """Whether a step that leaves no trace comes before the window."""
     waits: bool = False
     """Whether copies block and each step ends by reading its loss."""
+    alike: bool = False
+    """Whether ranks draw alike, and all steps have one shape: nothing may be compiled again in the window."""
 
 
 def fit(
@@ -90,20 +92,19 @@ def fit(
     trial, device = setting.trial, setting.device
     trial.stage("setup")
     with trial.phase("model"):
-        channels_last = trial.variant["layout"] == "channels_last"
-        layout = torch.channels_last if channels_last else torch.contiguous_format
-        model.to(device, memory_format=layout).train()
+        model.to(device, **_layout(setting)).train()
         counts = {"parameters": sum(weight.numel() for weight in model.parameters())}
-    if setting.place.rank:
+    if setting.place.rank and not loop.alike:
         # Alike up to here, so that the models are; from here on each rank drops and augments by itself.
         torch.manual_seed(setting.seed + setting.place.rank)
     first = _first_batch(setting, train) if loop.warmed else None
     output_types: dict[str, int] = {}
     operations: dict[str, Any] = {}
     if first is not None:
-        operations = _operations(setting, model, first, loss, loop, other_operations)
+        alone = _of_one_device(setting, first)
+        operations = _operations(setting, model, alone, loss, loop, other_operations)
         with trial.phase("first_step"):
-            output_types = _rehearsed(setting, model, model, loss, first)
+            output_types = _rehearsed(setting, model, model, loss, alone)
     whole = spread(model, setting)
     of_model = optimiser(model)
     update = Update(setting.label, of_model, device)
@@ -112,6 +113,8 @@ def fit(
         with trial.phase("compile" if setting.compiled else "spread"):
             seen = _rehearsed(setting, model, whole, loss, first, hooked=not setting.compiled)
             output_types = seen or output_types
+    if setting.compiled and loop.alike:
+        torch.compiler.set_stance("fail_on_recompile")
     rates = schedule(of_model)
 
     clock = Clock(trial, device, steps_per_epoch=_steps(setting, train), epochs=loop.epochs)
@@ -123,10 +126,10 @@ def fit(
     trial.stage("collect")
     if first is None:
         first = _first_batch(setting, train)
-        output_types = _rehearsed(setting, model, model, loss, first)
-        operations = _operations(setting, model, first, loss, loop, other_operations)
+        output_types = _rehearsed(setting, model, model, loss, _of_one_device(setting, first))
+        operations = _operations(setting, model, _of_one_device(setting, first), loss, loop, other_operations)
     # Of several devices one's kernels would say nothing, and a rank must not train without the others.
-    alone = setting.devices == 1 and not setting.shares_gradients
+    by_itself = setting.devices == 1 and not setting.shares_gradients
     return {
         **measured,
         "device": dict(measured["device"], count=setting.devices),
@@ -144,7 +147,7 @@ def fit(
         "structure": {**counts, **(structure or {})},
         "parallel": setting.parallel if setting.devices > 1 else None,
         "notes": _notes(setting),
-        "kernels": kernels.kernel_time(lambda: step(*first), device) if alone else None,
+        "kernels": kernels.kernel_time(lambda: step(*first), device) if by_itself else None,
         "ranks": of_ranks,
     }
 
@@ -224,6 +227,7 @@ def _train(
     over: Callable[[], object] = clock.over
     if setting.shares_gradients:
         over = SharedEnd(clock, setting.place).over
+    if setting.place.count > 1:
         distributed.barrier()
 
     def trained(batch: Batch) -> None:
@@ -245,6 +249,18 @@ def _train(
             rate.step()
 
     return clock.run(lambda: train, trained, over, after)
+
+
+def _layout(setting: Setting) -> dict[str, torch.memory_format]:
+    """As the model was made, where the variant asks for no other."""
+    channels_last = setting.trial.variant["layout"] == "channels_last"
+    return {"memory_format": torch.channels_last} if channels_last else {}
+
+
+def _of_one_device(setting: Setting, batch: Batch) -> Batch:
+    """One device's part of a batch, which is all that one of several may have room for."""
+    own = slice(setting.batch_size * setting.virtual_ranks)
+    return batch[0][own], batch[1][own]
 
 
 def _first_batch(setting: Setting, train: Batches) -> Batch:

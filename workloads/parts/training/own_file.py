@@ -42,8 +42,6 @@ CONSTANTS: dict[str, tuple[type, Any]] = {
     "OPTIONS": (dict, {}),
 }
 """Each with its type and what it is where the file does not say; None says that it must."""
-GONE = ("train_step", "METRIC_OVER", "SCHEDULE", "DETERMINISTIC")
-"""Names of a file of before, whose meaning it no longer has: a loop of one's own is a program."""
 CHOICES = {
     "SAMPLE": ("image", "token", "sample"),
     "METRIC": ("accuracy", "perplexity", "loss"),
@@ -154,10 +152,6 @@ def load(trial: TrialProcess) -> OwnFile:
     file = OwnFile(str(trial.own_name), trial.own_file, module)
     with told_with_its_line(file):
         spec.loader.exec_module(module)
-    gone = [name for name in GONE if hasattr(module, name)]
-    if gone:
-        instead = "write the whole program and use workload `program`"
-        raise file.failed(f"there is no hook '{gone[0]}': {instead}", file.line(gone[0]))
     for name in HOOKS:
         file.function(name)
     missing = [name for name in NEEDED if file.function(name) is None]

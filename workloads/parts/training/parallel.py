@@ -69,7 +69,8 @@ class TrainingStep:
     def __call__(self, inputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         self.update.optimiser.zero_grad()
         if self.virtual is None:
-            loss = self.loss(inputs, targets)
+            with self._precision():
+                loss = self.loss_of(self.model(inputs), targets)
             self.update(loss)
             return loss
         total = torch.zeros((), device=inputs.device)
@@ -80,11 +81,6 @@ class TrainingStep:
             total += loss.detach() / self.virtual.count
         self.update.step()
         return total
-
-    def loss(self, inputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-        """The forward pass in the trial's precision."""
-        with self._precision():
-            return self.loss_of(self.model(inputs), targets)
 
     def _precision(self) -> Any:
         return precision.autocast(self.setting.label, self.setting.device)

@@ -1,1 +1,0 @@
-"""What keeps the clone whole: its checks and its tests."""

@@ -89,13 +89,11 @@ class Sheet:
         self.figure: Figure = Figure(figsize=(width / DPI, height / DPI), dpi=DPI)
         self.figure.patch.set_visible(False)
 
-    def axes(
-        self, left: float, top: float, width: float, height: float, *, above: Axes | None = None
-    ) -> Axes:
-        """Bare axes, without a box or a tick; they share what is across with those `above`."""
+    def axes(self, left: float, top: float, width: float, height: float) -> Axes:
+        """Bare axes, without a box or a tick."""
         bottom = 1 - (top + height) / self.height
         place = (left / self.width, bottom, width / self.width, height / self.height)
-        axes = self.figure.add_axes(place, sharex=above)
+        axes = self.figure.add_axes(place)
         axes.spines[:].set_visible(False)
         axes.patch.set_visible(False)
         axes.tick_params(length=0, pad=7, labelcolor=SOFT)

@@ -20,15 +20,14 @@ from report.charts.panels import (
     Panels,
     SharePanel,
 )
-from report.charts.style import Form, linear_ticks
-from report.charts.trial import thinned
+from report.charts.style import Form
 from report.compare.batch_sweeps import BatchSweep
 from report.compare.cells import Cell, time_breakdown
 from report.compare.groups import ComparisonGroup
 from report.compare.precisions import Speedup, best_supported
 from report.compare.scaling import VIRTUAL, Scaling, ranks_of
 from report.page.filters import devices as devices_of
-from report.page.filters import setting, work
+from report.page.filters import work
 from report.page.values import SEVERAL, Picture, Systems, rate_unit
 from report.trials.key import grouped_by
 
@@ -41,7 +40,6 @@ QUALITIES: dict[str, tuple[str, Form]] = {
     "loss": ("Loss", "number"),
 }
 CLOCK = ((3600, "hours"), (60, "minutes"), (1, "seconds"))
-MOST_WATCHED = 4
 
 
 def together(
@@ -153,30 +151,6 @@ def shares(cells: Sequence[Cell], systems: Systems, *, wide: bool = False) -> Sh
         for cell, part in found[:MOST_ROWS]
     )
     return SharePanel("Where a step's time goes", "share of a step", names, rows)
-
-
-def utilization(cells: Sequence[Cell], systems: Systems) -> Picture | None:
-    """Return how busy the GPU was over one trial of each cell, where its driver says so."""
-    watched = [(cell, cell.trials[0].record.telemetry) for cell in cells]
-    busy = [
-        (cell, read, read.cards[0].utilization_percent.mean.values())
-        for cell, read in watched
-        if read and read.cards and read.cards[0].utilization_percent
-    ][:MOST_WATCHED]
-    if not busy:
-        return None
-    most = max(time or 0.0 for _, read, _ in busy for time in read.times.values())
-    ends = tuple((tick, f"{tick:g}") for tick in linear_ticks([0.0, most], zero=True, most=3))
-    panels = []
-    for cell, read, percent in busy:
-        times, values = thinned([time or 0.0 for time in read.times.values()], percent)
-        points = tuple((time, value / 100) for time, value in zip(times, values, strict=True))
-        line = CurveLine("", ((0.0, 0.0), *points), systems.of(cell).slot)
-        name = text.model_name(cell.key.model)
-        note = f"{cell.key.precision}{setting(cell.key)}; seconds"
-        panels.append(CurvePanel(name, note, (line,), "percent", ticks=ends, shaded=read.windows))
-    chart = Panels(tuple(panels), across=MOST_WATCHED)
-    return Picture("utilization", chart, "; ".join(f"{panel.title} {panel.note}" for panel in panels))
 
 
 def rates(cells: Sequence[Cell], systems: Systems) -> Panel:

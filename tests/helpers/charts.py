@@ -18,7 +18,6 @@ from report.charts.roofline import Bandwidth, Roof, Roofline, RooflineMark
 from report.charts.sheet import DPI, Sheet
 from report.charts.strips import Dot, Strip, Strips
 from report.charts.style import DESK, NARROW
-from report.charts.trial import StepTimes, TelemetryTrace, Timelines, TrialTimeline
 from tests.helpers import records_hostile
 
 LONG_CARD = "Constructed Card B with a very long name 80GB HBM3"
@@ -132,17 +131,6 @@ BY_BATCH = CurvePanel(
 )
 
 
-TRIAL = TrialTimeline(
-    False,
-    StepTimes((0.3, 0.2, 0.2, 0.21), 100, 100, (100,)),
-    (0.0, 20.0, 40.0),
-    ((5.0, 35.0),),
-    (
-        TelemetryTrace("clock", "MHz", (1200.0, None, 1350.0)),
-        TelemetryTrace("at work", "%", (10.0, 98.0, 97.0), 0.0, 100.0),
-    ),
-    ((0, 65536.0), (120, 32768.0)),
-)
 CHARTS: dict[str, Chart] = {
     "bars": Bars(GROUPS, "fastest = 1.00", KEY),
     "bars on scales of their own": Bars(
@@ -170,7 +158,6 @@ CHARTS: dict[str, Chart] = {
         ),
         (Bandwidth(2.8e12, True), Bandwidth(3.3e12, False)),
     ),
-    "timelines": Timelines((TRIAL, TRIAL)),
     "nothing": Bars(()),
 }
 EACH_CHART = pytest.mark.parametrize("chart", CHARTS.values(), ids=CHARTS)

@@ -17,6 +17,7 @@ from report.page import panels
 from report.page.filters import work
 from report.page.parts.studies import with_published
 from report.page.pictures import TimePicture, shared_work, time_picture
+from report.page.timelines import utilization
 from report.page.values import Headline, Picture, Quantity, Systems, quantity, rate_unit
 from report.stats.intervals import BLOCKS_NEEDED, FLOOR_RUNS
 from report.trials.key import LOADER_ALONE, grouped_by
@@ -90,7 +91,7 @@ def _more(
     shares = panels.shares(cells, systems, wide=True)
     if shares and shares.rows[0][1][0] < IDLE:
         yield "shares", panels.picture("shares", (replace(shares, title=""),))
-    if busy := panels.utilization(cells, systems):
+    if busy := utilization(cells, systems):
         yield "utilization", busy
 
 

@@ -23,7 +23,7 @@ print(*hashes(), sep="\\n")
 """
 
 
-EACH_KIND = ("bars", "strips", "panels", "roofline", "timelines")
+EACH_KIND = ("bars", "strips", "panels", "roofline")
 
 
 def hashes() -> list[str]:

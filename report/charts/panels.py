@@ -22,6 +22,7 @@ from report.charts.style import (
     Layout,
     apart,
     cut,
+    decades,
     linear_ticks,
     system_colour,
     width_of,
@@ -29,8 +30,9 @@ from report.charts.style import (
     written,
 )
 
-HEIGHT, FOOT, STEP, TOP = 150.0, 22.0, 15.0, 6.0
-"""Least height of a panel; room below its axis, between two names, and above the highest value, px."""
+HEIGHT, TALL, FOOT, STEP, TOP = 150.0, 260.0, 22.0, 15.0, 6.0
+"""Least heights of a panel, the second with decades; room below its axis, between two names, and above the
+highest value, px."""
 LEADER = 12.0
 """From the end of a line to its name, px."""
 STROKES: tuple[object, ...] = ("-", (0, (5, 4)), (0, (1.5, 2.5)), (0, (8, 3, 2, 3)))
@@ -78,7 +80,10 @@ class CurveLine:
 
 @dataclass(frozen=True, slots=True)
 class CurvePanel:
-    """A panel of lines; `ticks` across may be given with their labels, else they are round or `doubling`."""
+    """A panel of lines; `ticks` across may be given with their labels, else they are round or `doubling`.
+
+    With `decades` both axes are logarithmic.
+    """
 
     title: str
     note: str
@@ -86,13 +91,16 @@ class CurvePanel:
     form: Form = "number"
     zero: bool = True
     doubling: bool = False
+    decades: bool = False
     ticks: tuple[tuple[float, str], ...] = ()
     shaded: tuple[tuple[float, float], ...] = ()
     """Spans across on a pale ground."""
 
     def height(self, width: float) -> float:
         """Higher where many lines have to be named."""
-        return max(HEIGHT, STEP * len({line.label for line in self.lines}) + FOOT + 2 * TOP)
+        return max(
+            TALL if self.decades else HEIGHT, STEP * len({line.label for line in self.lines}) + FOOT + 2 * TOP
+        )
 
     def draw(self, sheet: Sheet, left: float, top: float, width: float, height: float) -> None:
         """Write the names at the right in the order of the lines' ends, with a leader to each."""
@@ -101,7 +109,7 @@ class CurvePanel:
         values += [end for line in lines for pair in line.ranges if pair for end in pair]
         if not lines:
             return
-        up = linear_ticks(values, zero=self.zero, most=4)
+        up = decades(values) if self.decades else linear_ticks(values, zero=self.zero, most=4)
         names = max(width_of(line.label, NOTE) for line in lines)
         room = min(names + LEADER + 4, 0.45 * width) if names else 8.0
         start = left + max(width_of(written(tick, self.form), NOTE) for tick in up) + 8
@@ -109,7 +117,7 @@ class CurvePanel:
             (start, left + width - room),
             (top + TOP, top + height - FOOT),
             self._across(lines),
-            (up[0], up[-1]),
+            (up[0], up[-1], self.decades),
         )
         for tick in up:
             y = plot.y(tick)
@@ -128,6 +136,8 @@ class CurvePanel:
         xs = [x for line in lines for x, _ in line.finite()] + [x for x, _ in self.ticks]
         if self.doubling:
             return min(xs) / 1.12, max(xs) * 1.12, True
+        if self.decades:
+            return decades(xs)[0], decades(xs)[-1], True
         low, high = min(xs), max(xs)
         return low, high if high > low else low + 1.0, False
 
@@ -135,7 +145,9 @@ class CurvePanel:
         """The ticks across whose labels do not touch: the first, and after it as many as have room."""
         xs = [x for line in lines for x, _ in line.finite()]
         low, high, _ = plot.values
-        found = sorted(set(xs)) if self.doubling else linear_ticks(xs, zero=False, most=5)
+        found = linear_ticks(xs, zero=False, most=5)
+        if self.doubling or self.decades:
+            found = decades(xs) if self.decades else tuple(sorted(set(xs)))
         ticks = self.ticks or [(tick, written(tick, "number")) for tick in found if low <= tick <= high]
         last = -math.inf
         for tick, text in ticks:
@@ -154,16 +166,19 @@ class _Plot:
     down: tuple[float, float]
     values: tuple[float, float, bool]
     """The values of both edges across, and whether equal steps multiply."""
-    ends: tuple[float, float]
+    ends: tuple[float, float, bool]
+    """The same from the lowest to the highest."""
 
     def x(self, value: float) -> float:
-        low, high, multiplies = self.values
-        part = math.log(value / low) / math.log(high / low) if multiplies else (value - low) / (high - low)
-        return self.across[0] + part * (self.across[1] - self.across[0])
+        return self.across[0] + _part(value, self.values) * (self.across[1] - self.across[0])
 
     def y(self, value: float) -> float:
-        low, high = self.ends
-        return self.down[1] - (value - low) / (high - low) * (self.down[1] - self.down[0])
+        return self.down[1] - _part(value, self.ends) * (self.down[1] - self.down[0])
+
+
+def _part(value: float, edges: tuple[float, float, bool]) -> float:
+    low, high, multiplies = edges
+    return math.log(value / low) / math.log(high / low) if multiplies else (value - low) / (high - low)
 
 
 def _draw(sheet: Sheet, plot: _Plot, line: CurveLine) -> None:

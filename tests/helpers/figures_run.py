@@ -61,12 +61,18 @@ def _device(rows: Sequence[TrialResult], analysis: Analysis, measured: Mapping[s
         for work in grouped_by(rows, lambda row: row.key).values()
     ]
     card = find(used.device.name, analysis.evidence.cards)
-    roofs, slopes = page_limits._roofs(card, measured), page_limits._slopes(card, measured)
+    sheet = page_limits._sheet(used.device, card, measured, rows)
+    roofs = page_limits._together([one for row in sheet if row.unit == "TFLOP/s" for one in row.limits])
     return {
         "device": used.device.name,
         "ceilings": measured,
-        "roofs": [[roof.flops_per_second, roof.measured] for roof in roofs],
-        "bandwidths": [[slope.bytes_per_second, slope.measured] for slope in slopes],
+        "roofs": [[speed * 1e12, not paper] for _, speed, paper in roofs],
+        "bandwidths": [
+            [speed * 1e9, not paper]
+            for row in sheet
+            if row.name == "bandwidth"
+            for _, speed, paper in row.limits
+        ],
         "works": [_work(row, reached) for row, reached in works if reached],
     }
 

@@ -1,4 +1,4 @@
-"""Small pictures of a workload: memory, gain of 16 bits, where the time goes, learning, devices, batches."""
+"""Small pictures of a workload: memory, where the time goes, learning, devices, batches."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import accumulate
 
-from harness.record import FULL_PRECISION, PRECISION_ORDER
+from harness.record import PRECISION_ORDER
 from harness.record import Curve as PublishedCurve
 from report import text
 from report.analysis import Analysis
@@ -24,7 +24,6 @@ from report.charts.style import Form
 from report.compare.batch_sweeps import BatchSweep
 from report.compare.cells import Cell, time_breakdown
 from report.compare.groups import ComparisonGroup
-from report.compare.precisions import Speedup, best_supported
 from report.compare.scaling import VIRTUAL, Scaling, ranks_of
 from report.page.filters import devices as devices_of
 from report.page.filters import work
@@ -54,7 +53,6 @@ def together(
     """All of one workload's that have something to show, in one picture of that name."""
     drawn = [
         memory(cells, systems),
-        gain(analysis.speedups, cells, systems),
         shares(cells, systems),
         learning(groups, analysis.evidence.claims.curves_for(groups[0].base.workload), systems),
         devices(families, systems),
@@ -106,32 +104,6 @@ def _capacity(cell: Cell) -> float | None:
     measured = cell.trials[0].record.measurement
     size = measured.device.memory_bytes if measured and cell.trials[0].environment.device != "cpu" else None
     return float(size) if size else None
-
-
-def gain(gains: Sequence[Speedup], cells: Sequence[Cell], systems: Systems) -> Panel | None:
-    """How many times as fast each 16-bit precision trains as the full one of the same machine."""
-    mine = [
-        each
-        for each in best_supported(gains)
-        if each.of.key.precision not in FULL_PRECISION and any(each.of is cell for cell in cells)
-    ]
-    among = [each.of for each in mine]
-    strict = [each for each in mine if each.over.key.precision == "fp32-ieee"] or mine
-    if not strict:
-        return None
-    bars = tuple(
-        PanelBar(
-            label(each.of, systems, among),
-            each.ratio.estimate,
-            f"{text.times(each.ratio.estimate)} ×",
-            systems.of(each.of).look,
-            systems.of(each.of).slot,
-        )
-        for each in strict[:MOST_ROWS]
-    )
-    return BarPanel(
-        "Mixed precision gains", f"times as fast as {strict[0].over.key.precision}; from 1", bars, 1.0
-    )
 
 
 def shares(cells: Sequence[Cell], systems: Systems, *, wide: bool = False) -> SharePanel | None:

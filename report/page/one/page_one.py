@@ -31,7 +31,7 @@ from report.page.one.measured import leading, machines, measured, of_machines
 from report.page.parts import frameworks
 from report.page.parts.published import claims, published_studies
 from report.page.parts.verdicts import counts
-from report.page.pictures import LEAD
+from report.page.pictures import time_picture
 from report.page.values import Chip, Headline, PageOne, Picture, Source, Systems
 from report.trials.key import grouped_by
 from report.trials.trial import TrialResult
@@ -176,13 +176,16 @@ def _frameworks(analysis: Analysis, systems: Systems) -> PageOne:
     work = analysis.leading_frameworks
     assert work is not None
     cells = [line.cell for line in work.ranked]
+    alike = {id(line.cell) for line in work.alike}
+    groups = [group for group in analysis.groups if any(id(e.cell) in alike for e in group.entries)]
+    timed = time_picture(groups, systems)
     return _assembled(
         analysis,
         frameworks.headline(work, systems),
         cells,
         (how_sure(analysis, cells), Headline("what-differs"), again(analysis)),
         "frameworks",
-        frameworks.framework_work(work, LEAD, analysis.speedups),
+        frameworks.framework_work(work, analysis.speedups, timed.picture if timed else None),
         about={"model": cells[0].key.model, "count": len({line.name for line in work.lines})},
         more=frameworks.chips(work),
     )

@@ -11,11 +11,11 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.lines import Line2D
 
 from report.charts.bars import Bar, Bars, Group
+from report.charts.dots import OTHERS, Dot, DotRow, DotRows
 from report.charts.drawing import Chart, Drawing, as_png, draw
 from report.charts.marks import KeyEntry
 from report.charts.panels import BarPanel, CurveLine, CurvePanel, PanelBar, Panels, SharePanel
 from report.charts.sheet import DPI, Sheet
-from report.charts.strips import Dot, Strip, Strips
 from report.charts.style import DESK, NARROW
 from tests.helpers import records_hostile
 
@@ -59,13 +59,43 @@ def many_bars(count: int) -> Bars:
     return Bars(tuple(groups), "fastest = 1.00", KEY)
 
 
-def many_machines(count: int, spread: float = 2.0) -> Strips:
-    """So many machines on two strips, of which the sixth, or the last, is this one."""
+def many_machines(count: int, spread: float = 2.0) -> DotRows:
+    """So many machines in two rows, of which the sixth, or the last, is this one."""
     own = min(5, count - 1)
     values = [1 + spread * (n * 37 % count) / count for n in range(count)]
-    dots = tuple(Dot(f"Core i7-{n}", value, n == own, n % 7 != 6) for n, value in enumerate(values))
-    strips = (Strip("Both works", dots), Strip("LSTM", dots))
-    return Strips(strips, "fastest = 1.00", (KEY[0], KeyEntry("the others", "other", 4)))
+    dots = tuple(
+        Dot(value, slot=0 if n == own else OTHERS, large=n == own, hollow=n % 7 == 6)
+        for n, value in enumerate(values)
+    )
+    named = tuple(replace(dot, label=f"Core i7-{n}" if n in (0, own) else "") for n, dot in enumerate(dots))
+    return DotRows((DotRow("Both works", named), DotRow("LSTM", dots)), "fastest = 1.00")
+
+
+CHECK = DotRows(
+    (
+        DotRow("Product, bf16", (Dot(0.8, slot=1, large=True),), "3 cards", "0.80", (0.9, 1.1), 1.3),
+        DotRow(LONG_CARD, (Dot(1.0, slot=0, large=True),), "of the paper", "1.00", paper=1.2),
+        DotRow("Copy", (), "too little known", "20 GB/s"),
+    ),
+    "middle of what is known = 1",
+    most=2.0,
+    key=("this card", "too slow", "a sound card lies there", "paper"),
+)
+RATIOS = (0.95, 0.97, 0.96)
+TWINS = DotRows(
+    (
+        DotRow(
+            "a work",
+            (
+                *(Dot(one, level=3 - n) for n, one in enumerate(RATIOS)),
+                Dot(0.96, slot=0, large=True, level=0),
+            ),
+            span=(0.94, 0.98),
+        ),
+    ),
+    "times as fast",
+    zero=False,
+)
 
 
 STAGES = Bars(
@@ -150,9 +180,11 @@ CHARTS: dict[str, Chart] = {
         KEY,
     ),
     "24 bars": many_bars(24),
-    "strips": many_machines(18),
-    "strips of three": many_machines(3),
-    "strips of forty": many_machines(40, 0.1),
+    "dots": many_machines(18),
+    "dots of three": many_machines(3),
+    "dots of forty": many_machines(40, 0.1),
+    "a check": CHECK,
+    "twins": TWINS,
     "stages": STAGES,
     "panels": Panels((MEMORY, GAIN, SHARES, BY_BATCH)),
     "panels of two": Panels((many_lines(20), GAIN)),

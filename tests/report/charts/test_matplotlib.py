@@ -23,7 +23,7 @@ print(*hashes(), sep="\\n")
 """
 
 
-EACH_KIND = ("bars", "strips", "panels")
+EACH_KIND = ("bars", "dots", "panels")
 
 
 def hashes() -> list[str]:

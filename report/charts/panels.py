@@ -31,8 +31,8 @@ from report.charts.style import (
 )
 
 HEIGHT, TALL, FOOT, STEP, TOP = 150.0, 260.0, 22.0, 15.0, 6.0
-"""Least heights of a panel, the second with decades; room below its axis, between two names, and above the
-highest value, px."""
+"""Least heights of a panel, the second of single points; room below its axis, from one name to the next, and
+above the highest value, px."""
 LEADER = 12.0
 """From the end of a line to its name, px."""
 STROKES: tuple[object, ...] = ("-", (0, (5, 4)), (0, (1.5, 2.5)), (0, (8, 3, 2, 3)))
@@ -56,8 +56,9 @@ SHADES = (1.0, 0.45, 0.14)
 class CurveLine:
     """One line in a system's colour and one of four strokes; lines of one label are named once.
 
-    `ranges` has an entry for each point, null where there is none. A `published` line is grey and thin; one
-    that is `marked` has a dot at every point, for between them nothing was measured.
+    `ranges` has an entry for each point, null where there is none, as have `spans`, its ranges across. A
+    `published` line is grey and thin; one that is `marked` has a dot at every point, for between them nothing
+    was measured; it is `hollow` where the point itself was not.
     """
 
     label: str
@@ -67,6 +68,8 @@ class CurveLine:
     published: bool = False
     marked: bool = False
     ranges: tuple[tuple[float, float] | None, ...] = ()
+    spans: tuple[tuple[float, float] | None, ...] = ()
+    hollow: bool = False
 
     @property
     def colour(self) -> str:
@@ -99,7 +102,8 @@ class CurvePanel:
     def height(self, width: float) -> float:
         """Higher where many lines have to be named."""
         return max(
-            TALL if self.decades else HEIGHT, STEP * len({line.label for line in self.lines}) + FOOT + 2 * TOP
+            TALL if any(len(line.points) == 1 for line in self.lines) else HEIGHT,
+            STEP * len({line.label for line in self.lines}) + FOOT + 2 * TOP,
         )
 
     def draw(self, sheet: Sheet, left: float, top: float, width: float, height: float) -> None:
@@ -192,9 +196,12 @@ def _draw(sheet: Sheet, plot: _Plot, line: CurveLine) -> None:
     for (x, _), pair in zip(places, line.ranges, strict=False):
         if pair:
             uprights(sheet, [x], [(plot.y(pair[1]), plot.y(pair[0]))], INK, lw=1.5, zorder=3)
+    for (_, y), pair in zip(places, line.spans, strict=False):
+        if pair:
+            sheet.line([(plot.x(pair[0]), y), (plot.x(pair[1]), y)], {"color": INK, "lw": 1.5, "zorder": 3})
     if line.marked:
-        mark = {"marker": "o", "ms": 7.5, "mew": 1.5, "mec": PAPER, "mfc": line.colour, "zorder": 4}
-        sheet.line(places, {"ls": "none", **mark})
+        ring = {"mec": line.colour, "mfc": PAPER} if line.hollow else {"mec": PAPER, "mfc": line.colour}
+        sheet.line(places, {"ls": "none", "marker": "o", "ms": 7.5, "mew": 1.5, "zorder": 4, **ring})
 
 
 def _name(sheet: Sheet, plot: _Plot, lines: Sequence[CurveLine], right: float) -> None:
@@ -205,7 +212,8 @@ def _name(sheet: Sheet, plot: _Plot, lines: Sequence[CurveLine], right: float) -
     for line, end, y in zip(named.values(), ends, apart(ends, STEP, low, high), strict=True):
         x = plot.across[1]
         begin = plot.x(line.finite()[-1][0])
-        sheet.line([(begin + 3, end), (x + LEADER - 3, y)], {"color": line.colour, "lw": 0.8, "zorder": 1.0})
+        leader = {"color": line.colour, "lw": 0.8, "ls": (0, (1, 3)), "zorder": 1.0}
+        sheet.line([(begin + 3, end), (x + LEADER - 3, y)], leader)
         colour = SOFT if line.published else INK
         sheet.text(x + LEADER, y + 4.5, cut(line.label, right - x - LEADER, NOTE), colour=colour)
 

@@ -169,6 +169,23 @@ ROOFLINE = CurvePanel(
     ),
     decades=True,
 )
+OFFERS = CurvePanel(
+    "",
+    "times as fast, by EUR a year",
+    (
+        CurveLine(
+            "Card A",
+            ((500.0, 2.1),),
+            0,
+            marked=True,
+            hollow=True,
+            ranges=((1.4, 3.1),),
+            spans=((300.0, 900.0),),
+        ),
+        CurveLine(LONG_CARD, ((2900.0, 1.0),), 1, marked=True, ranges=(None,), spans=((1700.0, 5600.0),)),
+    ),
+    ticks=((0.0, "0"), (6000.0, "6,000")),
+)
 CHARTS: dict[str, Chart] = {
     "bars": Bars(GROUPS, "fastest = 1.00", KEY),
     "bars on scales of their own": Bars(
@@ -191,6 +208,7 @@ CHARTS: dict[str, Chart] = {
     "a panel of twenty lines": Panels((many_lines(20),)),
     "memory": Bars((Group("", TIMES[2:4]),), "GiB", KEY, None),
     "roofline": Panels((ROOFLINE,)),
+    "offers": Panels((OFFERS,)),
     "nothing": Bars(()),
 }
 EACH_CHART = pytest.mark.parametrize("chart", CHARTS.values(), ids=CHARTS)

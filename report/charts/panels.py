@@ -313,7 +313,7 @@ class BarPanel:
 
         for place, bar in enumerate(self.bars):
             y = top + ROW * place
-            firm = bar.look not in ("published", "expected")
+            firm = bar.look != "published"
             room = width - width_of(bar.text, NOTE, True) - 8
             sheet.text(left, y + 12, cut(bar.label, room, NOTE), colour=INK if firm else SOFT)
             sheet.text(left + width, y + 12, bar.text, bold=firm, colour=INK, align="right")

@@ -25,7 +25,7 @@ from tests.helpers.purposes import PURPOSES, analysis_of, written
 QUESTION = Question(MADE)
 HELD: dict[str, tuple[str, ...] | None] = {
     "buyer": ("Costs",),
-    "committed": ("Pair by pair", "Workloads", "What limits the speed", "Acceptance", "What ran"),
+    "committed": ("Pair by pair", "What limits the speed", "Acceptance", "What ran"),
     "failed": None,
     "nothing": None,
     "pair": ("What limits the speed", "How sure"),

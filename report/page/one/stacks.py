@@ -10,7 +10,7 @@ from statistics import geometric_mean
 from report import text
 from report.analysis import Analysis
 from report.charts.dots import Dot, DotRow, DotRows
-from report.compare.within.stacks import StackComparison, StackWork
+from report.compare.sides import StackComparison, StackWork
 from report.page.filters import apart
 from report.page.values import Chip, Headline, NamedSystem, Picture, Quantity, quantity
 

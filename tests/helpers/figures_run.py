@@ -7,8 +7,7 @@ from typing import Any
 
 from harness.record.published.cards import find
 from report.analysis import Analysis
-from report.compare.within import selfcheck as checking
-from report.compare.within.selfcheck import Check
+from report.compare.sides import SideCheck, side_checks
 from report.page.parts import limits as page_limits
 from report.trials import ceilings
 from report.trials.ceilings import RooflinePoint
@@ -113,11 +112,11 @@ def unreadable(analysis: Analysis) -> int:
 
 
 def selfcheck(analysis: Analysis) -> list[Any]:
-    found = checking.checks([stored.record for stored in analysis.evidence.results.records])
+    found = side_checks([stored.record for stored in analysis.evidence.results.records])
     return [_check(one) for one in found]
 
 
-def _check(found: Check) -> dict[str, Any]:
+def _check(found: SideCheck) -> dict[str, Any]:
     return {
         "session": found.session,
         "what": found.what,

@@ -20,8 +20,8 @@ from report.compare.cells import cell_ratio
 from report.compare.groups import comparison_groups
 from report.compare.pairs import expectations
 from report.compare.precisions import speedups
+from report.compare.sides import StackWork, TwinRuns, stack_ratio
 from report.compare.spread import spreads_among
-from report.compare.within.stacks import StackWork, TwinRuns, stack_ratio
 from report.stats.equivalence import equivalence, order_holds, ratio_holds
 from report.stats.intervals import FLOOR_RUNS, blocks_interval, rare_runs_missed
 from report.text import percent

@@ -38,7 +38,7 @@ from harness.settings import Settings, own_path, words
 from report import text
 from report.analysis import Question, analyse, evidence_in
 from report.compare import card_check
-from report.compare.within import selfcheck
+from report.compare.sides import SELFCHECK, side_checks
 from report.page import render
 from report.page.one.page_one import page_one
 from report.page.values import systems_of
@@ -235,7 +235,7 @@ def run(root: Path, settings: Settings, how: RunOptions) -> Outcome:
         with run_lock(own_folder(state_folder())):
             outcome = _run(setup, built, resolved, how, screen)
         _say_outcome(root, settings, outcome, screen)
-    if setup.plan.name == selfcheck.PLAN:
+    if setup.plan.name == SELFCHECK:
         _say_selfcheck(root, outcome.session.id)
     if how.strict and outcome.failed:
         raise GateError(
@@ -260,7 +260,7 @@ def refuse_faulty_card(root: Path, session: str) -> None:
 def _say_selfcheck(root: Path, session: str) -> None:
     """Prints whether a session showed a difference where there is none; raises GateError where it did."""
     records = [stored.record for stored in read_all(root).records]
-    checks = [check for check in selfcheck.checks(records) if check.session == session]
+    checks = [check for check in side_checks(records) if check.session == session]
     print("\n".join(check.line() for check in checks))
     if not all(check.passed for check in checks):
         raise GateError(

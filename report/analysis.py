@@ -33,9 +33,8 @@ from report.compare.groups import ComparisonGroup, comparison_groups
 from report.compare.pairs import Expectation, expectations
 from report.compare.precisions import Gate, Parity, Speedup, early_gates, parities, speedups
 from report.compare.ranking import Work, standings, works
+from report.compare.sides import SELFCHECK, StackComparison, stack_comparison
 from report.compare.spread import UnitSpreads, unit_spreads
-from report.compare.within import selfcheck
-from report.compare.within.stacks import StackComparison, stack_comparison
 from report.expected.expected import CardExpectation, ExpectedValue
 from report.expected.products import PublishedProduct, load_products
 from report.expected.sizes import DifferenceSize, SystemDifference
@@ -44,7 +43,7 @@ from report.trials.key import LOADER_ALONE, grouped_by
 from report.trials.reading import cards_of, read, results_of
 from report.trials.trial import TrialResult
 
-NO_WORK = (DEEP, selfcheck.PLAN)
+NO_WORK = (DEEP, SELFCHECK)
 """Plans that measure no work of a user's: they lead no page where there are others, and join none."""
 
 Subject = Literal[

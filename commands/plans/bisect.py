@@ -23,7 +23,7 @@ from harness.settings import Settings
 from harness.units import counted, duration
 from report import text
 from report.analysis import Question, analyse, evidence_in
-from report.compare.within.stacks import StackWork
+from report.compare.sides import StackWork
 from report.stats.intervals import Interval
 
 _ASKED = re.compile(r"([A-Za-z0-9][\w.-]*)==(\d+(?:\.\d+)*)\.\.(\d+(?:\.\d+)*)")

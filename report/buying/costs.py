@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from harness.record.published.cards import Card
-from report.buying.cost_inputs import NOTHING, CostInputs, CostNumbers, Range, cost_inputs
+from report.buying.cost_inputs import NOTHING, CostInputs, CostNumbers, cost_inputs
 from report.buying.cost_model import NO_WATTS, CostModel, CostRanking, rank_costs
 from report.buying.on_paper import CardsOnPaper
 from report.buying.purchase import Purchase
@@ -24,22 +24,6 @@ class Costs:
     ranking: CostRanking
     power_unknown: tuple[str, ...] = ()
     """The offers whose power is unknown, for which that of all cards is left out of the costs."""
-
-    @property
-    def pair(self) -> tuple[int, int] | None:
-        """The places of the two cheapest offers."""
-        order = self.ranking.order
-        return (order[0], order[1]) if len(order) > 1 else None
-
-    @property
-    def ratio(self) -> Range | None:
-        """The cost of the pair's second offer over its first's."""
-        return self.ranking.offers[self.pair[1]].ratio if self.pair else None
-
-    @property
-    def tied(self) -> bool:
-        """Whether nothing shows that the cheapest costs less than the second."""
-        return self.ratio is not None and self.ratio[0] <= 1
 
 
 def costs(

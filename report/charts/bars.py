@@ -282,7 +282,7 @@ def _reach(bar: Bar, most: float) -> float:
 
 def _is_firm(bar: Bar) -> bool:
     """Whether it was measured: its words are bold."""
-    return bar.look not in ("published", "expected")
+    return bar.look != "published"
 
 
 def _name_words(bar: Bar) -> list[StyledText]:

@@ -49,13 +49,10 @@ def draw(chart: Chart, name: str, title: str, unit: str, described: str) -> Draw
     ground = f'<rect x="{left:g}" y="{top:g}" width="100%" height="100%" fill="{PAPER}"/>'
     around = (left, top, desk.width + 2 * MARGIN, desk.height + above + 2 * MARGIN)
     file = _document(name, "", "chart", around, words + ground + heading + shown) + "\n"
-    fits = desk.width <= NARROW.width
-    box = (0.0, 0.0, desk.width, desk.height)
-    page = _document(name, "", "chart small" if fits else "chart desk", box, words + shown)
-    if not fits:
-        sheet, which = chart.sheet(NARROW), f"-{NARROW.name}"
-        box = (0.0, 0.0, sheet.width, sheet.height)
-        page += _document(name, which, f"chart {NARROW.name}", box, _body(sheet, f"{name}{which}"))
+    page = _document(name, "", "chart desk", (0.0, 0.0, desk.width, desk.height), words + shown)
+    narrow, which = chart.sheet(NARROW), f"-{NARROW.name}"
+    box = (0.0, 0.0, narrow.width, narrow.height)
+    page += _document(name, which, f"chart {NARROW.name}", box, _body(narrow, f"{name}{which}"))
     return Drawing(page, file)
 
 

@@ -10,9 +10,9 @@ from typing import Any, Literal, TypeVar
 from report.charts.sheet import KEY_LINE, SPACE, Sheet
 from report.charts.style import AXIS, HATCH, INK, NOTE, PAPER, RULE, cut, system_colour, width_of
 
-Look = Literal["own", "other", "published", "unranked", "failed", "expected"]
+Look = Literal["own", "other", "published", "unranked", "failed"]
 """Looks of a bar: what was measured here or elsewhere and ranked, what was published, what was measured and
-cannot be ranked, what failed, at once or so far, and what is expected."""
+cannot be ranked, and what failed, at once or so far."""
 
 T = TypeVar("T")
 
@@ -38,8 +38,6 @@ def draw_bar(sheet: Sheet, look: Look, slot: int, box: tuple[float, float, float
         sheet.rectangle(box, PAPER, edge=HATCH, hatch="///", hatch_linewidth=1.7)
     elif look in ("unranked", "failed"):
         sheet.rectangle(box, colour, alpha=0.2, edge=colour, lw=1.5)
-    elif look == "expected":
-        sheet.rectangle(box, PAPER, edge=colour, lw=1.5)
     else:
         sheet.rectangle(box, colour)
 

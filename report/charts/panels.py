@@ -22,6 +22,7 @@ from report.charts.style import (
     Layout,
     apart,
     cut,
+    decades,
     linear_ticks,
     system_colour,
     width_of,
@@ -29,8 +30,9 @@ from report.charts.style import (
     written,
 )
 
-HEIGHT, FOOT, STEP, TOP = 150.0, 22.0, 15.0, 6.0
-"""Least height of a panel; room below its axis, between two names, and above the highest value, px."""
+HEIGHT, TALL, FOOT, STEP, TOP = 150.0, 260.0, 22.0, 15.0, 6.0
+"""Least heights of a panel, the second of single points; room below its axis, from one name to the next, and
+above the highest value, px."""
 LEADER = 12.0
 """From the end of a line to its name, px."""
 STROKES: tuple[object, ...] = ("-", (0, (5, 4)), (0, (1.5, 2.5)), (0, (8, 3, 2, 3)))
@@ -54,8 +56,9 @@ SHADES = (1.0, 0.45, 0.14)
 class CurveLine:
     """One line in a system's colour and one of four strokes; lines of one label are named once.
 
-    `ranges` has an entry for each point, null where there is none. A `published` line is grey and thin; one
-    that is `marked` has a dot at every point, for between them nothing was measured.
+    `ranges` has an entry for each point, null where there is none, as have `spans`, its ranges across. A
+    `published` line is grey and thin; one that is `marked` has a dot at every point, for between them nothing
+    was measured; it is `hollow` where the point itself was not.
     """
 
     label: str
@@ -65,6 +68,8 @@ class CurveLine:
     published: bool = False
     marked: bool = False
     ranges: tuple[tuple[float, float] | None, ...] = ()
+    spans: tuple[tuple[float, float] | None, ...] = ()
+    hollow: bool = False
 
     @property
     def colour(self) -> str:
@@ -78,7 +83,10 @@ class CurveLine:
 
 @dataclass(frozen=True, slots=True)
 class CurvePanel:
-    """A panel of lines; `ticks` across may be given with their labels, else they are round or `doubling`."""
+    """A panel of lines; `ticks` across may be given with their labels, else they are round or `doubling`.
+
+    With `decades` both axes are logarithmic.
+    """
 
     title: str
     note: str
@@ -86,13 +94,17 @@ class CurvePanel:
     form: Form = "number"
     zero: bool = True
     doubling: bool = False
+    decades: bool = False
     ticks: tuple[tuple[float, str], ...] = ()
     shaded: tuple[tuple[float, float], ...] = ()
     """Spans across on a pale ground."""
 
     def height(self, width: float) -> float:
         """Higher where many lines have to be named."""
-        return max(HEIGHT, STEP * len({line.label for line in self.lines}) + FOOT + 2 * TOP)
+        return max(
+            TALL if any(len(line.points) == 1 for line in self.lines) else HEIGHT,
+            STEP * len({line.label for line in self.lines}) + FOOT + 2 * TOP,
+        )
 
     def draw(self, sheet: Sheet, left: float, top: float, width: float, height: float) -> None:
         """Write the names at the right in the order of the lines' ends, with a leader to each."""
@@ -101,7 +113,7 @@ class CurvePanel:
         values += [end for line in lines for pair in line.ranges if pair for end in pair]
         if not lines:
             return
-        up = linear_ticks(values, zero=self.zero, most=4)
+        up = decades(values) if self.decades else linear_ticks(values, zero=self.zero, most=4)
         names = max(width_of(line.label, NOTE) for line in lines)
         room = min(names + LEADER + 4, 0.45 * width) if names else 8.0
         start = left + max(width_of(written(tick, self.form), NOTE) for tick in up) + 8
@@ -109,7 +121,7 @@ class CurvePanel:
             (start, left + width - room),
             (top + TOP, top + height - FOOT),
             self._across(lines),
-            (up[0], up[-1]),
+            (up[0], up[-1], self.decades),
         )
         for tick in up:
             y = plot.y(tick)
@@ -128,6 +140,8 @@ class CurvePanel:
         xs = [x for line in lines for x, _ in line.finite()] + [x for x, _ in self.ticks]
         if self.doubling:
             return min(xs) / 1.12, max(xs) * 1.12, True
+        if self.decades:
+            return decades(xs)[0], decades(xs)[-1], True
         low, high = min(xs), max(xs)
         return low, high if high > low else low + 1.0, False
 
@@ -135,7 +149,9 @@ class CurvePanel:
         """The ticks across whose labels do not touch: the first, and after it as many as have room."""
         xs = [x for line in lines for x, _ in line.finite()]
         low, high, _ = plot.values
-        found = sorted(set(xs)) if self.doubling else linear_ticks(xs, zero=False, most=5)
+        found = linear_ticks(xs, zero=False, most=5)
+        if self.doubling or self.decades:
+            found = decades(xs) if self.decades else tuple(sorted(set(xs)))
         ticks = self.ticks or [(tick, written(tick, "number")) for tick in found if low <= tick <= high]
         last = -math.inf
         for tick, text in ticks:
@@ -154,16 +170,19 @@ class _Plot:
     down: tuple[float, float]
     values: tuple[float, float, bool]
     """The values of both edges across, and whether equal steps multiply."""
-    ends: tuple[float, float]
+    ends: tuple[float, float, bool]
+    """The same from the lowest to the highest."""
 
     def x(self, value: float) -> float:
-        low, high, multiplies = self.values
-        part = math.log(value / low) / math.log(high / low) if multiplies else (value - low) / (high - low)
-        return self.across[0] + part * (self.across[1] - self.across[0])
+        return self.across[0] + _part(value, self.values) * (self.across[1] - self.across[0])
 
     def y(self, value: float) -> float:
-        low, high = self.ends
-        return self.down[1] - (value - low) / (high - low) * (self.down[1] - self.down[0])
+        return self.down[1] - _part(value, self.ends) * (self.down[1] - self.down[0])
+
+
+def _part(value: float, edges: tuple[float, float, bool]) -> float:
+    low, high, multiplies = edges
+    return math.log(value / low) / math.log(high / low) if multiplies else (value - low) / (high - low)
 
 
 def _draw(sheet: Sheet, plot: _Plot, line: CurveLine) -> None:
@@ -177,9 +196,12 @@ def _draw(sheet: Sheet, plot: _Plot, line: CurveLine) -> None:
     for (x, _), pair in zip(places, line.ranges, strict=False):
         if pair:
             uprights(sheet, [x], [(plot.y(pair[1]), plot.y(pair[0]))], INK, lw=1.5, zorder=3)
+    for (_, y), pair in zip(places, line.spans, strict=False):
+        if pair:
+            sheet.line([(plot.x(pair[0]), y), (plot.x(pair[1]), y)], {"color": INK, "lw": 1.5, "zorder": 3})
     if line.marked:
-        mark = {"marker": "o", "ms": 7.5, "mew": 1.5, "mec": PAPER, "mfc": line.colour, "zorder": 4}
-        sheet.line(places, {"ls": "none", **mark})
+        ring = {"mec": line.colour, "mfc": PAPER} if line.hollow else {"mec": PAPER, "mfc": line.colour}
+        sheet.line(places, {"ls": "none", "marker": "o", "ms": 7.5, "mew": 1.5, "zorder": 4, **ring})
 
 
 def _name(sheet: Sheet, plot: _Plot, lines: Sequence[CurveLine], right: float) -> None:
@@ -190,7 +212,8 @@ def _name(sheet: Sheet, plot: _Plot, lines: Sequence[CurveLine], right: float) -
     for line, end, y in zip(named.values(), ends, apart(ends, STEP, low, high), strict=True):
         x = plot.across[1]
         begin = plot.x(line.finite()[-1][0])
-        sheet.line([(begin + 3, end), (x + LEADER - 3, y)], {"color": line.colour, "lw": 0.8, "zorder": 1.0})
+        leader = {"color": line.colour, "lw": 0.8, "ls": (0, (1, 3)), "zorder": 1.0}
+        sheet.line([(begin + 3, end), (x + LEADER - 3, y)], leader)
         colour = SOFT if line.published else INK
         sheet.text(x + LEADER, y + 4.5, cut(line.label, right - x - LEADER, NOTE), colour=colour)
 
@@ -290,7 +313,7 @@ class BarPanel:
 
         for place, bar in enumerate(self.bars):
             y = top + ROW * place
-            firm = bar.look not in ("published", "expected")
+            firm = bar.look != "published"
             room = width - width_of(bar.text, NOTE, True) - 8
             sheet.text(left, y + 12, cut(bar.label, room, NOTE), colour=INK if firm else SOFT)
             sheet.text(left + width, y + 12, bar.text, bold=firm, colour=INK, align="right")

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import math
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from io import BytesIO
 from typing import Any, Literal
 
 from matplotlib import style as styles
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
-from matplotlib.ticker import NullLocator
 from matplotlib.transforms import Bbox
 
 from report.charts.style import (
@@ -24,7 +21,6 @@ from report.charts.style import (
     LINE,
     NOTE,
     PAPER,
-    RULE,
     SETTINGS,
     SOFT,
     Style,
@@ -88,24 +84,6 @@ class Sheet:
         self.width, self.height = width, height
         self.figure: Figure = Figure(figsize=(width / DPI, height / DPI), dpi=DPI)
         self.figure.patch.set_visible(False)
-
-    def axes(
-        self, left: float, top: float, width: float, height: float, *, above: Axes | None = None
-    ) -> Axes:
-        """Bare axes, without a box or a tick; they share what is across with those `above`."""
-        bottom = 1 - (top + height) / self.height
-        place = (left / self.width, bottom, width / self.width, height / self.height)
-        axes = self.figure.add_axes(place, sharex=above)
-        axes.spines[:].set_visible(False)
-        axes.patch.set_visible(False)
-        axes.tick_params(length=0, pad=7, labelcolor=SOFT)
-        ticks(axes)
-        return axes
-
-    def place(self, axes: Axes, x: float, y: float) -> tuple[float, float]:
-        """The place of a point of axes, px."""
-        across, up = axes.transData.transform((x, y))
-        return float(across), self.height - float(up)
 
     def text(
         self,
@@ -209,34 +187,6 @@ class Sheet:
                 metadata={"Software": None},
             )
         return target.getvalue()
-
-
-def ticks(axes: Axes, across: Iterable[tuple[float, str]] = (), up: Iterable[tuple[float, str]] = ()) -> None:
-    """Sets the ticks of axes with their labels, and no others."""
-    for axis, wanted in ((axes.xaxis, list(across)), (axes.yaxis, list(up))):
-        axis.set_ticks([at for at, _ in wanted], [label for _, label in wanted])
-        axis.set_minor_locator(NullLocator())
-        for label in axis.get_ticklabels():
-            label.set(fontproperties=font(NOTE), parse_math=False)
-
-
-def stroke(axes: Axes, xs: Sequence[float], ys: Sequence[float], style: Style) -> None:
-    """A line through points of axes, or marks at them, that may reach over their edge; NaN breaks it."""
-    # `plot` does more, such as looking for limits, and takes many times as long.
-    axes.add_artist(Line2D(xs, ys, clip_on=False, **style))
-
-
-def grid(axes: Axes, across: Sequence[float] = (), up: Sequence[float] = ()) -> None:
-    """Pale lines at ticks, from edge to edge."""
-    rule = {"color": RULE, "lw": 1, "zorder": 0}
-    if up:
-        low, high = axes.get_xlim()
-        stroke(axes, [low, high, math.nan] * len(up), [y for at in up for y in (at, at, math.nan)], rule)
-    if across:
-        low, high = axes.get_ylim()
-        stroke(
-            axes, [x for at in across for x in (at, at, math.nan)], [low, high, math.nan] * len(across), rule
-        )
 
 
 @contextmanager

@@ -16,8 +16,6 @@ from matplotlib.font_manager import FontProperties
 from matplotlib.textpath import text_to_path
 from matplotlib.ticker import MaxNLocator
 
-from harness.record import PRECISIONS
-
 INK, SOFT, RULE, AXIS, PAPER = "#14171d", "#566070", "#dce1e8", "#8c96a4", "#ffffff"
 BLUE, GREEN, ORANGE, PURPLE = "#10569b", "#00916e", "#d8712b", "#b060a0"
 """Apart for readers who see no red, no green or no blue, and at least 3 : 1 on paper."""
@@ -96,14 +94,6 @@ def written(value: float, form: Form) -> str:
     if form == "times":
         return f"{value:.2f}" if abs(value) < 100 else f"{value:,.0f}"
     return f"{value:,.6g}"
-
-
-_MARKERS: dict[str, str] = {label: traits.marker for label, traits in PRECISIONS.items()}
-
-
-def marker_of(precision: str) -> str:
-    """The marker of a precision, where all have a system's colour."""
-    return _MARKERS.get(precision, "o")
 
 
 # Text

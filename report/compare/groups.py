@@ -13,7 +13,6 @@ from report.trials.key import (
     Pairs,
     ProtocolLength,
     grouped_by,
-    stack_differences,
     without,
 )
 from report.trials.trial import TrialResult
@@ -41,24 +40,11 @@ class ComparisonGroup:
     base: Key
     length: ProtocolLength
     entries: tuple[GroupEntry, ...]
-    stacks: tuple[tuple[str, tuple[str, ...]], ...]
     published: tuple[Claim, ...] = ()
     """Durations that others published and that stand on the same key."""
-    lead: str | None = None
-    """The session that leads the page; a line of another one says when it was measured."""
     failed: tuple[TrialResult, ...] = ()
     """Trials of the leading session that belong here and gave nothing."""
     baseline_missing: bool = False
-    comparisons: int = 0
-    """How many ratios the level of the time-scaled chart holds for together."""
-
-    @property
-    def ranked(self) -> bool:
-        return all(entry.cell.ranked for entry in self.entries)
-
-    @property
-    def reference(self) -> GroupEntry | None:
-        return next((entry for entry in self.entries if entry.reference), None)
 
 
 def comparison_groups(
@@ -82,7 +68,7 @@ def comparison_groups(
         if limit or place not in projected:
             fit = [c for c in everywhere[place] if c.length.limit == limit or not c.length.projected]
             group = _group(place.key, *_own_and_beside(fit, lead, earlier), baseline)
-            groups.append(replace(group, lead=lead, failed=_failed_in(place.key, failed)))
+            groups.append(replace(group, failed=_failed_in(place.key, failed)))
     return tuple(groups)
 
 
@@ -157,9 +143,7 @@ def _group(base: Key, own: Sequence[Cell], beside: Sequence[Cell], baseline: str
         base=base,
         length=ordered[0].length,
         entries=entries,
-        stacks=stack_differences(tuple(cell.stack for cell in ordered)),
         baseline_missing=baseline is not None and not any(names(cell, baseline) for cell in ordered),
-        comparisons=comparisons,
     )
 
 

@@ -13,7 +13,6 @@ from dataclasses import dataclass, fields
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from report.trials.key import (
-    EMPTY_KEY,
     EMPTY_LENGTH,
     PARALLEL,
     Key,
@@ -21,7 +20,6 @@ from report.trials.key import (
     ProtocolLength,
     Value,
     grouped_by,
-    options_like,
     without,
 )
 
@@ -61,12 +59,8 @@ def same_but(
     """A function from an item to its place: equal where keys differ in `names` alone, and `within` is equal.
 
     `within` holds attributes of the item (`length` is its length less `names`), fields of its length, or
-    functions of it; and what stays though it goes along: a field of its key, or a pattern of options.
-    Raises ValueError where a name is no field of a key or length.
+    functions of it.
     """
-    unknown = [name for name in names if not (hasattr(EMPTY_KEY, name) or hasattr(EMPTY_LENGTH, name))]
-    if unknown:
-        raise ValueError(f"no field of a key or length: {', '.join(unknown)}")
 
     def place(item: Keyed) -> GroupPlace:
         return GroupPlace(without(item.key, *names), tuple(_value(item, part, names) for part in within))
@@ -77,10 +71,7 @@ def same_but(
 def _value(item: Any, part: str | Callable[[Any], Hashable], names: Sequence[str]) -> Hashable:
     if not isinstance(part, str):
         return part(item)
-    if part.startswith("options."):
-        return options_like(item.key, part)
-    holder = item.key if hasattr(EMPTY_KEY, part) else item.length if hasattr(EMPTY_LENGTH, part) else item
-    value: Hashable = getattr(holder, part)
+    value: Hashable = getattr(item.length if hasattr(EMPTY_LENGTH, part) else item, part)
     return without(value, *names) if isinstance(value, ProtocolLength) else value
 
 

@@ -10,10 +10,9 @@ units of each model may lie apart.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 
-from report import text
 from report.compare.cells import Cell, Ratio, cell_ratio
 from report.compare.groups import ComparisonGroup, GroupEntry
 from report.compare.key import each_nearest_the_card, matched, same_but
@@ -29,11 +28,10 @@ CellsBySystem = Mapping[tuple[str, str], Sequence[Cell]]
 
 @dataclass(frozen=True, slots=True)
 class System:
-    """A card in a machine, and what the page calls it."""
+    """A card in a machine."""
 
     machine: str
     card: str
-    name: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +136,6 @@ def expectations(
     pairs += [(a, b) for a, b in pairwise(own) if a.card != b.card]
     in_groups = ([entry.cell for entry in group.entries] for group in groups)
     cells = [grouped_by(alike, lambda cell: (cell.machine, cell.card)) for alike in in_groups]
-    labels = _labels(entries)
     compared = [(a, b) for a, b in pairs if _benchmarks(cells, a, b, 1, buyer)]
     leading = {(system.machine, system.card) for system in own}
 
@@ -147,33 +144,13 @@ def expectations(
         return not expectation.ranked, not beaten, -expectation.best if beaten else expectation.best
 
     spreads = spreads or spreads_among(entry.cell for entry in entries)
-    made = (_expectation(groups, cells, labels, a, b, len(compared), buyer, spreads) for a, b in compared)
+    made = (_expectation(groups, cells, a, b, len(compared), buyer, spreads) for a, b in compared)
     return tuple(sorted(made, key=rank))
 
 
 def _systems(entries: Sequence[GroupEntry]) -> list[System]:
     places = dict.fromkeys((entry.cell.machine, entry.cell.card) for entry in entries)
-    return [System(machine, card, text.short_card(card)) for machine, card in places]
-
-
-def _named(a: System, b: System, labels: Mapping[str, str]) -> tuple[System, System]:
-    """By their cards; where these have one name, by the label of their machine; the page's own has none."""
-    if a.name != b.name:
-        return a, b
-
-    def named(system: System) -> System:
-        label = text.clean(labels[system.machine], 40)
-        return replace(system, name=f"machine {label}" if label else text.THIS)
-
-    return named(a), named(b)
-
-
-def _labels(entries: Sequence[GroupEntry]) -> dict[str, str]:
-    """Return the label of each machine; empty for the page's own."""
-    own = {entry.cell.machine for entry in entries if entry.own}
-    return {
-        entry.cell.machine: "" if entry.cell.machine in own else entry.cell.machine_label for entry in entries
-    }
+    return [System(machine, card) for machine, card in places]
 
 
 def _benchmarks(
@@ -198,7 +175,6 @@ def _compared(of: Cell, over: Cell, comparisons: int) -> Benchmark | None:
 def _expectation(
     groups: Sequence[ComparisonGroup],
     cells: Sequence[CellsBySystem],
-    labels: Mapping[str, str],
     a: System,
     b: System,
     comparisons: int,
@@ -207,7 +183,6 @@ def _expectation(
 ) -> Expectation:
     benchmarks = _benchmarks(cells, a, b, comparisons, buyer)
     best, _ = mix([benchmark.ratio for benchmark in benchmarks], _weights(benchmarks, buyer, groups))
-    a, b = _named(a, b, labels)
     if best < 1:
         benchmarks = [each.inverse for each in benchmarks]
         a, b = b, a

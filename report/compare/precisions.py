@@ -19,8 +19,7 @@ from harness.record import FULL_PRECISION
 from report.compare.cells import Cell, Ratio, cell_ratio, repeated
 from report.compare.key import at_same_batch, matched, nearest_the_card, same_but
 from report.stats.equivalence import SEEDS, Verdict, non_inferior
-from report.stats.intervals import Ranking, ranking
-from report.trials.key import Value, differing, grouped_by, without
+from report.trials.key import grouped_by
 from report.trials.trial import TrialResult
 
 _place = same_but("precision", "batch_size", within=("length", "session", "machine", "card", "stack"))
@@ -33,21 +32,12 @@ class Speedup:
     of: Cell
     over: Cell
     ratio: Ratio
-    differs: tuple[tuple[str, Value, Value], ...]
-    """What differs besides the precision."""
-
-    @property
-    def ranking(self) -> Ranking:
-        """Whether `of` may be called faster or slower than `over`."""
-        return ranking(
-            tied=self.ratio.tied, ranked=self.of.ranked and self.over.ranked and not self.ratio.first_look
-        )
 
 
 def speedups(cells: Sequence[Cell]) -> tuple[Speedup, ...]:
     """Each precision against fp32-ieee and fp32-tf32 of the same machine, session and stack.
 
-    At the same batch where there is one; else at the batch that the denominator has, which is then named.
+    At the same batch where there is one; else at the batch that the denominator has.
     The level holds for all speed-ups of one workload together.
     """
     gained = [cell for cell in cells if cell.key.precision != "fp32-ieee"]
@@ -69,8 +59,7 @@ def speedups(cells: Sequence[Cell]) -> tuple[Speedup, ...]:
         gain = cell_ratio(over, of, "seconds", comparisons=together)
         gain = gain or cell_ratio(of, over, "throughput", comparisons=together)
         if gain is not None:
-            differs = differing(without(of.key, "precision"), without(over.key, "precision"))
-            gains.append(Speedup(of, over, gain, differs))
+            gains.append(Speedup(of, over, gain))
     return tuple(gains)
 
 
@@ -115,14 +104,8 @@ Points = Sequence[tuple[int, float]]
 """(step, loss or gradient norm)"""
 
 
-@dataclass(frozen=True, slots=True)
-class Gate:
-    """Whether the first steps follow fp32's. `differences` are mixed ÷ fp32 − 1 of each common loss."""
-
-    word: Literal["follows", "departs", "unknown"]
-    differences: tuple[tuple[int, float], ...] = ()
-    norms_apart: float | None = None
-    """The median of the same of the gradient norms; null where too few are known."""
+Gate = Literal["follows", "departs", "unknown"]
+"""Whether the first steps follow fp32's."""
 
 
 def early_gate(fp32: Points, mixed: Points, fp32_norms: Points = (), mixed_norms: Points = ()) -> Gate:
@@ -131,29 +114,22 @@ def early_gate(fp32: Points, mixed: Points, fp32_norms: Points = (), mixed_norms
     A norm that is not finite is of a step that the loss scale dropped, and is left out.
     """
     if any(step <= FIRST_STEPS and not math.isfinite(loss) for step, loss in mixed):
-        return Gate("departs")
-    usable = _differences(fp32, mixed)
-    losses_apart = _median(usable)
-    if losses_apart is None:
-        return Gate("unknown", usable)
-    norms_apart = _median(_differences(fp32_norms, mixed_norms))
-    follows = abs(losses_apart) <= FOLLOWS and (norms_apart is None or abs(norms_apart) <= NORMS_FOLLOW)
-    return Gate("follows" if follows else "departs", usable, norms_apart)
+        return "departs"
+    losses = _apart(fp32, mixed)
+    if losses is None:
+        return "unknown"
+    norms = _apart(fp32_norms, mixed_norms)
+    follows = abs(losses) <= FOLLOWS and (norms is None or abs(norms) <= NORMS_FOLLOW)
+    return "follows" if follows else "departs"
 
 
-def _median(differences: Points) -> float | None:
-    """Null where too few points are known of both."""
-    return median(apart for _, apart in differences) if len(differences) >= LEAST_POINTS else None
-
-
-def _differences(fp32: Points, mixed: Points) -> tuple[tuple[int, float], ...]:
-    """(step, mixed ÷ fp32 − 1) at each of the first steps where both are finite."""
+def _apart(fp32: Points, mixed: Points) -> float | None:
+    """Return the median of mixed ÷ fp32 − 1 over the first steps; null where too few are finite in both."""
     reference = {step: value for step, value in fp32 if step <= FIRST_STEPS and math.isfinite(value)}
-    return tuple(
-        (step, value / reference[step] - 1)
-        for step, value in mixed
-        if math.isfinite(value) and reference.get(step)
-    )
+    known = [
+        value / reference[step] - 1 for step, value in mixed if math.isfinite(value) and reference.get(step)
+    ]
+    return median(known) if len(known) >= LEAST_POINTS else None
 
 
 def early_gates(trials: Iterable[TrialResult]) -> tuple[tuple[TrialResult, Gate], ...]:

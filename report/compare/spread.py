@@ -51,22 +51,10 @@ class UnitSpread:
         return math.isfinite(self.df)
 
     @property
-    def words(self) -> str:
-        """How it is known."""
-        if self.measured:
-            return f"measured on {self.units} units"
-        return f"standard deviation {self.brief}"
-
-    @property
     def brief(self) -> str:
         """The CV and where it is from."""
         source = "measured" if self.measured else "given" if self.given else "assumed"
-        return f"{cv_words(self.cv)} {source}"
-
-
-def cv_words(cv: float) -> str:
-    """'3 %', '1.9 %'."""
-    return f"{100 * cv:.2g} %"
+        return f"{100 * self.cv:.2g} % {source}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +64,6 @@ class UnitBand:
     reach: float
     measured: bool
     units: int
-    label: str
-    """The band's name beside its chart."""
     comparisons: int = 1
 
     def around(self, low: float, best: float, high: float) -> tuple[float, float]:
@@ -111,14 +97,8 @@ def unit_band(*redrawn: UnitSpread, level: float = LEVEL, comparisons: int = 1) 
     below = sum(square**2 / spread.df for spread, square in squares.items())
     df = sum(squares.values()) ** 2 / below if below else math.inf
     reach = critical_t(1 - (1 - level) / comparisons, df) * math.sqrt(sum(squares.values()))
-    measured = [spread.units for spread in redrawn if spread.measured]
-    words = dict.fromkeys(spread.words for spread in redrawn if not spread.measured)
-    if measured:
-        words = {f"measured on {min(measured)} units": None, **words}
-    units = min(spread.units for spread in redrawn)
-    return UnitBand(
-        reach, len(measured) == len(redrawn), units, f"unit-to-unit, {' and '.join(words)}", comparisons
-    )
+    measured, units = all(one.measured for one in redrawn), min(one.units for one in redrawn)
+    return UnitBand(reach, measured, units, comparisons)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,10 +9,10 @@ from typing import Any
 
 from report.analysis import Analysis
 from report.page.one.check import checked
+from report.page.one.offers import offers
 from report.page.one.page_one import page_one
 from report.page.parts import (
     acceptance,
-    costs,
     limits,
     pairs,
     published,
@@ -34,7 +34,7 @@ PARTS: tuple[tuple[str, str, Callable[[Analysis, Systems], Any]], ...] = (
     ("published", "Published studies", published.view),
     ("workloads", "Workloads", workloads.view),
     ("limits", "What limits the speed", limits.view),
-    ("costs", "Costs", costs.view),
+    ("costs", "Costs", lambda analysis, systems: offers(analysis, systems) if analysis.costs else None),
     ("expected", "What to expect", lambda analysis, systems: analysis.question.asked or None),
     ("acceptance", "Acceptance", lambda analysis, systems: acceptance.view(analysis)),
     ("uncertainty", "How sure", uncertainty.view),

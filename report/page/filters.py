@@ -12,7 +12,6 @@ from markupsafe import Markup
 from harness.record.finding import label
 from harness.summary.bound import speedup_limit
 from report import text
-from report.charts.roofline import rate as flop_rate
 from report.compare.cells import Cell
 from report.page.values import Quantity, between, quantity, rate, rate_unit
 from report.trials.key import FRAMEWORK, PARALLEL, VIRTUAL_RANKS, Key, Value
@@ -40,6 +39,7 @@ DATA_SETS = {
 NBSP = "\N{NO-BREAK SPACE}"
 UNKNOWN = "–"
 GIB = 2**30
+PREFIXES = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 
 def work(cell: Cell, among: Iterable[Cell]) -> str:
@@ -192,7 +192,8 @@ def seconds(number: float | None) -> str:
 
 def flops(per_second: float) -> str:
     """'100 GFLOP/s'"""
-    return flop_rate(per_second, "FLOP/s").replace(" ", NBSP)
+    size, prefix = next((one for one in PREFIXES if per_second >= one[0] * 0.9995), (1.0, ""))
+    return f"{per_second / size:.3g}{NBSP}{prefix}FLOP/s"
 
 
 def figure(number: float | None, unit: str = "") -> str:

@@ -1,4 +1,4 @@
-"""Small pictures of a workload: memory, gain of 16 bits, where the time goes, learning, devices, batches."""
+"""Small pictures of a workload: memory, where the time goes, learning, devices, batches."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import accumulate
 
-from harness.record import FULL_PRECISION, PRECISION_ORDER
+from harness.record import PRECISION_ORDER
 from harness.record import Curve as PublishedCurve
 from report import text
 from report.analysis import Analysis
@@ -20,15 +20,13 @@ from report.charts.panels import (
     Panels,
     SharePanel,
 )
-from report.charts.style import Form, linear_ticks
-from report.charts.trial import thinned
+from report.charts.style import Form
 from report.compare.batch_sweeps import BatchSweep
 from report.compare.cells import Cell, time_breakdown
 from report.compare.groups import ComparisonGroup
-from report.compare.precisions import Speedup, best_supported
 from report.compare.scaling import VIRTUAL, Scaling, ranks_of
 from report.page.filters import devices as devices_of
-from report.page.filters import setting, work
+from report.page.filters import work
 from report.page.values import SEVERAL, Picture, Systems, rate_unit
 from report.trials.key import grouped_by
 
@@ -41,7 +39,6 @@ QUALITIES: dict[str, tuple[str, Form]] = {
     "loss": ("Loss", "number"),
 }
 CLOCK = ((3600, "hours"), (60, "minutes"), (1, "seconds"))
-MOST_WATCHED = 4
 
 
 def together(
@@ -56,7 +53,6 @@ def together(
     """All of one workload's that have something to show, in one picture of that name."""
     drawn = [
         memory(cells, systems),
-        gain(analysis.speedups, cells, systems),
         shares(cells, systems),
         learning(groups, analysis.evidence.claims.curves_for(groups[0].base.workload), systems),
         devices(families, systems),
@@ -110,32 +106,6 @@ def _capacity(cell: Cell) -> float | None:
     return float(size) if size else None
 
 
-def gain(gains: Sequence[Speedup], cells: Sequence[Cell], systems: Systems) -> Panel | None:
-    """How many times as fast each 16-bit precision trains as the full one of the same machine."""
-    mine = [
-        each
-        for each in best_supported(gains)
-        if each.of.key.precision not in FULL_PRECISION and any(each.of is cell for cell in cells)
-    ]
-    among = [each.of for each in mine]
-    strict = [each for each in mine if each.over.key.precision == "fp32-ieee"] or mine
-    if not strict:
-        return None
-    bars = tuple(
-        PanelBar(
-            label(each.of, systems, among),
-            each.ratio.estimate,
-            f"{text.times(each.ratio.estimate)} ×",
-            systems.of(each.of).look,
-            systems.of(each.of).slot,
-        )
-        for each in strict[:MOST_ROWS]
-    )
-    return BarPanel(
-        "Mixed precision gains", f"times as fast as {strict[0].over.key.precision}; from 1", bars, 1.0
-    )
-
-
 def shares(cells: Sequence[Cell], systems: Systems, *, wide: bool = False) -> SharePanel | None:
     """Where a step's time goes, what computes least first; `wide` has room for whole names."""
     found = [(cell, part) for cell in cells if (part := time_breakdown(cell)) is not None]
@@ -153,30 +123,6 @@ def shares(cells: Sequence[Cell], systems: Systems, *, wide: bool = False) -> Sh
         for cell, part in found[:MOST_ROWS]
     )
     return SharePanel("Where a step's time goes", "share of a step", names, rows)
-
-
-def utilization(cells: Sequence[Cell], systems: Systems) -> Picture | None:
-    """Return how busy the GPU was over one trial of each cell, where its driver says so."""
-    watched = [(cell, cell.trials[0].record.telemetry) for cell in cells]
-    busy = [
-        (cell, read, read.cards[0].utilization_percent.mean.values())
-        for cell, read in watched
-        if read and read.cards and read.cards[0].utilization_percent
-    ][:MOST_WATCHED]
-    if not busy:
-        return None
-    most = max(time or 0.0 for _, read, _ in busy for time in read.times.values())
-    ends = tuple((tick, f"{tick:g}") for tick in linear_ticks([0.0, most], zero=True, most=3))
-    panels = []
-    for cell, read, percent in busy:
-        times, values = thinned([time or 0.0 for time in read.times.values()], percent)
-        points = tuple((time, value / 100) for time, value in zip(times, values, strict=True))
-        line = CurveLine("", ((0.0, 0.0), *points), systems.of(cell).slot)
-        name = text.model_name(cell.key.model)
-        note = f"{cell.key.precision}{setting(cell.key)}; seconds"
-        panels.append(CurvePanel(name, note, (line,), "percent", ticks=ends, shaded=read.windows))
-    chart = Panels(tuple(panels), across=MOST_WATCHED)
-    return Picture("utilization", chart, "; ".join(f"{panel.title} {panel.note}" for panel in panels))
 
 
 def rates(cells: Sequence[Cell], systems: Systems) -> Panel:

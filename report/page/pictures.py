@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from harness.record import Claim
 from report import text
 from report.charts.bars import Bar, Bars, Group
-from report.charts.marks import KeyEntry, Look
+from report.charts.marks import KeyEntry
 from report.compare.cells import Cell
 from report.compare.groups import ComparisonGroup
 from report.page.filters import UNKNOWN, apart, details, devices, seconds, setting
@@ -23,7 +23,6 @@ LEAD = "lead"
 """The name of page one's picture."""
 MOST_FAILED = 2
 """Failed trials of a group that have a bar."""
-_LOOKS: tuple[Look, ...] = ("own", "other", "unranked", "published", "failed")
 
 
 VARIED = (FRAMEWORK, PARALLEL, VIRTUAL_RANKS)
@@ -57,7 +56,7 @@ def time_picture(
     drawn = with_room([drawn for _, drawn in compared], most)
     if not drawn:
         return None
-    chart = Bars(tuple(drawn), "fastest = 1.00", key_of(drawn, systems))
+    chart = Bars(tuple(drawn), "fastest = 1.00", key_of(systems))
     shown = [group for group, _ in compared[: len(drawn)]]
     published, whole = any(group.published for group in shown), all(map(_has_seconds, shown))
     picture = Picture(name, chart, described(chart.groups))
@@ -214,13 +213,13 @@ def _failed(trial: TrialResult, systems: Systems) -> Bar:
     return Bar(system.name, "failed", text=words, note=trial.key.precision, slot=system.slot)
 
 
-def key_of(groups: Sequence[Group], systems: Systems) -> tuple[KeyEntry, ...]:
-    """What each look in use is, in the words of a legend."""
-    used = dict.fromkeys((bar.look, bar.slot) for group in groups for bar in group.bars)
-    names = {system.slot: system.title for system in reversed(systems.all)}
-    entries = []
-    for look, slot in sorted(used, key=lambda each: (_LOOKS.index(each[0]), each[1])):
-        name = names.get(slot, "")
-        words = {"unranked": f"{name}, not ranked", "published": "published, no range", "failed": "failed"}
-        entries.append(KeyEntry(words.get(look, name), look, slot))
-    return tuple(dict.fromkeys(entries))
+def key_of(systems: Systems) -> tuple[KeyEntry, ...]:
+    """Return the words of every look; a chart keeps those that it uses."""
+    by_slot = {system.slot: system for system in reversed(systems.all)}
+    shown = [by_slot[slot] for slot in sorted(by_slot)]
+    return (
+        *(KeyEntry(one.title, one.look, one.slot) for one in shown),
+        *(KeyEntry(f"{one.title}, not ranked", "unranked", one.slot) for one in shown),
+        KeyEntry("published, no range", "published"),
+        *(KeyEntry("failed", "failed", one.slot) for one in shown),
+    )

@@ -1,76 +1,129 @@
-"""What the trials of one line did over time: their steps, and what was read of their devices."""
+"""What trials did over time: their steps, and what was read of their devices, in small pictures."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from math import nan
+from statistics import fmean
+
 from harness.record import Telemetry, TraceStats
-from report.charts.trial import StepTimes, TelemetryTrace, Timelines, TrialTimeline
+from report import text
+from report.charts.panels import CurveLine, CurvePanel, CurvePoints, Panels
+from report.charts.style import linear_ticks
 from report.compare.cells import Cell
-from report.page.filters import GIB
-from report.page.values import Picture
+from report.page.filters import GIB, setting
+from report.page.values import Picture, Systems
 from report.trials.trial import TrialResult
 
-MOST_TRIALS, MOST_CARDS = 10, 8
+MOST_TRIALS, MOST_CARDS, MOST_WATCHED = 10, 8, 4
+MOST_STEPS, MOST_VALUES = 90, 60
+OUTLIER = 2.0
+"""Times the step that 95 of 100 stay below: what lies beyond is drawn there."""
+DOUBTFUL = 1
+"""The stroke of a trial with a cause."""
+
+
+def utilization(cells: Sequence[Cell], systems: Systems) -> Picture | None:
+    """Return how busy the GPU was over one trial of each cell, where its driver says so."""
+    watched = [(cell, cell.trials[0].record.telemetry) for cell in cells]
+    busy = [
+        (cell, read, read.cards[0].utilization_percent.mean.values())
+        for cell, read in watched
+        if read and read.cards and read.cards[0].utilization_percent
+    ][:MOST_WATCHED]
+    if not busy:
+        return None
+    most = max(time or 0.0 for _, read, _ in busy for time in read.times.values())
+    ends = tuple((tick, f"{tick:g}") for tick in linear_ticks([0.0, most], zero=True, most=3))
+    panels = []
+    for cell, read, percent in busy:
+        points = ((0.0, 0.0), *((at, value / 100) for at, value in _thinned(read, percent)))
+        name = text.model_name(cell.key.model)
+        note = f"{cell.key.precision}{setting(cell.key)}; seconds"
+        line = CurveLine("", points, systems.of(cell).slot)
+        panels.append(CurvePanel(name, note, (line,), "percent", ticks=ends, shaded=read.windows))
+    chart = Panels(tuple(panels), across=MOST_WATCHED)
+    return Picture("utilization", chart, "; ".join(f"{panel.title} {panel.note}" for panel in panels))
 
 
 def timelines(cell: Cell, name: str, slot: int) -> Picture | None:
-    """The doubtful trials of a line first; null where none has its steps."""
+    """Return a line's trials over each other, the doubtful ones first; null where none has its steps."""
     trials = [trial for trial in cell.trials if trial.record.measurement and trial.summary]
     chosen = sorted(trials, key=lambda trial: (not trial.causes, trial.repeat))[:MOST_TRIALS]
     if not chosen:
         return None
-    chart = Timelines(tuple(map(timeline, chosen)), slot)
-    return Picture(name, chart, "; ".join(chart.extents()))
+    watched = [(trial, read) for trial in chosen if (read := trial.record.telemetry) and read.times.values()]
+    traces: dict[tuple[str, str], list[CurveLine]] = {}
+    for trial, read in watched:
+        for title, unit, stats in _read(read):
+            if stats and any(value is not None for value in stats.mean.values()):
+                size = GIB if unit == "GiB" else 1
+                points = tuple((at, value / size) for at, value in _thinned(read, stats.mean.values()))
+                traces.setdefault((title, unit), []).append(_line(trial, points, slot))
+    windows = max((read.windows for _, read in watched), key=len, default=())
+    panels = [_steps(chosen, slot)]
+    for (title, unit), lines in traces.items():
+        zero = unit not in ("MHz", "°C")
+        panels.append(CurvePanel(title, f"{unit} by second", tuple(lines), zero=zero, shaded=windows))
+    return Picture(name, Panels(tuple(panels)), "; ".join(map(_extent, panels)))
 
 
-def timeline(trial: TrialResult) -> TrialTimeline:
-    """What is drawn of a trial, from its raw step times and its telemetry."""
-    measured, telemetry = trial.record.measurement, trial.record.telemetry
-    assert measured is not None and trial.summary is not None
-    series, steady = measured.step_us, trial.summary.steady
-    each = series.steps_per_value
-    seconds = tuple(value / 1e6 / each for value in series.values())
-    steps = StepTimes(seconds, each, steady.first_step, steady.changes)
-    scale = measured.precision.loss_scale
-    history = tuple(scale.history) if scale else ()
-    if telemetry is None or not telemetry.times.values():
-        return TrialTimeline(bool(trial.causes), steps, loss_scales=history)
-    times = tuple(value or 0.0 for value in telemetry.times.values())
-    return TrialTimeline(
-        bool(trial.causes), steps, times, telemetry.windows, tuple(_quantities(telemetry)), history
-    )
+def _extent(panel: CurvePanel) -> str:
+    """Return what a panel reaches from and to: 'clock 1,200 to 1,350 MHz by second'."""
+    values = [value for line in panel.lines for _, value in line.finite()]
+    ends = dict.fromkeys(map(text.number, (min(values), max(values)))) if values else {"none": None}
+    return f"{panel.title} {' to '.join(ends)} {panel.note}"
 
 
-def _quantities(telemetry: Telemetry) -> list[TelemetryTrace]:
-    quantities: list[TelemetryTrace | None] = []
-    several = len(telemetry.cards) > 1
+def _line(trial: TrialResult, points: CurvePoints, slot: int) -> CurveLine:
+    return CurveLine("", points, slot, stroke=DOUBTFUL if trial.causes else 0)
+
+
+def _steps(trials: Sequence[TrialResult], slot: int) -> CurvePanel:
+    """Return the least and the most of a few steps at a time; the ground of those that are cut is pale."""
+    lines, cut = [], 0
+    for trial in trials:
+        measured, summary = trial.record.measurement, trial.summary
+        assert measured is not None and summary is not None
+        each = measured.step_us.steps_per_value
+        took = [value / 1e3 / each for value in measured.step_us.values()]
+        top = OUTLIER * sorted(took)[int(0.95 * (len(took) - 1))] if took else 0.0
+        points: list[tuple[float, float]] = []
+        for start, stop in _buckets(len(took), MOST_STEPS):
+            middle, part = (start + stop) / 2 * each, took[start:stop]
+            points += ((middle, min(*part, top)), (middle, min(max(part), top)))
+        lines.append(_line(trial, tuple(points), slot))
+        cut = max(cut, summary.steady.first_step)
+    shaded = ((0.0, float(cut)),) if cut else ()
+    return CurvePanel("step time", "ms by step", tuple(lines), shaded=shaded)
+
+
+def _read(telemetry: Telemetry) -> Iterator[tuple[str, str, TraceStats | None]]:
+    """Yield what may have been read, by its name and unit."""
     for card in telemetry.cards[:MOST_CARDS]:
-        before = f"card {card.index} " if several else ""
-        quantities += [
-            _quantity(f"{before}clock", "MHz", card.sm_mhz),
-            _quantity(f"{before}temperature", "°C", card.temperature_c),
-            _quantity(f"{before}power", "W", card.power_watts, (0.0, None)),
-            _quantity(f"{before}at work", "%", card.utilization_percent, (0.0, 100.0)),
-            _quantity(f"{before}memory", "GiB", card.memory_used_bytes, (0.0, None)),
-        ]
-    cpu = telemetry.cpu
-    quantities.append(_quantity("processor at work", "%", cpu.utilization_percent, (0.0, 100.0)))
+        before = f"card {card.index} " if len(telemetry.cards) > 1 else ""
+        yield f"{before}clock", "MHz", card.sm_mhz
+        yield f"{before}temperature", "°C", card.temperature_c
+        yield f"{before}power", "W", card.power_watts
+        yield f"{before}at work", "%", card.utilization_percent
+        yield f"{before}memory", "GiB", card.memory_used_bytes
+    yield "processor at work", "%", telemetry.cpu.utilization_percent
     if not telemetry.cards:
-        quantities += [
-            _quantity("processor clock", "MHz", cpu.mhz),
-            _quantity("processor temperature", "°C", cpu.temperature_c),
-        ]
-    quantities.append(_quantity("host memory", "GiB", cpu.memory_used_bytes, (0.0, None)))
-    return [quantity for quantity in quantities if quantity is not None]
+        yield "processor clock", "MHz", telemetry.cpu.mhz
+        yield "processor temperature", "°C", telemetry.cpu.temperature_c
+    yield "host memory", "GiB", telemetry.cpu.memory_used_bytes
 
 
-def _quantity(
-    name: str, unit: str, spread: TraceStats | None, ends: tuple[float | None, float | None] = (None, None)
-) -> TelemetryTrace | None:
-    """What was read, bytes as GiB, on an axis between the ends that it has; null where nothing was."""
-    values = spread.mean.values() if spread is not None else ()
-    if all(value is None for value in values):
-        return None
-    size = GIB if unit == "GiB" else 1
-    return TelemetryTrace(
-        name, unit, tuple(None if value is None else value / size for value in values), *ends
-    )
+def _thinned(read: Telemetry, values: Sequence[float | None]) -> CurvePoints:
+    """Return means of equal counts of readings by their time, and a gap where nothing is known."""
+    pairs, points = list(zip(read.times.values(), values, strict=False)), []
+    for start, stop in _buckets(len(pairs), MOST_VALUES):
+        known = [value for _, value in pairs[start:stop] if value is not None]
+        at = fmean(time or 0.0 for time, _ in pairs[start:stop])
+        points.append((at, fmean(known) if known else nan))
+    return tuple(points)
+
+
+def _buckets(count: int, most: int) -> list[tuple[int, int]]:
+    parts = min(count, most)
+    return [(place * count // parts, (place + 1) * count // parts) for place in range(parts)]

@@ -11,14 +11,12 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.lines import Line2D
 
 from report.charts.bars import Bar, Bars, Group
+from report.charts.dots import OTHERS, Dot, DotRow, DotRows
 from report.charts.drawing import Chart, Drawing, as_png, draw
 from report.charts.marks import KeyEntry
 from report.charts.panels import BarPanel, CurveLine, CurvePanel, PanelBar, Panels, SharePanel
-from report.charts.roofline import Bandwidth, Roof, Roofline, RooflineMark
 from report.charts.sheet import DPI, Sheet
-from report.charts.strips import Dot, Strip, Strips
 from report.charts.style import DESK, NARROW
-from report.charts.trial import StepTimes, TelemetryTrace, Timelines, TrialTimeline
 from tests.helpers import records_hostile
 
 LONG_CARD = "Constructed Card B with a very long name 80GB HBM3"
@@ -61,13 +59,43 @@ def many_bars(count: int) -> Bars:
     return Bars(tuple(groups), "fastest = 1.00", KEY)
 
 
-def many_machines(count: int, spread: float = 2.0) -> Strips:
-    """So many machines on two strips, of which the sixth, or the last, is this one."""
+def many_machines(count: int, spread: float = 2.0) -> DotRows:
+    """So many machines in two rows, of which the sixth, or the last, is this one."""
     own = min(5, count - 1)
     values = [1 + spread * (n * 37 % count) / count for n in range(count)]
-    dots = tuple(Dot(f"Core i7-{n}", value, n == own, n % 7 != 6) for n, value in enumerate(values))
-    strips = (Strip("Both works", dots), Strip("LSTM", dots))
-    return Strips(strips, "fastest = 1.00", (KEY[0], KeyEntry("the others", "other", 4)))
+    dots = tuple(
+        Dot(value, slot=0 if n == own else OTHERS, large=n == own, hollow=n % 7 == 6)
+        for n, value in enumerate(values)
+    )
+    named = tuple(replace(dot, label=f"Core i7-{n}" if n in (0, own) else "") for n, dot in enumerate(dots))
+    return DotRows((DotRow("Both works", named), DotRow("LSTM", dots)), "fastest = 1.00")
+
+
+CHECK = DotRows(
+    (
+        DotRow("Product, bf16", (Dot(0.8, slot=1, large=True),), "3 cards", "0.80", (0.9, 1.1), 1.3),
+        DotRow(LONG_CARD, (Dot(1.0, slot=0, large=True),), "of the paper", "1.00", paper=1.2),
+        DotRow("Copy", (), "too little known", "20 GB/s"),
+    ),
+    "middle of what is known = 1",
+    most=2.0,
+    key=("this card", "too slow", "a sound card lies there", "paper"),
+)
+RATIOS = (0.95, 0.97, 0.96)
+TWINS = DotRows(
+    (
+        DotRow(
+            "a work",
+            (
+                *(Dot(one, level=3 - n) for n, one in enumerate(RATIOS)),
+                Dot(0.96, slot=0, large=True, level=0),
+            ),
+            span=(0.94, 0.98),
+        ),
+    ),
+    "times as fast",
+    zero=False,
+)
 
 
 STAGES = Bars(
@@ -132,16 +160,31 @@ BY_BATCH = CurvePanel(
 )
 
 
-TRIAL = TrialTimeline(
-    False,
-    StepTimes((0.3, 0.2, 0.2, 0.21), 100, 100, (100,)),
-    (0.0, 20.0, 40.0),
-    ((5.0, 35.0),),
+ROOFLINE = CurvePanel(
+    "",
+    "TFLOP/s",
     (
-        TelemetryTrace("clock", "MHz", (1200.0, None, 1350.0)),
-        TelemetryTrace("at work", "%", (10.0, 98.0, 97.0), 0.0, 100.0),
+        CurveLine("fp32, on paper", ((20.0, 67.0), (2000.0, 67.0)), published=True, stroke=1),
+        CurveLine("ResNet-50, amp-bf16", ((990.0, 40.0),), marked=True),
     ),
-    ((0, 65536.0), (120, 32768.0)),
+    decades=True,
+)
+OFFERS = CurvePanel(
+    "",
+    "times as fast, by EUR a year",
+    (
+        CurveLine(
+            "Card A",
+            ((500.0, 2.1),),
+            0,
+            marked=True,
+            hollow=True,
+            ranges=((1.4, 3.1),),
+            spans=((300.0, 900.0),),
+        ),
+        CurveLine(LONG_CARD, ((2900.0, 1.0),), 1, marked=True, ranges=(None,), spans=((1700.0, 5600.0),)),
+    ),
+    ticks=((0.0, "0"), (6000.0, "6,000")),
 )
 CHARTS: dict[str, Chart] = {
     "bars": Bars(GROUPS, "fastest = 1.00", KEY),
@@ -154,23 +197,18 @@ CHARTS: dict[str, Chart] = {
         KEY,
     ),
     "24 bars": many_bars(24),
-    "strips": many_machines(18),
-    "strips of three": many_machines(3),
-    "strips of forty": many_machines(40, 0.1),
+    "dots": many_machines(18),
+    "dots of three": many_machines(3),
+    "dots of forty": many_machines(40, 0.1),
+    "a check": CHECK,
+    "twins": TWINS,
     "stages": STAGES,
     "panels": Panels((MEMORY, GAIN, SHARES, BY_BATCH)),
     "panels of two": Panels((many_lines(20), GAIN)),
     "a panel of twenty lines": Panels((many_lines(20),)),
     "memory": Bars((Group("", TIMES[2:4]),), "GiB", KEY, None),
-    "roofline": Roofline(
-        (RooflineMark("ResNet-50, batch 64, cached data", "amp-bf16", 990.0, 4e14),),
-        (
-            Roof("fp32-ieee, on paper", 67e12, False),
-            Roof("bf16, measured", 7e14, True),
-        ),
-        (Bandwidth(2.8e12, True), Bandwidth(3.3e12, False)),
-    ),
-    "timelines": Timelines((TRIAL, TRIAL)),
+    "roofline": Panels((ROOFLINE,)),
+    "offers": Panels((OFFERS,)),
     "nothing": Bars(()),
 }
 EACH_CHART = pytest.mark.parametrize("chart", CHARTS.values(), ids=CHARTS)
@@ -195,10 +233,7 @@ def drawn_texts(sheet: Sheet) -> list[tuple[str, tuple[float, float, float, floa
     sheet.figure.set_dpi(DPI * 4)
     renderer = FigureCanvasAgg(sheet.figure).get_renderer()
     sheet.figure.draw(renderer)
-    labels = [
-        label for axes in sheet.figure.axes for label in (*axes.get_xticklabels(), *axes.get_yticklabels())
-    ]
-    texts = [text for text in (*sheet.figure.texts, *labels) if text.get_text().strip()]
+    texts = [text for text in sheet.figure.texts if text.get_text().strip()]
     return [(text.get_text(), text.get_window_extent(renderer).extents / 4) for text in texts]
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from statistics import median
 from typing import Any
 
 from report.analysis import Analysis
@@ -33,12 +32,7 @@ def early_gates(analysis: Analysis) -> list[Any]:
 
 
 def _gate(path: str, gate: Gate) -> dict[str, Any]:
-    apart = [difference for _, difference in gate.differences]
-    return {
-        "trial": path,
-        "verdict": gate.word,
-        "median": median(apart) if apart else None,
-    }
+    return {"trial": path, "verdict": gate}
 
 
 def claims(analysis: Analysis) -> dict[str, Any]:

@@ -66,13 +66,10 @@ def _group(group: ComparisonGroup, analysis: Analysis) -> dict[str, Any]:
     return {
         "key": key(group.base),
         "protocol_length": length(group.length),
-        "ranked": group.ranked,
-        "comparisons": group.comparisons,
         "baseline_missing": group.baseline_missing,
         "members": [_member(line, group, analysis) for line in group.entries],
         "failed": [trial(row.path) for row in group.failed],
         "published": [claim.id for claim in group.published],
-        "stack_differences": len(group.stacks),
     }
 
 
@@ -108,9 +105,10 @@ def _metrics(cell: Cell, names: Iterable[str]) -> dict[str, Any]:
 
 def _other_units(line: GroupEntry, group: ComparisonGroup, analysis: Analysis) -> dict[str, Any] | None:
     """Where another unit of this card may lie; null for the reference's own unit."""
-    if group.reference is None or line.scaled is None:
+    reference = next((entry.cell for entry in group.entries if entry.reference), None)
+    if reference is None or line.scaled is None:
         return None
-    own = (group.reference.cell.machine, group.reference.cell.card)
+    own = (reference.machine, reference.card)
     if (line.cell.machine, line.cell.card) == own:
         return None
     return band(unit_band(analysis.spreads.of(line.cell.card)))
@@ -125,7 +123,6 @@ def precision_speedups(analysis: Analysis) -> list[Any]:
         {
             "of": [first_trial(gain.of), gain.of.key.precision],
             "over": [first_trial(gain.over), gain.over.key.precision],
-            "differs_in": gain.differs,
             "ratio": ratio(gain.ratio),
         }
         for gain in analysis.speedups
@@ -216,7 +213,7 @@ def _ends(of: Ratio) -> list[float | None]:
 
 
 def _party(of: Party) -> list[str]:
-    return [of.name, of.machine, of.card]
+    return [of.machine, of.card]
 
 
 def _range(of: SpeedRange | None) -> list[float] | None:

@@ -7,8 +7,7 @@ from typing import Any
 
 from harness.record.published.cards import find
 from report.analysis import Analysis
-from report.compare.within import selfcheck as checking
-from report.compare.within.selfcheck import Check
+from report.compare.sides import SideCheck, side_checks
 from report.page.parts import limits as page_limits
 from report.trials import ceilings
 from report.trials.ceilings import RooflinePoint
@@ -61,12 +60,18 @@ def _device(rows: Sequence[TrialResult], analysis: Analysis, measured: Mapping[s
         for work in grouped_by(rows, lambda row: row.key).values()
     ]
     card = find(used.device.name, analysis.evidence.cards)
-    roofs, slopes = page_limits._roofs(card, measured), page_limits._slopes(card, measured)
+    sheet = page_limits._sheet(used.device, card, measured, rows)
+    roofs = page_limits._together([one for row in sheet if row.unit == "TFLOP/s" for one in row.limits])
     return {
         "device": used.device.name,
         "ceilings": measured,
-        "roofs": [[roof.flops_per_second, roof.measured] for roof in roofs],
-        "bandwidths": [[slope.bytes_per_second, slope.measured] for slope in slopes],
+        "roofs": [[speed * 1e12, not paper] for _, speed, paper in roofs],
+        "bandwidths": [
+            [speed * 1e9, not paper]
+            for row in sheet
+            if row.name == "bandwidth"
+            for _, speed, paper in row.limits
+        ],
         "works": [_work(row, reached) for row, reached in works if reached],
     }
 
@@ -107,11 +112,11 @@ def unreadable(analysis: Analysis) -> int:
 
 
 def selfcheck(analysis: Analysis) -> list[Any]:
-    found = checking.checks([stored.record for stored in analysis.evidence.results.records])
+    found = side_checks([stored.record for stored in analysis.evidence.results.records])
     return [_check(one) for one in found]
 
 
-def _check(found: Check) -> dict[str, Any]:
+def _check(found: SideCheck) -> dict[str, Any]:
     return {
         "session": found.session,
         "what": found.what,

@@ -28,15 +28,13 @@ _OUTPUTS = {"fp16": "float16", "bf16": "bfloat16"}
 
 @dataclass(frozen=True, slots=True)
 class PrecisionTraits:
-    """What a label promises, how it is called, and how it is drawn."""
+    """What a label promises, and how it is called."""
 
     words: str
     arithmetic: tuple[str, ...]
     """What an error against float64 may read as; several where the framework chooses."""
     weights: str = "float32"
     """The type that the model's weights have."""
-    marker: str = "s"
-    """As matplotlib names it."""
 
     @property
     def outputs(self) -> str:
@@ -62,17 +60,15 @@ class PrecisionTraits:
 PRECISIONS: MappingProxyType[Precision, PrecisionTraits] = MappingProxyType(
     {
         "fp32-ieee": PrecisionTraits(
-            "32-bit arithmetic throughout, every bit of it: the strict baseline", ("fp32-ieee",), marker="o"
+            "32-bit arithmetic throughout, every bit of it: the strict baseline", ("fp32-ieee",)
         ),
         "fp32-default": PrecisionTraits(
             "what the framework calls 32-bit: convolutions may be TF32, matrix products are exact",
             ("fp32-ieee", "tf32"),
-            marker="o",
         ),
         "fp32-tf32": PrecisionTraits(
             "32-bit numbers, multiplied with a 10-bit mantissa (TF32) on cards that have it",
             ("tf32",),
-            marker="^",
         ),
         "amp-fp16": PrecisionTraits(
             "the framework chooses 16-bit floats (FP16) where it is safe, with a loss scale", ("fp16",)
@@ -84,11 +80,10 @@ PRECISIONS: MappingProxyType[Precision, PrecisionTraits] = MappingProxyType(
             "a 16-bit model with 32-bit master weights and a loss scale: what the studies call FP16",
             ("fp16",),
             "float16",
-            "D",
         ),
-        "pure-fp16": PrecisionTraits("everything in 16-bit floats (FP16)", ("fp16",), "float16", "D"),
-        "pure-bf16": PrecisionTraits("everything in bfloat16", ("bf16",), "bfloat16", "s"),
-        "program": PrecisionTraits("a published program's own precision, as it says, unchecked", (), "", "s"),
+        "pure-fp16": PrecisionTraits("everything in 16-bit floats (FP16)", ("fp16",), "float16"),
+        "pure-bf16": PrecisionTraits("everything in bfloat16", ("bf16",), "bfloat16"),
+        "program": PrecisionTraits("a published program's own precision, as it says, unchecked", (), ""),
     }
 )
 """In the order that groups of a chart have."""

@@ -8,13 +8,16 @@ from dataclasses import dataclass, replace
 from harness.record import Gpu
 from report import text
 from report.analysis import Analysis
-from report.charts.bands import BandRow, Bands
+from report.charts.dots import Dot, DotRow, DotRows
 from report.charts.panels import CurveLine, CurvePanel, Panels
 from report.compare.card_check import CheckedCard, CheckedSpeed, State, gpu_of
 from report.page.values import Chip, Headline, Picture, Quantity, Systems
 from report.text import number
 
 LABELS = {"copy": "Memory copy", "host": "Host to device", "device": "Device to host", "all": "All-reduce"}
+KEY = ("this card", "too slow", "a sound card lies there", "paper")
+MOST = 2.0
+"""Times the middle of what is known: what lies beyond is drawn at the edge."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +66,7 @@ def checked(analysis: Analysis) -> CardCheckView:
     alt = "; ".join(f"{row.label} {row.text}" for row in bands)
     return CardCheckView(
         card,
-        Picture("bands", Bands(bands, "middle of what is known = 1"), alt),
+        Picture("bands", DotRows(bands, "middle of what is known = 1", most=MOST, key=KEY), alt),
         _load(card),
         tuple(
             sorted(
@@ -82,7 +85,7 @@ def _row(of: CheckedSpeed) -> CheckedRow:
     return CheckedRow(label(of.name), of, value, sound, Quantity(ratio, "ratio"), paper, loss)
 
 
-def _band(row: CheckedRow) -> BandRow:
+def _band(row: CheckedRow) -> DotRow:
     """A row over what is known; where nothing is, over the paper."""
     of = row.of
     middle = of.known.middle if of.known and of.low is not None else of.paper or of.value
@@ -91,8 +94,16 @@ def _band(row: CheckedRow) -> BandRow:
     known = known or (text.count(of.known.figures, "figure") if of.known else "")
     note = "of the paper" if unknown and of.paper else "too little known" if unknown else known
     shown = f"{number(of.value)} {of.unit}" if unknown and not of.paper else f"{of.value / middle:.2f}"
-    low, high, paper = (each / middle if each else None for each in (of.low, of.high, of.paper))
-    return BandRow(row.label, note, of.value / middle, shown, low, high, paper)
+    slow = of.low is not None and of.value < of.low
+    dot = Dot(of.value / middle, slot=int(slow), large=True)
+    return DotRow(
+        row.label,
+        (dot,) if of.low is not None or of.paper else (),
+        note,
+        shown,
+        (of.low / middle, of.high / middle) if of.low and of.high else None,
+        of.paper / middle if of.paper and of.paper <= MOST * middle else None,
+    )
 
 
 def _load(card: CheckedCard) -> Picture:

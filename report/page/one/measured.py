@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from harness.record import FULL_PRECISION
 from report.analysis import Analysis
-from report.charts.strips import Dot, Strip, Strips
+from report.charts.dots import OTHERS, Dot, DotRow, DotRows
 from report.compare.cells import Cell, time_breakdown
 from report.compare.precisions import Speedup
 from report.compare.ranking import Standing, Standings, standings
@@ -17,6 +17,7 @@ from report.page import panels
 from report.page.filters import work
 from report.page.parts.studies import with_published
 from report.page.pictures import TimePicture, shared_work, time_picture
+from report.page.timelines import utilization
 from report.page.values import Headline, Picture, Quantity, Systems, quantity, rate_unit
 from report.stats.intervals import BLOCKS_NEEDED, FLOOR_RUNS
 from report.trials.key import LOADER_ALONE, grouped_by
@@ -90,7 +91,7 @@ def _more(
     shares = panels.shares(cells, systems, wide=True)
     if shares and shares.rows[0][1][0] < IDLE:
         yield "shares", panels.picture("shares", (replace(shares, title=""),))
-    if busy := panels.utilization(cells, systems):
+    if busy := utilization(cells, systems):
         yield "utilization", busy
 
 
@@ -158,19 +159,32 @@ def machines(analysis: Analysis, systems: Systems) -> Machines:
 
 
 def _picture(found: Standings, systems: Systems) -> Picture:
-    """A strip of dots for all works together, and one for each: a machine's time over the fastest's."""
+    """A row of dots for all works together, and one for each: a machine's time over the fastest's."""
     names = [work(cell, found.works) for cell in found.works]
     timed = [(row, row.time) for row in found.rows if row.time is not None]
-    strips = [Strip("All works" if len(names) > 1 else names[0], _dots(timed, systems))]
+    ranked = [row for row, _ in timed if row.first is not None]
+    named = [*ranked[:1], *ranked[-1:], *(row for row, _ in timed if systems.of(row).own)]
+    rows = [DotRow("All works" if len(names) > 1 else names[0], _dots(timed, systems, named))]
     for at, name in enumerate(names[:MOST_STRIPS] if len(names) > 1 else ()):
-        strips.append(Strip(name, _dots(_times_of_work(found, at), systems)))
+        rows.append(DotRow(name, _dots(_times_of_work(found, at), systems)))
     alt = ", ".join(f"{systems.of(row).name} {time:.2f}" for row, time in timed)
-    return Picture("strips", Strips(tuple(strips), "fastest = 1.00"), alt)
+    return Picture("strips", DotRows(tuple(rows), "fastest = 1.00"), alt)
 
 
-def _dots(times: Iterable[tuple[Standing, float]], systems: Systems) -> tuple[Dot, ...]:
-    placed = ((systems.of(row), time, row.first is not None) for row, time in times)
-    return tuple(Dot(system.name, time, system.own, ranked) for system, time, ranked in placed)
+def _dots(
+    times: Iterable[tuple[Standing, float]], systems: Systems, named: Sequence[Standing] = ()
+) -> tuple[Dot, ...]:
+    return tuple(
+        Dot(
+            time,
+            system.name if any(row is one for one in named) else "",
+            0 if system.own else OTHERS,
+            large=system.own,
+            hollow=row.first is None,
+        )
+        for row, time in times
+        for system in [systems.of(row)]
+    )
 
 
 def _times_of_work(found: Standings, at: int) -> list[tuple[Standing, float]]:

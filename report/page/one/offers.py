@@ -13,13 +13,16 @@ from report.buying.cost_inputs import HOURS_A_YEAR, CostInputs
 from report.buying.cost_model import CostModel
 from report.buying.costs import Costs
 from report.buying.workload_mix import OfferedCard, UnrecordedLine, WorkLine, fits_work
-from report.charts.scatter import OfferPoint, Scatter
+from report.charts.panels import CurveLine, CurvePanel, Panels
+from report.charts.style import linear_ticks
 from report.expected.refusal import Refusal
 from report.page.values import Chip, Headline, NamedSystem, Picture, Quantity, Systems, quantity
 
 OLD_DAYS = 90
 """An offer that is older is marked."""
 GB = 1e9
+FARTHEST = 2.5
+"""Times the greatest value: where a range in the picture is cut."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,23 +214,36 @@ def _peak(line: WorkLine, analysis: Analysis) -> float | None:
 
 def _picture(rows: Sequence[OfferRow], currency: str) -> Picture | None:
     """Return speed against cost; null where fewer than two offers have both."""
-
-    def ends(of: Quantity) -> tuple[float, float, float]:
-        value = of.value or 0.0
-        return value if of.low is None else of.low, value, value if of.high is None else of.high
-
     shown = [row for row in rows if row.cost and row.times]
-    points = [
-        OfferPoint(row.system.name, ends(row.cost), ends(row.times), row.system.slot, not row.measured)
-        for row in shown
-    ]
-    alt = "; ".join(
-        f"{point.label}: {point.up[1]:.2f} times as fast for {text.number(point.across[1])} {currency} a year"
-        for point in points
-    )
-    if len(points) < 2:
+    if len(shown) < 2:
         return None
-    return Picture("lead", Scatter(tuple(points), f"{currency} a year", "times as fast"), alt)
+    pairs = [(row.cost, row.times) for row in shown]
+    most = [FARTHEST * max(one.value or 0.0 for one in of) for of in zip(*pairs, strict=True)]
+
+    def ends(of: Quantity, most: float) -> tuple[float, float] | None:
+        return None if of.low is None or of.high is None else (of.low, min(of.high, most))
+
+    lines = tuple(
+        CurveLine(
+            row.system.name,
+            ((row.cost.value or 0.0, row.times.value or 0.0),),
+            row.system.slot,
+            marked=True,
+            ranges=(ends(row.times, most[1]),),
+            spans=(ends(row.cost, most[0]),),
+            hollow=not row.measured,
+        )
+        for row in shown
+    )
+    costs = [*(line.points[0][0] for line in lines), *(line.spans[0][1] for line in lines if line.spans[0])]
+    ticks = tuple((tick, text.number(tick)) for tick in linear_ticks(costs, zero=True))
+    alt = "; ".join(
+        f"{line.label}: {times:.2f} times as fast for {text.number(cost)} {currency} a year"
+        for line in lines
+        for cost, times in line.points
+    )
+    note = f"times as fast, by {currency} a year"
+    return Picture("lead", Panels((CurvePanel("", note, lines, ticks=ticks),)), alt)
 
 
 def headline(view: OffersView) -> Headline:

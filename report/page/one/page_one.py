@@ -22,7 +22,6 @@ from report.page.one.headlines import (
     finding,
     how_sure,
     judge_more,
-    of_costs,
     of_pair,
     trials_of,
     what_limits,
@@ -31,7 +30,7 @@ from report.page.one.measured import leading, machines, measured, of_machines
 from report.page.parts import frameworks
 from report.page.parts.published import claims, published_studies
 from report.page.parts.verdicts import counts
-from report.page.pictures import LEAD
+from report.page.pictures import time_picture
 from report.page.values import Chip, Headline, PageOne, Picture, Source, Systems
 from report.trials.key import grouped_by
 from report.trials.trial import TrialResult
@@ -94,28 +93,6 @@ def _framework(own: Sequence[TrialResult]) -> str:
     return text.clean(found.pop(), 30) if len(found) == 1 else ""
 
 
-def _costs(analysis: Analysis, systems: Systems) -> PageOne:
-    """A pair where both of two offers were measured, else a row for each offer."""
-    costs = analysis.costs
-    assert costs is not None
-    bought = [one for one in costs.inputs.offers if one.offer]
-    if len(bought) != 2 or not costs.pair or not all(one.measured for one in costs.inputs.offers):
-        return _offers(analysis, systems)
-    view, expectation = comparison(analysis, systems), analysis.expectations[0]
-    cells = expectation.cells
-    delivery = Headline("delivery", {"margin": analysis.question.margin})
-    return _assembled(
-        analysis,
-        of_costs(costs, expectation, systems),
-        cells,
-        (how_sure(analysis, cells), delivery, again(analysis, each=True)),
-        "comparison",
-        view,
-        about={"offers": len(bought)},
-        more=[chip for chip in offers.chips(offers.offers(analysis, systems)) if chip.name == "old-offer"],
-    )
-
-
 def _offers(analysis: Analysis, systems: Systems) -> PageOne:
     view = offers.offers(analysis, systems)
     cells = [cell for line in view.inputs.lines for cell in line.cells if cell]
@@ -176,13 +153,16 @@ def _frameworks(analysis: Analysis, systems: Systems) -> PageOne:
     work = analysis.leading_frameworks
     assert work is not None
     cells = [line.cell for line in work.compared]
+    alike = {id(line.cell) for line in work.alike}
+    groups = [group for group in analysis.groups if any(id(e.cell) in alike for e in group.entries)]
+    timed = time_picture(groups, systems)
     return _assembled(
         analysis,
         frameworks.headline(work, systems),
         cells,
         (how_sure(analysis, cells), Headline("what-differs"), again(analysis)),
         "frameworks",
-        frameworks.framework_work(work, LEAD, analysis.speedups),
+        frameworks.framework_work(work, analysis.speedups, timed.picture if timed else None),
         about={"model": cells[0].key.model, "count": len({line.name for line in work.lines})},
         more=frameworks.chips(work),
     )
@@ -279,7 +259,7 @@ def _nothing(analysis: Analysis, systems: Systems) -> PageOne:
 
 
 _PAGES: dict[str, Callable[[Analysis, Systems], PageOne]] = {
-    "costs": _costs,
+    "costs": _offers,
     "pair": _pair,
     "class": _class,
     "frameworks": _frameworks,

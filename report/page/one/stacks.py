@@ -9,8 +9,8 @@ from statistics import geometric_mean
 
 from report import text
 from report.analysis import Analysis
-from report.charts.twins import TwinRatios, TwinRow
-from report.compare.within.stacks import StackComparison, StackWork
+from report.charts.dots import Dot, DotRow, DotRows
+from report.compare.sides import StackComparison, StackWork
 from report.page.filters import apart
 from report.page.values import Chip, Headline, NamedSystem, Picture, Quantity, quantity
 
@@ -60,13 +60,20 @@ def viewed(analysis: Analysis) -> StackView:
 
 
 def _picture(rows: Sequence[StackRow]) -> Picture | None:
-    drawn = []
+    """Return the ratio of each pair in their order, and below them that of all with its range."""
+    drawn, alt = [], []
     for row in rows:
-        ratios = tuple(pair.first / pair.second for pair in row.of.twins)
+        ratios = [pair.first / pair.second for pair in row.of.twins]
         if (of := row.of.ratio) is not None:
-            drawn.append(TwinRow(row.label, ratios, of.low, of.estimate, of.high))
-    alt = "; ".join(f"{row.label} {row.middle:.2f}, {row.low:.2f} to {row.high:.2f}" for row in drawn)
-    return Picture("twins", TwinRatios(tuple(drawn), "times as fast"), alt) if drawn else None
+            dots = [Dot(ratio, level=len(ratios) - at) for at, ratio in enumerate(ratios)]
+            whole = Dot(of.estimate, slot=0, large=True, level=0)
+            drawn.append(DotRow(row.label, (*dots, whole), span=(of.low, of.high)))
+            alt.append(f"{row.label} {of.estimate:.2f}, {of.low:.2f} to {of.high:.2f}")
+    return (
+        Picture("twins", DotRows(tuple(drawn), "times as fast", zero=False), "; ".join(alt))
+        if drawn
+        else None
+    )
 
 
 def _names(comparison: StackComparison) -> tuple[str, str]:

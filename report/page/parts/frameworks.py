@@ -1,4 +1,4 @@
-"""Frameworks that train one network alike on one machine: one picture and one row for each."""
+"""Frameworks that train one network alike on one machine: a row for each."""
 
 from __future__ import annotations
 
@@ -8,12 +8,8 @@ from dataclasses import dataclass
 from harness.record import FULL_PRECISION
 from report import text
 from report.analysis import Analysis
-from report.charts.bars import Bar, Bars, Group
-from report.charts.marks import KeyEntry
 from report.compare.precisions import Speedup
 from report.compare.ranking import FrameworkLine, Work, places, works
-from report.page.filters import seconds
-from report.page.pictures import described
 from report.page.values import Chip, Headline, Picture, Quantity, Systems, quantity
 from report.trials.key import Key, grouped_by
 
@@ -27,8 +23,9 @@ class FrameworkWork:
     """
 
     work: Work
-    picture: Picture
     rows: tuple[tuple[FrameworkLine, tuple[int, int] | None, Quantity | None], ...]
+    picture: Picture | None
+    """Page one's alone."""
 
     @property
     def key(self) -> Key:
@@ -55,42 +52,19 @@ def frameworks(analysis: Analysis) -> FrameworksView | None:
         said = dict.fromkeys(each for line in same if line.used for each in line.used.differs)
         differs.append((same[0].name, tuple(said)))
     return FrameworksView(
-        tuple(framework_work(work, f"frameworks-{n}", analysis.speedups) for n, work in enumerate(found, 1)),
+        tuple(framework_work(work, analysis.speedups) for work in found),
         tuple((name, words) for name, words in differs if words),
     )
 
 
-def framework_work(work: Work, name: str, gains: Sequence[Speedup]) -> FrameworkWork:
-    """One work as it is shown; `name` is its picture's."""
+def framework_work(work: Work, gains: Sequence[Speedup], picture: Picture | None = None) -> FrameworkWork:
+    """One work as it is shown."""
     mixed = [gain for gain in gains if gain.of.key.precision not in FULL_PRECISION]
     rows = []
     for line in work.lines:
         gain = next((quantity(gain.ratio) for gain in mixed if gain.over is line.cell), None)
         rows.append((line, places(line, work.alike), gain))
-    return FrameworkWork(work, _picture(work, name), tuple(rows))
-
-
-def _picture(work: Work, name: str) -> Picture:
-    bars = tuple(_bar(line) for line in work.alike if line.scaled is not None)
-    key = (KeyEntry("ranked", "own"), KeyEntry("not ranked", "unranked"))
-    groups = (Group(text.model_name(work.alike[0].cell.key.model), bars),)
-    chart = Bars(groups, axis="fastest = 1.00", key=key)
-    return Picture(name, chart, described(groups))
-
-
-def _bar(line: FrameworkLine) -> Bar:
-    assert line.scaled is not None
-    interval = line.scaled.interval
-    return Bar(
-        line.name,
-        "own" if line.cell.ranked else "unranked",
-        line.scaled.estimate,
-        interval.low if interval else None,
-        interval.high if interval else None,
-        text=seconds(line.cell.seconds.mean),
-        small=text.times(line.scaled.estimate),
-        note=line.cell.key.precision,
-    )
+    return FrameworkWork(work, tuple(rows), picture)
 
 
 def headline(work: Work, systems: Systems) -> Headline:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
@@ -11,7 +12,7 @@ from harness.record import PURE, DeviceUsed, Machine, differing_fields
 from harness.record.published.cards import Card, find, peak_tflops
 from report import text
 from report.analysis import Analysis
-from report.charts.roofline import Bandwidth, Roof, Roofline, RooflineMark
+from report.charts.panels import CurveLine, CurvePanel, Panels
 from report.compare.cells import Cell, TimeBreakdown, time_breakdown
 from report.compare.key import same_but
 from report.page.filters import of_each_key, work
@@ -33,6 +34,8 @@ from report.trials.key import grouped_by
 from report.trials.trial import TrialResult
 
 SAME_ROOF = 0.05
+SheetLimit = tuple[str, float, bool]
+"""A limit's name, its value, and whether it is the one on paper."""
 MOST_MACHINES = 6
 """Those whose computers are compared in columns."""
 NAMES = {
@@ -88,6 +91,12 @@ class SheetRow:
     def share(self) -> float | None:
         """The measured limit as a share of the one on paper."""
         return share(self.measured, self.paper)
+
+    @property
+    def limits(self) -> list[SheetLimit]:
+        """Those that are known of the measured one and the one on paper."""
+        both = ((self.measured, False), (self.paper, True))
+        return [(self.name, value, paper) for value, paper in both if value]
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,13 +178,13 @@ def _device(
         return None
     used = trials[0].record.measurement
     assert used is not None
-    device = used.device.model_copy(update={"name": trials[0].device_name})
-    card = find(device.name, cards)
+    card = find(trials[0].device_name, cards)
+    sheet = _sheet(used.device, card, measured, trials) if card or measured else ()
     return DeviceLimits(
         device=trials[0].card,
-        picture=_picture(works, device, card, measured, name),
+        picture=_picture(works, used.device.count, sheet, name),
         rows=tuple((trial, point, doubtful(point)) for trial, point in works),
-        sheet=_sheet(device, card, measured, trials) if card or measured else (),
+        sheet=sheet,
         source=text.clean(card.source, 200) if card else "",
         measured=bool(measured),
         all_reduce=reached,
@@ -199,63 +208,54 @@ def _typical(
 
 
 def _picture(
-    works: Sequence[tuple[TrialResult, RooflinePoint]],
-    device: DeviceUsed,
-    card: Card | None,
-    measured: Mapping[str, float],
-    name: str,
+    works: Sequence[tuple[TrialResult, RooflinePoint]], count: int, sheet: Sequence[SheetRow], name: str
 ) -> Picture | None:
-    points = [
-        RooflineMark(
-            text.model_name(trial.key.model),
-            trial.key.precision,
-            point.intensity,
-            point.flops_per_second / device.count,
+    """Return the roofline of one of `count` devices: works below their limits, those on paper dashed."""
+    dots = [
+        CurveLine(
+            f"{text.model_name(trial.key.model)}, {trial.key.precision}",
+            ((point.intensity, point.flops_per_second / count / 1e12),),
+            marked=True,
         )
         for trial, point in works
         if point.intensity is not None and point.flops_per_second is not None
     ]
-    roofs, slopes = _roofs(card, measured), _slopes(card, measured)
-    if not points or not (roofs and slopes):
+    roofs = _together([limit for row in sheet if row.unit == "TFLOP/s" for limit in row.limits])
+    copies = (limit for row in sheet if row.name == "bandwidth" for limit in row.limits)
+    slopes = [("memory", speed / 1e3, paper) for _, speed, paper in copies]
+    if not dots or not (roofs and slopes):
         return None
-    chart = Roofline(tuple(points), tuple(roofs), tuple(slopes))
-    return Picture(name, chart, f"{text.count(len(points), 'work')} under {text.count(len(roofs), 'roof')}")
-
-
-def _roofs(card: Card | None, measured: Mapping[str, float]) -> list[Roof]:
-    roofs = []
-    for arithmetic, label in PURE.items():
-        reached, peak = ceiling_of(measured, label), card and peak_tflops(card, label)
-        if reached is not None:
-            roofs.append(Roof(arithmetic, reached, True))
-        if peak:
-            roofs.append(Roof(arithmetic, peak * 1e12, False))
-    return [
-        replace(roof, label=f"{roof.label}, {'measured' if roof.measured else 'on paper'}")
-        for roof in _together(roofs)
-    ]
-
-
-def _together(roofs: Sequence[Roof]) -> list[Roof]:
-    """Roofs that no drawing tells apart become one with both names."""
-    kept: list[Roof] = []
+    across = [speed / slope for _, speed, _ in roofs for _, slope, _ in slopes]
+    across += [dot.points[0][0] for dot in dots]
+    low, high, top = min(across) / 1.5, 1.5 * max(across), max(speed for _, speed, _ in roofs)
+    limits = [_limit(slope, (low, low * slope[1]), (top / slope[1], top)) for slope in slopes]
     for roof in roofs:
-        for place, other in enumerate(kept):
-            near = abs(other.flops_per_second / roof.flops_per_second - 1) < SAME_ROOF
-            if near and other.measured == roof.measured:
-                kept[place] = replace(other, label=f"{other.label} and {roof.label}")
+        steepest = max((speed for _, speed, paper in slopes if paper == roof[2]), default=math.inf)
+        limits.append(_limit(roof, (max(low, roof[1] / steepest), roof[1]), (high, roof[1])))
+    note = "TFLOP/s by operations a counted byte; logarithmic both ways"
+    panel = CurvePanel("", note, (*limits, *dots), decades=True)
+    alt = f"{text.count(len(dots), 'work')} under {text.count(len(roofs), 'roof')}"
+    return Picture(name, Panels((panel,)), alt)
+
+
+def _limit(limit: SheetLimit, *points: tuple[float, float]) -> CurveLine:
+    label, _, paper = limit
+    return CurveLine(
+        f"{label}, {'on paper' if paper else 'measured'}", points, stroke=int(paper), published=True
+    )
+
+
+def _together(roofs: Sequence[SheetLimit]) -> list[SheetLimit]:
+    """Roofs that no drawing tells apart become one with both names."""
+    kept: list[SheetLimit] = []
+    for label, speed, paper in roofs:
+        for place, (other, height, on_paper) in enumerate(kept):
+            if on_paper == paper and abs(height / speed - 1) < SAME_ROOF:
+                kept[place] = (f"{other} and {label}", height, paper)
                 break
         else:
-            kept.append(roof)
+            kept.append((label, speed, paper))
     return kept
-
-
-def _slopes(card: Card | None, measured: Mapping[str, float]) -> list[Bandwidth]:
-    reached = bandwidth_of(measured)
-    slopes = [] if reached is None else [Bandwidth(reached, True)]
-    if card:
-        slopes.append(Bandwidth(card.bandwidth_gbs * 1e9 / card.devices, False))
-    return slopes
 
 
 def _sheet(

@@ -10,13 +10,12 @@ from harness.record import Claim
 from report import text
 from report.analysis import Analysis
 from report.charts.bars import Bar, Bars, Group
-from report.charts.marks import KeyEntry
 from report.claims.matching import measured_of
 from report.compare.cells import Cell
 from report.metrics import CLAIMED
 from report.page.filters import GIB, value
 from report.page.parts.studies import StudyEntry, StudyFigure, StudyRow
-from report.page.pictures import described, nearest_bars, with_room
+from report.page.pictures import described, key_of, nearest_bars, with_room
 from report.page.values import Picture, Quantity, Systems
 from report.trials.key import FRAMEWORK
 
@@ -55,7 +54,7 @@ def picture(
     chart = Bars(
         groups,
         axis="GiB" if absolute else "fastest = 1.00",
-        key=_key(systems),
+        key=key_of(systems),
         reference=None if absolute else 1.0,
     )
     left = sum(len(row.entries) for row in figure.rows) - sum(len(group.bars) for group in groups)
@@ -74,14 +73,6 @@ def _group(row: StudyRow, label: str, figure: StudyFigure, systems: Systems, mos
     notes += [f"{text.clean(subject.data, 20)} data"] if subject.data else []
     notes += [f"{subject.gpus} devices"] if subject.gpus > 1 else []
     return Group(label, bars, tuple(notes))
-
-
-def _key(systems: Systems) -> tuple[KeyEntry, ...]:
-    """Return the words of every look; a chart keeps those that it uses."""
-    shown = systems.all[:4]
-    measured = [KeyEntry(one.title, one.look, one.slot) for one in shown]
-    unranked = [KeyEntry(f"{one.title}, not ranked", "unranked", one.slot) for one in shown]
-    return (*measured, *unranked, KeyEntry("published, one run, no range", "published"))
 
 
 def _labels(rows: Sequence[StudyRow]) -> list[str]:

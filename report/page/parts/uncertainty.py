@@ -73,7 +73,7 @@ def view(analysis: Analysis, systems: Systems) -> UncertaintyView | None:
 
 def _learning(analysis: Analysis) -> Iterator[tuple[str, Parity, str]]:
     """Compare what each half-precision cell of this machine learned with full precision, where known."""
-    gates = {trial.path: gate.word for trial, gate in analysis.early_gates}
+    gates = {trial.path: gate for trial, gate in analysis.early_gates}
     own = [parity for parity in analysis.parities if parity.of in analysis.measured_here]
     among = [parity.of for parity in own]
     for parity in own:

@@ -11,32 +11,20 @@ from report.analysis import Analysis
 from report.compare.batch_sweeps import BatchSweep, batch_sweeps
 from report.compare.cells import Cell, ToTarget, targets_of, to_target
 from report.compare.groups import ComparisonGroup, GroupEntry
-from report.compare.scaling import Scaling, ranks_of, scalings, way_name
+from report.compare.scaling import scalings
 from report.page import panels
 from report.page.filters import apart, setting
 from report.page.one.measured import STRICT, gain_of
 from report.page.parts.frameworks import FrameworksView, frameworks
 from report.page.pictures import MOST_BELOW, TimePicture, time_picture
 from report.page.timelines import timelines
-from report.page.values import NamedSystem, Picture, Quantity, Systems, quantity, rate_unit
+from report.page.values import NamedSystem, Picture, Quantity, Systems, rate_unit
 from report.trials.key import grouped_by
 
 MOST_ROWS = 60
 """Rows in a table of all figures."""
 MOST_TIMELINES = 4
 """Pictures of trials over time, on the whole page."""
-
-
-@dataclass(frozen=True, slots=True)
-class DevicesRow:
-    """One number of devices, over a single one of the same machine."""
-
-    work: str
-    devices: int
-    way: str
-    rate: Quantity
-    speedup: Quantity
-    efficiency: Quantity
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +40,6 @@ class WorkloadView:
     """The name of each line, and what it gains over 32 bits."""
     more_rows: int
     unit: str
-    devices: tuple[DevicesRow, ...]
     batches: tuple[BatchSweep, ...]
     targets: tuple[tuple[str, Cell, ToTarget], ...]
     """By its name how long a line took to a quality."""
@@ -120,7 +107,6 @@ def _workload(
         ),
         more_rows=max(len(entries) - MOST_ROWS, 0),
         unit=rate_unit(cells[0]),
-        devices=tuple(_devices(families)),
         batches=tuple(sweeps),
         targets=tuple(
             (work_name(group, entry.cell, groups), entry.cell, found)
@@ -151,23 +137,6 @@ def work_name(group: ComparisonGroup, cell: Cell, among: Iterable[ComparisonGrou
 def quality_unit(cell: Cell) -> str:
     """In what the quality of a cell is written: 'accuracy', 'perplexity'."""
     return next((trial.quality_name for trial in cell.trials if trial.quality_name), "")
-
-
-def _devices(families: Sequence[Scaling]) -> Iterable[DevicesRow]:
-    for family in families:
-        for precision, way in family.lines():
-            for cell in family.shared(precision, way) if way else family.with_single(precision, way):
-                ratio = quantity(family.over_single(cell))
-                number = ranks_of(cell)
-                ends = [None if end is None else end / number for end in (ratio.value, ratio.low, ratio.high)]
-                yield DevicesRow(
-                    work=f"{text.model_name(cell.key.model)}, {precision}",
-                    devices=number,
-                    way=way_name(cell),
-                    rate=quantity(cell.throughput, ""),
-                    speedup=ratio,
-                    efficiency=Quantity(ends[0], "share", ends[1], ends[2]),
-                )
 
 
 def _over_time(analysis: Analysis, systems: Systems) -> dict[str, list[tuple[str, NamedSystem, Picture]]]:

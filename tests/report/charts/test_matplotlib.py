@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from matplotlib import image as images
 
-from report.charts.sheet import MARGIN, PIXELS, Sheet, stroke
+from report.charts.sheet import MARGIN, PIXELS, Sheet
 from tests.helpers import ROOT
 from tests.helpers.charts import CHARTS, drawing_of, pixels_of
 
@@ -23,7 +23,7 @@ print(*hashes(), sep="\\n")
 """
 
 
-EACH_KIND = ("bars", "strips", "panels", "roofline", "timelines")
+EACH_KIND = ("bars", "dots", "panels")
 
 
 def hashes() -> list[str]:
@@ -61,11 +61,9 @@ def test_nothing_but_the_charts_draws():
 
 def test_a_mark_stands_beside_its_name_in_pixels_too_with_a_margin_around_both():
     sheet = Sheet(300.0, 100.0)
-    axes = sheet.axes(100.0, 0.0, 200.0, 100.0)
-    axes.set(xlim=(0, 1), ylim=(100, 0))
     name = {"ls": "none", "marker": "s", "ms": 8, "mec": "none", "mfc": "#ff0000"}
     sheet.line([(8.0, 50.0)], name)
-    stroke(axes, [0.5], [50.0], {**name, "mfc": "#0000ff"})
+    sheet.line([(200.0, 50.0)], {**name, "mfc": "#0000ff"})
     above = sheet.head("Title", "unit")
     pixels = images.imread(BytesIO(sheet.png(above)))[..., :3]
     assert pixels.shape[:2] == (PIXELS * (100 + above + 2 * MARGIN), PIXELS * (300 + 2 * MARGIN))

@@ -5,14 +5,16 @@ from __future__ import annotations
 import itertools
 
 import pytest
+from matplotlib.colors import to_hex
 
 from report.charts.panels import BarPanel, PanelBar, Panels
-from report.charts.style import DESK, NARROW, Layout
+from report.charts.style import DESK, NARROW, PAPER, Layout
 from tests.helpers.charts import (
     BY_BATCH,
     EACH_LAYOUT,
     GAIN,
     MEMORY,
+    OFFERS,
     SHARES,
     dots_of,
     drawn_texts,
@@ -94,3 +96,15 @@ def test_a_bar_of_a_panel_has_its_range():
     panel = BarPanel("Speed", "", (PanelBar("a", 2.0, "2.00", ends=(1.0, 3.0)),))
     ranges = [places for line, places in lines_of(Panels((panel,)).sheet(DESK)) if line.get_zorder() == 3]
     assert [x for x, _ in ranges[0]] == pytest.approx([300.0, 900.0])
+
+
+@EACH_LAYOUT
+def test_an_offer_is_a_dot_between_its_ranges_both_ways_and_hollow_where_it_was_not_measured(layout: Layout):
+    sheet = Panels((OFFERS,)).sheet(layout)
+    dots = [(to_hex(line.get_markerfacecolor()) == PAPER, x, y) for line, ((x, y),) in dots_of(sheet)]
+    assert [hollow for hollow, *_ in dots] == [True, False]
+    ranges = [places for line, places in lines_of(sheet) if line.get_zorder() == 3]
+    across = [places for places in ranges if len(places) == 2]
+    assert len(across) == 2 and len(ranges) == 3
+    for (_, x, y), ((low, left_y), (high, right_y)) in zip(dots, across, strict=True):
+        assert low < x < high and left_y == right_y == pytest.approx(y)

@@ -87,8 +87,3 @@ def test_on_a_dark_page_every_colour_stands_out_as_far():
 def test_no_colour_is_drawn_that_a_dark_page_would_not_change(chart: Chart):
     drawn = set(re.findall(r'(?:fill|stroke)="(#[0-9a-f]{6})"', drawing_of(chart).page))
     assert drawn <= set(style.DARK)
-
-
-def test_precisions_of_one_chart_differ_in_mark_where_their_colour_is_one():
-    common = ("fp32-ieee", "fp32-tf32", "fp16-master", "amp-bf16")
-    assert len({style.marker_of(name) for name in common}) == len(common)

@@ -25,7 +25,7 @@ def ratio(low: float, estimate: float, high: float) -> Ratio:
 
 def test_the_range_for_any_units_holds_that_of_these_two():
     (one,) = expectation.expectations(found([*series(repeats=5), *elsewhere(repeats=5)]))
-    assert one.fast.name == "Constructed Card B" and one.best == pytest.approx(1.25)
+    assert one.fast.card == "Constructed Card B" and one.best == pytest.approx(1.25)
     assert one.units is not None and one.model is not None
     for end, wide in ((one.units.low, one.model.low), (one.units.high, one.model.high)):
         runs, units = math.log(end / one.best), 1.96 * 2 * 0.03
@@ -49,12 +49,6 @@ def test_single_runs_give_no_range():
     assert (one.units, one.model, one.ranking.name) == (None, None, "SINGLE")
 
 
-def test_cards_of_one_name_are_told_apart_by_their_machines():
-    other = build.machine(ON.gpus[0].name, label="other", digits="b")
-    (one,) = expectation.expectations(found([*series(), *elsewhere(on=other, card=ON.gpus[0].name)]))
-    assert {one.fast.name, one.slow.name} == {"this machine", "machine constructed-other"}
-
-
 def test_unlike_work_expects_nothing():
     assert expectation.expectations(found([*series(), *elsewhere(batch_size=40)])) == ()
 
@@ -67,7 +61,7 @@ def test_the_card_that_beats_the_own_one_leads_and_the_level_holds_for_all_pairs
         *elsewhere(seconds=0.08, on=third, card="Constructed Card C", session="20260129-cccccc"),
     ]
     first, second = expectation.expectations(found(records))
-    assert first.fast.name == "Constructed Card C" and second.slow.name == "Constructed Card B"
+    assert first.fast.card == "Constructed Card C" and second.slow.card == "Constructed Card B"
     assert first.comparisons == 2
     assert all(each.ratio.interval and each.ratio.interval.comparisons == 2 for each in first.benchmarks)
 
@@ -110,7 +104,6 @@ def test_three_units_of_each_model_make_the_band_a_measured_one():
             records += [build.changed(one, measurement__device__unit=digit * 16) for one in made]
     first = expectation.expectations(found(records))[0]
     assert first.band.measured and first.band.units == 3
-    assert first.band.label == "unit-to-unit, measured on 3 units"
 
 
 def test_hosts_that_differ_are_named_by_what_differs():

@@ -105,12 +105,6 @@ def test_with_nothing_left_out_a_group_is_of_equal_items_alone(items):
         assert len({(one.key, one.length, one.session, one.machine) for one in group}) == 1
 
 
-def test_what_is_not_known_is_a_value_of_its_own_and_no_item_is_lost_for_it():
-    items = [item(image_size=None), item(image_size=224), item(image_size=None), item(image_size=0)]
-    found = grouped_by(items, same_but(within=("image_size",))).values()
-    assert [[one.key.image_size for one in group] for group in found] == [[None, None], [224], [0]]
-
-
 @given(ITEMS, ITEMS, LEFT_OUT)
 def test_an_item_is_matched_with_the_references_in_its_place_and_no_other(items, references, names):
     place = same_but(*names, within=("session",))
@@ -140,17 +134,6 @@ def test_an_option_that_belongs_to_no_field_left_out_keeps_items_apart(name):
     assert same_but(name)(item()) != same_but(name)(item(options=(("classes", 10),)))
 
 
-def test_what_goes_along_stays_where_it_is_asked_for():
-    plain, other = item(), item(data_mode="host", data_sha256="e")
-    scaled = item(precision="amp-fp16", options=(("loss_scale", "dynamic"),))
-    for name, within, apart in (
-        ("data_mode", "data_sha256", other),
-        ("precision", "options.loss_scale*", scaled),
-    ):
-        assert same_but(name)(plain) == same_but(name)(apart)
-        assert same_but(name, within=(within,))(plain) != same_but(name, within=(within,))(apart)
-
-
 def test_steps_follow_from_the_batch_and_the_epochs_do_not():
     small = item()
     large = replace(item(batch_size=16), length=ProtocolLength(5, 1, 1, False))
@@ -167,11 +150,6 @@ def test_a_part_may_be_worked_out_from_the_item():
     assert place(item()) == place(replace(item(), machine="n"))
     shared = item(gpus=2)
     assert place(shared) != place(replace(shared, machine="n"))
-
-
-def test_a_name_that_is_no_field_is_refused_when_the_place_is_made():
-    with pytest.raises(ValueError, match="no field of a key or length: batch"):
-        same_but("batch")
 
 
 def test_the_key_of_a_place_is_the_key_less_what_was_left_out():

@@ -8,8 +8,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from harness.record import Limit, LossScale, finding
 from harness.summary.checks import loss_scale_findings
@@ -38,40 +36,29 @@ def falling(scatter: float = 0.0, *, seed: int = 0, steps: int = 50) -> list[tup
     ],
 )
 def test_the_first_losses_follow_those_of_fp32_or_depart(mixed, word):
-    assert parity.early_gate(falling(), mixed).word == word
+    assert parity.early_gate(falling(), mixed) == word
 
 
 def test_a_single_bad_step_among_the_first_is_no_departure_and_later_steps_do_not_count():
     odd = dict(falling(steps=200))
     odd[7] = 50.0
     odd |= {step: 100.0 for step in range(51, 201)}
-    gate = parity.early_gate(falling(steps=200), list(odd.items()))
-    assert (gate.word, len(gate.differences)) == ("follows", 50)
-    assert gate.norms_apart is None
+    assert parity.early_gate(falling(steps=200), list(odd.items())) == "follows"
 
 
 @pytest.mark.parametrize(
-    ("norms", "word", "apart"),
+    ("norms", "word"),
     [
-        ([(step, 1.04 * norm) for step, norm in falling()], "follows", 0.04),
-        ([(step, 512 * norm) for step, norm in falling()], "departs", 511.0),
-        ([(step, 0.9 * norm) for step, norm in falling()], "departs", -0.1),
-        ([*[(at, math.inf) for at in range(1, 8)], *falling()[7:]], "follows", 0.0),
-        ([(step, 512 * norm) for step, norm in falling(steps=9)], "follows", None),
-        ([(step + 50, 512 * norm) for step, norm in falling()], "follows", None),
+        ([(step, 1.04 * norm) for step, norm in falling()], "follows"),
+        ([(step, 512 * norm) for step, norm in falling()], "departs"),
+        ([(step, 0.9 * norm) for step, norm in falling()], "departs"),
+        ([*[(at, math.inf) for at in range(1, 8)], *falling()[7:]], "follows"),
+        ([(step, 512 * norm) for step, norm in falling(steps=9)], "follows"),
+        ([(step + 50, 512 * norm) for step, norm in falling()], "follows"),
     ],
 )
-def test_gradients_that_differ_are_a_departure_though_the_losses_follow(norms, word, apart):
-    gate = parity.early_gate(falling(), falling(), falling(), norms)
-    assert gate.word == word
-    assert gate.norms_apart == (apart if apart is None else pytest.approx(apart))
-
-
-@given(st.floats(1e-6, 1e6), st.floats(-0.5, 0.5))
-def test_the_gate_sees_relative_differences_alone(level, shift):
-    fp32 = [(step, level) for step in range(1, 51)]
-    gate = parity.early_gate(fp32, [(step, level * (1 + shift)) for step in range(1, 51)])
-    assert gate.differences[0][1] == pytest.approx(shift, abs=1e-9)
+def test_gradients_that_differ_are_a_departure_though_the_losses_follow(norms, word):
+    assert parity.early_gate(falling(), falling(), falling(), norms) == word
 
 
 def cells(
@@ -163,7 +150,7 @@ def test_the_gate_of_two_trials_reads_the_gradient_norms_of_their_records():
         return with_measured(trial, losses=tuple(falling()), gradient_norms=norms)
 
     ((_, gate),) = parity.early_gates([with_norms(trial) for cell in both for trial in cell.trials])
-    assert (gate.word, gate.norms_apart) == ("departs", pytest.approx(1.0))
+    assert gate == "departs"
 
 
 def test_a_gate_needs_a_twin_of_the_same_session_seed_and_work():

@@ -13,13 +13,13 @@ from report.stats.intervals import Runs, blocks_interval
 
 def test_three_units_replace_the_assumed_cv_and_the_given_one():
     for given, cv, words in (
-        (None, 0.03, "standard deviation 3 % assumed"),
-        (0.025, 0.025, "standard deviation 2.5 % given"),
+        (None, 0.03, "3 % assumed"),
+        (0.025, 0.025, "2.5 % given"),
     ):
         few = unit_spread([100, 104], given)
-        assert (few.measured, few.cv, few.units, few.words) == (False, cv, 2, words)
+        assert (few.measured, few.cv, few.units, few.brief) == (False, cv, 2, words)
         measured = unit_spread([100, 104, 108, 112], given)
-        assert (measured.units, measured.df, measured.words) == (4, 3, "measured on 4 units")
+        assert (measured.units, measured.df, measured.measured) == (4, 3, True)
         assert measured.cv == pytest.approx(np.log([100, 104, 108, 112]).std(ddof=1))
 
 
@@ -35,11 +35,7 @@ def test_both_sides_degrees_of_freedom_count_and_one_model_on_both_sides_counts_
     five, other = UnitSpread(0.02, 4, 5), UnitSpread(0.0200001, 4, 6)
     assert unit_band(five, other).reach == pytest.approx(2.306 * 0.04, rel=1e-3)
     assert unit_band(five, five).reach == pytest.approx(2.776 * 0.04, rel=1e-3)
-    band = unit_band(five, UnitSpread())
-    assert (band.measured, band.label) == (
-        False,
-        "unit-to-unit, measured on 5 units and standard deviation 3 % assumed",
-    )
+    assert not unit_band(five, UnitSpread()).measured
 
 
 def test_the_reach_of_runs_and_of_units_add_in_squares():

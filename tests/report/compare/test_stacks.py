@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from report.compare.within.stacks import TwinRuns, stack_ratio
+from report.compare.sides import TwinRuns, stack_ratio
 from tests.helpers.purposes import analysis_of
 
 

@@ -13,7 +13,8 @@ from report.buying.purchase import parse_purchase
 from report.compare.ranking import standings
 from report.compare.spread import missing_share
 from report.page.build import page_of
-from report.page.parts import acceptance, costs, limits, pairs, ran
+from report.page.one.offers import offers
+from report.page.parts import acceptance, limits, pairs, ran
 from report.page.render import render
 from report.page.values import systems_of
 from tests.helpers import bundled, cases
@@ -82,7 +83,7 @@ def test_an_offer_without_a_record_stands_last_and_changes_no_other_figure():
     case = CASES["two-cards-proven-priced"]
     found = analysis_of(replace(case, purchase=case.purchase.replace("[[offer]]", offer, 1)))
     before = analysed("two-cards-proven-priced")
-    last = costs.view(found, systems_of(found)).offers.rows[-1]
+    last = offers(found, systems_of(found)).rows[-1]
     assert (last.system.name, last.measured, last.cost.value, last.price.value) == ("Card X", False, None, 9)
     assert [(why.state, why.data["card"]) for why in last.missing[:1]] == [("unknown-card", "Card X")]
     assert found.costs.ranking.offers[:2] == before.costs.ranking.offers
@@ -92,11 +93,11 @@ def test_without_ranked_runs_no_offer_has_a_cost_and_without_prices_there_are_no
     looked = quick_look()
     purchase = parse_purchase(DESKS.replace("cpu-2-cores", looked[0].machine.label))
     waiting = of(looked, purchase)
-    rows = costs.view(waiting, systems_of(waiting)).offers.rows
+    rows = offers(waiting, systems_of(waiting)).rows
     assert [row.cost.value for row in rows] == [None, None]
     assert {row.missing[0].state for row in rows} == {"not-ranked", "unknown-card"}
     unpriced = analysed("two-cards-proven")
-    assert costs.view(unpriced, systems_of(unpriced)) is None
+    assert "costs" not in {part.name for part in page_of(unpriced).parts}
 
 
 @pytest.mark.parametrize(("units", "measured"), [(2, False), (5, True)])

@@ -20,8 +20,8 @@ from report.compare.cells import cell_ratio
 from report.compare.groups import comparison_groups
 from report.compare.pairs import expectations
 from report.compare.precisions import speedups
-from report.compare.spread import cv_words, spreads_among
-from report.compare.within.stacks import StackWork, TwinRuns, stack_ratio
+from report.compare.sides import StackWork, TwinRuns, stack_ratio
+from report.compare.spread import spreads_among
 from report.stats.equivalence import equivalence, order_holds, ratio_holds
 from report.stats.intervals import FLOOR_RUNS, blocks_interval, rare_runs_missed
 from report.text import percent
@@ -217,8 +217,10 @@ def one_unit_each(cv, *, given=None):
         truth = float(RATIO * delivered[0] / delivered[1])
         return expected.model.includes(truth), given is None and not expected.band.measured
 
-    known = "" if given is None else f", given as {cv_words(given)}"
-    return Case(f"range of any two units, one measured each, unit CV {cv_words(cv)}{known}", DELIVERED, draw)
+    known = "" if given is None else f", given as {100 * given:.2g} %"
+    return Case(
+        f"range of any two units, one measured each, unit CV {100 * cv:.2g} %{known}", DELIVERED, draw
+    )
 
 
 def purchase() -> Iterator[Case]:

@@ -83,15 +83,6 @@ def test_a_workload_has_the_small_pictures_that_it_has_figures_for(name: str, ti
     assert title in panel_titles(constructed(name))
 
 
-def test_devices_have_a_speed_up_and_its_share_of_their_number():
-    found = constructed("sharing")
-    rows = [row for work in found.workloads for row in work.devices if row.speedup.value is not None]
-    assert {row.devices for row in rows} >= {2, 4}
-    for row in rows:
-        assert row.speedup.value is not None
-        assert row.efficiency.value == pytest.approx(row.speedup.value / row.devices)
-
-
 def test_growing_batches_end_at_the_first_that_does_not_fit():
     found = constructed("sweep")
     sweeps = [each for work in found.workloads for each in work.batches if each.wall is not None]
@@ -119,13 +110,3 @@ def test_frameworks_have_the_places_that_their_ranges_allow(frameworks: Workload
     assert all(
         places is None for work in works for line, places, _ in work.rows if line in work.work.published
     )
-
-
-def test_the_picture_of_frameworks_has_what_all_keep_alike_alone(frameworks: WorkloadsView):
-    assert frameworks.frameworks is not None
-    for work in frameworks.frameworks.works:
-        chart = work.picture.chart
-        assert isinstance(chart, Bars)
-        (group,) = chart.groups
-        assert len(group.bars) == len(work.work.alike)
-        assert group.bars[0].value == 1.0

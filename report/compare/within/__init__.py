@@ -1,1 +1,0 @@
-"""What one session says of two sides that it measured in turns: the same under two names, or two stacks."""

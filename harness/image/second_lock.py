@@ -9,7 +9,7 @@ from pathlib import Path
 from subprocess import CompletedProcess
 
 from harness.errors import NoNetwork, UserError
-from harness.files import whole
+from harness.files import text_sha256, whole
 from harness.image.catalog import Image, load_images
 from harness.image.lock import (
     CommandRunner,
@@ -56,6 +56,20 @@ def moved_image(
     moved = _beside(image, f"{image.name}-{short_hash([lock_sha256(root, image.lock), sorted(pins)], 8)}")
     if not (root / "docker" / moved.lock).is_file():
         _write(root, moved, image, _resolved(image, root, pins, wheelhouse, run), f"with {', '.join(pins)}")
+    return moved
+
+
+def given_image(image: Image, root: Path, path: Path) -> Image:
+    """The image with a lock of the user's; raises UserError where it is not hashed throughout."""
+    packages, text = lock_packages(path), path.read_text(encoding="utf-8")
+    blocks = _blocks(text)
+    if not packages or any("--hash=sha256:" not in block for block in blocks.values()):
+        raise UserError(
+            f"'{path.name}' is no lock: each package needs its version and hashes",
+            remedy="write it with uv pip compile --generate-hashes",
+        )
+    moved = _beside(image, f"{image.name}-{text_sha256(text.encode())[:8]}")
+    _write(root, moved, image, blocks, "given")
     return moved
 
 

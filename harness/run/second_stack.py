@@ -1,4 +1,4 @@
-"""A second software stack beside the image's own: packages of its lock moved, another image, or variables."""
+"""A second software stack beside the image's own: another lock, another image, or variables."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from harness.engine.container import OWN_VARIABLES
 from harness.errors import PlanError
 from harness.image.catalog import Image
 from harness.image.lock import lock_packages, lock_sha256, moved
-from harness.image.second_lock import moved_image
+from harness.image.second_lock import given_image, moved_image
 from harness.machine import VISIBILITY, local_names
 from harness.record import Against
 from harness.redact import WITHHELD, kept
-from harness.settings import Settings
+from harness.settings import Settings, own_path
 
 ENV, IMAGE, MOST_LETTERS = "env:", "image:", 200
 
@@ -70,16 +70,20 @@ def second_stack(
     variables = dict(_variable(word) for word in asked if word.startswith(ENV))
     pins = [word for word in asked if re.fullmatch(r"[A-Za-z0-9][\w.-]*==[\w.+!-]+", word)]
     names = [word.removeprefix(IMAGE) for word in asked if word.startswith(IMAGE)]
-    if unknown := [word for word in asked if not word.startswith((ENV, IMAGE)) and word not in pins]:
+    files = [own_path(word) for word in asked if not word.startswith((ENV, IMAGE)) and word not in pins]
+    if unknown := next((path for path in files if not path.is_file()), None):
         raise PlanError(
-            f"--against '{unknown[0]}' is no second stack",
-            remedy="write PACKAGE==VERSION, image:NAME or env:NAME=VALUE",
+            f"--against '{unknown}' is no second stack, and no lock of that name is here",
+            remedy="write PACKAGE==VERSION, image:NAME, env:NAME=VALUE, or a lock's path",
         )
-    if len(names) > 1:
-        raise PlanError("--against names two images at once", remedy="name one")
+    if len(names) + len(files) > 1:
+        raise PlanError("--against names two stacks at once", remedy="name one image or one lock")
     own, image = image, serving(names[0]) if names else image
+    image = given_image(image, root, files[0]) if files else image
     image = moved_image(image, root, pins, wheelhouse=wheels(root, settings)) if pins else image
-    second = SecondStack(asked, image, variables, _moves(root, own, image))
+    # A lock is shown by its name alone: its folder may name a person.
+    shown = tuple(Path(word).name if own_path(word) in files else word for word in asked)
+    second = SecondStack(shown, image, variables, _moves(root, own, image))
     locks = {lock_sha256(root, each.lock) for each in (own, image)}
     if not variables and own.name == image.name and len(locks) == 1:
         raise PlanError(f"'{second.named}' is what image '{own.name}' has", remedy="name another version")

@@ -11,7 +11,7 @@ from harness.errors import NoNetwork, UserError
 from harness.image import lock, second_lock
 from harness.image.catalog import load_images
 from harness.image.lock import lock_packages, lock_sha256
-from harness.image.second_lock import known_locks, moved_image
+from harness.image.second_lock import given_image, known_locks, moved_image
 from harness.image.spec import BuildSettings, venv_name, venv_steps
 from tests.helpers import ROOT
 from tests.helpers import records_builder as build
@@ -70,6 +70,16 @@ def test_a_version_that_is_nowhere_or_goes_with_nothing_is_refused_in_a_sentence
     with pytest.raises(UserError, match="has no package 'other'"):
         moved_image(image, clone, ["other==1.0"], wheelhouse=wheels)
     assert not (clone / "docker" / "against").exists()
+
+
+def test_a_lock_of_the_user_s_is_kept_and_one_without_hashes_is_refused(clone, tmp_path):
+    image, path = load_images(clone).image("tiny"), tmp_path / "mine.txt"
+    path.write_text(pinned(clone / "wheelhouse" / "leads-3.0-py3-none-any.whl", "leads", "3.0"))
+    given = given_image(image, clone, path)
+    assert lock_packages(clone / "docker" / given.lock) == {"leads": "3.0"}
+    path.write_text("leads==3.0\n")
+    with pytest.raises(UserError, match=r"'mine\.txt' is no lock"):
+        given_image(image, clone, path)
 
 
 def test_on_a_processor_the_channel_s_packages_keep_their_build_and_hashes_when_others_move(

@@ -175,6 +175,7 @@ def test_each_stack_has_caches_of_its_own(tmp_path, monkeypatch):
         ("jax==0.1", "has no package 'jax'"),
         ("image:nothing", "image 'nothing' is not in docker/images.toml"),
         ("image:cpu", "'image:cpu' is what image 'cpu' has"),
+        (str(ROOT / "README.md"), "'README.md' is no lock"),
     ],
 )
 def test_what_cannot_be_a_second_stack_is_refused_in_a_sentence(words, said):

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -8,7 +9,10 @@ import pytest
 
 from commands import upkeep as check
 from harness.data.catalog import DATASETS
+from harness.engine.venv import STAMP
 from harness.errors import GateError
+from harness.image.catalog import load_images
+from harness.image.spec import venv_name
 from report.expected.figures import PublishedRow
 from tests.helpers import ROOT, copied
 
@@ -78,3 +82,15 @@ def test_the_columns_of_a_table_and_the_layout_of_the_data_folder_stand_in_the_d
             assert f"`{dataset.name}`" in folder and member.path.rpartition("/")[0] in folder
             name = member.path.rpartition("/")[2]
             assert name in folder or name in ("data_batch_2", "data_batch_3", "data_batch_4")
+
+
+def test_the_environments_that_lie_in_the_clone_are_found_unasked_and_half_made_ones_are_not(tmp_path):
+    shutil.copytree(ROOT / "docker", tmp_path / "docker")
+    names = {
+        name: venv_name(load_images(tmp_path).image(name), root=tmp_path) for name in ("cpu", "tensorflow")
+    }
+    for name in names.values():
+        (tmp_path / ".venvs" / name).mkdir(parents=True)
+    (tmp_path / ".venvs" / names["cpu"] / STAMP).write_text('{"unpinned_because": []}')
+    interpreter = tmp_path / ".venvs" / names["cpu"] / "bin" / "python"
+    assert check.built(tmp_path) == {"GPUDYNO_TEST_PYTHON": str(interpreter)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from itertools import permutations
 from pathlib import Path
@@ -39,18 +40,13 @@ def expected_of(root: Path, analysis: Analysis, name: str) -> tuple[CardExpectat
 
 def _offered(analysis: Analysis, specs: Mapping[str, CardSpecs]) -> list[CardSpecs]:
     """The cards of offers without records that the tables know."""
-    found = {}
-    for candidate in analysis.costs.inputs.offers if analysis.costs else ():
-        if not candidate.measured and (card := _known(candidate.card, specs)):
+    found: dict[str, CardSpecs] = {}
+    offers = analysis.costs.inputs.offers if analysis.costs else ()
+    for name in (one.card for one in offers if not one.measured):
+        with suppress(UserError):
+            card = named(name, specs)
             found[card.name] = card
     return list(found.values())
-
-
-def _known(name: str, specs: Mapping[str, CardSpecs]) -> CardSpecs | None:
-    try:
-        return named(name, specs)
-    except UserError:
-        return None
 
 
 def should(root: Path, analysis: Analysis) -> dict[str, ExpectedValue]:

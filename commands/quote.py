@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import tomlkit
@@ -23,15 +22,11 @@ OPENING = """\
 """
 
 
-@dataclass(frozen=True, slots=True)
-class OnRecord:
-    """The cards, and the works as workload, model, precision and batch size, that were measured."""
-
-    cards: tuple[str, ...] = ()
-    works: tuple[tuple[str, str, str, int], ...] = ()
+TrainedWork = tuple[str, str, str, int]
+"""Workload, model, precision and batch size."""
 
 
-def on_record(records: Sequence[Record]) -> OnRecord:
+def on_record(records: Sequence[Record]) -> tuple[list[str], list[TrainedWork]]:
     """Return each card and each training on one device, as the report names them.
 
     Where machines of several labels have a card of one name, their labels stand for it.
@@ -48,15 +43,15 @@ def on_record(records: Sequence[Record]) -> OnRecord:
         if record.measurement:
             labels.setdefault(device_name(record), set()).add(record.machine.label)
     cards = {name for card, own in labels.items() for name in (own if len(own) > 1 else (card,))}
-    return OnRecord(tuple(sorted(cards)), tuple(sorted(works)))
+    return sorted(cards), sorted(works)
 
 
-def as_file(found: OnRecord) -> str:
+def as_file(cards: Sequence[str], works: Sequence[TrainedWork]) -> str:
     """Return the file's text: one offer for each card, and one line of work for each work on record."""
     lines = [OPENING, *_keys(Purchase, {})]
-    for card in found.cards or ("",):
+    for card in cards or ("",):
         lines += ["", "# [[offer]]", *_keys(Offer, {"card": card})]
-    for workload, model, precision, batch_size in found.works:
+    for workload, model, precision, batch_size in works:
         work = {"workload": workload, "model": model, "precision": precision, "batch_size": batch_size}
         lines += ["", "# [[work]]", *_keys(PurchaseWork, work)]
     return "\n".join(lines) + "\n"
@@ -77,6 +72,6 @@ def quote(root: Path) -> None:
     path = root / "purchase.toml"
     if path.exists():
         raise UserError(f"{relative(path)} is there already", remedy="edit it, or move it away for a new one")
-    found = on_record([stored.record for stored in read_all(root).records])
-    path.write_text(as_file(found), encoding="utf-8")
-    print(f"written: {relative(path)}, with {len(found.cards)} cards and {len(found.works)} works; edit it")
+    cards, works = on_record([stored.record for stored in read_all(root).records])
+    path.write_text(as_file(cards, works), encoding="utf-8")
+    print(f"written: {relative(path)}, with {len(cards)} cards and {len(works)} works; edit it")

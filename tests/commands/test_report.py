@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import subprocess
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
-from commands.report import LONGER_ON_CPU, ReportOptions, report_on
+from commands.measure import refuse_faulty_card
+from commands.report import LONGER_ON_CPU, ReportOptions, answer, report_on
+from harness.errors import CardError
+from report.analysis import Question, analyse, evidence_in
 from report.page.build import page_of
 from tests.helpers import ROOT
+from tests.helpers import records_builder as build
+from tests.helpers.records_card import checked_card
 
 QUICK, DESK = "20261121-38cb4c", "20261121-8a1add"
 
@@ -40,3 +46,15 @@ def test_the_first_page_of_a_clone_shows_published_studies_and_the_records_that_
     assert not page.systems.own and page.systems.all
     assert [chip.name for chip in page.one.chips] == ["no-records", "published-once"]
     assert {"lead.svg", "workload-1-time.svg"} <= {path.name for path in written.charts}
+
+
+def test_a_faulty_card_leaves_exit_code_5_and_the_answer_is_the_terminals(tmp_path):
+    sound, weak = checked_card("c", machine="a"), checked_card("d", machine="a", speed=0.8)
+    build.write(tmp_path, [*sound, *weak, *checked_card("e", machine="a")])
+    refuse_faulty_card(tmp_path, sound[0].session)
+    with pytest.raises(CardError, match=r"is slow in 9 of 9: .* reaches 0\.80 of what it should") as refused:
+        refuse_faulty_card(tmp_path, weak[0].session)
+    assert refused.value.exit_code == 5
+    question = Question(datetime(2026, 2, 1, tzinfo=UTC), weak[0].session)
+    said = answer(analyse(evidence_in(tmp_path, purchase=False), question))
+    assert said.startswith("This Constructed Card A is slow in 9 of 9")

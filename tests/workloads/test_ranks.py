@@ -35,14 +35,14 @@ from parts import launcher
 import convnet
 from parts.training.parallel import TrainingStep
 
-plain, steps = TrainingStep.loss, 0
+plain, steps = TrainingStep.__call__, 0
 def spoiled(self, images, labels):
     global steps
     steps += 1
     if os.environ.get("RANK") == "1":
         {spoil}
     return plain(self, images, labels)
-TrainingStep.loss = spoiled
+TrainingStep.__call__ = spoiled
 
 if __name__ == "__main__":
     launcher.settle()
@@ -51,7 +51,7 @@ if __name__ == "__main__":
 
 
 def spoiled(folder: Path, spoil: str) -> Path:
-    """The workload with a line of its own in rank 1's forward pass."""
+    """The workload with a line of its own in rank 1's step."""
     script = folder / "spoiled.py"
     script.write_text(SPOILED.format(workloads=str(WORKLOADS), spoil=spoil))
     return script

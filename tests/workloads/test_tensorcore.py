@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tests.helpers.workload_runner import DATA, WORKLOADS, ran, run, trial
+from tests.helpers.workload_runner import WORKLOADS, ran, run, trial
 
 pytestmark = pytest.mark.torch
 
@@ -138,16 +138,3 @@ def test_what_the_study_does_not_have_is_refused_by_name(told, words, tmp_path):
     failed = run(tmp_path, tiny_cnn(**told)).failed
     assert failed.reason == "unsupported"
     assert words in failed.message
-
-
-@pytest.mark.data
-def test_the_published_loader_starves_the_network_and_the_same_images_on_the_device_do_not(tmp_path):
-    shares = {}
-    for mode in ("host", "device"):
-        asked = tiny_cnn(data="real", data_mode=mode, batch_size=128, limit={"steps": 4})
-        found = run(tmp_path, asked, data=DATA).measured
-        assert (found.data.source, found.data.train_items) == ("real", 60000)
-        assert found.protocol.steps_per_epoch == 469
-        shares[mode] = sum(found.input_us.values()) / sum(found.step_us.values())
-    assert shares["device"] < 0.1
-    assert shares["host"] > 2 * shares["device"]

@@ -113,7 +113,11 @@ class OwnFile:
 
     def loss(self, output: Any, targets: torch.Tensor) -> torch.Tensor:
         """The file's loss; raises Failed where it is no single number."""
-        return self._number("loss", self.module.loss(output, targets))
+        value = self.module.loss(output, targets)
+        if not isinstance(value, torch.Tensor) or value.dim():
+            shape = tuple(value.shape) if isinstance(value, torch.Tensor) else type(value).__name__
+            raise self.failed(f"loss gives {shape} where a tensor of one number is needed", self.line("loss"))
+        return value
 
     def optimiser(self, model: nn.Module, setting: Setting) -> torch.optim.Optimizer:
         """Return what its `optimiser` gives; raises Failed where that is none."""
@@ -136,12 +140,6 @@ class OwnFile:
             needed = "a torch LRScheduler, or a list of them, is needed"
             raise self.failed(f"schedule gives {type(given).__name__} where {needed}", self.line("schedule"))
         return every
-
-    def _number(self, name: str, value: Any) -> torch.Tensor:
-        if not isinstance(value, torch.Tensor) or value.dim():
-            shape = tuple(value.shape) if isinstance(value, torch.Tensor) else type(value).__name__
-            raise self.failed(f"{name} gives {shape} where a tensor of one number is needed", self.line(name))
-        return value
 
 
 def load(trial: TrialProcess) -> OwnFile:

@@ -96,7 +96,6 @@ def _described(nvml: Any, files: Files, unit: NvmlDevice) -> dict[str, Any]:
             getattr(nvml, "NVML_MEMORY_ERROR_TYPE_UNCORRECTED", None),
             getattr(nvml, "NVML_AGGREGATE_ECC", None),
         ),
-        "vgpu_license": _vgpu_license(nvml, ask),
     }
 
 
@@ -120,20 +119,6 @@ def _remapping(ask: Callable[..., Any]) -> str | None:
     if rows is None:
         return None
     return "failed" if rows[3] else "pending" if rows[2] else None
-
-
-def _vgpu_license(nvml: Any, ask: Callable[..., Any]) -> str | None:
-    """Null of a card that is no virtual one."""
-    virtual = getattr(nvml, "NVML_GPU_VIRTUALIZATION_MODE_VGPU", None)
-    if virtual is None or ask("nvmlDeviceGetVirtualizationMode") != virtual:
-        return None
-    licensed = ask("nvmlDeviceGetGridLicensableFeatures", read=_any_licensed)
-    return None if licensed is None else "licensed" if licensed else "unlicensed"
-
-
-def _any_licensed(answer: Any) -> bool:
-    features = answer.gridLicensableFeatures[: answer.licensableFeaturesCount]
-    return any(number(feature.featureState) for feature in features)
 
 
 def _locked(ask: Callable[..., Any]) -> bool | None:

@@ -94,10 +94,6 @@ class Gpu(Model):
     """Rows that wait for a restart to be replaced, or that no spare was left for."""
     ecc_uncorrected_ever: Annotated[int | None, Field(exclude_if=lambda value: value is None)] = None
     """Memory errors that ECC could not correct, over the card's life."""
-    vgpu_license: Annotated[
-        Literal["licensed", "unlicensed"] | None, Field(exclude_if=lambda value: value is None)
-    ] = None
-    """Whether a virtual GPU has its license, without which a driver slows it down."""
 
     @property
     def slice(self) -> str | None:

@@ -116,7 +116,6 @@ class _Home:
             say,
             earlier=self.records,
             wall_seconds=max(0.0, elapsed.total_seconds()),
-            asked_at=place.batch.sent_at,
         )
         self.records.append(record)
         return record

@@ -145,8 +145,6 @@ def chips(view: CardCheckView) -> Iterator[Chip]:
     gpu = view.gpu
     if gpu and (gpu.remapping or gpu.ecc_uncorrected_ever):
         yield Chip("care", "worn-memory", "check")
-    if gpu and gpu.vgpu_license == "unlicensed":
-        yield Chip("care", "no-licence", "check")
     if len(card.known) < len(card.speeds):
         yield Chip("care", "known", "check", {"of": len(card.speeds), "known": len(card.known)})
     yield Chip("care", "minutes", "check", {"seconds": card.load[-1][0] if card.load else 0.0})

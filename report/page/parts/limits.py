@@ -63,7 +63,6 @@ _TAILS = {
     "pcie_generation_of_card": "PCIe generation of the card itself",
     "remapping": "replacing rows of memory",
     "ecc_uncorrected_ever": "uncorrected memory errors ever",
-    "vgpu_license": "license of the virtual GPU",
     "vbios": "VBIOS",
     "bar1_bytes": "BAR1",
     "remapped_rows": "rows of memory replaced",

@@ -50,15 +50,6 @@ def test_a_card_s_replaced_memory_its_highest_limit_and_its_mode_are_told(told, 
     assert (found["bar1_bytes"], found["remapped_rows"]) == (2**28, rows)
 
 
-GUEST = {"nvmlDeviceGetVirtualizationMode": pynvml.NVML_GPU_VIRTUALIZATION_MODE_VGPU}
-
-
-def license(*states: int) -> dict[str, object]:
-    features = [SimpleNamespace(featureState=state) for state in (*states, 1)]
-    told = SimpleNamespace(licensableFeaturesCount=len(states), gridLicensableFeatures=features)
-    return {"nvmlDeviceGetGridLicensableFeatures": told}
-
-
 @pytest.mark.parametrize(
     ("told", "found"),
     [
@@ -67,17 +58,12 @@ def license(*states: int) -> dict[str, object]:
         ({"nvmlDeviceGetRemappedRows": (0, 9, 1, 1)}, {"remapping": "failed"}),
         ({"nvmlDeviceGetRemappedRows": (0, 9, 0, 0)}, {}),
         ({"ecc_uncorrected_ever": 7}, {"ecc_uncorrected_ever": 7}),
-        (GUEST | license(0, 1), {"vgpu_license": "licensed"}),
-        (GUEST | license(0, 0), {"vgpu_license": "unlicensed"}),
-        (license(0), {}),
     ],
 )
-def test_what_a_driver_says_of_a_card_s_slot_memory_and_license_is_told_and_left_out_where_it_is_silent(
-    told, found
-):
+def test_what_a_driver_says_of_a_card_s_slot_and_memory_is_told_and_left_out_where_it_is_silent(told, found):
     machine = machine_from(bare(nvidia.describe(FakeNvml([CARD | told]), Files())), "0123456789ab", None, ())
     kept = machine.gpus[0].model_dump(mode="json")
-    more = ("pcie_generation_of_card", "remapping", "ecc_uncorrected_ever", "vgpu_license")
+    more = ("pcie_generation_of_card", "remapping", "ecc_uncorrected_ever")
     assert {name: kept[name] for name in more if name in kept} == found
 
 

@@ -86,13 +86,16 @@ def cards_named(named: str, cards: Sequence[Card]) -> tuple[int, Card]:
 
 def _devices(count: int, card: Card) -> tuple[Gpu, ...]:
     """What a framework would see."""
-    # Its driver may call it by the first name that its pattern matches, without optional parts.
-    name = re.sub(r"\([^)]*\)\?|.\?", "", card.name_regex).partition("|")[0]
     one = Gpu(
         index=0,
         vendor=card.vendor,
-        name=name,
+        name=device_name(card),
         architecture=card.capability,
         memory_bytes=int(card.memory_gb * GIB / card.devices),
     )
     return tuple(one.model_copy(update={"index": at}) for at in range(count * card.devices))
+
+
+def device_name(card: Card) -> str:
+    """What its driver may call it: the first name that its pattern matches, without optional parts."""
+    return re.sub(r"\([^)]*\)\?|.\?", "", card.name_regex).partition("|")[0]

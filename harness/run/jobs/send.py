@@ -14,8 +14,8 @@ from harness.engine.slurm.script import CACHE, ROOT, WORK, Batch, Spread, script
 from harness.plan import own_file
 from harness.plan.estimate import warms_up
 from harness.record import store
+from harness.run.assemble import SayLine
 from harness.run.batch_search import FEWEST_BATCH_SIZES
-from harness.run.conclude import SayLine
 from harness.run.jobs import submission as kept
 from harness.run.jobs.submission import JobSpec, Submission
 from harness.run.session import PAUSE, Missing, sweep_key

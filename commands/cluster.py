@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -86,27 +85,18 @@ def _unsent(
     return send.batches(setting, submission, unsent) if unsent else ()
 
 
-def _line(setup: RunSetup, how: SubmitOptions) -> str:
-    """What sends the rest of a submission."""
-    own = ("plan", "image", "python", "label")
-    given = [(name, getattr(setup.settings, name)) for name in own]
-    given.append(("site", how.site))
-    options = [word for name, value in given if value for word in (f"--{name}", str(value))]
-    return shlex.join(["invoke", "submit", *options])
-
-
 def _opened(setup: RunSetup, chosen: Chosen, site: Site, how: SubmitOptions, screen: Screen) -> Submission:
     """The plan's open submission, if what it asks for is still asked for, else a new one."""
     alike = [each for each in kept.all_open(setup.root) if each.whole.plan == setup.plan.name]
     opened = alike[-1] if alike and not how.new_session else None
     if opened is not None and _still_asked(opened.whole, setup, chosen):
         screen.say(f"going on with submission {opened.id}")
-        return opened.model_copy(update={"site": site, "line": _line(setup, how)})
+        return opened.model_copy(update={"site": site})
     if opened is not None:
         screen.say(f"submission {opened.id} asked for another plan, lock or data: a new one begins")
     matrix.say(setup, chosen, screen)
     whole = session_of(setup, chosen)
-    return Submission(whole=whole, site=site, line=_line(setup, how))
+    return Submission(whole=whole, site=site)
 
 
 def _still_asked(whole: Session, setup: RunSetup, chosen: Chosen) -> bool:
@@ -219,7 +209,8 @@ def _say_collected(came: Collected, screen: Screen) -> None:
         again = ", which a later submission of the plan has"
     elif came.missing:
         unsent = len({item.trial.id for item in came.missing} - came.in_flight)
-        again = f", {unsent} of them in no job (`{came.submission.line}` sends them)" if unsent else ""
+        line = f"`invoke submit --plan {came.submission.whole.plan}`, with your options, sends them"
+        again = f", {unsent} of them in no job ({line})" if unsent else ""
     screen.say(f"submission {came.submission.id}: {count(len(came.records), 'record')} written{left}{again}")
 
 

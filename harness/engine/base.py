@@ -20,8 +20,6 @@ class Handle(Model):
     container: str | None = None
     pid: int | None = None
     process_started: float | None = None
-    log: str | None = None
-    """The process's log, relative to its work folder."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -71,32 +71,19 @@ def environment(
 
 
 def choose_client(connection: Connection, environ: Mapping[str, str]) -> Client | None:
-    """The first client on PATH that can build for an engine; null where there is none.
+    """The client on PATH where it can build for an engine; null where there is none.
 
     A Docker client needs buildx, or must be old enough to have BuildKit inside. Podman builds with its own.
     """
-    if connection.kind == "podman":
-        path = shutil.which("podman", path=environ.get("PATH"))
+    path = shutil.which(connection.kind, path=environ.get("PATH"))
+    if path is None or connection.kind == "podman":
         return Client(path, False, {"CONTAINER_HOST": connection.host}) if path else None
     own = {"DOCKER_HOST": connection.host, "DOCKER_BUILDKIT": "1"}
-    clients = tuple(_on_path("docker", environ.get("PATH", "")))
-    for path in clients:
-        if printed(path, "buildx", "version") is not None:
-            return Client(path, True, {**own, "BUILDX_BUILDER": environ.get("BUILDX_BUILDER", "default")})
-    for path in clients:
-        major = re.search(r"version (\d+)\.", printed(path, "--version") or "")
-        if major and int(major[1]) < _FIRST_WITHOUT_BUILDKIT_INSIDE:
-            return Client(path, False, own)
-    return None
-
-
-def _on_path(name: str, search_path: str) -> Iterator[str]:
-    seen: set[Path] = set()
-    for folder in search_path.split(os.pathsep):
-        path = shutil.which(name, path=folder) if folder else None
-        if path and Path(path).resolve() not in seen:
-            seen.add(Path(path).resolve())
-            yield path
+    if printed(path, "buildx", "version") is not None:
+        return Client(path, True, {**own, "BUILDX_BUILDER": environ.get("BUILDX_BUILDER", "default")})
+    major = re.search(r"version (\d+)\.", printed(path, "--version") or "")
+    inside = major is not None and int(major[1]) < _FIRST_WITHOUT_BUILDKIT_INSIDE
+    return Client(path, False, own) if inside else None
 
 
 def needed_client(connection: Connection, environ: Mapping[str, str]) -> Client:

@@ -170,7 +170,7 @@ class DockerEngine:
                     f"the image {spec.image_id} is not in {self._title} any more",
                     remedy=f"run `{self._build_line(spec.trial.asked.environment)}`",
                 ) from None
-        handle = Handle(engine=self.name, container=str(made["Id"]), log=LOG)
+        handle = Handle(engine=self.name, container=str(made["Id"]))
         try:
             with answered(self._title, "start a container"):
                 self._api.start(handle.container)
@@ -197,7 +197,7 @@ class DockerEngine:
                 details = self._api.inspect_container(name)
             except docker.errors.NotFound:
                 return None
-            handle = Handle(engine=self.name, container=str(details["Id"]), log=LOG)
+            handle = Handle(engine=self.name, container=str(details["Id"]))
             status = str(details["State"]["Status"])
         if status in ("created", "initialized", "configured"):
             self.forget(handle, work)
@@ -209,7 +209,7 @@ class DockerEngine:
         with answered(self._title, "list containers"):
             listed = self._api.containers(all=True, filters={"label": [f"{LABEL}.session={session}"]})
             ids = [str(entry["Id"]) for entry in listed]
-        return tuple(Handle(engine=self.name, container=each, log=LOG) for each in ids)
+        return tuple(Handle(engine=self.name, container=each) for each in ids)
 
     def poll(self, handle: Handle, work: Path) -> Running | Exit:
         """Whether the trial still runs; its output is in the work folder's log when it has ended."""

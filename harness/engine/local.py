@@ -104,7 +104,7 @@ class Processes:
             )
         _children[process.pid] = process
         started = psutil.Process(process.pid).create_time()
-        return Handle(engine=self.name, pid=process.pid, process_started=started, log=LOG)
+        return Handle(engine=self.name, pid=process.pid, process_started=started)
 
     def pid(self, handle: Handle) -> int | None:
         """The trial's own process."""
@@ -116,7 +116,7 @@ class Processes:
             with suppress(psutil.Error, OSError):
                 if process.pid == os.getpgid(process.pid):
                     started = process.create_time()
-                    return Handle(engine=self.name, pid=process.pid, process_started=started, log=LOG)
+                    return Handle(engine=self.name, pid=process.pid, process_started=started)
         return None
 
     def poll(self, handle: Handle, work: Path) -> Running | Exit:
@@ -125,7 +125,7 @@ class Processes:
         code = child.poll() if child else None
         if (code is None) if child is not None else _alive(handle):
             return Running()
-        return Exit(code=code, log=log_tail(work / (handle.log or LOG)))
+        return Exit(code=code, log=log_tail(work / LOG))
 
     def stop(self, handle: Handle, work: Path) -> None:
         """Ends the whole process group: politely, then at once."""

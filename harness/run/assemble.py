@@ -1,15 +1,19 @@
-"""From what a trial left behind to its record: measured, or failed with a stage and a reason."""
+"""From what a trial left behind to its record, made and written: measured, or failed with its reason."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
 from pathlib import Path
 
 from harness.engine.base import Exit, Handle
 from harness.engine.container import run_name
+from harness.engine.local import LOG
 from harness.errors import RecordError
 from harness.files import free_bytes
+from harness.image.catalog import load_images
 from harness.image.lock import differences
+from harness.image.second_lock import known_locks, locked_packages
 from harness.record import (
     SCHEMA,
     Environment,
@@ -22,14 +26,17 @@ from harness.record import (
     Model,
     Record,
     Reported,
+    Session,
     TrialSpec,
     finding,
+    store,
 )
 from harness.record.base import Moment
 from harness.record.trial import Name
 from harness.redact import WITHHELD, kept
 from harness.summary.contradictions import not_as_asked
 from harness.summary.statistics import judge_trial
+from harness.telemetry import recorder
 
 MEASUREMENT = "measurement.json"
 FAILURE = "failure.json"
@@ -233,3 +240,54 @@ def _facts(record: Record) -> dict[str, str | None]:
         **{f"version of {name}": version for name, version in measurement.versions.items()},
         **{f"driver of GPU {gpu.index}": gpu.driver for gpu in record.machine.gpus},
     }
+
+
+SayLine = Callable[[str], None]
+
+SAID_LINES = 6
+
+
+def conclude(
+    root: Path,
+    opened: Session,
+    started: Started,
+    work: Path,
+    exit: Exit,
+    say: SayLine,
+    *,
+    earlier: Iterable[Record],
+    wall_seconds: float,
+    timed_out: bool = False,
+) -> Record:
+    """Writes the record of an attempt that took `wall_seconds`; raises as store.write_record does.
+
+    `earlier` are the session's records by now.
+    """
+    environment = started.environment
+    lock = environment.lock_sha256
+    locked, over_base = _locked(root, environment.image, lock) if lock else (None, False)
+    made = assemble(
+        started,
+        exit,
+        work / "out",
+        wall_seconds=wall_seconds,
+        locked=locked,
+        over_base=over_base,
+        timed_out=timed_out,
+    )
+    recorder.stop(work)
+    watched = recorder.added(made, work)
+    found = changed_since(earlier, watched)
+    record = judged(watched.model_copy(update={"warnings": (*watched.warnings, *found)}))
+    store.write_record(root, opened, record)
+    # The log's end goes to whoever ran the trial; no record has it, since it may name folders and people.
+    last = [line.rstrip() for line in exit.log.splitlines() if line.strip()][-SAID_LINES:]
+    if record.failure is not None and last:
+        say("\n".join((f"the end of its log, {work / LOG}:", *(f"  {line[:200]}" for line in last))))
+    return record
+
+
+@cache
+def _locked(root: Path, image: str, sha256: str) -> tuple[Mapping[str, str], bool]:
+    """What the lock of that hash pins, or that of the image where the clone has it no more."""
+    return locked_packages(root, known_locks(root).get(sha256) or load_images(root).image(image))

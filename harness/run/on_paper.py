@@ -21,7 +21,6 @@ from harness.run.setup import RunSetup, to_build
 from harness.settings import Settings
 from harness.units import GIB
 
-NEAREST = 3
 MOST_CARDS = 1024
 
 
@@ -72,37 +71,29 @@ def cards_named(named: str, cards: Sequence[Card]) -> tuple[int, Card]:
         raise UserError(f"'{named}' is no number of cards", remedy='write it as --card "4x RTX 4090"')
     wanted = name.casefold()
     exact = find(name, cards) or next((card for card in cards if card.name.casefold() == wanted), None)
-    if exact is not None:
-        return count, exact
-    parts = [card for card in cards if wanted in card.name.casefold()]
+    parts = [exact] if exact else [card for card in cards if wanted in card.name.casefold()]
     if len(parts) == 1:
         return count, parts[0]
-    if parts:
-        raise UserError(
-            f"'{name}' may be one of several cards",
-            remedy=f"name one: {', '.join(card.name for card in parts)}",
-        )
     names = {card.name.casefold(): card.name for card in cards}
-    near = get_close_matches(wanted, names, n=NEAREST, cutoff=0.3)
+    near = [card.name for card in parts] or [
+        names[one] for one in get_close_matches(wanted, names, cutoff=0.3)
+    ]
     raise UserError(
-        f"'{name}' is no card of results/cards.toml",
-        remedy=f"the nearest are {', '.join(names[one] for one in near)}" if near else "see its names there",
+        f"'{name}' is no one card of results/cards.toml",
+        remedy=f"name one, such as {', '.join(near)}" if near else "see its names there",
     )
 
 
 def _devices(count: int, card: Card) -> tuple[Gpu, ...]:
     """What a framework would see."""
-    memory = int(card.memory_gb * GIB / card.devices)
-    return tuple(
-        Gpu(
-            index=at,
-            vendor=card.vendor,
-            name=device_name(card),
-            architecture=card.capability,
-            memory_bytes=memory,
-        )
-        for at in range(count * card.devices)
+    one = Gpu(
+        index=0,
+        vendor=card.vendor,
+        name=device_name(card),
+        architecture=card.capability,
+        memory_bytes=int(card.memory_gb * GIB / card.devices),
     )
+    return tuple(one.model_copy(update={"index": at}) for at in range(count * card.devices))
 
 
 def device_name(card: Card) -> str:

@@ -20,8 +20,7 @@ from harness.record import LeftOut, Load, Machine, Record, Session, TrialSpec, s
 from harness.record.events import FILE as EVENTS
 from harness.record.events import Follower, Progress
 from harness.run import batch_search, in_flight, session
-from harness.run.assemble import Started
-from harness.run.conclude import conclude
+from harness.run.assemble import Started, conclude
 from harness.run.setting import Setting, warm_up
 from harness.telemetry import recorder
 from harness.units import counted

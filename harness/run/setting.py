@@ -8,10 +8,11 @@ from pathlib import Path
 
 from harness.engine.base import Built
 from harness.engine.container import DeviceRequest, RunSpec, TrialFolders, User
+from harness.image.catalog import Image
 from harness.plan.estimate import WARM_UP_STEPS
 from harness.record import Harness, Limit, TrialSpec
-from harness.record.machine import Declared
 from harness.record.trial import StackKey
+from harness.settings import Settings
 
 WARM_UP_SECONDS = 600.0
 
@@ -21,21 +22,14 @@ class Setting:
     """All that stays the same over the trials that one line of `run` or `submit` has of one stack."""
 
     root: Path
+    settings: Settings
+    image: Image
     built: Built
     harness: Harness
     data: Callable[[TrialSpec], tuple[tuple[str, Path], ...]]
     """The data folders that a trial sees, by their names under /data."""
     passed: Mapping[str, str] = field(default_factory=dict)
-    own_workloads: str | None = None
-    """The folder in workloads/ with the image's own versions of workloads."""
-    program: str = "python"
-    """What starts a trial in the image."""
-    label: str | None = None
-    """The machine's name in results, where a person chose one."""
-    declared: tuple[Declared, ...] = ()
-    """What a person says that they set on the cards."""
     user: User = field(default_factory=User)
-    memory_bytes: int | None = None
     variables: Mapping[str, str] = field(default_factory=dict)
     """Those that tell this stack from the image's own."""
     against: Setting | None = None
@@ -71,13 +65,13 @@ class Setting:
             attempt=attempt,
             folders=folders,
             device=device,
-            own_workloads=self.own_workloads,
-            program=self.program,
+            own_workloads=self.image.workloads,
+            program=self.image.program,
             image_id=self.built.environment.image_id,
             interpreter=self.built.interpreter,
             sif=self.built.sif,
             user=self.user,
-            memory_bytes=self.memory_bytes,
+            memory_bytes=self.settings.memory_bytes,
             passed={**self.passed, **self.variables},
         )
 

@@ -280,28 +280,19 @@ def setting(
     own, engine = data_folders(setup.settings, setup.root).own, setup.engine
     own_setting = Setting(
         root=setup.root,
+        settings=setup.settings,
+        image=setup.image,
         built=built,
         harness=harness(setup.root),
         data=lambda trial: trial_data(setup.plan, trial, resolved, own),
         passed={name: value for name, value in setup.passed.items() if name not in VISIBILITY},
-        own_workloads=setup.image.workloads,
-        program=setup.image.program,
         user=engine.user() if isinstance(engine, DockerEngine | ApptainerEngine) else User(),
-        memory_bytes=setup.settings.memory_bytes,
-        label=setup.settings.label,
-        declared=setup.settings.declared,
     )
     against = setup.against
     if against is None or second is None:
         return own_setting
-    other = replace(
-        own_setting,
-        built=against.environment(second),
-        own_workloads=against.image.workloads,
-        program=against.image.program,
-        variables=against.variables,
-    )
-    return replace(own_setting, against=other)
+    other = replace(own_setting, image=against.image, built=against.environment(second))
+    return replace(own_setting, against=replace(other, variables=against.variables))
 
 
 def job(

@@ -5,10 +5,8 @@ from __future__ import annotations
 import os
 import re
 import secrets
-import shlex
 import subprocess
 import sys
-from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -29,14 +27,6 @@ def _a_machine_that_is_read_at_once(tmp_path, monkeypatch):
         monkeypatch.setattr(module, "look", lambda label: (clone.MACHINE, {}))
     monkeypatch.setattr(node, "load", Load)
     monkeypatch.setattr(os, "fsync", lambda handle: None)
-
-
-class Behind(datetime):
-    """The clock of a node that is an hour behind."""
-
-    @classmethod
-    def now(cls, tz=None):
-        return datetime.now(tz) - timedelta(hours=1)
 
 
 MANY = """
@@ -222,18 +212,6 @@ def test_jobs_that_run_when_a_new_session_begins_are_still_followed_collected_an
     assert second.id not in [each.id for each in kept.all_open(bench.root)] and scheduler.waiting == []
 
 
-def test_the_line_that_sends_the_rest_repeats_the_plan_and_the_options_that_it_speaks_of(tmp_path, capsys):
-    scheduler = FakeScheduler(waits=True)
-    bench = cluster.bench(tmp_path / "clone", scheduler, repeats=1)
-    (bench.root / "gpu.toml").write_text((bench.root / "site.toml").read_text())
-    bench.submit(site=str(bench.root / "gpu.toml"))
-    bench.cancel()
-    bench.collect()
-    options = ("--python", sys.executable, "--site", str(bench.root / "gpu.toml"))
-    line = shlex.join(("invoke", "submit", "--plan", "mine", *options))
-    assert f"2 trials left, 2 of them in no job (`{line}` sends them)" in capsys.readouterr().out
-
-
 def scripts(said: str) -> list[str]:
     """Without the numbers of submissions and of jobs, which are not known beforehand."""
     parts = said.split("#!/bin/bash")[1:]
@@ -267,17 +245,3 @@ def test_a_dry_run_of_an_open_plan_shows_only_what_is_not_under_way(tmp_path, ca
     capsys.readouterr()
     bench.submit(dry_run=True)
     assert scripts(capsys.readouterr().out) == []
-
-
-def test_a_record_that_begins_before_its_job_was_sent_says_how_far_its_clock_is_behind(tmp_path, monkeypatch):
-    monkeypatch.setattr(kept, "datetime", Behind)
-    bench = cluster.bench(tmp_path / "clone", FakeScheduler(), repeats=1)
-    bench.submit()
-    bench.collect()
-    found = [
-        finding.data
-        for record in bench.records()
-        for finding in record.warnings
-        if finding.name == "clock-behind"
-    ]
-    assert [3590 < data["behind_seconds"] < 3601 for data in found] == [True, True]

@@ -145,8 +145,8 @@ def test_a_job_that_is_queued_again_leaves_a_record_of_each_of_its_runs(real, tm
     real.ask("scontrol", "requeue", ",".join(map(str, bench.jobs())))
     bench.collect(wait=True)
     assert bench.ends() == ["ok", "ok", "preempted", "preempted"]
-    message = next(record.failure.message for record in bench.records() if record.failure)
-    assert message == "SLURM ended the job: job requeue"
+    said = {record.failure.message for record in bench.records() if record.failure}
+    assert said <= {"SLURM ended the job: job requeue", "its job was queued again"}
 
 
 def test_a_job_that_makes_room_for_an_urgent_one_says_so_and_runs_again(real, tmp_path):

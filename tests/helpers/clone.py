@@ -105,9 +105,12 @@ def bench(root: Path, **settings: Any) -> RunSetup:
 def job(root: Path) -> Job:
     """A job on this interpreter, as it is."""
     engine = VenvEngine(root, python=sys.executable)
+    image = load_images(root).image("cpu")
     setting = Setting(
         root=root,
-        built=engine.build(load_images(root).image("cpu"), lambda line, done=0, total=None: None),
+        settings=Settings(),
+        image=image,
+        built=engine.build(image, lambda line, done=0, total=None: None),
         harness=Harness(version="0"),
         data=lambda trial: (),
         user=User(os.getuid(), os.getgid()),

@@ -32,7 +32,6 @@ ANSWERS = {
         )
     ),
     "sbatch": b"12;cluster\n",
-    "sacct": b"12_3|CANCELLED by 1000\n13|COMPLETED\n",
     "scancel": b"",
 }
 ENDS = ("exit 0", "exit 0", "exit 0", "exit 1", "kill -KILL $$", "kill -SEGV $$")
@@ -53,7 +52,6 @@ def test_a_scheduler_that_answers_anything_or_dies_is_said_in_one_sentence(data)
         asked: tuple[Callable[[], object], ...] = (
             slurm.states,
             lambda: slurm.send(root / "squeue.txt"),
-            lambda: slurm.accounted((12, 13)),
             lambda: slurm.cancel((12,)),
             lambda: slurm.told((root / "squeue.txt").read_text(errors="replace")),
         )

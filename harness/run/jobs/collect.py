@@ -15,8 +15,7 @@ from harness.errors import RecordError
 from harness.machine import look
 from harness.record import Load, Machine, Record, Session, store
 from harness.run import batch_search, session
-from harness.run.assemble import Started
-from harness.run.conclude import SayLine, conclude
+from harness.run.assemble import SayLine, Started, conclude
 from harness.run.in_flight import FILE as STARTED
 from harness.run.jobs import submission as kept
 from harness.run.jobs.follow import Attempt, Place, ended_at, ending
@@ -116,7 +115,6 @@ class _Home:
             say,
             earlier=self.records,
             wall_seconds=max(0.0, elapsed.total_seconds()),
-            asked_at=place.batch.sent_at,
         )
         self.records.append(record)
         return record

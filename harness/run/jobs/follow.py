@@ -162,8 +162,10 @@ def ending(
     state = place.state if attempt.last_of_job else None
     if told is None and state is not None and state.cause is not None:
         told = Exit(cause=state.cause, said=f"the scheduler says {state.word}")
-    if told is None and code is None and not attempt.last_of_job:
-        told = Exit(cause="node-failed", said="its node said no more, and the job was queued again")
+    if told is None and not attempt.last_of_job:
+        # A busy node may not come to write that its job is queued again.
+        why = "its node said no more, and the job was" if code is None else "its job was"
+        told = Exit(cause="node-failed" if code is None else "preempted", said=f"{why} queued again")
     if told is not None:
         return replace(told, code=code, log=log or own_log)
     gone = code is None and place.state is None

@@ -14,8 +14,8 @@ from harness.engine.slurm.script import CACHE, ROOT, WORK, Batch, Spread, script
 from harness.plan import own_file
 from harness.plan.estimate import warms_up
 from harness.record import store
+from harness.run.assemble import SayLine
 from harness.run.batch_search import FEWEST_BATCH_SIZES
-from harness.run.conclude import SayLine
 from harness.run.jobs import submission as kept
 from harness.run.jobs.submission import JobSpec, Submission
 from harness.run.session import PAUSE, Missing, sweep_key
@@ -88,8 +88,8 @@ def lay_out(setting: Setting, submission: Submission, batch: Batch) -> None:
             plan=submission.whole.plan,
             environment=setting.of(trial).built.environment,
             harness=setting.harness,
-            label=setting.label,
-            declared=setting.declared,
+            label=setting.settings.label,
+            declared=setting.settings.declared,
             devices=placed.on_each,
             nodes=placed.nodes,
             folders=tuple(str(folder) for _, folder in setting.data(trial)),

@@ -78,8 +78,6 @@ class Submission(Model):
     """The plan over all machines: its trials in their order. The sessions of the nodes are parts of it."""
     site: Site
     batches: tuple[ClusterJob, ...] = ()
-    line: str
-    """What sends the trials that it lacks."""
 
     @property
     def id(self) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -21,20 +20,18 @@ def client_at(folder: Path, *, buildx: bool, version: str) -> str:
     return str(path)
 
 
-def test_a_client_that_cannot_use_buildkit_is_passed_over_for_one_that_can(tmp_path):
+def test_a_client_builds_by_buildx_or_by_what_an_old_one_has_inside(tmp_path):
     connection = Connection("docker", "unix:///s", "20.10.24", "1.41")
     new = client_at(tmp_path / "new", buildx=False, version="28.2.2")
     old = client_at(tmp_path / "old", buildx=False, version="20.10.24+dfsg1")
     able = client_at(tmp_path / "able", buildx=True, version="28.2.2")
 
-    def chosen(*clients):
-        return choose_client(
-            connection, {"PATH": os.pathsep.join(str(Path(path).parent) for path in clients)}
-        )
+    def chosen(path: str):
+        return choose_client(connection, {"PATH": str(Path(path).parent)})
 
-    assert chosen(new) is None
-    assert (chosen(new, old).path, chosen(new, old).buildx) == (old, False)
-    assert (chosen(new, old, able).path, chosen(new, old, able).buildx) == (able, True)
+    assert chosen(new) is None and choose_client(connection, {"PATH": str(tmp_path)}) is None
+    assert (chosen(able).path, chosen(able).buildx) == (able, True)
+    assert (chosen(old).path, chosen(old).buildx) == (old, False)
     assert chosen(old).environment == {"DOCKER_HOST": "unix:///s", "DOCKER_BUILDKIT": "1"}
 
 

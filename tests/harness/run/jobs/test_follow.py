@@ -25,3 +25,16 @@ def test_a_step_that_leaves_with_0_ended_well_only_where_it_measured(tmp_path, m
     place = Place("t", sent, CANCELLED, in_flight=False, attempts=(attempt,))
     exit = ending(tmp_path, attempt, place, Slurm())
     assert (exit.code, exit.cause) == (0, cause)
+
+
+@pytest.mark.parametrize(
+    ("ended", "cause"), [("", "node-failed"), ("code 143 1764228027.000000000\n", "preempted")]
+)
+def test_an_attempt_whose_job_ran_again_was_ended_by_its_node_or_by_the_scheduler(tmp_path, ended, cause):
+    work = tmp_path / "work" / "t.a1"
+    work.mkdir(parents=True)
+    (work / ENDED).write_text(ended)
+    sent = ClusterJob(name="b", trials=("t",), attempts=(1,), job=7, sent_at=datetime.now(UTC))
+    attempt = Attempt(1, work, over=True, last_of_job=False)
+    place = Place("t", sent, CANCELLED, in_flight=False, attempts=(attempt,))
+    assert ending(tmp_path, attempt, place, Slurm()).cause == cause

@@ -23,7 +23,7 @@ def submission(root: Path) -> Submission:
             "blocks": tuple(item.block for item in planned),
         }
     )
-    return Submission(whole=whole, site=Site(), line="")
+    return Submission(whole=whole, site=Site())
 
 
 def dependencies(root: Path) -> dict[str, str | None]:

@@ -272,7 +272,6 @@ def analyse(evidence: Evidence, question: Question) -> Analysis:
     grouped = [entry.cell for group in groups for entry in group.entries]
     taken, paths = set(map(id, grouped)), {trial.path for cell in grouped for trial in cell.trials}
     bought = costs(groups, first, evidence.cards, evidence.purchase)
-    mix = bought.inputs.buyer if bought else None
     unit_cv = evidence.purchase.unit_cv if evidence.purchase else None
     spreads = unit_spreads(first, unit_cv)
     return Analysis(
@@ -291,7 +290,7 @@ def analyse(evidence: Evidence, question: Question) -> Analysis:
         early_gates=early_gates(trial for trial in trials if trial.session == lead or trial.path in paths),
         checks=() if came_with_clone else checked_cards(on_record, lead, evidence.cards, evidence.products),
         spreads=spreads,
-        expectations=expectations(groups, mix, spreads) or expectations(groups, spreads=spreads),
+        expectations=expectations(groups, spreads),
         verdicts=judge(evidence.claims.claims, groups, evidence.cards, batch_sweeps(own_cells, failed)),
         costs=bought,
         clause=clause(own_cells, margin=question.margin),

@@ -28,7 +28,6 @@ from report.buying.workload_mix import (
 )
 from report.compare.cells import Cell, cell_ratio
 from report.compare.groups import ComparisonGroup
-from report.compare.pairs import Buyer
 from report.compare.spread import UnitBand, UnitSpread, unit_band, unit_spreads
 from report.stats.intervals import Doubt
 from report.trials.trial import TrialResult
@@ -102,17 +101,6 @@ class CostInputs:
     def stacks_differ(self) -> bool:
         """Whether a line was not run with the same software on all cards."""
         return any(len({cell.stack for cell in line.cells if cell}) > 1 for line in self.lines)
-
-    @property
-    def buyer(self) -> Buyer | None:
-        """The buyer's own hours of each work on record; null where the file has none."""
-        if not self.own_mix:
-            return None
-        on, recorded = (
-            self.offers[self.numbers.hours_on],
-            [one for one in self.lines if isinstance(one, MixLine)],
-        )
-        return Buyer({(line.key, line.length): line.hours for line in recorded}, (on.machine, on.card))
 
     def measured_on(self, place: int) -> bool:
         """Return whether all the work was measured on an offer."""

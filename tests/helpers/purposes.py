@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import tempfile
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from report.page.build import WrittenPage, page_of, write
 from report.page.values import Page
 from tests.helpers import cases, records_fleet
 from tests.helpers import records_builder as build
-from tests.helpers.cases import CASES, RENTED, THREE, Case, published
+from tests.helpers.cases import CASES, Case, published
 from tests.helpers.records_card import checked_card
 
 
@@ -74,9 +74,6 @@ def _check(name: str, *records: Record) -> Purpose:
 
 PURPOSES = {
     "buyer": Purpose("costs", CASES["three-cards-watched-priced"]),
-    "buyer-of-two": Purpose(
-        "costs", replace(CASES["three-cards-watched-priced"], purchase=THREE.replace(RENTED, ""))
-    ),
     "buyer-without-watts": Purpose("costs", CASES["two-cards-proven-priced"]),
     "pair": Purpose("pair", CASES["two-cards-proven"]),
     "one-machine": Purpose("self", CASES["profiles-and-modes"]),

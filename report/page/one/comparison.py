@@ -1,4 +1,4 @@
-"""Page one of systems side by side: money, speed and limits as rows, systems as columns, and who is ahead."""
+"""Page one of systems side by side: speed and limits as rows, systems as columns, and who is ahead."""
 
 from __future__ import annotations
 
@@ -9,10 +9,8 @@ from typing import Any, Literal
 
 from harness.summary.bound import speedup_limit
 from report.analysis import Analysis
-from report.buying.costs import Costs
 from report.compare.cells import Cell, TimeBreakdown, time_breakdown
 from report.compare.pairs import Benchmark, Expectation
-from report.compare.spread import missing_share
 from report.page.filters import work
 from report.page.one.measured import gain_of
 from report.page.parts.verdicts import VerdictCounts, counts
@@ -20,7 +18,7 @@ from report.page.pictures import TimePicture, time_picture
 from report.page.values import NamedSystem, Quantity, Systems, between, quantity, rate
 from report.trials.key import grouped_by
 
-FactGroup = Literal["money", "speed", "limits"]
+FactGroup = Literal["speed", "limits"]
 MOST_WORKS = 4
 WIDEST = math.log(1.25)
 """At least so far reaches the drawing on either side of equal."""
@@ -48,8 +46,6 @@ class Fact:
     of: str = ""
     """The work that it is of."""
     ratio: Quantity | None = None
-    ahead: Literal["more", "less"] | None = None
-    """Whether more or less of it is better."""
     note: str = ""
     data: Any = None
     mark: Mark | None = None
@@ -68,15 +64,13 @@ class SystemComparison:
 
 
 def comparison(analysis: Analysis, systems: Systems) -> SystemComparison:
-    """Compare the two cheapest offers where there are prices, else the leading pair."""
+    """Compare the leading pair."""
     expectation = _second_over_first(analysis)
     pair = systems.of(expectation.slow), systems.of(expectation.fast)
     works = expectation.benchmarks[:MOST_WORKS]
     facts = [
-        *_money(analysis, pair),
-        *_speed(analysis, expectation, works, pair),
+        *_speed(analysis, expectation, works),
         *_limits(analysis, works, pair),
-        *([_misses(analysis, pair)] if analysis.subject == "costs" else []),
     ]
     widest = max((abs(math.log(end)) for fact in facts for end in _ends(fact)), default=WIDEST)
     marked = [replace(fact, mark=_mark(fact, pair, max(widest, WIDEST))) for fact in facts]
@@ -98,12 +92,7 @@ def comparison(analysis: Analysis, systems: Systems) -> SystemComparison:
 
 def _second_over_first(analysis: Analysis) -> Expectation:
     """The expectation of the pair that the page is about, turned so that its `slow` side is this machine."""
-    costs, found = analysis.costs, analysis.expectations
-    if costs is not None and costs.pair is not None:
-        offers = [costs.inputs.offers[place] for place in costs.pair]
-        wanted = {(offer.machine, offer.card) for offer in offers}
-        found = tuple(one for one in found if {(s.machine, s.card) for s in (one.slow, one.fast)} == wanted)
-    expectation = (*found, *analysis.expectations)[0]
+    expectation = analysis.expectations[0]
     own = {trial.machine for trial in analysis.own}
     if expectation.slow.machine in own or expectation.fast.machine not in own:
         return expectation
@@ -118,89 +107,10 @@ def _second_over_first(analysis: Analysis) -> Expectation:
     )
 
 
-# Money
-
-
-def _money(analysis: Analysis, pair: tuple[NamedSystem, NamedSystem]) -> Iterator[Fact]:
-    costs = analysis.costs
-    if costs is None:
-        return
-    places = [_place_of(costs, system) for system in pair]
-    if None in places:
-        return
-    found = [costs.ranking.offers[place] for place in places if place is not None]
-    offers = [costs.inputs.offers[place].offer for place in places if place is not None]
-    currency = costs.inputs.purchase.currency
-    prices = [quantity(offer.cost if offer else None, currency) for offer in offers]
-    yield Fact(
-        "money",
-        "price",
-        tuple(prices),
-        ratio=_over(prices),
-        ahead="less",
-        data=tuple(offers),
-        note="rented" if any(offer and offer.rented for offer in offers) else "",
-    )
-    amounts = tuple(quantity(each.cost, currency) for each in found)
-    if any(amounts):
-        yield Fact("money", "cost", amounts, ratio=_cost_ratio(costs, places), ahead="less")
-    cheapest = costs.pair[0] if costs.pair else None
-    turning = [
-        quantity(each.turning_price if place == cheapest else None, currency)
-        for place, each in zip(places, found, strict=True)
-    ]
-    if any(turning):
-        yield Fact("money", "turning-price", tuple(turning))
-
-
-def _misses(analysis: Analysis, pair: tuple[NamedSystem, NamedSystem]) -> Fact:
-    """The share of sound machines that miss their figure by their unit alone."""
-    margin, spreads = analysis.question.margin, [analysis.spreads.of(system.card) for system in pair]
-    cells = tuple(Quantity(missing_share(spread, margin), "") for spread in spreads)
-    return Fact("limits", "misses", cells, data={"margin": margin, "spreads": spreads})
-
-
-def _place_of(costs: Costs, system: NamedSystem) -> int | None:
-    found = (i for i, offer in enumerate(costs.inputs.offers) if offer.made(system.machine, system.card))
-    return next(found, None)
-
-
-def _cost_ratio(costs: Costs, places: Sequence[int | None]) -> Quantity | None:
-    """The second's cost over the first's; the costs have that of their own second over their first."""
-    ratio = costs.ratio
-    if ratio is None or costs.pair is None:
-        return None
-    low, best, high = ratio
-    if costs.pair[1] != places[1]:
-        low, best, high = 1 / high, 1 / best, 1 / low if low else math.inf
-    return quantity((low, best, high))
-
-
-def _over(values: Sequence[Quantity | None]) -> Quantity | None:
-    """The second over the first, of two that are known."""
-    first, second = values
-    if first is None or second is None or not first.value or second.value is None:
-        return None
-    ends = [(each.low or each.value or 0.0, each.high or each.value or 0.0) for each in (first, second)]
-    return quantity((ends[1][0] / ends[0][1], second.value / first.value, ends[1][1] / ends[0][0]))
-
-
 # Speed
 
 
-def _speed(
-    analysis: Analysis,
-    expectation: Expectation,
-    works: Sequence[Benchmark],
-    pair: tuple[NamedSystem, NamedSystem],
-) -> Iterator[Fact]:
-    costs = analysis.costs
-    if costs:
-        places = [_place_of(costs, system) for system in pair]
-        hours = [costs.ranking.offers[place].hours if place is not None else None for place in places]
-        units = expectation.units
-        ratio = between(1 / expectation.best, units.inverse) if units else None
-        yield Fact("speed", "hours", tuple(quantity(each, "h") for each in hours), ratio=ratio, ahead="less")
+def _speed(analysis: Analysis, expectation: Expectation, works: Sequence[Benchmark]) -> Iterator[Fact]:
     among = [cell for benchmark in works for cell in (benchmark.of, benchmark.over)]
     for benchmark in works:
         both = benchmark.over, benchmark.of
@@ -210,12 +120,11 @@ def _speed(
             tuple(map(rate, both)),
             of=work(benchmark.over, among),
             ratio=quantity(benchmark.ratio),
-            ahead="more",
             note="" if all(cell.ranked for cell in both) else "not-ranked",
         )
     if expectation.model is not None:
         ratio = between(expectation.best, expectation.model)
-        yield Fact("speed", "any-unit", (None, None), ratio=ratio, ahead="more")
+        yield Fact("speed", "any-unit", (None, None), ratio=ratio)
     for benchmark in works:
         gains = [gain_of(cell, analysis.speedups) for cell in (benchmark.over, benchmark.of)]
         if any(gains):
@@ -281,7 +190,7 @@ def _longest_wait(cells: Sequence[Cell]) -> TimeBreakdown | None:
 
 def _ends(fact: Fact) -> list[float]:
     ratio = fact.ratio
-    if ratio is None or fact.ahead is None:
+    if ratio is None:
         return []
     return [end for end in (ratio.low, ratio.value, ratio.high) if end and math.isfinite(end) and end > 0]
 
@@ -290,16 +199,15 @@ def _mark(fact: Fact, pair: tuple[NamedSystem, NamedSystem], widest: float) -> M
     ends = _ends(fact)
     if not ends or fact.ratio is None:
         return None
-    sign = 1 if fact.ahead == "more" else -1
     low, at, high = (
-        50 + 45 * sign * math.log(end) / widest for end in (min(ends), fact.ratio.value or 1, max(ends))
+        50 + 45 * math.log(end) / widest for end in (min(ends), fact.ratio.value or 1, max(ends))
     )
     leader = pair[1] if at > 50 else pair[0]
     tied = fact.ratio.tied or fact.ratio.value == 1
     return Mark(
-        round(min(low, high), 1),
+        round(low, 1),
         round(at, 1),
-        round(max(low, high), 1),
+        round(high, 1),
         9 if tied else leader.slot,
         tied,
         leader.name,

@@ -12,7 +12,6 @@ from harness.record.finding import counted
 from harness.summary.bound import speedup_limit
 from report import text
 from report.analysis import Analysis
-from report.buying.costs import Costs
 from report.claims.matching import smaller
 from report.compare.cells import Cell, fewest_runs, runs_of_figures, time_breakdown
 from report.compare.pairs import Expectation
@@ -51,26 +50,9 @@ def of_pair(expectation: Expectation, systems: Systems) -> Headline:
     if expectation.vague or expectation.units is None:
         state = "unclear"
     times = between(expectation.best, expectation.units)
-    data = {"fast": fast, "slow": slow, "times": times, "own_work": expectation.own_mix}
+    data = {"fast": fast, "slow": slow, "times": times}
     data["first_look"] = expectation.ranked and expectation.blocks_assumed is not None
     return Headline(f"pair-{state}", data)
-
-
-def of_costs(costs: Costs, expectation: Expectation, systems: Systems) -> Headline:
-    """Speed of the two cheapest offers, and which costs less a year."""
-    assert costs.pair is not None
-    offers = [costs.inputs.offers[place] for place in costs.pair]
-    amounts = [costs.ranking.offers[place].cost for place in costs.pair]
-    currency = costs.inputs.purchase.currency
-    speed = of_pair(expectation, systems)
-    data = {
-        **speed.data,
-        "speed": speed.state,
-        "cheaper": systems.of(offers[0]),
-        "amounts": [quantity(each, currency) for each in amounts],
-        "cost_tied": costs.tied,
-    }
-    return Headline("costs", data)
 
 
 def of_speeds(analysis: Analysis, systems: Systems, *, ranked: bool) -> Headline:
@@ -190,8 +172,7 @@ def how_sure(analysis: Analysis, cells: Sequence[Cell]) -> Headline:
     """Runs and sessions of a figure, the work that is least certain, and what other units may do."""
     timed = [cell for cell in cells if cell.throughput.interval]
     widest = max(timed, key=lambda cell: cell.throughput.relative_width, default=None)
-    compared = analysis.subject in ("costs", "pair")
-    pair = analysis.expectations[0] if compared else None
+    pair = analysis.expectations[0] if analysis.subject == "pair" else None
     data = {
         "runs": fewest_runs(cells),
         "most": max(runs_of_figures(cells), default=0),

@@ -22,7 +22,6 @@ from report.page.one.headlines import (
     finding,
     how_sure,
     judge_more,
-    of_costs,
     of_pair,
     trials_of,
     what_limits,
@@ -94,29 +93,8 @@ def _framework(own: Sequence[TrialResult]) -> str:
     return text.clean(found.pop(), 30) if len(found) == 1 else ""
 
 
-def _costs(analysis: Analysis, systems: Systems) -> PageOne:
-    """A pair where both of two offers were measured, else a row for each offer."""
-    costs = analysis.costs
-    assert costs is not None
-    bought = [one for one in costs.inputs.offers if one.offer]
-    if len(bought) != 2 or not costs.pair or not all(one.measured for one in costs.inputs.offers):
-        return _offers(analysis, systems)
-    view, expectation = comparison(analysis, systems), analysis.expectations[0]
-    cells = expectation.cells
-    delivery = Headline("delivery", {"margin": analysis.question.margin})
-    return _assembled(
-        analysis,
-        of_costs(costs, expectation, systems),
-        cells,
-        (how_sure(analysis, cells), delivery, again(analysis, each=True)),
-        "comparison",
-        view,
-        about={"offers": len(bought)},
-        more=[chip for chip in offers.chips(offers.offers(analysis, systems)) if chip.name == "old-offer"],
-    )
-
-
 def _offers(analysis: Analysis, systems: Systems) -> PageOne:
+    """A row for each offer, measured or not."""
     view = offers.offers(analysis, systems)
     cells = [cell for line in view.inputs.lines for cell in line.cells if cell]
     count = sum(row.offered is not None for row in view.rows)
@@ -279,7 +257,7 @@ def _nothing(analysis: Analysis, systems: Systems) -> PageOne:
 
 
 _PAGES: dict[str, Callable[[Analysis, Systems], PageOne]] = {
-    "costs": _costs,
+    "costs": _offers,
     "pair": _pair,
     "class": _class,
     "frameworks": _frameworks,

@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 import shutil
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from report.charts.bars import Bars
 from report.page.build import page_of
-from report.page.one import comparison, headlines
+from report.page.one import headlines
 from report.page.values import Quantity
 from tests.helpers import ROOT
 from tests.helpers.cases import Case, analysis_of, published
@@ -65,7 +64,7 @@ def test_three_notes_stand_below_the_table(name: str):
     assert len(page(name).one.notes) == 3
 
 
-@pytest.mark.parametrize("name", ["buyer-of-two", "buyer-without-watts", "pair", "one-machine", "first-look"])
+@pytest.mark.parametrize("name", ["pair", "one-machine", "first-look"])
 def test_the_picture_starts_at_the_fastest_and_has_room(name: str):
     chart = page(name).one.view.picture.picture.chart
     assert isinstance(chart, Bars)
@@ -75,18 +74,6 @@ def test_the_picture_starts_at_the_fastest_and_has_room(name: str):
         values = [bar.value for bar in group.bars if bar.value is not None]
         assert values == sorted(values)
         assert values[0] == 1.0
-
-
-def facts(name: str) -> dict[str, Any]:
-    view = page(name).one.view
-    assert isinstance(view, comparison.SystemComparison)
-    return {f"{fact.name} {fact.of}".strip(): fact for _, rows in view.groups for fact in rows}
-
-
-def test_less_money_and_more_speed_point_to_the_same_side():
-    marks = {name: fact.mark for name, fact in facts("buyer-of-two").items() if fact.mark}
-    assert {mark.at < 50 for mark in marks.values()} == {True}
-    assert {mark.slot for mark in marks.values()} == {0}
 
 
 def _programs(root: Path) -> None:

@@ -18,7 +18,6 @@ from harness.summary import contradictions
 from report import text
 from report.buying.clause import MARGIN, AcceptanceClause, clause
 from report.buying.costs import Costs, costs
-from report.buying.on_paper import CardsOnPaper
 from report.buying.purchase import Purchase, load_purchase
 from report.claims.answers import Answer, Obstacle, answers
 from report.claims.judge import judge
@@ -38,6 +37,7 @@ from report.compare.within import selfcheck
 from report.compare.within.stacks import StackComparison, stack_comparison
 from report.expected.expected import CardExpectation, ExpectedValue
 from report.expected.products import PublishedProduct, load_products
+from report.expected.relative import CardsOnPaper
 from report.expected.sizes import DifferenceSize, SystemDifference
 from report.trials.account import MachineAccount, accounts
 from report.trials.key import LOADER_ALONE, grouped_by
@@ -271,7 +271,7 @@ def analyse(evidence: Evidence, question: Question) -> Analysis:
     )
     grouped = [entry.cell for group in groups for entry in group.entries]
     taken, paths = set(map(id, grouped)), {trial.path for cell in grouped for trial in cell.trials}
-    bought = costs(groups, first, evidence.cards, evidence.purchase)
+    bought = costs(groups, first, evidence.cards, evidence.purchase, CardsOnPaper())
     unit_cv = evidence.purchase.unit_cv if evidence.purchase else None
     spreads = unit_spreads(first, unit_cv)
     return Analysis(

@@ -272,8 +272,7 @@ def analyse(evidence: Evidence, question: Question) -> Analysis:
     grouped = [entry.cell for group in groups for entry in group.entries]
     taken, paths = set(map(id, grouped)), {trial.path for cell in grouped for trial in cell.trials}
     bought = costs(groups, first, evidence.cards, evidence.purchase, CardsOnPaper())
-    unit_cv = evidence.purchase.unit_cv if evidence.purchase else None
-    spreads = unit_spreads(first, unit_cv)
+    spreads = unit_spreads(first)
     return Analysis(
         evidence=evidence,
         question=question,

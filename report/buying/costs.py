@@ -127,7 +127,7 @@ def costs(
         and not any(paper.time_over(one.card, base, line.name) for one in offered if one.card != base)
     )
     mix = tuple(line for line in mix if line not in left_out)
-    on_record = unit_spreads(trials, purchase.unit_cv)
+    on_record = unit_spreads(trials)
     spreads = tuple(on_record.of(offer.card) for offer in offered)
     others, places = max(sum(offer.measured for offer in offered) - 1, 1), range(len(offered))
     numbers = CostNumbers(

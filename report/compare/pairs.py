@@ -17,7 +17,7 @@ from report import text
 from report.compare.cells import Cell, Ratio, cell_ratio
 from report.compare.groups import ComparisonGroup, GroupEntry
 from report.compare.key import each_nearest_the_card, matched, same_but
-from report.compare.spread import UnitBand, UnitSpreads, spreads_among, unit_band
+from report.compare.spread import UnitBand, UnitSpreads, unit_band, unit_spreads
 from report.stats.intervals import Ranking, ranking
 from report.trials.key import grouped_by
 
@@ -135,7 +135,7 @@ def expectations(
         beaten = (expectation.slow.machine, expectation.slow.card) in leading
         return not expectation.ranked, not beaten, -expectation.best if beaten else expectation.best
 
-    spreads = spreads or spreads_among(entry.cell for entry in entries)
+    spreads = spreads or unit_spreads(trial for entry in entries for trial in entry.cell.trials)
     made = (_expectation(cells, labels, a, b, len(compared), spreads) for a, b in compared)
     return tuple(sorted(made, key=rank))
 

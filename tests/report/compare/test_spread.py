@@ -11,16 +11,13 @@ from report.compare.spread import UnitSpread, unit_band, unit_spread
 from report.stats.intervals import Runs, blocks_interval
 
 
-def test_three_units_replace_the_assumed_cv_and_the_given_one():
-    for given, cv, words in (
-        (None, 0.03, "standard deviation 3 % assumed"),
-        (0.025, 0.025, "standard deviation 2.5 % given"),
-    ):
-        few = unit_spread([100, 104], given)
-        assert (few.measured, few.cv, few.units, few.words) == (False, cv, 2, words)
-        measured = unit_spread([100, 104, 108, 112], given)
-        assert (measured.units, measured.df, measured.words) == (4, 3, "measured on 4 units")
-        assert measured.cv == pytest.approx(np.log([100, 104, 108, 112]).std(ddof=1))
+def test_three_units_replace_the_assumed_cv():
+    few = unit_spread([100, 104])
+    assumed = (False, 0.03, 2, "standard deviation 3 % assumed")
+    assert (few.measured, few.cv, few.units, few.words) == assumed
+    measured = unit_spread([100, 104, 108, 112])
+    assert (measured.units, measured.df, measured.words) == (4, 3, "measured on 4 units")
+    assert measured.cv == pytest.approx(np.log([100, 104, 108, 112]).std(ddof=1))
 
 
 def test_each_model_that_is_redrawn_adds_two_draws_of_a_unit():

@@ -15,7 +15,7 @@ from harness.errors import UserError
 from harness.machine.fingerprint import machine_id, state_folder
 from harness.record import Claim, TrialSpec
 from harness.record.published.cards import load_cards
-from harness.record.published.claims import ClaimSet, load_claims, nearest, same_card
+from harness.record.published.claims import load_claims, nearest, same_card
 from harness.run import on_paper
 from harness.run.choice import speeds_of
 from harness.run.setup import RunSetup
@@ -32,46 +32,17 @@ from report.expected.specs import FOLDER
 
 
 def listed(root: Path, study: str = "") -> None:
-    """Prints the claims of all studies, or of one by its name or id; raises UserError for an unknown one."""
-    print("\n".join(lines(load_claims(root).of(study) if study else load_claims(root))))
+    """Prints a table of all figures, or of one study's; raises UserError for one that there is not."""
+    every = load_claims(root)
+    asked = every.of(study) if study else every
+    print(_row("figure", "published", "card", "", "of"))
+    for claim in sorted(asked.claims, key=lambda claim: (claim.study, claim.workload)):
+        print(
+            _row(claim.id, _value(claim), _card(claim), "", f"{claim.metric.replace('_', ' ')}, {claim.kind}")
+        )
+    epochs = sum(len(curve.epochs) for curve in asked.curves)
+    print(f"{len(asked.claims)} claims, {len(asked.curves)} curves of {epochs} epochs in all")
     print("`invoke claims --here` says what this machine can judge, `--card` what that card")
-
-
-def lines(claim_set: ClaimSet) -> list[str]:
-    """Lines for each claim by study and workload, a source below the first that has it; and their number."""
-    out: list[str] = []
-    group: tuple[str, str] | None = None
-    source = ""
-    titled: set[str] = set()
-    for claim in sorted(claim_set.claims, key=lambda claim: (claim.study, claim.workload)):
-        if (claim.study, claim.workload) != group:
-            group = (claim.study, claim.workload)
-            source = ""
-            name = claim_set.name_of(claim.study)
-            out += ([""] if out else []) + [f"{name}, {claim.workload} {claim.protocol}"]
-            study = claim_set.study(claim.study)
-            if study and claim.study not in titled:
-                titled.add(claim.study)
-                out += wrapped(f"“{study.title}”, {study.source}", "  ", "  ")
-        out.append(f"  {claim.id}")
-        out += wrapped(f"{claim.kind}: {_figure(claim)}", "    ", "    ")
-        if claim.source != source:
-            source = claim.source
-            out += wrapped(f"from {source}", "    ", "    ")
-    claims, curves = len(claim_set.claims), len(claim_set.curves)
-    epochs = sum(len(curve.epochs) for curve in claim_set.curves)
-    return [*out, "", f"{claims} claims, {curves} curves of {epochs} epochs in all"]
-
-
-def _figure(claim: Claim) -> str:
-    metric = claim.metric.replace("_", " ") + (f" {claim.target:g}" if claim.target is not None else "")
-    if claim.value is not None:
-        sign = {"equal": "", "less": "less than ", "greater": "more than "}[claim.relation]
-        value = f"{claim.value:g}" if claim.value < 1e6 else f"{claim.value:,.0f}"
-        return f"{metric} {sign}{value} {claim.unit}"
-    if claim.is_direction:
-        return f"{metric} {claim.relation}: {claim.words}"
-    return f"{metric} without a figure: {claim.words}"
 
 
 def here(root: Path, settings: Settings, card: str = "", study: str = "", rows: int = 20) -> None:
@@ -95,8 +66,7 @@ def here(root: Path, settings: Settings, card: str = "", study: str = "", rows: 
         claim, way = answer.claim, answer.way
         minutes = f"{way.seconds / 60:.0f}" if way and way.seconds >= 60 else "<1" if way else ""
         minutes = f"≤{minutes}" if way and way.at_most else minutes
-        card_of = claim.of.card or claim.card_class or "any"
-        print(_row(claim.id, _value(claim), card_of, minutes, _told(answer)))
+        print(_row(claim.id, _value(claim), _card(claim), minutes, _told(answer)))
     left = len(found) - len(shown)
     more = f"; {left} more with `--rows {len(found)}`" if left else ""
     print(f"{text.count(len(found), 'figure')} of {len(claims)} can be answered here{more}")
@@ -107,6 +77,10 @@ def _row(*cells: str) -> str:
     widths = (-64, 16, -16, 7, 0)
     each = zip(cells, widths, strict=True)
     return " ".join(cell.ljust(-width) if width < 0 else cell.rjust(width) for cell, width in each).rstrip()
+
+
+def _card(claim: Claim) -> str:
+    return claim.of.card or claim.card_class or "any"
 
 
 def _value(claim: Claim) -> str:
@@ -163,7 +137,7 @@ def one(root: Path, settings: Settings, name: str, card: str = "") -> None:
 def answered(answer: Answer, study: str) -> list[str]:
     """The lines of one answer: the figure, what it came to, and each term of the work."""
     claim, cell = answer.claim, answer.cell
-    out = [f"{claim.id}: {answer.state}", *wrapped(f"{study}: {claim.words or _figure(claim)}", "  ", "  ")]
+    out = [f"{claim.id}: {answer.state}", *wrapped(f"{study}: {claim.words or claim.metric}", "  ", "  ")]
     if answer.times is not None:
         if "loader" in answer.differs:
             out.append("  the loader differs: this is of the systems, and not of the cards alone")

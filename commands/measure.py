@@ -60,7 +60,7 @@ class RunOptions:
     build: bool = True
     dry_run: bool = False
     card: str = ""
-    """Of a dry run: a card by its name, which need not be here."""
+    """A card by its name for a dry run; it need not be here."""
     keep: Keep | None = None
     """Which of the plan's trials are wanted; all where it is null."""
     first: tuple[str, ...] = ()

@@ -128,9 +128,9 @@ class Analysis:
     came_with_clone: bool
     """Whether another machine's session leads, since the clone came with it and nothing was measured here."""
     cells: tuple[Cell, ...]
-    """Of all sessions."""
+    """The cells of all sessions."""
     own_cells: tuple[Cell, ...]
-    """Of the leading session; none where that came with the clone."""
+    """The cells of the leading session; none where that came with the clone."""
     groups: tuple[ComparisonGroup, ...]
     left_over: tuple[Cell, ...]
     """Cells that no group took in."""
@@ -138,7 +138,7 @@ class Analysis:
     parities: tuple[Parity, ...]
     early_gates: tuple[tuple[TrialResult, Gate], ...]
     checks: tuple[CheckedCard, ...]
-    """Of the leading session's cards, the worst first; none where they were not checked."""
+    """The checks of the leading session's cards, the worst first; none where they were not checked."""
     spreads: UnitSpreads
     """How far the units of each card on record lie apart."""
     expectations: tuple[Expectation, ...]

@@ -52,7 +52,7 @@ class OfferCost:
 
     hours: Range | None = None
     cost: Range | None = None
-    """Of a year's work."""
+    """What a year's work costs."""
     ratio: Range | None = None
     """Its cost over the cheapest offer's."""
     turning_price: Range | None = None

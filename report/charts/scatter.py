@@ -23,7 +23,7 @@ from report.charts.style import (
 )
 
 HEIGHT, DOT, ROW = 280.0, 11.0, 18.0
-"""Of the plot, of a point, and from one name to the next, px."""
+"""The heights of the plot and of a point, and the step from one name to the next, px."""
 FOOT, HEAD = 40.0, 22.0
 MOST = 2.5
 """A range that reaches further than so many times the greatest value is cut there."""

@@ -24,7 +24,7 @@ from report.trials.key import grouped_by
 _place = same_but(within=("length",))
 
 CellsBySystem = Mapping[tuple[str, str], Sequence[Cell]]
-"""Of one group, by machine and card."""
+"""The cells of one group by machine and card."""
 
 
 @dataclass(frozen=True, slots=True)

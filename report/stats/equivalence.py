@@ -72,7 +72,7 @@ class _Published:
     spread: float | None
     runs: int
     pairs: int = 0
-    """Of equal runs, where the spread is of these."""
+    """How many pairs of equal runs the spread is of; 0 where it is of none."""
 
     @property
     def error(self) -> float:

@@ -35,7 +35,7 @@ def test_a_type_of_the_host_s_side_has_a_name_of_its_own():
     assert not {name for name, count in found.items() if count > 1}
 
 
-@pytest.mark.parametrize("side", ["harness"])
+@pytest.mark.parametrize("side", SIDES)
 def test_no_docstring_begins_with_of(side):
     begun = [
         f"{path.name}:{node.lineno}"

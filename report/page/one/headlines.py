@@ -28,7 +28,7 @@ from report.trials.trial import TrialResult
 
 MOST_WORKS = 2
 HELD_BACK = 0.5
-"""Of a step: a device that computes for less is held back by something else."""
+"""A device that computes for less of a step is held back by something else."""
 JUDGE_MORE = "invoke run --claims here --budget 2h"
 FIRST = "invoke build run report"
 MOST_CHIPS = 6

@@ -39,7 +39,7 @@ class OfferRow:
     """Times as fast as the reference."""
     hours: Quantity
     cost: Quantity
-    """Of a year's work."""
+    """What a year's work costs."""
     ratio: Quantity | None
     """Its cost over the cheapest's; null for that one."""
     turns_at: Quantity

@@ -165,7 +165,6 @@ COLUMNS = (
         at="summary.host_bound_share",
     ),
     Column("joules_per_sample", "Float64", "The devices' energy for one sample", unit="J"),
-    Column("busy_share", "Float64", "Of the time, that in which the device worked", unit="0 to 1"),
     Column(
         "flops_per_sample",
         "Float64",
@@ -173,7 +172,6 @@ COLUMNS = (
         unit="operations",
         at="record.measurement.flops.per_sample",
     ),
-    Column("bottleneck", "string", "What the trial waits for, in a sentence"),
     Column("verdict", "string", "`valid`, `warn`, `unproven`, or `invalid`, which a failed trial is too"),
     Column("causes", "string", "What the verdict stands on, each as name, colon and clause"),
     Column("notes", "string", "What is normal and worth knowing of the device", at="summary.notes"),

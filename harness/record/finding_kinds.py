@@ -193,12 +193,6 @@ _WORDS: Mapping[tuple[Severity, Fault], Mapping[str, tuple[str, ...]]] = {
             "it began {behind_seconds:.0f} s before it was asked for: a clock is wrong",
         ),
     },
-    ("note", "machine"): {
-        "held-back": (
-            "card held back",
-            "card {card} was held back for {share:.0%} of the window ({policy})",
-        )
-    },
     ("note", "trial"): {
         "late-exit": (
             "ended with an error",

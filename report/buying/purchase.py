@@ -195,15 +195,15 @@ def load_purchase(root: Path) -> Purchase | None:
     return parse_purchase(text)
 
 
-def parse_purchase(text: str | bytes, where: str = FILE) -> Purchase:
+def parse_purchase(text: str | bytes) -> Purchase:
     """Return a buyer's file from its text; raises UserError with the line, the key and what is wrong."""
     content = text.encode() if isinstance(text, str) else text
     try:
         return Purchase.model_validate(parse_toml(content))
     except ValidationError as error:
-        found = causes(of_validation(error, where, TomlLines(utf8(content))))
+        found = causes(of_validation(error, FILE, TomlLines(utf8(content))))
         raise UserError("\n  ".join(found), remedy=REMEDY) from None
     except UnicodeError as error:
-        raise UserError(f"{where} {error}", remedy="save it again as UTF-8") from None
+        raise UserError(f"{FILE} {error}", remedy="save it again as UTF-8") from None
     except ValueError as error:
-        raise UserError(f"{where} is not TOML: {error}", remedy=REMEDY) from None
+        raise UserError(f"{FILE} is not TOML: {error}", remedy=REMEDY) from None

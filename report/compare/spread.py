@@ -89,7 +89,7 @@ def unit_spread(levels: Sequence[float]) -> UnitSpread:
     return UnitSpread(log_spread(levels), m - 1, m) if m >= UNITS_TO_MEASURE else UnitSpread(units=max(m, 1))
 
 
-def unit_band(*redrawn: UnitSpread, level: float = LEVEL, comparisons: int = 1) -> UnitBand:
+def unit_band(*redrawn: UnitSpread, comparisons: int = 1) -> UnitBand:
     """The band of a figure in which each model that is `redrawn` comes as another unit.
 
     The measured unit and the other one are both draws, so each model adds 2·CV² to the square of
@@ -99,7 +99,7 @@ def unit_band(*redrawn: UnitSpread, level: float = LEVEL, comparisons: int = 1) 
     squares = {spread: 2 * spread.cv**2 * times for spread, times in Counter(redrawn).items()}
     below = sum(square**2 / spread.df for spread, square in squares.items())
     df = sum(squares.values()) ** 2 / below if below else math.inf
-    reach = critical_t(1 - (1 - level) / comparisons, df) * math.sqrt(sum(squares.values()))
+    reach = critical_t(1 - (1 - LEVEL) / comparisons, df) * math.sqrt(sum(squares.values()))
     measured = [spread.units for spread in redrawn if spread.measured]
     words = dict.fromkeys(spread.words for spread in redrawn if not spread.measured)
     if measured:

@@ -293,24 +293,10 @@ def _reach(own: float, own_t: float, given: float, given_t: float) -> float:
     return (own**2 * own_t + given**2 * given_t) / error if error else 0.0
 
 
-def order_holds(
-    a: Runs,
-    b: Runs,
-    relation: Literal["equal", "less", "greater"],
-    margin: float = 0.05,
-    *,
-    paired: bool = False,
-) -> Verdict:
-    """Whether a is less or greater than b, one-sided at 5 %; or equal within ±ln(1 + margin)."""
-    if relation == "equal":
-        return ratio_holds(a, b, 1.0, margin, paired=paired)
-    return bound_holds(a, b, relation, 1.0, paired=paired)
-
-
 def bound_holds(
-    of: Runs, over: Runs, relation: Literal["less", "greater"], bound: float, *, paired: bool = False
+    of: Runs, over: Runs, relation: Literal["less", "greater"], bound: float = 1.0, *, paired: bool = False
 ) -> Verdict:
-    """Whether the ratio of two arms is less or greater than `bound`, one-sided at 5 %."""
+    """Whether the ratio of two arms is less or greater than `bound`, one-sided at 5 %; an order, than 1."""
     interval = blocks_interval(of, over, level=EQUIVALENCE_LEVEL, paired=paired)
     return _bounded(interval, relation, bound)
 

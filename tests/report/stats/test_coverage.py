@@ -22,7 +22,7 @@ from report.compare.pairs import expectations
 from report.compare.precisions import speedups
 from report.compare.spread import cv_words
 from report.compare.within.stacks import StackWork, TwinRuns, stack_ratio
-from report.stats.equivalence import equivalence, order_holds, ratio_holds
+from report.stats.equivalence import bound_holds, equivalence, ratio_holds
 from report.stats.intervals import FLOOR_RUNS, blocks_interval, rare_runs_missed
 from report.text import percent
 from tests.helpers import ROOT
@@ -167,7 +167,7 @@ def said(name, words, judged, target=WRONG):
 
 
 def order(lengths, block_cv=BLOCK_CV):
-    return lambda rng: order_holds(*(in_blocks(rng, lengths, block_cv=block_cv) for _ in range(2)), "less")
+    return lambda rng: bound_holds(*(in_blocks(rng, lengths, block_cv=block_cv) for _ in range(2)), "less")
 
 
 def ratio(lengths, truth, *, paired=False):

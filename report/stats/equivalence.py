@@ -178,7 +178,7 @@ def of_seeds(estimate: float, deviation: float, df: float) -> Interval:
     """Around a logarithm, by a spread that was published, or that is larger here."""
     reach = critical_t(EQUIVALENCE_LEVEL, df) * deviation
     low, middle, high = (math.exp(estimate + end) for end in (-reach, 0.0, reach))
-    return Interval(low, middle, high, (1,), float(df), EQUIVALENCE_LEVEL, "Student, spread of seeds")
+    return Interval(low, middle, high, (1,), float(df))
 
 
 def range_holds(low: float, high: float, published: float, margin: float, half_digit: float = 0.0) -> Verdict:
@@ -274,7 +274,6 @@ def _against(
         low=math.exp(least - reach),
         estimate=measured.estimate / source.value,
         high=math.exp(most + reach),
-        method=f"{measured.method} over the published figure",
     )
     if inside >= reach:
         return Verdict(words.yes, interval, margin)

@@ -188,6 +188,10 @@ _WORDS: Mapping[tuple[Severity, Fault], Mapping[str, tuple[str, ...]]] = {
             "card {card} told neither its clock nor its power nor its use",
         ),
         "changed": ("changed within the session", "{what} changed within the session: {before} → {after}"),
+        "clock-behind": (
+            "began before it was asked",
+            "it began {behind_seconds:.0f} s before it was asked for: a clock is wrong",
+        ),
     },
     ("note", "trial"): {
         "late-exit": (

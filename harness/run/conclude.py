@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
 from functools import cache
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from harness.engine.base import Exit
 from harness.engine.local import FLOOD_BYTES, LOG, keep_end
 from harness.image.catalog import load_images
 from harness.image.second_lock import known_locks, locked_packages
-from harness.record import Record, Session, store
+from harness.record import Record, Session, finding, store
 from harness.run import assemble
 from harness.run.assemble import Started
 from harness.telemetry import recorder
@@ -19,6 +20,8 @@ from harness.units import size
 SayLine = Callable[[str], None]
 
 SAID_LINES = 6
+CLOCKS_APART_SECONDS = 1.0
+"""What clocks that are set over a network may differ."""
 
 
 def conclude(
@@ -32,10 +35,11 @@ def conclude(
     earlier: Iterable[Record],
     wall_seconds: float,
     timed_out: bool = False,
+    asked_at: datetime | None = None,
 ) -> Record:
     """Writes the record of an attempt that took `wall_seconds`; raises as store.write_record does.
 
-    `earlier` are the session's records by now.
+    `earlier` are the session's records by now; `asked_at` is when its job was sent, where that is no session.
     """
     environment = started.environment
     lock = environment.lock_sha256
@@ -51,7 +55,10 @@ def conclude(
     )
     recorder.stop(work)
     watched = recorder.added(made, work)
-    found = assemble.changed_since(earlier, watched)
+    seconds = ((asked_at or opened.started_at) - watched.started_at).total_seconds()
+    # It began before it was asked for, as on a node whose clock is behind.
+    behind = [finding("clock-behind", behind_seconds=seconds)] if seconds >= CLOCKS_APART_SECONDS else []
+    found = (*behind, *assemble.changed_since(earlier, watched))
     record = assemble.judged(watched.model_copy(update={"warnings": (*watched.warnings, *found)}))
     store.write_record(root, opened, record)
     if (printed := keep_end(work / LOG, 2 * FLOOD_BYTES)) > FLOOD_BYTES:

@@ -9,6 +9,7 @@ import secrets
 import shlex
 import subprocess
 import sys
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -29,6 +30,14 @@ def _a_machine_that_is_read_at_once(tmp_path, monkeypatch):
         monkeypatch.setattr(module, "look", lambda label: (clone.MACHINE, {}))
     monkeypatch.setattr(node, "load", Load)
     monkeypatch.setattr(os, "fsync", lambda handle: None)
+
+
+class Behind(datetime):
+    """The clock of a node that is an hour behind."""
+
+    @classmethod
+    def now(cls, tz=None):
+        return datetime.now(tz) - timedelta(hours=1)
 
 
 MANY = """
@@ -319,3 +328,17 @@ def test_a_dry_run_of_an_open_plan_shows_only_what_is_not_under_way(tmp_path, ca
     capsys.readouterr()
     bench.submit(dry_run=True)
     assert scripts(capsys.readouterr().out) == []
+
+
+def test_a_record_that_begins_before_its_job_was_sent_says_how_far_its_clock_is_behind(tmp_path, monkeypatch):
+    monkeypatch.setattr(kept, "datetime", Behind)
+    bench = cluster.bench(tmp_path / "clone", FakeScheduler(), repeats=1)
+    bench.submit()
+    bench.collect()
+    found = [
+        finding.data
+        for record in bench.records()
+        for finding in record.warnings
+        if finding.name == "clock-behind"
+    ]
+    assert [3590 < data["behind_seconds"] < 3601 for data in found] == [True, True]

@@ -126,6 +126,7 @@ class _Home:
             say,
             earlier=self.records,
             wall_seconds=max(0.0, elapsed.total_seconds()),
+            asked_at=attempt.batch.sent_at,
         )
         self.records.append(record)
         return record

@@ -278,14 +278,6 @@ def time_breakdown(cell: Cell) -> TimeBreakdown | None:
     return TimeBreakdown(waited, 1 - waited - other, other)
 
 
-def speedup_limit(fixed_share: float) -> float:
-    """Return the most that a device twice as fast can gain where it leaves so much of the time as it is.
-
-    Amdahl's law: 1 ÷ (s + (1 − s)/2), s the share of the time, 0 to 1, that the device does not shorten.
-    """
-    return 1 / (fixed_share + (1 - fixed_share) / 2)
-
-
 @dataclass(frozen=True, slots=True)
 class ToTarget:
     """How long the runs of one cell took to a target.

@@ -10,9 +10,10 @@ from typing import Any
 from markupsafe import Markup
 
 from harness.record.finding import label
+from harness.summary.bound import speedup_limit
 from report import text
 from report.charts.roofline import rate as flop_rate
-from report.compare.cells import Cell, speedup_limit
+from report.compare.cells import Cell
 from report.page.values import Quantity, between, quantity, rate, rate_unit
 from report.trials.key import FRAMEWORK, PARALLEL, VIRTUAL_RANKS, Key, Value
 

@@ -8,6 +8,7 @@ from statistics import median
 
 from harness.record import PRECISIONS, Measurement, MessageSize, Precision, Record, Summary
 from harness.record.published.cards import Card, find, peak_tflops
+from harness.summary.bound import UNKNOWN, Bound, bound
 from harness.summary.device_checks import device_name
 
 GEMM: dict[str, str] = {label: traits.product for label, traits in PRECISIONS.items() if traits.product}
@@ -40,6 +41,7 @@ class RooflinePoint:
     """The share of the fastest product measured on this device in the same arithmetic."""
     memory_share: float | None = None
     """The share of the copy bandwidth measured on this device; null where caches served a part of it."""
+    bound: Bound = UNKNOWN
 
 
 def device_of(record: Record) -> Device | None:
@@ -84,14 +86,18 @@ def roofline_point(
     moved = None if traffic is None else traffic * summary.throughput
     label, devices = measurement.precision.label, measurement.device.count
     peak = peak_of(device_name(record), devices, label, cards)
+    compute = share(rate, ceiling_of(measured, label, devices))
     memory = share(moved, bandwidth_of(measured, devices))
+    memory_share = memory if memory is not None and memory <= 1 else None
+    compute_share = compute if compute is not None and compute <= ABOVE else None
     return RooflinePoint(
         flops_per_second=rate,
         bytes_per_second=moved,
         intensity=share(operations, traffic),
         utilization=share(rate, peak),
-        compute_share=share(rate, ceiling_of(measured, label, devices)),
-        memory_share=memory if memory is not None and memory <= 1 else None,
+        compute_share=compute,
+        memory_share=memory_share,
+        bound=bound(summary, compute_share=compute_share, memory_share=memory_share),
     )
 
 

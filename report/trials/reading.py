@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -14,8 +14,10 @@ from harness.errors import UserError
 from harness.record import Machine, Session
 from harness.record.published.cards import FILE, Card, load_cards, other_memory
 from harness.record.store import Results, Stored, read_all, results_folder
+from harness.summary.bound import UNKNOWN, Bound
 from harness.summary.device_checks import between_trials
 from harness.summary.statistics import judge_trial, of_this_version, other_summary
+from report.trials.ceilings import Device, ceilings, device_of, roofline_point
 from report.trials.key import grouped_by
 from report.trials.sanity import checked
 from report.trials.table import table_of
@@ -71,8 +73,10 @@ def read(
 def trials_from(records: Sequence[Stored], sessions: Sequence[Session] = ()) -> tuple[TrialResult, ...]:
     """Each record as a trial, in the order of their start.
 
-    What only a session's trials together show is added to the findings of each.
+    What only a session's trials together show is added to the findings of each, and what a trial waits for is
+    told by the ceilings that were measured on its own device.
     """
+    by_device = ceilings(stored.record for stored in records)
     of_sessions = between_trials([stored.record for stored in records])
     short_ids = _short_ids(stored.record.machine for stored in records)
     turns = _turns(records, sessions)
@@ -82,6 +86,7 @@ def trials_from(records: Sequence[Stored], sessions: Sequence[Session] = ()) -> 
     for trial, found in zip(plain, of_sessions, strict=True):
         read = replace(
             trial,
+            bound=_bound(trial, by_device),
             short_id=short_ids.get(trial.machine, ""),
             turn=turns[trial.session],
             model_mark=marks.get(trial.path, ""),
@@ -133,3 +138,11 @@ def model_marks(trials: Sequence[TrialResult]) -> dict[str, str]:
             chip = trial.device_capability or "" if len(chips) > 1 else ""
             marks[trial.path] = " ".join(filter(None, (memory, chip)))
     return marks
+
+
+def _bound(trial: TrialResult, by_device: Mapping[Device, Mapping[str, float]]) -> Bound:
+    device = device_of(trial.record)
+    if device is None or trial.summary is None:
+        return UNKNOWN
+    measured = {} if trial.is_ceiling else by_device.get(device, {})
+    return roofline_point(trial.record, trial.summary, (), measured).bound

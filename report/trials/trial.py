@@ -20,6 +20,7 @@ from harness.record import (
 )
 from harness.record.finding import gravest
 from harness.record.store import Stored
+from harness.summary.bound import UNKNOWN, Bound
 from harness.summary.device_checks import busy_percents, busy_share, device_name, memory_bytes
 from harness.summary.statistics import judge_trial
 from report.trials import learning
@@ -49,6 +50,8 @@ class TrialResult:
     verdict: str
     findings: tuple[Finding, ...] = ()
     """Those of its summary, and what only other trials beside it show."""
+    bound: Bound = UNKNOWN
+    """What it waits for."""
     short_id: str = ""
     """The start of its machine's id, where machines on record share a label."""
     model_mark: str = ""
@@ -84,6 +87,11 @@ class TrialResult:
         """Whether its training failed by itself: it reached nothing, whatever it had before."""
         invalid = {found.name for found in self.findings if found.severity == "invalid"}
         return bool(invalid) and invalid <= LOST
+
+    @property
+    def bottleneck(self) -> str:
+        """What it waits for, in a sentence; empty where that is not known."""
+        return "" if self.bound.kind == "unknown" else self.bound.sentence()
 
     @property
     def session(self) -> str:
@@ -199,9 +207,13 @@ class TrialResult:
         return possible(self.summary.step_seconds_median) if self.summary else None
 
     @property
+    def busy_share(self) -> float | None:
+        return busy_share(self.record) if self.record.measurement else None
+
+    @property
     def busy_percent(self) -> float | None:
         """The percentage of the measured time in which its least busy card worked."""
-        share = busy_share(self.record) if self.record.measurement else None
+        share = self.busy_share
         return None if share is None else 100 * share
 
     def busy_percent_of(self, places: str) -> float | None:

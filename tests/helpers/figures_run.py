@@ -80,6 +80,7 @@ def _work(row: TrialResult, found: RooflinePoint) -> dict[str, Any]:
         "of_peak_on_paper": found.utilization,
         "of_measured_product": found.compute_share,
         "of_measured_copy": found.memory_share,
+        "bound": [found.bound.kind, found.bound.share],
     }
 
 

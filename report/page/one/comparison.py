@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from harness.summary.bound import speedup_limit
 from report.analysis import Analysis
-from report.compare.cells import Cell, TimeBreakdown, speedup_limit, time_breakdown
+from report.compare.cells import Cell, TimeBreakdown, time_breakdown
 from report.compare.pairs import Benchmark, Expectation
 from report.page.filters import work
 from report.page.one.measured import gain_of

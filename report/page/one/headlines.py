@@ -9,10 +9,11 @@ from typing import Any
 
 from harness.record import FULL_PRECISION
 from harness.record.finding import counted
+from harness.summary.bound import speedup_limit
 from report import text
 from report.analysis import Analysis
 from report.claims.matching import smaller
-from report.compare.cells import Cell, fewest_runs, runs_of_figures, speedup_limit, time_breakdown
+from report.compare.cells import Cell, fewest_runs, runs_of_figures, time_breakdown
 from report.compare.pairs import Expectation
 from report.compare.precisions import best_of_each_workload
 from report.compare.scaling import APART, parallelism_of, scalings

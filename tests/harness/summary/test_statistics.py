@@ -9,6 +9,7 @@ import pytest
 
 from harness.record import Measurement
 from harness.record.finding import sentence
+from harness.summary.bound import Bound, bound, speedup_limit
 from harness.summary.statistics import summarise
 from tests.helpers import records_builder as build
 
@@ -330,3 +331,40 @@ def test_a_long_window_that_proves_nothing_says_what_it_lacks():
 def test_the_gravest_cause_decides_and_the_others_stay_named():
     spoiled = measured(step_us=[STEP_US] * 50, losses=[[1, "nan"]], data={"source": "generated"})
     assert names(spoiled) == ("invalid", {"not-finite", "short-window", "generated-data"})
+
+
+def test_forty_one_percent_of_waiting_lets_a_card_twice_as_fast_gain_at_most_1_42_times():
+    assert speedup_limit(0.41) == pytest.approx(1.418, abs=1e-3)
+    assert speedup_limit(0.0) == 2.0
+    assert speedup_limit(1.0, factor=8) == 1.0
+    assert Bound("input", 0.41).sentence() == (
+        "41% of the time waited for input: a card twice as fast shortens this at most 1.42 times."
+    )
+
+
+@pytest.mark.parametrize(
+    ("waited", "busy", "compute", "memory", "kind", "share", "fixed"),
+    [
+        (0.61, None, 0.9, None, "input", 0.61, 0.61),
+        (0.01, 0.95, 0.9, None, "compute", 0.9, 0.05),
+        (0.05, 0.40, 0.9, None, "host", 0.55, 0.60),
+        (0.40, 0.20, None, None, "nothing", None, 0.80),
+        (0.01, 0.98, 0.7, 0.6, "compute", 0.7, 0.02),
+        (0.01, 0.98, 0.3, 0.8, "memory", 0.8, 0.02),
+        (0.01, 0.98, 0.3, None, "unknown", None, 0.02),
+        (0.01, 0.98, 0.3, 0.2, "compute", 0.3, 0.02),
+        (None, None, None, None, "unknown", None, None),
+    ],
+)
+def test_a_trial_names_what_it_waits_for_and_unknown_where_nothing_says_so(
+    waited, busy, compute, memory, kind, share, fixed
+):
+    parts: dict[str, Any] = {"step_us": [STEP_US] * STEPS}
+    if waited is not None:
+        parts["input_us"] = [int(waited * STEP_US)] * STEPS
+    if busy is not None:
+        parts["kernels"] = {"steps": 1, "busy_seconds": busy * STEP_US / 1e6}
+    found = bound(summarise(measured(**parts)), compute_share=compute, memory_share=memory)
+    assert found.kind == kind
+    assert found.share == (None if share is None else pytest.approx(share))
+    assert found.fixed_share == (None if fixed is None else pytest.approx(fixed))

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from harness.record import Limit
-from report.compare.cells import Cell, cell_ratio, cells_of, speedup_limit
+from report.compare.cells import Cell, cell_ratio, cells_of
 from report.compare.figures import Run, figure, left_out
 from report.stats.intervals import Doubt
 from tests.helpers.trial_tables import trials_of
@@ -129,8 +129,3 @@ def test_a_ratio_covers_all_runs_or_says_that_some_were_left_out(share, slower, 
         interval = cell_ratio(disturbed, clean, "seconds").interval
         kept += interval.includes(truth) or any("unproven" in note.name for note in interval.notes)
     assert kept / draws >= 0.92
-
-
-def test_forty_one_percent_of_waiting_lets_a_card_twice_as_fast_gain_at_most_1_42_times():
-    assert speedup_limit(0.41) == pytest.approx(1.418, abs=1e-3)
-    assert (speedup_limit(0.0), speedup_limit(1.0)) == (2.0, 1.0)

@@ -1,4 +1,4 @@
-"""How close a trial came to its device's limits: on paper, as measured."""
+"""How close a trial came to its device's limits: on paper, as measured, and what then bounds it."""
 
 from __future__ import annotations
 
@@ -61,15 +61,20 @@ def test_the_framework_s_default_mixes_two_arithmetics_and_is_held_against_none(
 def test_without_counted_operations_nothing_is_known():
     found = reached(trial(), {"gemm_bf16_tflops": 200.0, "copy_gb_per_second": 3000.0})
     assert (found.flops_per_second, found.compute_share, found.memory_share) == (None, None, None)
+    assert found.bound.kind == "unknown"
 
 
-def test_a_trial_is_held_against_the_product_and_the_copy_measured_on_its_device():
+@pytest.mark.parametrize(
+    ("per_sample", "traffic", "kind", "share"),
+    [(300e6, 1e6, "compute", 0.5), (60e6, 2.4e6, "memory", 0.8), (60e6, 0.15e6, "compute", 0.1)],
+)
+def test_a_trial_is_bound_by_the_limit_that_it_comes_closest_to(per_sample, traffic, kind, share):
     found = reached(
-        trial(per_sample=60e6, bytes_per_sample=2.4e6),
+        trial(per_sample=per_sample, bytes_per_sample=traffic),
         {"gemm_bf16_tflops": 600.0, "copy_gb_per_second": 3000.0},
     )
-    assert (found.compute_share, found.memory_share) == (pytest.approx(0.1), pytest.approx(0.8))
-    assert found.intensity == pytest.approx(25)
+    assert (found.bound.kind, found.bound.share) == (kind, pytest.approx(share))
+    assert found.intensity == pytest.approx(per_sample / traffic)
 
 
 def test_more_counted_bytes_than_the_memory_can_move_say_nothing_of_the_memory():
@@ -78,6 +83,7 @@ def test_more_counted_bytes_than_the_memory_can_move_say_nothing_of_the_memory()
         {"gemm_bf16_tflops": 600.0, "copy_gb_per_second": 3000.0},
     )
     assert found.memory_share is None
+    assert found.bound.kind == "unknown"
 
 
 def test_the_ceilings_of_a_device_are_the_medians_of_its_own_valid_trials():

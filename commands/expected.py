@@ -14,12 +14,11 @@ from harness.plan import own_file
 from harness.record.published.cards import find, load_cards
 from harness.record.published.program import Program
 from report.analysis import Analysis
-from report.buying.on_paper import CardsOnPaper
 from report.buying.workload_mix import WorkLine
 from report.compare.cells import Cell
 from report.expected.expected import CardExpectation, ExpectationModel, ExpectedValue, expectation_of, kept
 from report.expected.figures import TIMES, PublishedRow, TrainingTask, software_of, table_row, task_of
-from report.expected.relative import TRAINED, relative_speed
+from report.expected.relative import TRAINED, CardsOnPaper, relative_speed
 from report.expected.specs import CardSpecs, load_specs, named
 
 Rows = Sequence[tuple[Cell, PublishedRow]]
@@ -41,7 +40,7 @@ def expected_of(root: Path, analysis: Analysis, name: str) -> tuple[CardExpectat
 def _offered(analysis: Analysis, specs: Mapping[str, CardSpecs]) -> list[CardSpecs]:
     """The cards of offers without records that the tables know."""
     found: dict[str, CardSpecs] = {}
-    offers = analysis.costs.inputs.offers if analysis.costs else ()
+    offers = analysis.costs.offers if analysis.costs else ()
     for name in (one.card for one in offers if not one.measured):
         with suppress(UserError):
             card = named(name, specs)
@@ -67,10 +66,10 @@ def should(root: Path, analysis: Analysis) -> dict[str, ExpectedValue]:
 def on_paper(root: Path, analysis: Analysis) -> CardsOnPaper:
     """What is published of the cards of offers: how fast each should be beside each other."""
     costs = analysis.costs
-    if costs is None or all(one.measured for one in costs.inputs.offers):
+    if costs is None or all(one.measured for one in costs.offers):
         return CardsOnPaper()
     rows = {cell.trials[0].path: row for cell, row in _rows(root, analysis.cells)}
-    lines = {line.name: line for line in (*costs.inputs.lines, *costs.inputs.left_out)}
+    lines = {line.name: line for line in (*costs.lines, *costs.left_out)}
     tasks = {name: _task(line, rows) for name, line in lines.items()}
     labels = {
         name: task.precision if (task := tasks[name]) else line.precision for name, line in lines.items()
@@ -78,7 +77,7 @@ def on_paper(root: Path, analysis: Analysis) -> CardsOnPaper:
     known = [(cell, rows[cell.trials[0].path]) for cell in analysis.cells if cell.trials[0].path in rows]
     model = _of_tasks(root, known, {task.key for task in tasks.values() if task}, set())
     specs, unknown = {}, {}
-    for one in costs.inputs.offers:
+    for one in costs.offers:
         sold = find(one.device, load_cards(root)) if one.measured else None
         try:
             specs[one.card] = named(sold.name if sold else one.card, model.specs)

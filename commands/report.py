@@ -30,9 +30,9 @@ from harness.run.jobs import submission
 from harness.settings import Settings
 from report import text
 from report.analysis import Analysis, Question, analyse, evidence_in
-from report.buying.on_paper import CardsOnPaper
 from report.compare import side_by_side
 from report.expected.figures import read_tables
+from report.expected.relative import CardsOnPaper
 from report.expected.sizes import read_pairs, sizes
 from report.expected.specs import FOLDER
 from report.page import render

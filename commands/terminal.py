@@ -24,7 +24,7 @@ LINE_SECONDS = 60.0
 """Without a terminal, how often a long wait says that it goes on."""
 BAR_WIDTH = 12
 MOST_LETTERS = 158
-"""Of a line of news: two lines of a terminal with 80 columns."""
+"""A line of news is at most as long as two lines of a terminal with 80 columns."""
 MOST_NAMED = 8
 
 

@@ -18,7 +18,6 @@ from harness.summary import contradictions
 from report import text
 from report.buying.clause import MARGIN, AcceptanceClause, clause
 from report.buying.costs import Costs, costs
-from report.buying.on_paper import CardsOnPaper
 from report.buying.purchase import Purchase, load_purchase
 from report.claims.answers import Answer, Obstacle, answers
 from report.claims.judge import judge
@@ -37,6 +36,7 @@ from report.compare.sides import SELFCHECK, StackComparison, stack_comparison
 from report.compare.spread import UnitSpreads, unit_spreads
 from report.expected.expected import CardExpectation, ExpectedValue
 from report.expected.products import PublishedProduct, load_products
+from report.expected.relative import CardsOnPaper
 from report.expected.sizes import DifferenceSize, SystemDifference
 from report.trials.account import MachineAccount, accounts
 from report.trials.key import LOADER_ALONE, grouped_by
@@ -127,9 +127,9 @@ class Analysis:
     came_with_clone: bool
     """Whether another machine's session leads, since the clone came with it and nothing was measured here."""
     cells: tuple[Cell, ...]
-    """Of all sessions."""
+    """The cells of all sessions."""
     own_cells: tuple[Cell, ...]
-    """Of the leading session; none where that came with the clone."""
+    """The cells of the leading session; none where that came with the clone."""
     groups: tuple[ComparisonGroup, ...]
     left_over: tuple[Cell, ...]
     """Cells that no group took in."""
@@ -137,7 +137,7 @@ class Analysis:
     parities: tuple[Parity, ...]
     early_gates: tuple[tuple[TrialResult, Gate], ...]
     checks: tuple[CheckedCard, ...]
-    """Of the leading session's cards, the worst first; none where they were not checked."""
+    """The checks of the leading session's cards, the worst first; none where they were not checked."""
     spreads: UnitSpreads
     """How far the units of each card on record lie apart."""
     expectations: tuple[Expectation, ...]
@@ -270,10 +270,8 @@ def analyse(evidence: Evidence, question: Question) -> Analysis:
     )
     grouped = [entry.cell for group in groups for entry in group.entries]
     taken, paths = set(map(id, grouped)), {trial.path for cell in grouped for trial in cell.trials}
-    bought = costs(groups, first, evidence.cards, evidence.purchase)
-    mix = bought.inputs.buyer if bought else None
-    unit_cv = evidence.purchase.unit_cv if evidence.purchase else None
-    spreads = unit_spreads(first, unit_cv)
+    bought = costs(groups, first, evidence.cards, evidence.purchase, CardsOnPaper())
+    spreads = unit_spreads(first)
     return Analysis(
         evidence=evidence,
         question=question,
@@ -290,7 +288,7 @@ def analyse(evidence: Evidence, question: Question) -> Analysis:
         early_gates=early_gates(trial for trial in trials if trial.session == lead or trial.path in paths),
         checks=() if came_with_clone else checked_cards(on_record, lead, evidence.cards, evidence.products),
         spreads=spreads,
-        expectations=expectations(groups, mix, spreads) or expectations(groups, spreads=spreads),
+        expectations=expectations(groups, spreads),
         verdicts=judge(evidence.claims.claims, groups, evidence.cards, batch_sweeps(own_cells, failed)),
         costs=bought,
         clause=clause(own_cells, margin=question.margin),

@@ -24,7 +24,7 @@ class Metric:
     unit: str = ""
     """In which a page writes it; empty where that depends on the workload."""
     more_is_better: bool = False
-    """Of durations, memory and energy; of a quality the workload says it."""
+    """Whether more of a duration, of memory or energy is better; of a quality the workload says it."""
     steady: bool = False
     """Whether it is of steady steps, however many epochs they are of."""
     on_generated: bool = False

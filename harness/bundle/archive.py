@@ -46,7 +46,7 @@ class Unpacked:
 
 
 def pack(files: Sequence[tuple[str, Path]], out: IO[bytes]) -> None:
-    """Writes the files, in their order, under their names below the top folder.
+    """Writes the files, in their order, under their names below the top folder, with no owner, mode or time.
 
     Raises UserError for a name that `unpack` would refuse.
     """
@@ -55,20 +55,12 @@ def pack(files: Sequence[tuple[str, Path]], out: IO[bytes]) -> None:
         tarfile.open(fileobj=squeezed, mode="w", format=tarfile.PAX_FORMAT) as tar,
     ):
         for name, path in files:
-            add(tar, TOP, name, path)
-
-
-def add(tar: tarfile.TarFile, top: str, name: str, path: Path) -> None:
-    """Writes one file under its name below the top folder, with nobody's owner, mode or time.
-
-    Raises UserError for a name that leaves the folder or is longer than any of ours.
-    """
-    if not _NAME.fullmatch(name):
-        raise UserError(f"'{name}' is no name for a file of an archive", remedy="rename it")
-    info = tarfile.TarInfo(f"{top}/{name}")
-    info.size = path.stat().st_size
-    with path.open("rb") as file:
-        tar.addfile(info, file)
+            if not _NAME.fullmatch(name):
+                raise UserError(f"'{name}' is no name for a file of an archive", remedy="rename it")
+            info = tarfile.TarInfo(f"{TOP}/{name}")
+            info.size = path.stat().st_size
+            with path.open("rb") as file:
+                tar.addfile(info, file)
 
 
 def unpack(path: Path, folder: Path) -> Unpacked:

@@ -67,12 +67,6 @@ _WORDS: Mapping[tuple[Severity, Fault], Mapping[str, tuple[str, ...]]] = {
         "memory-error": ("memory errors", "{errors} new uncorrected errors on card {card}"),
         "device-fault": ("driver reported a fault", "the driver reported Xid {xids} on card {card}"),
         "unnamed": ("no reason on record", "no reason is on record"),
-        "jump": (
-            "ten times off others",
-            "{factor:.3g} times the median of {others} comparable figures",
-            "1/{divisor:.3g} of the median of {others} comparable figures",
-        ),
-        "idle-device": ("device hardly worked", "the device worked for {busy_share:.1%} of the time"),
     },
     ("invalid", "trial"): {
         "constant-batch": (
@@ -194,12 +188,6 @@ _WORDS: Mapping[tuple[Severity, Fault], Mapping[str, tuple[str, ...]]] = {
             "card {card} told neither its clock nor its power nor its use",
         ),
         "changed": ("changed within the session", "{what} changed within the session: {before} → {after}"),
-    },
-    ("note", "machine"): {
-        "held-back": (
-            "card held back",
-            "card {card} was held back for {share:.0%} of the window ({policy})",
-        )
     },
     ("note", "trial"): {
         "late-exit": (

@@ -24,7 +24,6 @@ from harness.record.finding import FindingValue
 from harness.record.finding_kinds import Severity
 from harness.record.published.cards import is_shared
 from harness.summary.checks import Findings
-from harness.summary.throttle import LIMITED_SHARE, throttled
 from harness.telemetry.reader import CUT_SHORT
 
 FOREIGN_BYTES = 200 * 2**20
@@ -42,6 +41,12 @@ START_TEMPERATURE_APART = 5.0
 BUSY_LOOKS_BACK_SECONDS = 1.0
 """NVML's utilisation is of the past sample period, up to this long."""
 
+LIMITED_SHARE = 0.01
+"""A trial that is slowed down for more of its window is disturbed."""
+
+LONE_SAMPLES = 2
+"""A single sample of a slowdown may be a change of the performance state."""
+
 DRIVER_GONE = "the driver stopped answering"
 CARD_LOST = "NVMLError_GpuIsLost"
 
@@ -53,7 +58,7 @@ def device_findings(record: Record) -> Findings:
     described = used_cards(record)
     yield from _foreign(record, cards, described)
     for card in cards:
-        yield from throttled(card, telemetry.samples if telemetry else 0)
+        yield from _throttled(card, telemetry.samples if telemetry else 0)
         yield from _faults(card)
     yield from _driver(telemetry)
     for gpu in described:
@@ -152,6 +157,46 @@ def _foreign(record: Record, cards: Sequence[CardTelemetry], described: Sequence
     # Before a trial all cards are asked together, so on a machine of several it may have been another card.
     grave = memory > FOREIGN_BYTES and len(record.machine.gpus) == 1
     yield finding("foreign-process", "invalid" if grave else "warn", other_mib=memory / 2**20)
+
+
+def _throttled(card: CardTelemetry, samples: int) -> Findings:
+    """Findings on one card; `samples` were taken of it. What nobody counted is none.
+
+    Hardware's slowdowns make a trial invalid, the software's thermal one is a warning, and a card at its
+    power limit is in its normal state.
+    """
+    yield from _by_heat(card)
+    yield from _by_hardware(card, samples)
+    yield from _by_power(card)
+
+
+def _by_heat(card: CardTelemetry) -> Findings:
+    """The counter does not tell hardware from software; the samples' reasons do, else it is grave."""
+    counted = card.limited_share.get("thermal", 0.0)
+    hard = card.reasons_share.get("hw_thermal_slowdown", 0.0)
+    soft = card.reasons_share.get("sw_thermal_slowdown", 0.0)
+    if soft and not hard:
+        if max(soft, counted) > LIMITED_SHARE:
+            yield finding("chassis-limited", card=card.index, share=max(soft, counted))
+    elif max(hard, counted) > LIMITED_SHARE:
+        yield finding("thermal-throttling", card=card.index, share=max(hard, counted))
+
+
+def _by_hardware(card: CardTelemetry, samples: int) -> Findings:
+    """Yield a brake on its power input, or a slowdown whose reason the driver does not give."""
+    brake = card.reasons_share.get("hw_power_brake", 0.0)
+    if brake > LIMITED_SHARE:
+        yield finding("power-brake", card=card.index, samples_share=brake)
+    slowed = card.reasons_share.get("hw_slowdown", 0.0)
+    named = brake > LIMITED_SHARE or card.reasons_share.get("hw_thermal_slowdown", 0.0) > LIMITED_SHARE
+    if slowed > LIMITED_SHARE and slowed * samples >= LONE_SAMPLES and not named:
+        yield finding("hardware-slowdown", card=card.index, samples_share=slowed)
+
+
+def _by_power(card: CardTelemetry) -> Findings:
+    capped = max(card.limited_share.get("power", 0.0), card.reasons_share.get("sw_power_cap", 0.0))
+    if capped > LIMITED_SHARE:
+        yield finding("power-cap", card=card.index, share=capped)
 
 
 def _faults(card: CardTelemetry) -> Findings:

@@ -30,9 +30,6 @@ GRID = 500
 BAND = 40
 """Places whose costs are reckoned together: few calls, and few of pairs that cannot be a segment."""
 
-MOST_EDGES = 256
-"""Between more of them, trying parts of segments takes as long as the search."""
-
 BLOCKS, LEAST_BLOCKS, BLOCK_VALUES = 40, 12, 4
 """A slow movement is read from so many blocks at most and at least, with so many values each."""
 CORRELATION_AT_MOST = 0.9
@@ -202,8 +199,6 @@ def _change_points(values: Floats) -> list[int]:
     centred = values - values.mean()
     sums, squares = (numpy.append(0.0, numpy.cumsum(centred**power))[grid] for power in (1, 2))
     penalty = float(PENALTY * numpy.log(max(values.size, 2)))
-    if _nothing_changes(grid, sums, squares, penalty):
-        return []
     best = numpy.full(grid.size, numpy.inf)
     best[0] = -penalty
     before = numpy.zeros(grid.size, dtype=numpy.int64)
@@ -223,41 +218,6 @@ def _change_points(values: Floats) -> list[int]:
         cuts.append(int(grid[place]))
         place = int(before[place])
     return cuts[::-1]
-
-
-def _nothing_changes(grid: NDArray[numpy.int64], sums: Floats, squares: Floats, penalty: float) -> bool:
-    """Whether it is certain that no cuts pay, which is found without the cost of every segment.
-
-    A segment saves n·ln(variance of all ÷ its own). Cuts make a first, a last and inner segments: none pay
-    where the first and the last together save less than one penalty, and so does each inner one. Inner ones
-    are tried by parts of them, since no segment scatters less about its mean than a part of it.
-    """
-    variance, floor = float(squares[-1] / grid[-1]), NOISE_FLOOR**2
-    cuts = numpy.flatnonzero((grid >= LEAST_VALUES) & (grid <= grid[-1] - LEAST_VALUES))
-    if variance <= floor or not cuts.size:
-        return True
-    ends = (
-        (grid[cuts], sums[cuts], squares[cuts]),
-        (grid[-1] - grid[cuts], sums[-1] - sums[cuts], squares[-1] - squares[cuts]),
-    )
-    saved = [
-        count * numpy.log(variance / numpy.maximum((square - total**2 / count) / count, floor))
-        for count, total, square in ends
-    ]
-    if saved[0].max() + saved[1].max() >= penalty:
-        return False
-    stride = max(1, LEAST_VALUES // 2 // int(grid[1]))
-    edges = numpy.append(numpy.arange(0, grid.size - 1, stride), grid.size - 1)
-    if edges.size > MOST_EDGES:
-        return False
-    length = (grid[edges] - grid[edges, numpy.newaxis]).astype(numpy.float64)
-    parts = length > 0
-    length[~parts] = 1.0
-    scatter = squares[edges] - squares[edges, numpy.newaxis]
-    scatter -= (sums[edges] - sums[edges, numpy.newaxis]) ** 2 / length
-    longest = length + 2.0 * (stride - 1) * grid[1]
-    least = variance * numpy.exp(-penalty / longest)
-    return not (parts & (least > floor) & (scatter <= longest * least)).any()
 
 
 def _costs(grid: Floats, sums: Floats, squares: Floats, stops: NDArray[numpy.int64]) -> Floats:

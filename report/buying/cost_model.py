@@ -15,11 +15,35 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from report.buying.cost_inputs import HOURS_A_YEAR, CostNumbers, Range
+Range = tuple[float, float, float]
+"""Low, best, high."""
 
+HOURS_A_YEAR = 8760.0
 InputValues = Mapping[str, float]
 NO_WATTS: Range = (0.0, 0.0, 0.0)
 CERTAIN: Range = (1.0, 1.0, 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class OfferNumbers:
+    """One offer. Null is unknown; `watts` has an entry for each row of the mix."""
+
+    name: str
+    rented: bool
+    price: Range | None
+    watts: tuple[Range | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CostNumbers:
+    """All that a cost depends on. `speed[i][j][k]` is card i's time over card j's on row k."""
+
+    inputs: dict[str, Range]
+    offers: tuple[OfferNumbers, ...]
+    hours: tuple[float, ...]
+    """The hours of a year, for each line of the mix, on the card `hours_on`."""
+    hours_on: int
+    speed: tuple[tuple[tuple[Range | None, ...], ...], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +52,7 @@ class OfferCost:
 
     hours: Range | None = None
     cost: Range | None = None
-    """Of a year's work."""
+    """What a year's work costs."""
     ratio: Range | None = None
     """Its cost over the cheapest offer's."""
     turning_price: Range | None = None

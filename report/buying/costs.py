@@ -1,29 +1,97 @@
-"""What each offer costs for the buyer's work, measured or expected."""
+"""What each offer costs for the buyer's work: records and the buyer's file → numbers → costs.
+
+Each range is the wider one: the reaches of the measured 95 % interval and of the band in which other units
+may lie add in squares.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from statistics import fmean, geometric_mean
 
 from harness.record.published.cards import Card
-from report.buying.cost_inputs import NOTHING, CostInputs, CostNumbers, cost_inputs
-from report.buying.cost_model import NO_WATTS, CostModel, CostRanking, rank_costs
-from report.buying.on_paper import CardsOnPaper
+from report.buying.cost_model import (
+    HOURS_A_YEAR,
+    NO_WATTS,
+    CostModel,
+    CostNumbers,
+    CostRanking,
+    OfferNumbers,
+    Range,
+    rank_costs,
+)
 from report.buying.purchase import Purchase
+from report.buying.workload_mix import (
+    MixLine,
+    OfferedCard,
+    UnrecordedLine,
+    WorkLine,
+    buyers_mix,
+    candidates,
+    default_mix,
+    meant,
+    mix_lines,
+    ranked_cells,
+)
+from report.compare.cells import Cell, cell_ratio
 from report.compare.groups import ComparisonGroup
+from report.compare.spread import UnitBand, UnitSpread, unit_band, unit_spreads
+from report.expected.relative import CardsOnPaper
+from report.stats.intervals import Doubt
 from report.trials.trial import TrialResult
+
+INPUTS = (
+    "life_years",
+    "utilisation",
+    "electricity_price",
+    "pue",
+    "residual_share",
+    "host_price",
+    "host_watts",
+)
+
+ENERGY_BAND = 0.05
+NEUTRAL: dict[str, Range] = {
+    "life_years": (1.0, 1.0, 1.0),
+    "utilisation": (1.0, 1.0, 1.0),
+    "electricity_price": (0.0, 0.0, 0.0),
+}
+"""For files of rented cards alone: no figure that is shown depends on them."""
+LIFE_YEARS: Range = (2.0, 4.0, 8.0)
+"""What the page assumes, and says so, where a bought card's life is not given."""
 
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """The inputs, and what they make of each offer."""
+    """What the numbers make of each offer, and what has to be said beside it."""
 
-    inputs: CostInputs
     numbers: CostNumbers
-    """What the ranking is by: the inputs', without the cards' power where that of one is not known."""
+    """Without the cards' power where that of one is not known."""
     ranking: CostRanking
-    power_unknown: tuple[str, ...] = ()
+    power_unknown: tuple[str, ...]
     """The offers whose power is unknown, for which that of all cards is left out of the costs."""
+    offers: tuple[OfferedCard, ...]
+    lines: tuple[WorkLine, ...]
+    left_out: tuple[UnrecordedLine, ...]
+    """Lines of the buyer's work of which nothing is known on any offer."""
+    paper: CardsOnPaper
+    purchase: Purchase
+    own_mix: bool
+    """Whether the work is the buyer's, or equal shares of each line."""
+    measured_power: tuple[bool, ...]
+    """For each offer, whether its power was measured on every line that it has."""
+    caveats: tuple[Doubt, ...]
+
+    @property
+    def stacks_differ(self) -> bool:
+        """Whether a line was not run with the same software on all cards."""
+        return any(len({cell.stack for cell in line.cells if cell}) > 1 for line in self.lines)
+
+    def measured_on(self, place: int) -> bool:
+        """Return whether all the work was measured on an offer."""
+        return bool(self.lines) and all(line.cells[place] for line in self.lines)
 
 
 def costs(
@@ -31,7 +99,7 @@ def costs(
     trials: Sequence[TrialResult],
     cards: Sequence[Card],
     purchase: Purchase | None,
-    paper: CardsOnPaper = NOTHING,
+    paper: CardsOnPaper,
 ) -> Costs | None:
     """Return the costs of all offers for the buyer's work; null without a buyer's file.
 
@@ -39,13 +107,67 @@ def costs(
     """
     if purchase is None:
         return None
-    inputs = cost_inputs(groups, trials, cards, purchase, paper)
-    unknown, numbers = _power_unknown(inputs.numbers), inputs.numbers
+    cells = ranked_cells(groups)
+    own_machines = {entry.cell.machine for group in groups for entry in group.entries if entry.own}
+    offered, caveats = candidates(cells, purchase, own_machines)
+    recorded = mix_lines(cells, offered, trials)
+    in_use = HOURS_A_YEAR * _inputs(purchase)["utilisation"][1]
+    own = bool(purchase.work)
+    mix: tuple[WorkLine, ...] = default_mix(recorded, in_use)
+    if own:
+        mix = buyers_mix(recorded, purchase, offered)
+    named = _hours_on(cells, offered, purchase)
+    offered, mix = _in_question(offered, mix, named)
+    on = offered.index(named[0]) if named else _slowest(offered, mix, paper)
+    base = offered[on].card
+    left_out = tuple(
+        line
+        for line in mix
+        if isinstance(line, UnrecordedLine)
+        and not any(paper.time_over(one.card, base, line.name) for one in offered if one.card != base)
+    )
+    mix = tuple(line for line in mix if line not in left_out)
+    on_record = unit_spreads(trials)
+    spreads = tuple(on_record.of(offer.card) for offer in offered)
+    others, places = max(sum(offer.measured for offer in offered) - 1, 1), range(len(offered))
+    numbers = CostNumbers(
+        inputs=_inputs(purchase),
+        offers=tuple(_offer(offer, i, mix, cards, paper) for i, offer in enumerate(offered)),
+        hours=tuple(line.hours for line in mix),
+        hours_on=on,
+        speed=tuple(
+            tuple(
+                tuple(
+                    _time_over(line, i, j, spreads, others)
+                    or paper.time_over(offered[i].card, offered[j].card, line.name)
+                    for line in mix
+                )
+                for j in places
+            )
+            for i in places
+        ),
+    )
+    low, best, high = LIFE_YEARS
+    assumed = Doubt("life-assumed", {"years": best, "low": low, "high": high})
+    life = [assumed] if _life_assumed(purchase) else []
+    unknown = _power_unknown(numbers)
     if unknown:
         # As if the cards drew nothing, all alike; the host's share stays.
         unpowered = (replace(offer, watts=(NO_WATTS,) * len(offer.watts)) for offer in numbers.offers)
         numbers = replace(numbers, offers=tuple(unpowered))
-    return Costs(inputs, numbers, rank_costs(numbers), unknown)
+    return Costs(
+        numbers,
+        rank_costs(numbers),
+        unknown,
+        offered,
+        mix,
+        left_out,
+        paper,
+        purchase,
+        own,
+        tuple(all(map(_watts, done)) and bool(done) for i in places for done in [_cells_on(mix, i)]),
+        (*caveats, *life, *_single_runs(mix)),
+    )
 
 
 def _power_unknown(numbers: CostNumbers) -> tuple[str, ...]:
@@ -59,3 +181,124 @@ def _power_unknown(numbers: CostNumbers) -> tuple[str, ...]:
         and model.best_hours(i) is not None
         and model.watts(i) is None
     )
+
+
+def _in_question(
+    offered: Sequence[OfferedCard], mix: Sequence[WorkLine], besides: Sequence[OfferedCard]
+) -> tuple[tuple[OfferedCard, ...], tuple[WorkLine, ...]]:
+    """Return the offers and those `besides`, and of other cards those that did some of the work."""
+    wanted = [one for one in offered if one.offer or one in besides]
+    places = [i for i, one in enumerate(offered) if one in wanted or any(line.cells[i] for line in mix)]
+    return tuple(offered[place] for place in places), tuple(line.on(places) for line in mix)
+
+
+def _cells_on(mix: Sequence[WorkLine], place: int) -> list[Cell]:
+    return [cell for line in mix if (cell := line.cells[place])]
+
+
+def _hours_on(
+    cells: Sequence[Cell], offers: Sequence[OfferedCard], purchase: Purchase
+) -> tuple[OfferedCard, ...]:
+    """Return the card whose hours are given; none where the buyer does not say."""
+    if not purchase.hours_on:
+        return ()
+    cell, name = meant(purchase.hours_on, cells, "'hours_on'"), purchase.hours_on.casefold()
+    if cell:
+        return tuple(one for one in offers if one.made(cell.machine, cell.card))[:1]
+    return tuple(one for one in offers if one.card.casefold() == name)[:1]
+
+
+def _slowest(offers: Sequence[OfferedCard], mix: Sequence[WorkLine], paper: CardsOnPaper) -> int:
+    """Return the slowest of those that did most of the mix; where none did any, by what is expected."""
+
+    def place(i: int) -> tuple[int, float, float]:
+        done = [
+            math.log(geometric_mean(line.unit_seconds(cell).values))
+            for line in mix
+            if isinstance(line, MixLine) and (cell := line.cells[i])
+        ]
+        times = [paper.time_over(offers[i].card, other.card, line.name) for line in mix for other in offers]
+        return len(done), sum(done), sum(math.log(time[1]) for time in times if time)
+
+    return max(range(len(offers)), key=place)
+
+
+def _inputs(purchase: Purchase) -> dict[str, Range]:
+    ranges: dict[str, Range] = {}
+    for name in INPUTS:
+        given = getattr(purchase, name)
+        ranges[name] = given.values if given else NEUTRAL.get(name, (0.0, 0.0, 0.0))
+    if _life_assumed(purchase):
+        ranges["life_years"] = LIFE_YEARS
+    return ranges
+
+
+def _life_assumed(purchase: Purchase) -> bool:
+    return purchase.buys and purchase.life_years is None
+
+
+def _offer(
+    candidate: OfferedCard, i: int, mix: Sequence[WorkLine], cards: Sequence[Card], paper: CardsOnPaper
+) -> OfferNumbers:
+    offer, board, specs = candidate.offer, candidate.board_watts(cards), paper.specs.get(candidate.card)
+    board = specs.power_watts if board is None and specs else board
+    quoted = offer.watts.values if offer and offer.watts else None
+    on_paper = quoted or ((board, board, board) if board else None)
+    return OfferNumbers(
+        name=candidate.name,
+        rented=bool(offer and offer.rented),
+        price=offer.cost if offer else None,
+        watts=tuple(_watts(line.cells[i]) or on_paper for line in mix),
+    )
+
+
+def _watts(cell: Cell | None) -> Range | None:
+    """Return the mean power in the windows of a cell's runs, with the band that sensors are off by."""
+    records = [trial.record for trial in cell.trials] if cell else []
+    energies = [record.telemetry.energy for record in records if record.telemetry]
+    readings = [
+        (energy.joules / energy.window_seconds, energy.band or ENERGY_BAND)
+        for energy in energies
+        if energy.joules and energy.window_seconds
+    ]
+    if not readings:
+        return None
+    band, watts = max(band for _, band in readings), [watts for watts, _ in readings]
+    return min(watts) * (1 - band), fmean(watts), max(watts) * (1 + band)
+
+
+def _time_over(
+    line: WorkLine, i: int, j: int, spreads: Sequence[UnitSpread], comparisons: int
+) -> Range | None:
+    """Return the time of offer i over offer j; the same card bought and rented has the same time."""
+    first, second = line.cells[i], line.cells[j]
+    if not isinstance(line, MixLine) or first is None or second is None:
+        return None
+    if first is second:
+        return (1.0, 1.0, 1.0)
+    seconds_over = geometric_mean(line.unit_seconds(first).values) / geometric_mean(
+        line.unit_seconds(second).values
+    )
+    band = unit_band(spreads[i], spreads[j], comparisons=comparisons)
+    if seconds_over < 1 or (seconds_over == 1 and i < j):
+        low, best, high = _times_as_fast(line, first, second, 1 / seconds_over, band)
+        return 1 / high, 1 / best, 1 / low
+    return _times_as_fast(line, second, first, seconds_over, band)
+
+
+def _times_as_fast(line: MixLine, fast: Cell, slow: Cell, best: float, band: UnitBand) -> Range:
+    """Return how many times as fast the faster card is, in any two units of the two models."""
+    of, over, name = (fast, slow, "throughput") if line.by_throughput else (slow, fast, "seconds")
+    ratio = cell_ratio(of, over, name, comparisons=band.comparisons)
+    ends = ratio.interval if ratio else None
+    low, high = (ends.low / ends.estimate, ends.high / ends.estimate) if ends else (1.0, 1.0)
+    below, above = band.around(best * low, best, best * high)
+    return below, best, above
+
+
+def _single_runs(mix: Sequence[WorkLine]) -> tuple[Doubt, ...]:
+    recorded = [line for line in mix if isinstance(line, MixLine)]
+    single = sum(
+        any(cell and len(line.unit_seconds(cell).values) < 2 for cell in line.cells) for line in recorded
+    )
+    return (Doubt("single-runs", {"lines": single}),) if single else ()

@@ -164,8 +164,6 @@ class Purchase(Model):
     """the share of the computer's price that falls to one card"""
     host_watts: Annotated[InputRange, *_ranged(0, 10_000)] = InputRange(low=0, best=0, high=0)
     """the share of the computer's power that falls to one card"""
-    # The coefficient of variation of the speed of units of one model.
-    unit_cv: Annotated[FiniteNumber, AfterValidator(_within(0, 0.2))] | None = None
     hours_on: ShortText | None = None
     """the card on which your work takes the hours that you give, on record or not; else the slowest"""
     work: tuple[PurchaseWork, ...] = ()

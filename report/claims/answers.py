@@ -77,7 +77,7 @@ class Answer:
     way: JudgingPlan | None = None
     obstacle: Obstacle | None = None
     nearest: tuple[Difference, ...] = ()
-    """Of work that is not the same: what the nearest cell has otherwise."""
+    """What the nearest cell has otherwise, where none did the same work."""
 
     @property
     def first_look(self) -> bool:

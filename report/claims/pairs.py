@@ -25,7 +25,6 @@ from report.stats.equivalence import (
     bound_holds,
     bounds_hold,
     difference_holds,
-    order_holds,
     range_holds,
     ratio_holds,
     seeds_bounded,
@@ -91,9 +90,7 @@ def _verdict(claim: Claim, of: Cell, over: Cell) -> Judged:
         else:
             verdict = seeds_bounded(first / second, runs, seeds, claim.relation, claim.value)
         return Judged(claim, verdict, (of, over), first / second)
-    if claim.kind == "order":
-        verdict = order_holds(*runs, claim.relation, claim.margin, paired=paired)
-    elif claim.relation == "equal":
+    if claim.relation == "equal":
         assert claim.value is not None
         verdict = ratio_holds(
             *runs,
@@ -105,8 +102,8 @@ def _verdict(claim: Claim, of: Cell, over: Cell) -> Judged:
             paired=paired,
         )
     else:
-        assert claim.value is not None
-        verdict = bound_holds(*runs, claim.relation, claim.value, paired=paired)
+        bound = 1.0 if claim.value is None else claim.value
+        verdict = bound_holds(*runs, claim.relation, bound, paired=paired)
     measured = blocks_interval(*runs, paired=paired)
     return Judged(claim, verdict, (of, over), measured.estimate if measured else None)
 

@@ -28,17 +28,17 @@ from report.trials.trial import TrialResult
 PLANS = ("card", "card-long", "quick")
 """Those that check a card; the first two train nothing else."""
 ALPHA = 0.05
-"""Of sound cards, so many at most are called slow by all of a check's measured things together."""
+"""All of a check's measured things together call at most so many sound cards slow."""
 WIDEST_LOSS = 0.75
 """What would not find a smaller loss is not known."""
 GAP = 0.06
-"""Of two speeds: they are at least so far apart, and far more than each of them scatters."""
+"""Two speeds are at least so far apart, and far more than each of them scatters."""
 APART_SD = 5.0
 BLOCK_SECONDS, HELD_BLOCKS = 1.0, 3
 """A state lasts at least so many blocks, of which each has its median speed."""
 LINK = {"host_to_device_pinned_gb_per_second", "device_to_host_pinned_gb_per_second"}
 LANE_GBS = {1: 0.25, 2: 0.5, 3: 0.985, 4: 1.969, 5: 3.938, 6: 7.563}
-"""Of one lane of PCI Express, by generation, each way."""
+"""What one lane of PCI Express moves each way, by generation."""
 ORDER = ["gemm_fp32", "gemm_tf32", "gemm_bf16", "gemm_fp16", "gemm_fp8", "copy", "host", "device", "all"]
 FAULTS = {"memory-error", "device-fault"}
 SLOWING = {"pcie-link", "power-limit", "locked-clocks", "thermal-throttling", "chassis-limited"}

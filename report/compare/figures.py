@@ -31,9 +31,9 @@ class Figure:
     blocks: tuple[int, ...] = ()
     """The block of time that each value belongs to; empty where blocks play no part."""
     apart: tuple[float, ...] = ()
-    """Of trials that are shown and take no part in the mean."""
+    """The values of trials that are shown and take no part in the mean."""
     mean: float | None = None
-    """Of the blocks' means."""
+    """The mean of the blocks' means."""
     interval: Interval | None = None
     unproven: Runs | None = None
     """Those of `apart` that are not invalid."""

@@ -112,7 +112,7 @@ class StackWork:
     twins: tuple[TwinRuns, ...]
     ratio: Interval | None
     failed: tuple[tuple[str, ...], tuple[str, ...]]
-    """Of each stack, the reasons of trials that failed or are invalid."""
+    """For each stack, the reasons of trials that failed or are invalid."""
 
     @property
     def verdict(self) -> Literal["slower", "faster", "equal", "too-few", "failed"]:

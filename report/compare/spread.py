@@ -12,7 +12,6 @@ import numpy
 from scipy import special
 
 from harness.summary.device_checks import used_cards
-from report.compare.cells import Cell
 from report.compare.figures import PROVEN
 from report.stats.intervals import LEVEL, critical_t
 from report.trials.key import grouped_by
@@ -43,8 +42,6 @@ class UnitSpread:
     cv: float = ASSUMED_UNIT_CV
     df: float = math.inf
     units: int = 1
-    given: bool = False
-    """Whether the buyer's file says it."""
 
     @property
     def measured(self) -> bool:
@@ -53,8 +50,7 @@ class UnitSpread:
     @property
     def brief(self) -> str:
         """The CV and where it is from."""
-        source = "measured" if self.measured else "given" if self.given else "assumed"
-        return f"{100 * self.cv:.2g} % {source}"
+        return f"{100 * self.cv:.2g} % {'measured' if self.measured else 'assumed'}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,20 +69,13 @@ class UnitBand:
         return best * math.exp(-below), best * math.exp(above)
 
 
-def unit_spread(levels: Sequence[float], given: float | None = None) -> UnitSpread:
-    """From one mean per unit of a model, in any one metric: measured where three units are on record.
-
-    Else the CV that the buyer gives, or the assumed one.
-    """
+def unit_spread(levels: Sequence[float]) -> UnitSpread:
+    """From one mean per unit of a model, in any one metric: measured where three units are on record."""
     m = len(levels)
-    if m >= UNITS_TO_MEASURE:
-        return UnitSpread(log_spread(levels), m - 1, m)
-    if given is not None:
-        return UnitSpread(given, units=max(m, 1), given=True)
-    return UnitSpread(units=max(m, 1))
+    return UnitSpread(log_spread(levels), m - 1, m) if m >= UNITS_TO_MEASURE else UnitSpread(units=max(m, 1))
 
 
-def unit_band(*redrawn: UnitSpread, level: float = LEVEL, comparisons: int = 1) -> UnitBand:
+def unit_band(*redrawn: UnitSpread, comparisons: int = 1) -> UnitBand:
     """The band of a figure in which each model that is `redrawn` comes as another unit.
 
     The measured unit and the other one are both draws, so each model adds 2·CV² to the square of
@@ -96,33 +85,27 @@ def unit_band(*redrawn: UnitSpread, level: float = LEVEL, comparisons: int = 1) 
     squares = {spread: 2 * spread.cv**2 * times for spread, times in Counter(redrawn).items()}
     below = sum(square**2 / spread.df for spread, square in squares.items())
     df = sum(squares.values()) ** 2 / below if below else math.inf
-    reach = critical_t(1 - (1 - level) / comparisons, df) * math.sqrt(sum(squares.values()))
+    reach = critical_t(1 - (1 - LEVEL) / comparisons, df) * math.sqrt(sum(squares.values()))
     measured, units = all(one.measured for one in redrawn), min(one.units for one in redrawn)
     return UnitBand(reach, measured, units, comparisons)
 
 
 @dataclass(frozen=True, slots=True)
 class UnitSpreads:
-    """The spread of the units of each card on record; of any other card the given or the assumed one."""
+    """The spread of the units of each card on record; of any other card the assumed one."""
 
     by_card: Mapping[str, UnitSpread]
-    given: float | None = None
 
     def of(self, card: str) -> UnitSpread:
         """The spread of a card's units."""
-        return self.by_card.get(card) or unit_spread((), self.given)
+        return self.by_card.get(card) or UnitSpread()
 
 
-def unit_spreads(trials: Iterable[TrialResult], given: float | None = None) -> UnitSpreads:
+def unit_spreads(trials: Iterable[TrialResult]) -> UnitSpreads:
     """The spreads of all cards: of each over the one work and stack that most of its units have measured."""
     cards = grouped_by(trials, lambda trial: trial.card)
     levels = {card: list(map(mean_rate, units_of_most(own).values())) for card, own in cards.items()}
-    return UnitSpreads({card: unit_spread(found, given) for card, found in levels.items()}, given)
-
-
-def spreads_among(cells: Iterable[Cell], given: float | None = None) -> UnitSpreads:
-    """The same where nothing but these cells is on record."""
-    return unit_spreads((trial for cell in cells for trial in cell.trials), given)
+    return UnitSpreads({card: unit_spread(found) for card, found in levels.items()})
 
 
 def units_of_most(trials: Iterable[TrialResult]) -> dict[str, list[TrialResult]]:

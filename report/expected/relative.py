@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import pandas as pd
 
@@ -57,3 +58,24 @@ def relative_speed(
     if not reach < math.log(WIDEST):
         return Refusal("width", f"{math.exp(reach):.2g}", f"{WIDEST:g}")
     return RelativeSpeed(math.exp(mean - reach), math.exp(mean), math.exp(mean + reach))
+
+
+@dataclass(frozen=True, slots=True)
+class CardsOnPaper:
+    """By the names of offers' cards; a speed also by the card that it is over, and by the line of work."""
+
+    specs: Mapping[str, CardSpecs] = field(default_factory=dict)
+    unknown: Mapping[str, str] = field(default_factory=dict)
+    """What to write instead of a card's name that is in no table."""
+    speeds: Mapping[tuple[str, str, str], RelativeSpeed | Refusal] = field(default_factory=dict)
+    figures: int = 0
+    """How many published figures the speeds are by, and of how many cards."""
+    cards: int = 0
+
+    def time_over(self, card: str, over: str, line: str) -> tuple[float, float, float] | None:
+        """Return the expected time of a card over another's: low, best, high."""
+        first, second = self.specs.get(card), self.specs.get(over)
+        if card == over or (first and first is second):
+            return (1.0, 1.0, 1.0)
+        said = self.speeds.get((card, over, line))
+        return (1 / said.high, 1 / said.value, 1 / said.low) if isinstance(said, RelativeSpeed) else None

@@ -83,7 +83,7 @@ def _parts(analysis: Analysis) -> Iterable[tuple[str, str, Callable[[Analysis, S
     if analysis.subject != "costs" or not analysis.costs:
         return PARTS
     costly = [part for part in PARTS if part[0] in ("costs", "expected")]
-    measured = analysis.own or any(one.measured for one in analysis.costs.inputs.offers)
+    measured = analysis.own or any(one.measured for one in analysis.costs.offers)
     return [*costly, *(part for part in PARTS if measured and part not in costly)]
 
 

@@ -10,7 +10,7 @@ from typing import Any, Literal, Protocol
 
 from report import text
 from report.analysis import CLASS_MACHINES, Analysis
-from report.buying.cost_inputs import Range
+from report.buying.cost_model import Range
 from report.charts.drawing import Chart
 from report.charts.marks import Look
 from report.compare.cells import Cell, Ratio
@@ -168,7 +168,7 @@ def systems_of(analysis: Analysis) -> Systems:
     own = {trial.machine for trial in (*analysis.own, *checked)}
     leading = (cell for pair in analysis.expectations[:1] for cell in pair.cells)
     here, beside = (*analysis.measured_here, *analysis.own_cells), (*analysis.grouped, *analysis.cells)
-    offers = analysis.costs.inputs.offers if analysis.costs else ()
+    offers = analysis.costs.offers if analysis.costs else ()
     measured: tuple[OnCard, ...] = (*offers, *here, *checked, *leading, *beside, *analysis.trials)
     places = dict.fromkeys((each.machine, each.card) for each in measured)
     ordered = sorted(places, key=lambda place: (place[0] not in own, place[0] in own and SEVERAL in place[1]))

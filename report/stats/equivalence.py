@@ -72,7 +72,7 @@ class _Published:
     spread: float | None
     runs: int
     pairs: int = 0
-    """Of equal runs, where the spread is of these."""
+    """How many pairs of equal runs the spread is of; 0 where it is of none."""
 
     @property
     def error(self) -> float:
@@ -178,7 +178,7 @@ def of_seeds(estimate: float, deviation: float, df: float) -> Interval:
     """Around a logarithm, by a spread that was published, or that is larger here."""
     reach = critical_t(EQUIVALENCE_LEVEL, df) * deviation
     low, middle, high = (math.exp(estimate + end) for end in (-reach, 0.0, reach))
-    return Interval(low, middle, high, (1,), float(df), EQUIVALENCE_LEVEL, "Student, spread of seeds")
+    return Interval(low, middle, high, (1,), float(df))
 
 
 def range_holds(low: float, high: float, published: float, margin: float, half_digit: float = 0.0) -> Verdict:
@@ -274,7 +274,6 @@ def _against(
         low=math.exp(least - reach),
         estimate=measured.estimate / source.value,
         high=math.exp(most + reach),
-        method=f"{measured.method} over the published figure",
     )
     if inside >= reach:
         return Verdict(words.yes, interval, margin)
@@ -293,24 +292,10 @@ def _reach(own: float, own_t: float, given: float, given_t: float) -> float:
     return (own**2 * own_t + given**2 * given_t) / error if error else 0.0
 
 
-def order_holds(
-    a: Runs,
-    b: Runs,
-    relation: Literal["equal", "less", "greater"],
-    margin: float = 0.05,
-    *,
-    paired: bool = False,
-) -> Verdict:
-    """Whether a is less or greater than b, one-sided at 5 %; or equal within ±ln(1 + margin)."""
-    if relation == "equal":
-        return ratio_holds(a, b, 1.0, margin, paired=paired)
-    return bound_holds(a, b, relation, 1.0, paired=paired)
-
-
 def bound_holds(
-    of: Runs, over: Runs, relation: Literal["less", "greater"], bound: float, *, paired: bool = False
+    of: Runs, over: Runs, relation: Literal["less", "greater"], bound: float = 1.0, *, paired: bool = False
 ) -> Verdict:
-    """Whether the ratio of two arms is less or greater than `bound`, one-sided at 5 %."""
+    """Whether the ratio of two arms is less or greater than `bound`, one-sided at 5 %; an order, than 1."""
     interval = blocks_interval(of, over, level=EQUIVALENCE_LEVEL, paired=paired)
     return _bounded(interval, relation, bound)
 

@@ -82,14 +82,11 @@ def rare_runs_missed(n: int) -> Doubt | None:
     return Doubt("rare-runs", {"runs": n, "missed": missed})
 
 
-LOG_WELCH = "log-Welch"
-
-
 @dataclass(frozen=True, slots=True)
 class Interval:
     """An estimate with its confidence interval.
 
-    `n` counts the replicates of each side, runs or blocks; `level` holds for all `comparisons` together.
+    `n` counts the replicates of each side, runs or blocks; the level holds for all `comparisons` together.
     """
 
     low: float
@@ -97,8 +94,6 @@ class Interval:
     high: float
     n: tuple[int, ...]
     df: float
-    level: float
-    method: str
     comparisons: int = 1
     notes: tuple[Doubt, ...] = ()
 
@@ -185,7 +180,6 @@ def blocks_interval(
     reach = critical_t(1 - (1 - level) / comparisons, estimate.df) * math.sqrt(estimate.error2)
     ends = (estimate.mean - reach, estimate.mean, estimate.mean + reach)
     low, middle, high = map(math.exp, ends) if logs else ends
-    method = _method(estimate, two=over is not None, logs=logs)
     steady = all(min(side.values) == max(side.values) for side in sides)
     notes = [
         Doubt("no-spread") if estimate.error2 == 0 or steady else None,
@@ -193,7 +187,7 @@ def blocks_interval(
         _few_blocks(sides, estimate, assumed),
     ]
     found = tuple(note for note in notes if note)
-    return Interval(low, middle, high, estimate.n, float(estimate.df), level, method, comparisons, found)
+    return Interval(low, middle, high, estimate.n, float(estimate.df), comparisons, found)
 
 
 def _estimated(sides: Sequence[Runs], *, paired: bool, logs: bool) -> tuple[_Estimate | None, float]:
@@ -317,13 +311,6 @@ def _welch_df(errors: Sequence[tuple[float, float]]) -> float:
     """(Σ u)² ÷ Σ u²/df, u the squared standard errors, each with its degrees of freedom."""
     below = sum(error2**2 / df for error2, df in errors)
     return sum(error2 for error2, _ in errors) ** 2 / below if below > 0 else sum(df for _, df in errors)
-
-
-def _method(estimate: _Estimate, *, two: bool, logs: bool) -> str:
-    if two and len(estimate.n) == 1:
-        return "log differences within blocks" if logs else "differences within blocks"
-    name = (LOG_WELCH if logs else "Welch") if two else "Student on logarithms" if logs else "Student"
-    return f"{name} of block means" if estimate.by_blocks else name
 
 
 def _doubts(of: Runs, over: Runs) -> tuple[Doubt | None, ...]:

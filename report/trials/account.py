@@ -12,7 +12,7 @@ from report.trials.key import grouped_by
 from report.trials.trial import TrialResult
 
 Fate = Literal["shown", "failed", "invalid", "elsewhere", "missing"]
-"""Of a planned trial; "elsewhere" is of another session, plan or work than what is shown."""
+"""What became of a planned trial; "elsewhere" is of another session, plan or work than what is shown."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ GEMM: dict[str, str] = {label: traits.product for label, traits in PRECISIONS.it
 COPY = "copy_gb_per_second"
 
 ABOVE = 1.05
-"""Of a measured ceiling: a trial faster by more than two measurements scatter shows that it was none."""
+"""A trial faster than a measured ceiling by more than measurements scatter shows that it was none."""
 
 Device = tuple[str, str]
 """A machine's id, and the card's unit or, where that is not known, the device's name."""
@@ -38,9 +38,9 @@ class RooflinePoint:
     utilization: float | None = None
     """Model FLOP utilisation: of the dense peak on paper in the label's arithmetic, 0 to 1."""
     compute_share: float | None = None
-    """Of the fastest product measured on this device in the same arithmetic."""
+    """The share of the fastest product measured on this device in the same arithmetic."""
     memory_share: float | None = None
-    """Of the copy bandwidth measured on this device; null where caches must have served a part of it."""
+    """The share of the copy bandwidth measured on this device; null where caches served a part of it."""
     bound: Bound = UNKNOWN
 
 

@@ -98,7 +98,7 @@ class Key:
     """Over which the devices are spread evenly."""
     options: Pairs = ()
     file_sha256: str | None = None
-    """Of a user's own workload."""
+    """The hash of a user's own workload."""
 
 
 @dataclass(frozen=True, slots=True)

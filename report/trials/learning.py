@@ -19,7 +19,7 @@ class Reached:
 
     epochs: int
     seconds: float
-    """Of training and validation up to there: the wall time of the fit, without its setup."""
+    """The wall time of training and validation up to there, without setup."""
 
 
 def learned(measured: Measurement) -> Hashable:

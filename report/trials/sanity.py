@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
-from operator import add
 from statistics import median
 
 from harness.record import Finding, finding
@@ -12,12 +10,8 @@ from harness.record.published.cards import Card, find
 from harness.summary import contradictions
 from harness.summary.device_checks import used_cards
 from report.trials.ceilings import peak_of, share
-from report.trials.key import Key, grouped_by, without
-from report.trials.trial import TrialResult, identity_of
-
-JUMP = 10.0
-IDLE_SHARE = 0.05
-"""A device that works for less of the time than this is not what was measured."""
+from report.trials.key import Key, without
+from report.trials.trial import TrialResult
 
 LINEAR_SLACK = 0.05
 """Superlinear scaling by more than this is not explained by caches and scatter."""
@@ -25,24 +19,13 @@ LINEAR_SLACK = 0.05
 
 def checked(trials: Sequence[TrialResult], cards: Sequence[Card]) -> tuple[TrialResult, ...]:
     """The same trials in the same order; what cannot be is invalid, and a finding says why."""
-    among_repeats = _marked(trials, map(add, repeat_flags(trials), copy_flags(trials)))
-    return _marked(among_repeats, trial_flags(among_repeats, cards))
+    once = _marked(trials, copy_flags(trials))
+    return _marked(once, trial_flags(once, cards))
 
 
 def _marked(trials: Sequence[TrialResult], flagged: Iterable[Sequence[Finding]]) -> tuple[TrialResult, ...]:
     marked = zip(trials, flagged, strict=True)
     return tuple(trial.with_findings(*flags) if flags else trial for trial, flags in marked)
-
-
-def repeat_flags(trials: Sequence[TrialResult]) -> list[tuple[Finding, ...]]:
-    """Return each trial's flag where its throughput is ten times off its repeats', of which two are known."""
-    cells = grouped_by(trials, identity_of)
-    flagged = []
-    for trial in trials:
-        repeats = [repeat for repeat in cells[identity_of(trial)] if repeat is not trial]
-        others = [rate for repeat in repeats if (rate := repeat.samples_per_second) is not None]
-        flagged.append(raised(jump(trial.samples_per_second, others) if len(others) > 1 else None))
-    return flagged
 
 
 def copy_flags(trials: Sequence[TrialResult]) -> list[tuple[Finding, ...]]:
@@ -55,7 +38,7 @@ def copy_flags(trials: Sequence[TrialResult]) -> list[tuple[Finding, ...]]:
 
 
 def trial_flags(trials: Sequence[TrialResult], cards: Sequence[Card]) -> list[tuple[Finding, ...]]:
-    """Return each trial's flags, by its card's peak, one device's throughput and its device's load."""
+    """Return each trial's flags, by its card's peak and one device's throughput."""
     single = {work: median(rates) for work, rates in _believed_rates(trials).items()}
     return [_flags(trial, cards, single) if trial.samples_per_second else () for trial in trials]
 
@@ -83,17 +66,12 @@ def _believed_rates(trials: Iterable[TrialResult]) -> dict[_Work, list[float]]:
 
 def _flags(trial: TrialResult, cards: Sequence[Card], single: Mapping[_Work, float]) -> tuple[Finding, ...]:
     rate = trial.samples_per_second
-    return raised(
+    found = (
         _above_highest_clock(trial, peak_share(trial, cards), cards),
         above_linear(single.get(_work(trial, without(trial.key, "gpus"))), rate, trial.key.gpus),
-        idle_device(trial.busy_share),
-        *contradictory(trial),
+        *(finding("contradicts-itself", what=what) for what in contradictions.within(trial.record)),
     )
-
-
-def contradictory(trial: TrialResult) -> tuple[Finding, ...]:
-    """What a record says against itself: no run of ours wrote it as it stands."""
-    return tuple(finding("contradicts-itself", what=what) for what in contradictions.within(trial.record))
+    return tuple(flag for flag in found if flag)
 
 
 def _above_highest_clock(
@@ -134,27 +112,3 @@ def above_linear(single: float | None, several: float | None, devices: int) -> F
     if gain <= devices * (1 + LINEAR_SLACK):
         return None
     return finding("above-linear", devices=devices, gain=gain)
-
-
-def jump(value: float | None, others: Sequence[float]) -> Finding | None:
-    """Return a flag for a throughput ten times above or below the median of its repeats'."""
-    if value is None:
-        return None
-    factor = value / median(others)
-    if 1 / JUMP < factor < JUMP:
-        return None
-    if factor > 1:
-        return finding("jump", factor=factor, others=len(others))
-    return finding("jump", divisor=1 / factor, others=len(others))
-
-
-def idle_device(busy_share: float | None) -> Finding | None:
-    """A device that hardly worked while it was said to train; the share is of the window's time, 0 to 1."""
-    if busy_share is None or math.isnan(busy_share) or busy_share >= IDLE_SHARE:
-        return None
-    return finding("idle-device", busy_share=busy_share)
-
-
-def raised(*flags: Finding | None) -> tuple[Finding, ...]:
-    """Those that were raised."""
-    return tuple(flag for flag in flags if flag is not None)

@@ -174,8 +174,8 @@ def test_an_offer_that_no_record_is_of_costs_by_what_is_expected_beside_the_meas
     _, analysis = row_of(clone)
     assert analysis.subject == "costs"
     costs = analysis.costs
-    names = [one.name for one in costs.inputs.offers]
-    assert (names, costs.inputs.numbers.hours_on) == (["H100 80GB HBM3", "RTX PRO 6000 Blackwell WS"], 0)
+    names = [one.name for one in costs.offers]
+    assert (names, costs.numbers.hours_on) == (["H100 80GB HBM3", "RTX PRO 6000 Blackwell WS"], 0)
     measured, expected = costs.ranking.offers
     of_it, _, _ = what_it_should_do(model, "RTX PRO 6000 Blackwell WS")
     hours = 8760 * 0.5

@@ -5,32 +5,29 @@ from __future__ import annotations
 from typing import Any
 
 from report.analysis import Analysis
-from report.buying import cost_inputs, cost_model
 from report.buying.clause import AcceptanceClause, RequirementResult, SpeedRequirement, judge
-from report.buying.cost_inputs import CostInputs
-from report.buying.cost_model import CostRanking, OfferCost
+from report.buying.cost_model import OfferCost
+from report.buying.costs import Costs
 from report.buying.workload_mix import MixLine
 from tests.helpers.figures_read import first_trial, key, length
 
 
 def costs(analysis: Analysis) -> dict[str, Any] | None:
     """Where there is a buyer's file, every number of the costs."""
-    evidence = analysis.evidence
-    if evidence.purchase is None:
+    found = analysis.costs
+    if found is None:
         return None
-    found = cost_inputs.cost_inputs(analysis.groups, analysis.trials, evidence.cards, evidence.purchase)
-    result = cost_model.rank_costs(found.numbers)
     return {
         "inputs": found.numbers.inputs,
-        "offers": [_offer(found, result, i) for i in range(len(found.offers))],
-        "ranking": [found.offers[i].name for i in result.order],
+        "offers": [_offer(found, i) for i in range(len(found.offers))],
+        "ranking": [found.offers[i].name for i in found.ranking.order],
         "mix": [_line(line) for line in found.lines],
         "hours_are_on": found.offers[found.numbers.hours_on].name,
         "time_over": _time_over(found),
     }
 
 
-def _offer(found: CostInputs, result: CostRanking, i: int) -> dict[str, Any]:
+def _offer(found: Costs, i: int) -> dict[str, Any]:
     offer, card = found.offers[i], found.numbers.offers[i]
     return {
         "name": offer.name,
@@ -41,7 +38,7 @@ def _offer(found: CostInputs, result: CostRanking, i: int) -> dict[str, Any]:
         "price": card.price,
         "watts": card.watts,
         "power_measured": found.measured_power[i],
-        "costs": _costs(result.offers[i]),
+        "costs": _costs(found.ranking.offers[i]),
     }
 
 
@@ -65,7 +62,7 @@ def _line(line: MixLine) -> dict[str, Any]:
     }
 
 
-def _time_over(found: CostInputs) -> dict[str, Any]:
+def _time_over(found: Costs) -> dict[str, Any]:
     """Each offer's time over each other's, line by line."""
     names = [offer.name for offer in found.offers]
     return {

@@ -200,7 +200,6 @@ def _pair(found: Expectation) -> dict[str, Any]:
         "comparisons": found.comparisons,
         "ranked": found.ranked,
         "tied": found.tied,
-        "own_mix": found.own_mix,
         "works": [
             [first_trial(work.of), first_trial(work.over), *_ends(work.ratio)] for work in found.benchmarks
         ],

@@ -78,14 +78,14 @@ def length(of: ProtocolLength) -> dict[str, Any]:
 
 
 def figure(of: Figure) -> list[Any] | None:
-    """A metric over trials: mean, low and high end of its interval, how that was made, and how many runs.
+    """A metric over trials: mean, low and high end of its interval, and how many runs.
 
     Null where no trial has it. What takes no part in the mean is listed at the end.
     """
     if not of.values and not of.apart:
         return None
     mean = None if of.mean is None else float(of.mean)
-    ends = [of.interval.low, of.interval.high, of.interval.method] if of.interval else [None, None, None]
+    ends = [of.interval.low, of.interval.high] if of.interval else [None, None]
     apart = [[float(value) for value in of.apart]] if of.apart else []
     return [mean, *ends, of.n, *apart]
 
@@ -93,17 +93,17 @@ def figure(of: Figure) -> list[Any] | None:
 def interval(of: Interval | None) -> list[Any] | None:
     if of is None:
         return None
-    return [of.low, of.estimate, of.high, of.n, of.df, of.level, of.method, of.comparisons]
+    return [of.low, of.estimate, of.high, of.n, of.df, of.comparisons]
 
 
 def ratio(of: Ratio | None) -> list[Any] | None:
-    """A ratio with its interval: estimate, low, high, runs of each side, level, method, comparisons."""
+    """A ratio with its interval: estimate, low, high, runs of each side, comparisons."""
     if of is None:
         return None
     ends = of.interval
     if ends is None:
-        return [of.estimate, None, None, of.n, None, None, None]
-    return [of.estimate, ends.low, ends.high, of.n, ends.level, ends.method, ends.comparisons]
+        return [of.estimate, None, None, of.n, None]
+    return [of.estimate, ends.low, ends.high, of.n, ends.comparisons]
 
 
 def band(of: UnitBand) -> dict[str, Any]:

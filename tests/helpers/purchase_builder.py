@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import random
 
-from report.buying.cost_inputs import INPUTS, CostNumbers, OfferNumbers, Range
+from report.buying.cost_model import CostNumbers, OfferNumbers, Range
+from report.buying.costs import INPUTS
 
 FILE = """\
 currency = "EUR"

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
-from harness.record import Flops, LossScale, Memory, Record, Trace, TraceStats, Variant, finding
+from harness.record import Flops, LossScale, Memory, Record, Variant, finding
 from tests.helpers import records_builder as build
 from tests.helpers import records_devices as devices
 from tests.helpers import watched_records as doubted
@@ -119,7 +119,6 @@ def doubtful() -> list[Record]:
     waiting = series(batch_size=120, causes=(waits,), first_order=50, **at)[:2]
     return [
         *series(**at)[:3],
-        *series(seconds=2.0, **at)[3:4],
         *measured_as(beyond, flops=Flops(per_sample=1e15)),
         *series(batch_size=60, first_order=20, **at)[:4],
         *series(batch_size=60, seconds=0.12, verdict="unproven", first_order=20, **at)[4:],
@@ -132,9 +131,8 @@ def doubtful() -> list[Record]:
 
 
 def watched() -> list[Record]:
-    """Trials whose summaries are made anew from samples and telemetry: a hot start, an idle card."""
+    """Trials whose summaries are made anew from samples and telemetry: a hot start."""
     cards = [doubted.card(start_temperature_c=found) for found in (60.0, 61.0, 70.0)]
-    cards.append(doubted.card(utilization_percent=TraceStats(mean=Trace.of([2.0] * 91, 0.1))))
     seen = [doubted.telemetry(card) for card in cards]
     found = [doubted.record(seen=one, repeat=at, session=LEAD) for at, one in enumerate(seen, 1)]
     return [

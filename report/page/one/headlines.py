@@ -52,7 +52,7 @@ def of_pair(expectation: Expectation, systems: Systems) -> Headline:
     if expectation.vague or expectation.units is None:
         state = "unclear"
     times = between(expectation.best, expectation.units)
-    data = {"fast": fast, "slow": slow, "times": times, "own_work": expectation.own_mix}
+    data = {"fast": fast, "slow": slow, "times": times}
     data["first_look"] = expectation.ranked and expectation.blocks_assumed is not None
     return Headline(f"pair-{state}", data)
 

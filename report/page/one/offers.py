@@ -9,8 +9,7 @@ from typing import Any
 
 from report import text
 from report.analysis import Analysis
-from report.buying.cost_inputs import HOURS_A_YEAR, CostInputs
-from report.buying.cost_model import CostModel
+from report.buying.cost_model import HOURS_A_YEAR, CostModel
 from report.buying.costs import Costs
 from report.buying.workload_mix import OfferedCard, UnrecordedLine, WorkLine, fits_work
 from report.charts.panels import CurveLine, CurvePanel, Panels
@@ -43,7 +42,7 @@ class OfferRow:
     """Times as fast as the reference."""
     hours: Quantity
     cost: Quantity
-    """Of a year's work."""
+    """What a year's work costs."""
     ratio: Quantity | None
     """Its cost over the cheapest's; null for that one."""
     turns_at: Quantity
@@ -83,7 +82,7 @@ class OffersView:
     works: tuple[WorkRow, ...]
     picture: Picture | None
     currency: str
-    inputs: CostInputs
+    costs: Costs
 
     @property
     def on(self) -> NamedSystem:
@@ -100,28 +99,28 @@ def offers(analysis: Analysis, systems: Systems) -> OffersView:
     """Return the offers of the buyer's file, the cheapest first, and the card that the hours are on."""
     costs = analysis.costs
     assert costs is not None
-    inputs, order, currency = costs.inputs, costs.ranking.order, costs.inputs.purchase.currency
-    works = tuple(_works(inputs, analysis))
+    order, currency = costs.ranking.order, costs.purchase.currency
+    works = tuple(_works(costs, analysis))
     peaks = [work.peak.value for work in works if not work.left_out]
-    places = [*order, *(place for place in range(len(inputs.offers)) if place not in order)]
+    places = [*order, *(place for place in range(len(costs.offers)) if place not in order)]
     rows = tuple(_row(costs, place, analysis, systems, peaks) for place in places)
-    return OffersView(rows, works, _picture(rows, currency), currency, inputs)
+    return OffersView(rows, works, _picture(rows, currency), currency, costs)
 
 
 def _row(
     costs: Costs, place: int, analysis: Analysis, systems: Systems, peaks: Sequence[float | None]
 ) -> OfferRow:
-    inputs, ranking = costs.inputs, costs.ranking
-    one, found, model = inputs.offers[place], ranking.offers[place], CostModel(costs.numbers)
-    offer, currency, on = one.offer, inputs.purchase.currency, costs.numbers.hours_on
+    ranking = costs.ranking
+    one, found, model = costs.offers[place], ranking.offers[place], CostModel(costs.numbers)
+    offer, currency, on = one.offer, costs.purchase.currency, costs.numbers.hours_on
     unit = f"{currency}/h" if costs.numbers.offers[place].rented else currency
     cheapest, turns = ranking.order[:1] == (place,), found.turning_price
     ratios = [ranking.offers[other].ratio for other in ranking.order if other != place]
     ties = [ratio[0] <= 1 for ratio in (ratios if cheapest else [found.ratio]) if ratio]
-    memory = _memory(one, inputs, analysis)
+    memory = _memory(one, costs, analysis)
     return OfferRow(
         system=systems.of(one),
-        measured=inputs.measured_on(place),
+        measured=costs.measured_on(place),
         reference=place == on,
         number=offer.number if offer else 1,
         offered=offer.date if offer else None,
@@ -134,18 +133,18 @@ def _row(
         ratio=None if cheapest else quantity(found.ratio, "ratio"),
         turns_at=quantity((max(turns[0], 0.0), *turns[1:]) if turns and turns[1] > 0 else None, unit),
         watts=quantity(None if costs.power_unknown else model.watts(place), "W"),
-        watts_measured=inputs.measured_power[place],
+        watts_measured=costs.measured_power[place],
         memory=Quantity(memory, "bytes"),
         fits=_fits(memory, peaks),
         cheapest=cheapest,
         tied=any(ties),
-        missing=() if found.hours else tuple(_missing(inputs, place, analysis)),
+        missing=() if found.hours else tuple(_missing(costs, place, analysis)),
     )
 
 
-def _memory(one: OfferedCard, inputs: CostInputs, analysis: Analysis) -> float | None:
+def _memory(one: OfferedCard, costs: Costs, analysis: Analysis) -> float | None:
     """Return a card's memory as the framework saw it, else on paper."""
-    specs = inputs.paper.specs.get(one.card)
+    specs = costs.paper.specs.get(one.card)
     return one.memory_bytes(analysis.trials) or (specs.memory_gb * GB if specs else None)
 
 
@@ -156,24 +155,24 @@ def _fits(memory: float | None, peaks: Sequence[float | None]) -> bool | None:
     return False if max(known) > memory else True if len(known) == len(peaks) else None
 
 
-def _missing(inputs: CostInputs, place: int, analysis: Analysis) -> Iterator[Headline]:
+def _missing(costs: Costs, place: int, analysis: Analysis) -> Iterator[Headline]:
     """Yield why an offer has no figure of a line: a failure, a card that no one knows, or a refusal."""
-    one = inputs.offers[place]
+    one = costs.offers[place]
     words = one.card.casefold()
     ran = [trial for trial in analysis.trials if words in f"{trial.card} {trial.machine_label}".casefold()]
-    if ran and not one.measured and one.card not in inputs.paper.specs:
+    if ran and not one.measured and one.card not in costs.paper.specs:
         yield Headline("not-ranked", {"card": one.name})
-    for line in inputs.lines or inputs.left_out:
+    for line in costs.lines or costs.left_out:
         if not line.cells[place]:
             if one.measured and not isinstance(line, UnrecordedLine):
                 yield Headline("not-measured", {"work": line.name, "reason": line.reasons[place]})
             else:
-                yield _unknown(inputs, one, line)
+                yield _unknown(costs, one, line)
 
 
-def _unknown(inputs: CostInputs, one: OfferedCard, line: WorkLine) -> Headline:
+def _unknown(costs: Costs, one: OfferedCard, line: WorkLine) -> Headline:
     """Return why nothing is expected of a card in a line of work."""
-    paper, base = inputs.paper, inputs.offers[inputs.numbers.hours_on]
+    paper, base = costs.paper, costs.offers[costs.numbers.hours_on]
     for card in (one, base):
         if card.card not in paper.specs:
             return Headline("unknown-card", {"card": card.name, "use": paper.unknown.get(card.card, "")})
@@ -188,18 +187,18 @@ def _unknown(inputs: CostInputs, one: OfferedCard, line: WorkLine) -> Headline:
     )
 
 
-def _works(inputs: CostInputs, analysis: Analysis) -> Iterator[WorkRow]:
+def _works(costs: Costs, analysis: Analysis) -> Iterator[WorkRow]:
     """Yield each line of work with its hours; of what is left out, the reason."""
-    for line in (*inputs.lines, *inputs.left_out):
-        left = isinstance(line, UnrecordedLine) and line in inputs.left_out
+    for line in (*costs.lines, *costs.left_out):
+        left = isinstance(line, UnrecordedLine) and line in costs.left_out
         peak = Quantity(_peak(line, analysis), "bytes")
-        yield WorkRow(line.name, line.hours, peak, _left_out(inputs, line) if left else None)
+        yield WorkRow(line.name, line.hours, peak, _left_out(costs, line) if left else None)
 
 
-def _left_out(inputs: CostInputs, line: WorkLine) -> Headline:
-    base = inputs.numbers.hours_on
-    others = [one for place, one in enumerate(inputs.offers) if place != base] or [inputs.offers[base]]
-    return _unknown(inputs, others[0], line)
+def _left_out(costs: Costs, line: WorkLine) -> Headline:
+    base = costs.numbers.hours_on
+    others = [one for place, one in enumerate(costs.offers) if place != base] or [costs.offers[base]]
+    return _unknown(costs, others[0], line)
 
 
 def _peak(line: WorkLine, analysis: Analysis) -> float | None:
@@ -279,7 +278,7 @@ def chips(view: OffersView) -> Iterator[Chip]:
         yield Chip("care", "no-cost", data={"name": row.system.name, "why": row.missing[0]})
     if any(work.left_out for work in view.works):
         yield Chip("care", "work-left-out", data={"hours": sum(w.hours for w in view.works if w.left_out)})
-    if not view.inputs.purchase.hours_on:
+    if not view.costs.purchase.hours_on:
         yield Chip("care", "hours-assumed", "costs", {"name": view.on.name})
     old = [row for row in offered if row.days > OLD_DAYS]
     for row in sorted(old, key=lambda row: -row.days)[:1]:
@@ -292,7 +291,7 @@ def notes(view: OffersView) -> tuple[Headline, Headline, Headline]:
     """Return how sure the costs are, what would turn the order, and what to do before ordering."""
     guessed = [row for row in view.priced if not row.measured and not row.reference]
     widest = max(guessed, key=lambda row: (row.times.high or 1) / (row.times.low or 1), default=None)
-    paper = view.inputs.paper
+    paper = view.costs.paper
     sure = Headline(
         "offers-sure", {"figures": paper.figures, "cards": paper.cards, "widest": widest, "view": view}
     )

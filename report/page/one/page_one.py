@@ -94,8 +94,9 @@ def _framework(own: Sequence[TrialResult]) -> str:
 
 
 def _offers(analysis: Analysis, systems: Systems) -> PageOne:
+    """A row for each offer, measured or not."""
     view = offers.offers(analysis, systems)
-    cells = [cell for line in view.inputs.lines for cell in line.cells if cell]
+    cells = [cell for line in view.costs.lines for cell in line.cells if cell]
     count = sum(row.offered is not None for row in view.rows)
     return _assembled(
         analysis,

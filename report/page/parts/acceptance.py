@@ -16,7 +16,7 @@ class Acceptance:
     rule: AcceptanceClause
     spread: UnitSpread
     missing_share: float
-    """Of sound machines, those that miss a figure by their unit alone."""
+    """The share of sound machines that miss a figure by their unit alone."""
 
 
 def view(analysis: Analysis) -> Acceptance | None:

@@ -20,7 +20,7 @@ class PairsView:
     works: tuple[tuple[str, Benchmark], ...]
     standings: Standings | None
     sizes: tuple[DifferenceSize, ...]
-    """Of what differs between the first two, where published pairs say what it is worth."""
+    """What differs between the first two, where published pairs say what it is worth."""
 
 
 def view(analysis: Analysis, systems: Systems) -> PairsView | None:

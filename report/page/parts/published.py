@@ -32,7 +32,7 @@ MOST_ALONE = 6
 BENEATH = ("libc", "numpy", "python", "system")
 """Versions that a row of a table has no room for."""
 HELD_BACK = 0.98
-"""Of the time in fp32: what takes longer in 16 bits gains nothing of them."""
+"""What takes longer in 16 bits than this share of its time in fp32 gains nothing of them."""
 
 
 @dataclass(frozen=True, slots=True)

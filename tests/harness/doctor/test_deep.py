@@ -115,7 +115,9 @@ def test_arithmetic_of_another_kind_than_its_label_is_broken_though_it_was_measu
     cause = finding("precision", precision="amp-bf16", outputs="4 float16")
     trial = build.trial(build.LM, "amp-bf16", 1)
     (path,) = paths_of(
-        measured(trial, build.LM, verdict="invalid", causes=(cause, finding("idle-device", busy_share=0.03)))
+        measured(
+            trial, build.LM, verdict="invalid", causes=(cause, finding("memory-error", errors=1, card=0))
+        )
     )
     assert (path.word, path.sentence) == ("broken", "labelled amp-bf16, but the layers gave 4 float16")
 

@@ -253,22 +253,3 @@ def test_the_unit_of_time_changes_nothing_but_the_seconds_that_are_needed(factor
     relative = warm_up(np.random.default_rng(12), 400)
     one, other = (steady_state(series(relative, us)) for us in (400_000, 400_000 * factor))
     assert (one.kind, one.first_step) == (other.kind, other.first_step)
-
-
-def in_one_place(rng: np.random.Generator, n: int) -> np.ndarray:
-    """Level or scatter of some neighbours is another, by little or by much."""
-    relative, begin = normal(rng, n), rng.integers(0, n)
-    place = slice(begin, begin + rng.integers(5, 80))
-    relative[place] = 1 + (relative[place] - 1) * rng.uniform(0, 3) + rng.uniform(0, 0.02)
-    return relative
-
-
-@pytest.mark.parametrize("n", [21, 100, 300, 900])
-@pytest.mark.parametrize("shape", [normal, heavy(), in_one_place])
-def test_no_change_is_found_only_where_the_whole_search_finds_none(
-    monkeypatch: pytest.MonkeyPatch, shape: Shape, n: int
-):
-    drawn = judged(shape, n, 40)
-    monkeypatch.setattr("harness.summary.steady_state._nothing_changes", lambda *_: False)
-    steady_state.cache_clear()
-    assert drawn == judged(shape, n, 40)

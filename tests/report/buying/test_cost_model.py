@@ -7,8 +7,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from report.buying.cost_inputs import CostNumbers
-from report.buying.cost_model import OfferCost, ranged, rank_costs
+from report.buying.cost_model import CostNumbers, OfferCost, ranged, rank_costs
 from tests.helpers.purchase_builder import around, card, numbers, random_buyer
 
 prices = st.floats(300, 40_000)

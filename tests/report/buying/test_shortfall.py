@@ -32,5 +32,5 @@ def test_of_the_assumed_spread_a_ninth_misses_until_three_units_are_on_record():
 
 
 def test_units_that_do_not_differ_miss_nothing_and_a_wider_margin_misses_less():
-    assert missing_share(UnitSpread(0.0, given=True), 0.05) == 0.0
+    assert missing_share(UnitSpread(0.0), 0.05) == 0.0
     assert missing_share(ASSUMED, 0.1) < missing_share(ASSUMED, 0.05)

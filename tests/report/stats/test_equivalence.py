@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from harness.record import Seeds
 from report.stats.equivalence import (
     Verdict,
+    bound_holds,
     equivalence,
     non_inferior,
-    order_holds,
     range_holds,
     ratio_holds,
     seeds_bounded,
@@ -25,7 +25,7 @@ from report.stats.equivalence import (
     words_for,
 )
 from report.stats.intervals import Runs
-from report.trials.sanity import above_linear, above_peak, idle_device, raised
+from report.trials.sanity import above_linear, above_peak
 
 AROUND_100 = Runs((99.5, 100.0, 100.5, 100.2, 99.8))
 
@@ -56,7 +56,7 @@ def test_the_interval_of_a_verdict_is_the_90_percent_one():
     reach = 2.132 * logs.std(ddof=1) / math.sqrt(5)
     assert verdict.interval is not None
     assert math.log(verdict.interval.high) == pytest.approx(logs.mean() - math.log(100) + reach, abs=1e-5)
-    assert (verdict.interval.level, verdict.margin) == (0.90, 0.05)
+    assert verdict.margin == 0.05
 
 
 def test_the_words_depend_on_the_kind_of_claim():
@@ -125,14 +125,12 @@ def test_a_published_ratio_holds_where_ours_lies_within_the_margin(factor, word)
         (1.1, "greater", "holds here"),
         (0.9, "greater", "does not hold here"),
         (1.001, "less", "inconclusive"),
-        (1.001, "equal", "holds here"),
-        (1.1, "equal", "does not hold here"),
     ],
 )
 def test_an_order_holds_where_the_interval_lies_on_its_side_of_one(factor, relation, word):
-    verdict = order_holds(scaled(factor), AROUND_100, relation)
+    verdict = bound_holds(scaled(factor), AROUND_100, relation)
     assert verdict.word == word
-    assert order_holds(Runs((1.0,)), Runs((2.0, 2.1)), relation).word == "inconclusive"
+    assert bound_holds(Runs((1.0,)), Runs((2.0, 2.1)), relation).word == "inconclusive"
 
 
 def test_a_structure_holds_within_its_printed_digits():
@@ -170,22 +168,11 @@ def test_parity_needs_five_seeds_an_arm():
 
 
 def test_figures_that_cannot_be_are_flagged_by_name_and_others_are_not():
-    flags = raised(
-        above_peak(1.87),
-        above_linear(100, 430, 4),
-        idle_device(0.03),
-    )
-    assert [flag.name for flag in flags] == ["above-peak", "above-linear", "idle-device"]
-    assert flags[0].data["share"] == 1.87
-    assert not raised(
-        above_peak(1.0),
-        above_peak(None),
-        above_linear(100, 410, 4),
-        above_linear(None, 410, 4),
-        idle_device(0.05),
-        idle_device(None),
-        idle_device(math.nan),
-    )
+    peak, linear = above_peak(1.87), above_linear(100, 430, 4)
+    assert peak and linear and (peak.name, linear.name) == ("above-peak", "above-linear")
+    assert peak.data["share"] == 1.87
+    assert not any((above_peak(1.0), above_peak(None)))
+    assert not any((above_linear(100, 410, 4), above_linear(None, 410, 4)))
 
 
 def in_blocks(rng: np.random.Generator, level: float = 1.0) -> Runs:
@@ -197,7 +184,7 @@ def in_blocks(rng: np.random.Generator, level: float = 1.0) -> Runs:
 @pytest.mark.parametrize(
     "verdict",
     [
-        lambda rng: order_holds(in_blocks(rng), in_blocks(rng), "less"),
+        lambda rng: bound_holds(in_blocks(rng), in_blocks(rng), "less"),
         lambda rng: ratio_holds(in_blocks(rng, 1.05), in_blocks(rng), 1.0, 0.05),
         lambda rng: equivalence(in_blocks(rng, 1.05), 1.0, 0.05),
     ],
@@ -336,9 +323,9 @@ def test_an_order_of_two_machines_in_fewer_than_three_blocks_says_that_it_assume
     found = []
     for slow in (of_one, of_two, of_three):
         fast = Runs(tuple(0.8 * value for value in slow.values), slow.blocks)
-        verdict = order_holds(fast, slow, "less")
+        verdict = bound_holds(fast, slow, "less")
         assert verdict.word == "holds here"
         found.append(verdict.blocks_assumed)
-        assert order_holds(fast, slow, "less", paired=True).blocks_assumed is None
+        assert bound_holds(fast, slow, "less", paired=True).blocks_assumed is None
     assert found == [1, 2, None]
-    assert order_holds(of_one, of_one, "less").blocks_assumed is None
+    assert bound_holds(of_one, of_one, "less").blocks_assumed is None

@@ -59,7 +59,7 @@ def test_the_log_welch_interval_is_the_published_formula_with_welchs_degrees_of_
     assert interval is not None
     assert interval.df == pytest.approx(df)
     assert interval.estimate == pytest.approx(math.exp(a.mean() - b.mean()))
-    assert (interval.n, interval.level, interval.method, interval.notes) == ((4, 3), 0.95, "log-Welch", ())
+    assert (interval.n, interval.notes) == ((4, 3), ())
 
 
 def test_equal_spreads_on_three_runs_a_side_take_students_quantile_for_four_degrees_of_freedom():
@@ -177,7 +177,6 @@ def test_more_comparisons_widen_an_interval_as_a_higher_level_does(a, b, compari
     together = ratio(a, b, 0.95, comparisons)
     alone = ratio(a, b, 1 - 0.05 / comparisons)
     assert (together.low, together.high) == (pytest.approx(alone.low), pytest.approx(alone.high))
-    assert (together.level, together.comparisons) == (0.95, comparisons)
 
 
 HIGH = runs((10.0, 10.1), (11.0, 11.1), (12.0, 12.1))
@@ -193,7 +192,7 @@ def test_between_machines_the_block_means_are_the_replicates():
     expected = ratio(*means)
     assert interval is not None and expected is not None
     assert (interval.low, interval.high) == (pytest.approx(expected.low), pytest.approx(expected.high))
-    assert (interval.n, interval.method, interval.notes) == ((3, 3), "log-Welch of block means", ())
+    assert (interval.n, interval.notes) == ((3, 3), ())
 
 
 def test_the_interval_of_one_line_stands_on_its_block_means():

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pandas import DataFrame
 
-from harness.record import DeviceUsed, Flops, Record, Trace, TraceStats
+from harness.record import DeviceUsed, Flops, Record
 from harness.record.published.cards import load_cards
 from report.trials.sanity import peak_share
 from tests.helpers import ROOT
@@ -63,17 +63,6 @@ def test_a_card_whose_clock_goes_above_the_reference_may_do_as_much_more(clock_m
 def test_two_devices_of_more_than_twice_one_are_flagged():
     pairs = [on_a100(gpus=2, step_seconds=0.3 / gain, order=order) for order, gain in ((2, 1.9), (3, 2.3))]
     assert flagged(table([on_a100(), *pairs], CARDS)) == [set(), set(), {"above-linear"}]
-
-
-def test_a_throughput_ten_times_that_of_its_repeats_is_flagged():
-    records = [*(on_a100(repeat=at) for at in (1, 2)), on_a100(step_seconds=0.3 / 11, repeat=3)]
-    assert flagged(table(records, CARDS)) == [set(), set(), {"jump"}]
-
-
-def test_a_device_that_hardly_worked_is_flagged():
-    idle = TraceStats(mean=Trace.of([2.0] * 91, 0.1))
-    trials = table([record(seen=telemetry(card(utilization_percent=idle)))], CARDS)
-    assert flagged(trials) == [{"idle-device"}]
 
 
 def test_a_trial_that_was_over_before_its_steps_can_have_been_is_invalid():

@@ -125,6 +125,7 @@ def test_two_shells_do_not_send_at_once(tmp_path):
 
 
 SRUN = """#!/bin/sh
+[ -z "$LD_PRELOAD" ] || exit 9
 while [ "$1" != bash ]; do shift; done
 exec "$@"
 """
@@ -133,7 +134,10 @@ exec "$@"
 def test_a_batch_script_measures_each_of_its_trials_and_their_records_are_collected(tmp_path, monkeypatch):
     monkeypatch.undo()
     monkeypatch.setenv("GPUDYNO_STATE", str(tmp_path / "state"))
-    bench = cluster.bench(tmp_path / "clone", FakeScheduler(waits=True), site=f"python = '{sys.executable}'")
+    (tmp_path / "libfoo.so.1").write_text("")
+    lines = f'commands = ["export LD_LIBRARY_PATH={tmp_path}", "export LD_PRELOAD=/nowhere.so"]'
+    site = f"python = '{sys.executable}'\n{lines}"
+    bench = cluster.bench(tmp_path / "clone", FakeScheduler(waits=True), site=site)
     bench.submit()
     (tmp_path / "srun").write_text(SRUN)
     (tmp_path / "srun").chmod(0o755)
@@ -143,6 +147,9 @@ def test_a_batch_script_measures_each_of_its_trials_and_their_records_are_collec
         subprocess.run(["bash", str(script)], env={**job, "SLURM_ARRAY_TASK_ID": task}, check=True)
     bench.collect()
     assert bench.ends() == ["ok"] * 2
+    for record in bench.records():
+        assert "LD_LIBRARY_PATH" in record.environment.inherited_variables, "as its own shell had it"
+        assert any("LD_LIBRARY_PATH" in why for why in record.environment.unpinned_because)
 
 
 @pytest.mark.parametrize(("nodes", "on_each"), [(1, 2), (2, 1)])

@@ -28,6 +28,8 @@ trials=(
 attempts=(1 1 2)
 module load apptainer/1.3
 
+# As in any other trial: what a module or a site preloads is not in the lock.
+unset LD_PRELOAD PYTHONPATH PYTHONHOME
 # One task on each node. On the first it says which process is the trial's, so that the telemetry knows its own.
 task='
 mkdir -p "$TMPDIR"

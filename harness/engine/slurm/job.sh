@@ -22,6 +22,8 @@ module load {{ line | quoted }}
 {% for line in site.commands -%}
 {{ line }}
 {% endfor %}
+# As in any other trial: what a module or a site preloads is not in the lock.
+unset LD_PRELOAD PYTHONPATH PYTHONHOME
 # One task on each node. On the first it says which process is the trial's, so that the telemetry knows its own.
 task='
 mkdir -p "$TMPDIR"

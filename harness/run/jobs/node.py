@@ -17,9 +17,19 @@ from pathlib import Path
 
 from harness.errors import NoDevice
 from harness.files import alone
-from harness.machine import Selection, load, look, own_folder, select, state_folder
+from harness.machine import (
+    Selection,
+    inherited_variables,
+    load,
+    local_names,
+    look,
+    other_libraries,
+    own_folder,
+    select,
+    state_folder,
+)
 from harness.plan import own_file
-from harness.record import Machine, Reported, Session, TrialSpec, session_id, store
+from harness.record import Environment, Machine, Reported, Session, TrialSpec, session_id, store
 from harness.record.result import Reason
 from harness.run.assemble import FAILURE
 from harness.run.in_flight import FILE as STARTED
@@ -30,6 +40,7 @@ from harness.run.session import next_number
 def begin(jobs: Path, name: str, attempt: int) -> int:
     """Write what an attempt's record needs of its beginning."""
     job = read_job_spec(jobs, name)
+    job = job.model_copy(update={"environment": _in_this_shell(job.environment)})
     work = work_folder(jobs, name, attempt)
     machine, uuids = look(job.label)
     machine = machine.model_copy(update={"declared": job.declared})
@@ -49,6 +60,17 @@ def begin(jobs: Path, name: str, attempt: int) -> int:
     elif absent:
         _refuse(work, "error", f"'{absent}' is not on this node")
     return 1 if lacking or absent else 0
+
+
+def _in_this_shell(environment: Environment) -> Environment:
+    """The same with the job's own variables, which a site's modules change; a container has none."""
+    if environment.base is not None:
+        return environment
+    reasons = tuple(dict.fromkeys((*environment.unpinned_because, *other_libraries(os.environ))))
+    inherited = inherited_variables(os.environ, local_names())
+    return environment.model_copy(
+        update={"inherited_variables": inherited, "unpinned_because": reasons, "pinned": not reasons}
+    )
 
 
 def _refuse(work: Path, reason: Reason, message: str) -> None:

@@ -123,7 +123,7 @@ def run(
     help={
         "session": "the session that the page leads with (default: this machine's newest)",
         "bundle": "a bundle's file whose records to take in place of results/; may be given several times",
-        "expect": "a card, as 'RTX PRO 6000': what it should do by published figures, with the range",
+        "expect": "a card, as 'RTX 5090': what it should do by published figures, with the range",
         "pdf": "also print report/out/report.pdf, by an installed Chromium; page one is one sheet",
         "png": "also write each chart as PNG, which report.md then shows: for mail, and comments on code",
     },

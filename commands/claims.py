@@ -158,7 +158,10 @@ def answered(answer: Answer, study: str) -> list[str]:
         out.append(f"  {reason(answer.obstacle)}")
     if answer.nearest:
         each_term = ((each.field.replace("_", " "), each.here, each.wanted) for each in answer.nearest)
-        near = ", ".join(f"{name} {ours} for {theirs}" for name, ours, theirs in each_term)
+        near = ", ".join(
+            f"{name} {'not given' if ours is None else ours} for {'not given' if theirs is None else theirs}"
+            for name, ours, theirs in each_term
+        )
         out += wrapped(f"nearest here: {near}", "    ", "  ")
     out.append(f"  {'':<16} {'published':<28} here")
     side, key = claim.of, cell.key if cell else None

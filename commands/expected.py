@@ -11,7 +11,7 @@ from pathlib import Path
 from harness.errors import UserError
 from harness.machine import state_folder
 from harness.plan import own_file
-from harness.record.published.cards import find, load_cards
+from harness.record.published.cards import Card, find, load_cards
 from harness.record.published.program import Program
 from report.analysis import Analysis
 from report.buying.workload_mix import WorkLine
@@ -28,7 +28,7 @@ def expected_of(root: Path, analysis: Analysis, name: str) -> tuple[CardExpectat
     """What is expected of a card by its name, else of the cards of offers that no record is of."""
     cards = load_cards(root)
     specs = load_specs(root, cards)
-    wanted = [named(name, specs)] if name else _offered(analysis, specs)
+    wanted = [_card(name, specs, cards)] if name else _offered(analysis, specs, cards)
     if not wanted:
         return ()
     own = {card.name for card in wanted}
@@ -37,13 +37,25 @@ def expected_of(root: Path, analysis: Analysis, name: str) -> tuple[CardExpectat
     return tuple(expectation_of(model, card) for card in wanted)
 
 
-def _offered(analysis: Analysis, specs: Mapping[str, CardSpecs]) -> list[CardSpecs]:
+def _card(name: str, specs: Mapping[str, CardSpecs], cards: Sequence[Card]) -> CardSpecs:
+    """Return the card of that name, or of a driver's name for it; raises UserError with the nearest names."""
+    try:
+        return named(name, specs)
+    except UserError:
+        # 'H200' may be either of two cards that are sold; 'NVIDIA H200' is what the driver calls one of them.
+        sold = find(name, cards)
+        if sold is None or name in sold.name:
+            raise
+        return named(sold.name, specs)
+
+
+def _offered(analysis: Analysis, specs: Mapping[str, CardSpecs], cards: Sequence[Card]) -> list[CardSpecs]:
     """The cards of offers without records that the tables know."""
     found: dict[str, CardSpecs] = {}
     offers = analysis.costs.offers if analysis.costs else ()
     for name in (one.card for one in offers if not one.measured):
         with suppress(UserError):
-            card = named(name, specs)
+            card = _card(name, specs, cards)
             found[card.name] = card
     return list(found.values())
 
@@ -77,10 +89,10 @@ def on_paper(root: Path, analysis: Analysis) -> CardsOnPaper:
     known = [(cell, rows[cell.trials[0].path]) for cell in analysis.cells if cell.trials[0].path in rows]
     model = _of_tasks(root, known, {task.key for task in tasks.values() if task}, set())
     specs, unknown = {}, {}
+    cards = load_cards(root)
     for one in costs.offers:
-        sold = find(one.device, load_cards(root)) if one.measured else None
         try:
-            specs[one.card] = named(sold.name if sold else one.card, model.specs)
+            specs[one.card] = _card(one.device if one.measured else one.card, model.specs, cards)
         except UserError as error:
             unknown[one.card] = error.remedy.partition(", or give")[0] if "use " in error.remedy else ""
     speeds = {

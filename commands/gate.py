@@ -7,14 +7,13 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 
-from commands.offer import account_lines
 from commands.terminal import circumstances
 from harness.bundle import validate
 from harness.bundle.validate import folder_problems
@@ -26,6 +25,7 @@ from report import text
 from report.analysis import Analysis, Question, analyse, evidence_in
 from report.page import render
 from report.page.build import page_of
+from report.trials.account import MachineAccount
 
 MOST_FILES = 2000
 _PLACE = re.compile(
@@ -109,6 +109,22 @@ def _sizes(root: Path, diff: Sequence[Change]) -> dict[str, int]:
                 remedy="commit the file, or fetch the whole commit",
             )
     return {change.path: int(size) for change, size in zip(added, sizes, strict=True)}
+
+
+def account_lines(accounts: Iterable[MachineAccount]) -> Iterator[str]:
+    """How many trials each machine's sessions planned, and what became of them."""
+    for account in accounts:
+        fates = ", ".join(f"{number:,} {fate}" for fate, number in account.fates)
+        yield f"{text.clean(account.label)}: {text.count(account.planned, 'trial')} planned: {fates}"
+        if account.absent_sessions:
+            yield f"  {text.count(account.absent_sessions, 'session')} of its numbers not here"
+
+
+def committed_sessions(root: Path) -> frozenset[str]:
+    """The sessions that the clone came with; none where it is no clone of git's."""
+    with suppress(UserError, MachineError):
+        return frozenset(sessions_at(root, "HEAD"))
+    return frozenset()
 
 
 def sessions_at(root: Path, commit: str) -> dict[str, str]:

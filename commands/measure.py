@@ -24,7 +24,7 @@ from harness.image.catalog import Image
 from harness.image.second_lock import moved_image
 from harness.machine import machine_id, own_folder, state_folder
 from harness.plan import own_file
-from harness.record import Session
+from harness.record import Session, store
 from harness.record.published.program import Program
 from harness.record.store import read_all, session_records
 from harness.run import batch_search, session, source_tree
@@ -232,7 +232,7 @@ def run(root: Path, settings: Settings, how: RunOptions) -> Outcome:
         setup = replace(setup, engine=engine, notes=(*setup.notes, *noted))
         resolved = run_setup.resolve_data(setup, data_progress(screen))
         say_data(resolved, screen)
-        with run_lock(own_folder(state_folder())):
+        with run_lock(own_folder(state_folder()), store.state_folder(root)):
             outcome = _run(setup, built, resolved, how, screen)
         _say_outcome(root, settings, outcome, screen)
     if setup.plan.name == SELFCHECK:

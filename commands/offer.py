@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -12,6 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from commands import gate
 from harness.bundle import archive, bundle
 from harness.bundle.bundle import Manifest, Opened
 from harness.bundle.validate import simulated
@@ -25,7 +26,6 @@ from report.analysis import Analysis, Question, analyse, evidence_in
 from report.buying.clause import MARGIN
 from report.page import remake, render
 from report.page.build import write
-from report.trials.account import MachineAccount
 
 PURCHASE = "purchase.toml"
 MOST_LISTED = 40
@@ -49,8 +49,20 @@ def pack(root: Path, how: Packing) -> Path:
     if not 0 < how.margin < 1:
         raise UserError(f"a margin of {how.margin:g} is no share of a figure", remedy="give one such as 0.05")
     now = datetime.now(UTC)
-    question = Question(now, how.session, machine_id(state_folder()), how.baseline, how.margin)
+    question = Question(
+        now,
+        how.session,
+        machine_id(state_folder()),
+        how.baseline,
+        how.margin,
+        committed=gate.committed_sessions(root),
+    )
     here = analyse(evidence_in(root), question)
+    if here.came_with_clone:
+        raise UserError(
+            f"nothing has been measured on this machine yet, and session '{here.lead}' came with this clone",
+            remedy="run `invoke build run` first, or name a session by --session",
+        )
     if here.lead is None or not here.standing:
         raise UserError("nothing has been measured here yet", remedy="run `invoke build run` first")
     with TemporaryDirectory() as temporary:
@@ -111,7 +123,7 @@ def _say_packed(out: Path, analysis: Analysis, manifest: Manifest, how: Packing,
         f"  {text.count(len(results.records), 'record')} of {text.count(len(results.sessions), 'session')}, "
         f"{text.count(len(manifest.locks), 'lock')}"
     )
-    for line in account_lines(analysis.accounts):
+    for line in gate.account_lines(analysis.accounts):
         print(f"  {line}")
     for note in manifest.notes:
         print(f"  not in it: {note}")
@@ -124,15 +136,6 @@ def _say_packed(out: Path, analysis: Analysis, manifest: Manifest, how: Packing,
         print("no acceptance clause: no work of the leading session has two valid runs")
     else:
         print(render.clause(analysis, f"invoke accept {out.name}"))
-
-
-def account_lines(accounts: Iterable[MachineAccount]) -> Iterator[str]:
-    """How many trials each machine's sessions planned, and what became of them."""
-    for account in accounts:
-        fates = ", ".join(f"{number:,} {fate}" for fate, number in account.fates)
-        yield f"{text.clean(account.label)}: {text.count(account.planned, 'trial')} planned: {fates}"
-        if account.absent_sessions:
-            yield f"  {text.count(account.absent_sessions, 'session')} of its numbers not here"
 
 
 @contextmanager
@@ -191,7 +194,7 @@ def _figure_problems(opened: Opened, manifest: Manifest) -> list[str]:
         return [f"{bundle.PAGE}: cannot be made again ({error.problem})"]
     count = len(analysis.evidence.results.records)
     print(f"  records: {count}, each summary computed from raw samples")
-    for line in account_lines(analysis.accounts):
+    for line in gate.account_lines(analysis.accounts):
         print(f"  {line}")
     packed, made = _packed_figures(opened.folder), remake.figures(analysis)
     print(f"  figures: {remake.count(made):,} figures made again from raw samples")

@@ -22,7 +22,7 @@ from harness.bundle import archive, bundle
 from harness.bundle.bundle import Opened
 from harness.bundle.validate import session_problems
 from harness.engine.local import LOG, log_tail
-from harness.errors import GateError, MachineError, UserError
+from harness.errors import GateError, UserError
 from harness.files import sha256_of
 from harness.machine import machine_id, state_folder
 from harness.record import differences, store
@@ -166,7 +166,7 @@ def report_on(root: Path, out: Path, how: ReportOptions) -> tuple[Analysis, Writ
     """Writes the page of this clone's records, or of several bundles' with equal work side by side."""
     question = Question(datetime.now(UTC), how.session, machine_id(state_folder()), how.baseline)
     if not how.bundles:
-        question = replace(question, committed=_committed(root))
+        question = replace(question, committed=gate.committed_sessions(root))
         analysis = analyse(evidence_in(root), question)
         ahead = prospects(root, analysis)
         question = replace(
@@ -190,13 +190,6 @@ def report_on(root: Path, out: Path, how: ReportOptions) -> tuple[Analysis, Writ
     for warning in written.warnings:
         print(f"warning: {warning}", file=sys.stderr)
     return analysis, written
-
-
-def _committed(root: Path) -> frozenset[str]:
-    """The sessions that the clone came with; none where it is no clone of git's."""
-    with suppress(UserError, MachineError):
-        return frozenset(gate.sessions_at(root, "HEAD"))
-    return frozenset()
 
 
 def _expected(root: Path, analysis: Analysis, card: str) -> dict[str, Any]:

@@ -165,6 +165,7 @@ def name_of(trial: TrialSpec) -> str:
     size = f" {variant.image_size} px" if variant.image_size else ""
     generated = " GENERATED data" if trial.asked.data == "generated" else ""
     extra = f" {special(variant)}" if special(variant) else ""
+    extra += "".join(f" {name}={value}" for name, value in trial.asked.variables.items())
     return (
         f"{trial.asked.workload} {trial.asked.protocol} {variant.model}{size} {variant.precision} "
         f"batch {variant.batch_size}{extra} {variant.data_mode}{_length(variant.limit)} "

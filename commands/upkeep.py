@@ -18,7 +18,7 @@ from harness.bundle.validate import record_problems
 from harness.engine.slurm.site import FILE as SITE_FILE
 from harness.engine.slurm.site import load_site
 from harness.engine.venv import VenvEngine
-from harness.errors import GateError, GpudynoError, UserError
+from harness.errors import GateError, GpudynoError
 from harness.files import printed
 from harness.image.catalog import load_images
 from harness.plan import names, own_file, plan
@@ -49,16 +49,15 @@ def product(root: Path) -> tuple[str, ...]:
 
 
 def tools(root: Path) -> Iterator[str]:
-    """A sentence for each tool that is not content; raises UserError where the extra `test` is missing."""
+    """A sentence for each tool that is not content; none where the extra `test` is not installed."""
     files = product(root)
     for command in (*((*tool, *files) for tool in TOOLS), ("mypy",)):
         done = subprocess.run(
             [sys.executable, "-m", *command], cwd=root, capture_output=True, text=True, check=False
         )
         if "No module named" in done.stderr:
-            raise UserError(
-                f"{command[0]} is not installed", remedy="install the extra: pip install -e '.[test]'"
-            )
+            print(f"the code is not checked, since {command[0]} is not installed (pip install -e '.[test]')")
+            return
         if done.returncode:
             yield f"{' '.join(command[:2])}:\n{done.stdout}{done.stderr}".rstrip()
 

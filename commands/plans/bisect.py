@@ -15,6 +15,7 @@ from harness.engine.choose import wheels
 from harness.errors import MachineError, UserError
 from harness.files import printed
 from harness.image.catalog import version_numbers
+from harness.image.lock import uv
 from harness.image.second_lock import moved_image
 from harness.record import Session, store
 from harness.run import setup as run_setup
@@ -86,6 +87,7 @@ def bisect(root: Path, settings: Settings, asked: str, how: measure.RunOptions) 
     if match is None or settings.against:
         raise UserError(f"--bisect '{asked}' is no range of versions", remedy="write it as torch==2.9..2.13")
     package, first, last = match.groups()
+    uv()
     versions = _between(released(package, wheels(root, settings)), first, last)
     versions = _with_locks(root, settings, package, versions)
     if len(versions) < 2:

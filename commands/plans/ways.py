@@ -17,7 +17,7 @@ from harness.plan.order import Planned
 from harness.plan.plan import Plan, PlanContext
 from harness.plan.selection import supported
 from harness.record import DEEP, Claim, Cpu, DataSource, DeviceKind, Gpu, Machine, TrialSpec
-from harness.record.published.cards import Card
+from harness.record.published.cards import Card, family
 from harness.record.published.claims import sides
 from harness.run import setup as run_setup
 from harness.run.choice import published_speeds
@@ -163,7 +163,9 @@ def _barrier(
         return itself
     gpus = max(side.gpus for side in sides(claim))
     named = cards_of(claim)
-    if device.kind == "cpu" and (named or claim.card_class not in (None, "any")):
+    known = [card.name for card in cards]
+    of_gpus = any(name in known or family(name, known) for name in named)
+    if device.kind == "cpu" and (of_gpus or claim.card_class not in (None, "any")):
         return Obstacle("gpu")
     if claim.kind != "absolute" and len(named) > 1:
         return Obstacle("cards", " and ".join(named))

@@ -43,7 +43,7 @@ def relock_own(root: Path, *, run: CommandRunner = run_quietly, only: Sequence[s
     """Resolves gpudyno's own requirements again, for every Python that it serves; `only` as in `relock`."""
     lock = root / OWN_LOCK
     before = lock_packages(lock) if lock.exists() else {}
-    line = [_uv(), "pip", "compile", str(root / "pyproject.toml"), "--extra", "test", "--universal"]
+    line = [uv(), "pip", "compile", str(root / "pyproject.toml"), "--extra", "test", "--universal"]
     line += ["--python-version", "3.11", *_HASHED, "--output-file", str(lock)]
     for pin in only:
         line += ["--upgrade-package", pin]
@@ -92,15 +92,16 @@ def hashed(pin: str, sha256: Iterable[str]) -> str:
 
 def uv_line(image: Image, requirements: str) -> list[str]:
     """What uv is asked for an image's platform: wheels alone, with hashes; raises MachineError without uv."""
-    line = [_uv(), "pip", "compile", requirements, "--python-platform", _UV_PLATFORMS[image.platform]]
+    line = [uv(), "pip", "compile", requirements, "--python-platform", _UV_PLATFORMS[image.platform]]
     return [*line, "--only-binary", ":all:", *_HASHED]
 
 
-def _uv() -> str:
-    uv = shutil.which("uv")
-    if uv is None:
+def uv() -> str:
+    """Return the program that makes locks; raises MachineError where it is not on the PATH."""
+    program = shutil.which("uv")
+    if program is None:
         raise MachineError("uv is not on the PATH, and it makes the locks", remedy="'pip install uv'")
-    return uv
+    return program
 
 
 def _resolve_packages(image: Image, root: Path, run: CommandRunner, only: Sequence[str]) -> list[str]:

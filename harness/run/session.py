@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from harness.errors import Busy, RecordError
+from harness.errors import Busy, MachineError, RecordError
 from harness.files import hold
 from harness.plan.order import NO_BLOCK
 from harness.record import Against, LeftOut, Record, Session, TrialSpec, short_hash, store
@@ -19,22 +19,37 @@ _COUNTED = "sessions-begun"
 
 
 @contextmanager
-def run_lock(kept: Path) -> Iterator[None]:
-    """One run per machine, by a file in its folder of the user's state: raises Busy while it is held."""
-    path = kept / "run.lock"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a+") as file:
-        if not hold(file, "set GPUDYNO_STATE to a folder on a disk of this machine"):
-            file.seek(0)
-            holder = file.read().strip() or "unknown"
-            raise Busy(
-                f"another run (process {holder}) measures on this machine, and two would disturb each other",
-                remedy="wait for it to end, or stop it",
-            )
-        file.truncate(0)
-        file.write(str(os.getpid()))
-        file.flush()
+def run_lock(kept: Path, clone: Path | None = None) -> Iterator[None]:
+    """One run per machine, by a file in its folder of the user's state: raises Busy while it is held.
+
+    In the clone's own state another file stands for the runs of other users on this machine; where its file
+    system has no locks, they are not noticed.
+    """
+    with ExitStack() as held:
+        _claim(held, kept / "run.lock")
+        if clone is not None:
+            try:
+                _claim(held, clone / f"run-{kept.name}.lock")
+            except Busy:
+                raise
+            except MachineError:
+                pass
         yield
+
+
+def _claim(held: ExitStack, path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    file = held.enter_context(path.open("a+"))
+    if not hold(file, "set GPUDYNO_STATE to a folder on a disk of this machine"):
+        file.seek(0)
+        holder = file.read().strip() or "unknown"
+        raise Busy(
+            f"another run (process {holder}) measures on this machine, and two would disturb each other",
+            remedy="wait for it to end, or stop it",
+        )
+    file.truncate(0)
+    file.write(str(os.getpid()))
+    file.flush()
 
 
 PAUSE = timedelta(hours=1)

@@ -21,7 +21,7 @@ from harness.record.vocabulary.precision import Precision
 FILE = "purchase.toml"
 SMALLEST = 1e-6
 """What is nearer to 0 is a slip of the keyboard."""
-REMEDY = "correct it, or let `invoke quote` write a new one; docs/buying.md explains each key"
+REMEDY = "correct it; docs/buying.md explains each key"
 
 FiniteNumber = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 CountNumber = Annotated[int, Field(strict=True, ge=1, le=100_000)]

@@ -11,6 +11,7 @@ import pytest
 from commands import report
 from commands.expected import _programs, expected_of
 from commands.report import ReportOptions, report_on
+from harness.errors import UserError
 from harness.plan import own_file
 from harness.record import Epoch, PrecisionFound, Series, Window
 from harness.record.measurement import ProgramRun
@@ -243,6 +244,14 @@ def test_a_buyer_without_records_has_each_offer_on_page_one_with_its_cost_or_the
     assert left == {"word_lm": "no-precision"}
     assert [part.name for part in page_of(analysis).parts] == ["costs", "expected"]
     assert re.search(r"^# .*RTX 5090.* to .* EUR a year", text, re.M)
+
+
+def test_a_card_is_known_by_the_name_that_its_driver_gives_and_an_ambiguous_one_is_refused(clone):
+    analysis = analyse(evidence_in(clone), Question(STARTED))
+    for name, card in (("NVIDIA H100 80GB HBM3", "H100 SXM5 80GB"), ("NVIDIA H200", "H200 SXM 141GB")):
+        assert [found.card for found in expected_of(clone, analysis, name)] == [card]
+    with pytest.raises(UserError, match="no one card"):
+        expected_of(clone, analysis, "H200")
 
 
 def test_a_card_by_its_name_has_a_range_in_many_tasks(clone):

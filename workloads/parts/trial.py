@@ -197,7 +197,9 @@ def main(run):
     except Exception as error:
         # The log may lie on the disk that is full: what it cannot take must not keep the failure from it.
         with contextlib.suppress(OSError):
-            traceback.print_exc()
+            # Of a mistake that is told by itself the log has what lies behind it, last.
+            told = error.__cause__ if isinstance(error, Failed) and error.__cause__ else error
+            traceback.print_exception(type(told), told, told.__traceback__)
         trial.end(*why(error))
 
 

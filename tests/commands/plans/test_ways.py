@@ -41,6 +41,14 @@ def device_like(card: str | None, count: int) -> TargetDevice:
     return TargetDevice(kind, on_paper.device_name(known), known.capability, None, count)
 
 
+def test_a_figure_of_a_processor_that_no_plan_has_needs_a_plan_and_no_gpu():
+    claim = next(claim for claim in ABSOLUTE if claim.workload == "convnet" and claim.of.card)
+    own = claim.model_copy(update={"of": claim.of.model_copy(update={"card": "AMD EPYC", "model": "mpl"})})
+    device = TargetDevice("cpu", "AMD EPYC", None, None, 1)
+    kinds = [quickest([one], (), device, CARDS).barred[one.id].kind for one in (own, claim)]
+    assert kinds == ["plan", "gpu"]
+
+
 def test_at_least_230_of_278_figures_have_a_plan_on_their_own_card_and_each_other_one_a_reason():
     images = load_images(ROOT)
     plans = {name: plan.load(ROOT, name) for name in shipped(ROOT)}

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -24,6 +25,17 @@ from tests.helpers import clone
 from tests.helpers.runs import go, records, runs_in
 
 WITH_CORES = clone.MACHINE.model_copy(update={"cpu": Cpu(model="a stand-in", cores=2)})
+
+
+def test_a_second_run_in_a_clone_waits_for_the_first_one_s_on_the_same_machine(tmp_path):
+    first, second = (tmp_path / state / "machines" / "here" for state in ("a", "b"))
+    elsewhere = tmp_path / "b" / "machines" / "there"
+    own = f"another run \\(process {os.getpid()}\\)"
+    with session.run_lock(first, tmp_path / "clone"):
+        with pytest.raises(Busy, match=own), session.run_lock(second, tmp_path / "clone"):
+            pass
+        with session.run_lock(elsewhere, tmp_path / "clone"), session.run_lock(second, tmp_path / "other"):
+            pass
 
 
 def test_a_plan_is_run_whole_and_each_trial_leaves_one_record(finished):

@@ -143,8 +143,11 @@ _PLAIN = {"extra_forbidden": "unknown key", "missing": "it is missing", "string_
 
 
 def first_problem(error: ValidationError) -> str:
-    """The first of pydantic's problems in one clause: the field, lists counted from 1, and what is wrong."""
-    problems = error.errors(include_url=False)
+    """The first of pydantic's problems in one clause: the field, lists counted from 1, and what is wrong.
+
+    An unknown key goes before one that is missing, which may be the same, mistyped.
+    """
+    problems = sorted(error.errors(include_url=False), key=lambda one: one["type"] != "extra_forbidden")
     parts: list[str] = []
     for part in problems[0]["loc"]:
         if isinstance(part, int) and parts:

@@ -86,7 +86,7 @@ def test_a_table_of_one_column_of_figures_calls_it_value(tmp_path):
             'unit = "images/s"\nspeed = 3',
             "claim '007-py-torch-t4-1': 'speed': unknown key",
         ),
-        ("of.card=T4, of.gpus=1", "of.crad=T4", "'id': String should match pattern"),
+        ("of.card=T4, of.gpus=1", "of.crad=T4", "'of.crad': unknown key"),
         ("-{of.gpus}", "-{of.pugs}", "claim '007-py-torch-t4-{of.pugs}': 'id': String should match pattern"),
         ("{of.options.framework}-", "", "two claims have the id '007-t4-4'"),
     ],

@@ -16,7 +16,7 @@ from harness.errors import PlanError, RecordError, UserError
 from harness.image.catalog import load_images
 from harness.image.lock import lock_packages
 from harness.plan import plan
-from harness.record import Session, store
+from harness.record import Load, Session, store
 from harness.record.events import Follower, objects, segments
 from harness.record.published.cards import load_cards
 from harness.record.published.claims import load_claims
@@ -159,3 +159,8 @@ def test_what_an_error_quotes_commands_no_terminal_and_begins_no_line():
     said = str(UserError("'\x1b[31m\u202ered\ngpudyno: fine' is no plan", remedy="name\ranother"))
     assert said == r"'\x1b[31m\u202ered\ngpudyno: fine' is no plan; name\ranother"
     assert str(UserError("2 problems\n  a: b\n  c: d")).splitlines()[1:] == ["  a: b", "  c: d"]
+
+
+def test_a_mistyped_key_is_named_before_the_one_that_it_leaves_missing():
+    with pytest.raises(RecordError, match=r"'boost': unknown key \(and \d more\)"):
+        Load.parse(b'{"boost": 1, "average": "x"}', "load.json")

@@ -50,6 +50,10 @@ class Quantity:
         return self.value is not None
 
 
+OFFERED = "offered"
+"""What tells an offer that no machine is of from a card of its name on record."""
+
+
 @dataclass(frozen=True, slots=True)
 class NamedSystem:
     """A card in a machine as the page calls it; `slot` is its colour in every picture and table head."""
@@ -196,7 +200,7 @@ def _told_apart(found: Sequence[NamedSystem], analysis: Analysis) -> list[NamedS
     def named(system: NamedSystem) -> str:
         if counted[system.name.rpartition(SEVERAL)[2]] == 1:
             return system.name
-        label = labels.get(system.machine, system.machine[:4])
+        label = labels.get(system.machine, system.machine[:4]) or OFFERED
         if own == [system] and system.machine == analysis.question.machine:
             return text.THIS
         if own == [system] and label.endswith(")"):

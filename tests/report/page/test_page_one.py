@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -12,7 +14,7 @@ from report.charts.bars import Bars
 from report.page.build import page_of
 from report.page.one import headlines
 from report.page.render import render
-from report.page.values import Quantity
+from report.page.values import Quantity, systems_of
 from tests.helpers import ROOT
 from tests.helpers.cases import Case, analysis_of, published
 from tests.helpers.page_reader import read
@@ -130,3 +132,12 @@ def test_every_id_stands_once_and_every_link_leads_to_one(name: str):
 def test_a_load_without_a_network_leads_the_page_and_counts_what_ran():
     source = page("card-long").one.source
     assert (source.plan, source.trials) == ("card", 2)
+
+
+def test_no_name_of_a_system_ends_with_a_space():
+    """An offer without records beside a card of its name is told apart by a word."""
+    place = ("", "Constructed Card A")
+    offers = SimpleNamespace(offers=(SimpleNamespace(machine=place[0], card=place[1]),))
+    beside = dataclasses.replace(analysis_of(PURPOSES["one-machine"].case), costs=offers)
+    names = [system.name for system in systems_of(beside).all]
+    assert len(set(names)) == len(names) and names == [name.strip() for name in names]

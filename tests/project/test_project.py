@@ -339,7 +339,7 @@ def test_what_is_contributed_is_never_checked_out_and_whoever_reads_it_can_write
 
 
 MOST = {"product": 49_500, "tests": 39_500, "modules": 265, "words": 15_000, "README": 700}
-"""Lines of the product and of the tests, modules, and words of the documents: they rise with a reason alone."""
+"""Lines of product and tests, modules, and words of the documents: they rise with a reason alone."""
 
 
 def test_the_project_gets_no_heavier():

@@ -124,11 +124,11 @@ def _claim(
 ) -> Claim:
     """A claim as its file has it, its caveats written out; raises UserError with the first that is wrong."""
     given = shape.defaults | table
-    keys, why = list(given.get("caveats", ())), given.get("why")
-    keys += [] if why is None else [why]
+    named, why = given.get("caveats", ()), given.get("why")
+    keys = [*(named if isinstance(named, list | tuple) else [named]), *([] if why is None else [why])]
     for key in keys:
-        if key not in shape.caveats:
-            raise UserError(f"{where}: '{key}' is not in [caveats]", remedy=REMEDY)
+        if not isinstance(key, str) or key not in shape.caveats:
+            raise UserError(f"{where}: '{str(key)[:80]}' is not in [caveats]", remedy=REMEDY)
     spoken = {"caveats": [shape.caveats[key] for key in keys], "why": why and shape.caveats[why]}
     claim = _model(Claim, where, given | spoken)
     _refuse(where, _faults(claim, cards))

@@ -164,3 +164,12 @@ def test_what_an_error_quotes_commands_no_terminal_and_begins_no_line():
 def test_a_mistyped_key_is_named_before_the_one_that_it_leaves_missing():
     with pytest.raises(RecordError, match=r"'boost': unknown key \(and \d more\)"):
         Load.parse(b'{"boost": 1, "average": "x"}', "load.json")
+
+
+@pytest.mark.parametrize("caveats", ["[[]]", "3", '"one"'])
+def test_a_claim_whose_caveats_are_no_names_is_refused_in_one_sentence(caveats, tmp_path):
+    claim = f'[[claims]]\nid = "x"\nstudy = "s"\ncaveats = {caveats}\n'
+    (tmp_path / "results" / "claims").mkdir(parents=True)
+    (tmp_path / "results" / "claims" / "x.toml").write_text(claim)
+    with pytest.raises(UserError, match=r"is not in \[caveats\]"):
+        load_claims(tmp_path)

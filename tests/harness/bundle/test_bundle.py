@@ -17,6 +17,7 @@ from harness.record import store
 from tests.helpers import bundled
 from tests.helpers import records_builder as build
 from tests.helpers.forged_bundles import PURCHASE, forged, opened, replaced
+from tests.helpers.programs import git
 
 PRICE = "EUR/h"
 """What the page says of prices where nothing may be ranked."""
@@ -198,3 +199,13 @@ def test_a_page_is_compared_whatever_the_bundle_says_of_its_layout_and_version(
     said = capsys.readouterr().err
     assert "page/report.md: " in said and "analysis.json: is missing" in said
     assert ("says layout" in said) == (layout != 4)
+
+
+def test_records_that_came_with_the_clone_are_packed_only_where_their_session_is_named(own_clone, tmp_path):
+    for words in (("init", "--quiet"), ("add", "--all"), ("commit", "--quiet", "-m", "constructed")):
+        git(own_clone, *words)
+    out = tmp_path / "b.tar.gz"
+    with pytest.raises(UserError, match="came with this clone"):
+        offer.pack(own_clone, offer.Packing(out=out))
+    assert not out.exists()
+    assert offer.pack(own_clone, offer.Packing(out=out, session=bundled.LEAD)) == out

@@ -91,10 +91,10 @@ def setting(key: Key) -> str:
     return "".join(f", {text.clean(part, 40)}" for part in parts)
 
 
-def devices(cell: Cell, among: Iterable[Cell]) -> str:
-    """'4 devices (ddp)', 'pytorch', or beside several '1 device'; else empty."""
-    several = any(key.gpus > 1 or VIRTUAL_RANKS in dict(key.options) for key in (each.key for each in among))
-    return setting(cell.key).strip(", ") or ("1 device" if several else "")
+def devices(cells: Sequence[Cell]) -> list[str]:
+    """Name what each cell ran on: '4 devices (ddp)', 'pytorch', beside several '1 device'; else empty."""
+    several = any(cell.key.gpus > 1 or VIRTUAL_RANKS in dict(cell.key.options) for cell in cells)
+    return [setting(cell.key).strip(", ") or ("1 device" if several else "") for cell in cells]
 
 
 def details(key: Key, epochs: int) -> str:

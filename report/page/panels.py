@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import accumulate
 
 from harness.record import PRECISION_ORDER
@@ -67,34 +66,34 @@ def picture(name: str, shown: tuple[Panel, ...]) -> Picture:
     return Picture(name, Panels(shown), "; ".join(panel.title or panel.note for panel in shown))
 
 
-def label(cell: Cell, systems: Systems, among: Sequence[Cell]) -> str:
-    """What tells a cell from the others: model, precision, framework or devices, and system."""
-
-    def told(cell: Cell) -> tuple[str, ...]:
-        own = systems.of(cell).name.rpartition(SEVERAL)[2]
-        return text.model_name(cell.key.model), cell.key.precision, devices_of(cell, among), own
-
-    others = [told(other) for other in among]
-    parts = [part for n, part in enumerate(told(cell)) if len({other[n] for other in others}) > 1 and part]
-    return ", ".join(parts) or cell.key.precision
+def labels(cells: Sequence[Cell], systems: Systems) -> list[str]:
+    """Return what tells each cell from the others: model, precision, framework or devices, and system."""
+    own = [systems.of(cell).name.rpartition(SEVERAL)[2] for cell in cells]
+    models = [text.model_name(cell.key.model) for cell in cells]
+    precisions = [cell.key.precision for cell in cells]
+    columns = [names for names in (models, precisions, devices_of(cells), own) if len(set(names)) > 1]
+    rows = zip(*columns, strict=True) if columns else [()] * len(cells)
+    return [
+        ", ".join(filter(None, row)) or precision for row, precision in zip(rows, precisions, strict=True)
+    ]
 
 
 def memory(cells: Sequence[Cell], systems: Systems) -> Panel | None:
     """The peak of each cell, in all that its device has."""
-    known = [cell for cell in cells if cell.figures["peak_bytes"].mean]
-    shown = sorted(known, key=lambda cell: -(cell.figures["peak_bytes"].mean or 0.0))[:MOST_ROWS]
-    if not shown:
+    measured = [cell for cell in cells if cell.figures["peak_bytes"].mean]
+    known = sorted(measured, key=lambda cell: -(cell.figures["peak_bytes"].mean or 0.0))
+    if not known:
         return None
     bars = tuple(
         PanelBar(
-            label(cell, systems, known),
+            name,
             cell.figures["peak_bytes"].mean or 0.0,
             text.gibibytes(cell.figures["peak_bytes"].mean),
             systems.of(cell).look,
             systems.of(cell).slot,
             _capacity(cell),
         )
-        for cell in shown
+        for cell, name in zip(known[:MOST_ROWS], labels(known, systems), strict=False)
     )
     outlined = any(bar.capacity for bar in bars)
     return BarPanel("Peak memory", "outline: all of the card's" if outlined else "the most at once", bars)
@@ -115,12 +114,10 @@ def shares(cells: Sequence[Cell], systems: Systems, *, wide: bool = False) -> Sh
     among = [cell for cell, _ in found]
     clocked = any(part.other is not None for _, part in found)
     names = ("computes", "waits for data", "GPU idle: the host alone")[: 3 if clocked else 2]
+    told = [work(cell, among) for cell in among[:MOST_ROWS]] if wide else labels(among, systems)
     rows = tuple(
-        (
-            work(cell, among) if wide else label(cell, systems, among),
-            (part.compute, part.input_wait, part.other or 0.0)[: len(names)],
-        )
-        for cell, part in found[:MOST_ROWS]
+        (name, (part.compute, part.input_wait, part.other or 0.0)[: len(names)])
+        for (_, part), name in zip(found[:MOST_ROWS], told, strict=False)
     )
     return SharePanel("Where a step's time goes", "share of a step", names, rows)
 
@@ -129,14 +126,14 @@ def rates(cells: Sequence[Cell], systems: Systems) -> Panel:
     """Return the speed of each cell, in samples a second."""
     bars = tuple(
         PanelBar(
-            label(cell, systems, cells),
+            name,
             cell.throughput.mean or 0.0,
             text.number(cell.throughput.mean),
             systems.of(cell).look if cell.ranked else "unranked",
             systems.of(cell).slot,
             ends=_ends(cell),
         )
-        for cell in cells[:MOST_ROWS]
+        for cell, name in zip(cells[:MOST_ROWS], labels(cells, systems), strict=False)
     )
     models = {text.model_name(cell.key.model) for cell in cells}
     note = "; ".join([*(models if len(models) == 1 else ()), "line: 95 % range"])
@@ -160,10 +157,11 @@ def quality_over_time(cells: Sequence[Cell], systems: Systems) -> Panel | None:
     size, unit = next((size, unit) for size, unit in CLOCK if max(map(sum, spent)) >= size or size == 1)
     among = [cell for cell, _, _ in runs]
     lines: list[CurveLine] = []
-    for (cell, _, epochs), seconds in zip(runs[:MOST_LINES], spent, strict=False):
+    named = zip(runs[:MOST_LINES], spent, labels(among, systems), strict=False)
+    for (cell, _, epochs), seconds, label in named:
         places = zip(accumulate(seconds), epochs, strict=True)
         points = tuple((at / size, epoch.quality or 0.0) for at, epoch in places)
-        lines.append(replace(_line(cell, points, among, systems), stroke=len(lines)))
+        lines.append(CurveLine(label, points, systems.of(cell).slot, len(lines)))
     title, form = QUALITIES[name]
     note = f"{title.lower()} of {text.model_name(among[0].key.model)} by {unit} of training"
     return CurvePanel("", note, tuple(lines), form, zero=False)
@@ -197,19 +195,19 @@ def _epochs(group: ComparisonGroup) -> int:
 
 def _by_epoch(group: ComparisonGroup, field: str, systems: Systems) -> list[CurveLine]:
     cells, lines = [entry.cell for entry in group.entries], []
-    for cell in cells:
+    for cell, name in zip(cells, labels(cells, systems), strict=True):
         for trial in cell.trials:
             whole = (epoch for epoch in trial.epochs if epoch.complete)
             values = [(float(epoch.index), getattr(epoch, field)) for epoch in whole]
             points = tuple((at, value) for at, value in values if value is not None)
             if points and trial.verdict != "invalid":
-                lines.append(_line(cell, points, cells, systems))
+                lines.append(_line(cell, name, points, systems))
     return lines
 
 
-def _line(cell: Cell, points: CurvePoints, among: Sequence[Cell], systems: Systems) -> CurveLine:
+def _line(cell: Cell, name: str, points: CurvePoints, systems: Systems) -> CurveLine:
     stroke = (PRECISION_ORDER.index(cell.key.precision) % 4) if cell.key.precision in PRECISION_ORDER else 0
-    return CurveLine(label(cell, systems, among), points, systems.of(cell).slot, stroke)
+    return CurveLine(name, points, systems.of(cell).slot, stroke)
 
 
 def _of(curve: PublishedCurve, group: ComparisonGroup) -> bool:
@@ -261,14 +259,14 @@ def batches(sweeps: Sequence[BatchSweep], systems: Systems) -> Panel | None:
     among = [sweep.cells[0] for sweep in members]
     lines = tuple(
         CurveLine(
-            label(sweep.cells[0], systems, among),
+            name,
             tuple((float(cell.key.batch_size), cell.throughput.mean or 0.0) for cell in sweep.cells),
             systems.of(sweep.cells[0]).slot,
             PRECISION_ORDER.index(sweep.precision) % 4,
             marked=True,
             ranges=tuple(_ends(cell) for cell in sweep.cells),
         )
-        for sweep in members[:MOST_LINES]
+        for sweep, name in zip(members[:MOST_LINES], labels(among, systems), strict=False)
     )
     unit = members[0].cells[0].trials[0].sample_unit
     note = f"{unit}s/s; {text.model_name(members[0].key.model)}; logarithmic across"

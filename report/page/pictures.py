@@ -132,7 +132,12 @@ def _group(
     alone = min(cells, key=lambda cell: cell.key.gpus) if _has_seconds(group) else None
     published = [claim for claim in group.published if claim.value] if alone else []
     fastest = min([*(_time(cell, alone) for cell in cells), *(claim.value or 0.0 for claim in published)])
-    bars = [_measured(cell, cells, alone, fastest, systems) for cell in cells]
+    names = devices(cells)
+    named = len(set(names)) > 1 and all(names)
+    bars = [
+        _measured(cell, name if named else "", alone, fastest, systems)
+        for cell, name in zip(cells, names, strict=True)
+    ]
     bars += [_published(claim, fastest) for claim in published]
     shown = nearest_bars(sorted(bars, key=lambda bar: bar.value or 0.0), most)
     ran = {(cell.machine, cell.key.precision, setting(cell.key)) for cell in cells}
@@ -166,13 +171,8 @@ def nearest_bars(bars: Sequence[Bar], most: int) -> tuple[Bar, ...]:
     return tuple(bar for place, bar in enumerate(bars) if place in kept)
 
 
-def _measured(cell: Cell, among: Sequence[Cell], alone: Cell | None, fastest: float, systems: Systems) -> Bar:
-    """Return the bar of a cell, whose range is as wide as that of its speed.
-
-    It is named by its framework or devices where the group has several.
-    """
-    ways = {devices(other, among) for other in among}
-    named = devices(cell, among) if len(ways) > 1 and all(ways) else ""
+def _measured(cell: Cell, named: str, alone: Cell | None, fastest: float, systems: Systems) -> Bar:
+    """Return the bar of a cell, whose range is as wide as that of its speed."""
     time, system, speed = _time(cell, alone), systems.of(cell), cell.throughput
     low, high = None, None
     if speed.interval and speed.interval.low > 0:

@@ -158,7 +158,7 @@ def _sync_folder(folder: Path) -> None:
         os.close(handle)
 
 
-_LONG_NUMBER = re.compile(rb"[\s:,\[-]\d{19}")
+_LONG_NUMBER = re.compile(rb"(?:[\s,\[-]|\":)\d{19}")
 """What begins like a whole number of more than 63 bits."""
 
 

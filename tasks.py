@@ -44,15 +44,12 @@ BUILDING = f"{CHOOSING} base wheelhouse against"
 line = Line(ROOT, SETTINGS)
 
 
-@line.verb(
-    CHOOSING,
-    help={"deep": "also build, and take each path that a long plan will need once"},
-)
-def doctor(settings: Settings, deep: bool = False) -> None:
-    """Say what this machine can do and what a plan needs; change nothing, but for --deep."""
+@line.verb(CHOOSING)
+def doctor(settings: Settings) -> None:
+    """Say what this machine can do and what a plan needs; change nothing."""
     from commands import doctor as diagnosing
 
-    (diagnosing.deep if deep else diagnosing.doctor)(ROOT, settings)
+    diagnosing.doctor(ROOT, settings)
 
 
 @line.verb(

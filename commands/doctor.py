@@ -7,11 +7,9 @@ from itertools import chain
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from commands import measure
 from harness.data import chest_xray
 from harness.data.catalog import DATASETS, check
 from harness.data.fetch import default_folder
-from harness.doctor import deep as paths
 from harness.doctor.findings import examine, lines
 from harness.doctor.surroundings import (
     DataNeed,
@@ -30,15 +28,10 @@ from harness.engines import ENGINES
 from harness.errors import GpudynoError, MachineError, NoDevice, NotBuilt
 from harness.files import Files, free_bytes
 from harness.machine import load, machine_id, state_folder
-from harness.record import DEEP
-from harness.record.store import session_records
 from harness.run import setup as run_setup
 from harness.run.choice import choose
 from harness.run.setup import RunSetup, data_folders
 from harness.settings import Settings
-
-DEEP_SECONDS = 600.0
-"""After these no further path is taken."""
 
 
 def diagnose(root: Path, settings: Settings) -> tuple[Diagnosis, ...]:
@@ -149,21 +142,3 @@ def doctor(root: Path, settings: Settings) -> None:
     print("\n".join(lines(findings)))
     if any(finding.level == "problem" for finding in findings):
         raise MachineError("something stands in the way", remedy="correct what is marked PROBLEM above")
-
-
-def deep(root: Path, settings: Settings) -> None:
-    """Runs the plan `deep` in a session of its own and prints how each path ended.
-
-    Raises MachineError where something stands in the way, or where a path is broken or was not reached.
-    """
-    settings = settings.model_copy(update={"plan": DEEP})
-    doctor(root, settings)
-    outcome = measure.run(root, settings, measure.RunOptions(new_session=True, at_most_seconds=DEEP_SECONDS))
-    records = [stored.record for stored in session_records(root, outcome.session)]
-    judged = paths.judge(outcome.session, records)
-    print("\n".join(("", *paths.lines(judged))))
-    if any(path.remedy for path in judged):
-        raise MachineError(
-            "a path that a long plan may need is broken or was not reached",
-            remedy="see what stands at → above",
-        )

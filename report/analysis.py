@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from harness.errors import UserError
-from harness.record import DEEP, Session
+from harness.record import Session
 from harness.record.published.cards import Card
 from harness.record.published.claims import ClaimSet, load_claims
 from harness.record.store import Results
@@ -42,9 +42,6 @@ from report.trials.account import MachineAccount, accounts
 from report.trials.key import LOADER_ALONE, grouped_by
 from report.trials.reading import cards_of, read, results_of
 from report.trials.trial import TrialResult
-
-NO_WORK = (DEEP, SELFCHECK)
-"""Plans that measure no work of a user's: they lead no page where there are others, and join none."""
 
 Subject = Literal[
     "nothing",
@@ -122,7 +119,7 @@ class Analysis:
     on_record: tuple[TrialResult, ...]
     """Every trial, those that looked for a device's ceilings too."""
     trials: tuple[TrialResult, ...]
-    """Every trial that trains; those of plan `deep` only where one of its sessions leads."""
+    """Every trial that trains."""
     lead: str | None
     came_with_clone: bool
     """Whether another machine's session leads, since the clone came with it and nothing was measured here."""
@@ -248,8 +245,6 @@ def analyse(evidence: Evidence, question: Question) -> Analysis:
     trials = tuple(trial for trial in on_record if not trial.is_ceiling)
     own_sessions = frozenset(session.id for session in sessions if session.machine == question.machine)
     lead = _lead(on_record, own_sessions, question)
-    if not any(trial.session == lead and trial.record.plan == DEEP for trial in trials):
-        trials = tuple(trial for trial in trials if trial.record.plan != DEEP)
     # A second stack stands beside the first in its own session, and in no other comparison.
     seconds = {session.id: session.against.stack for session in sessions if session.against}
     first = [trial for trial in trials if trial.record.trial.asked.stack != seconds.get(trial.session)]
@@ -298,7 +293,7 @@ def analyse(evidence: Evidence, question: Question) -> Analysis:
 def _earlier(trials: Sequence[TrialResult], lead: str | None) -> frozenset[str]:
     """This machine's sessions before the leading one, on the same device: all its plans are one dossier."""
     leading = [trial for trial in trials if trial.session == lead]
-    if any(trial.record.plan in NO_WORK for trial in leading):
+    if any(trial.record.plan == SELFCHECK for trial in leading):
         return frozenset()
     places = {trial.place for trial in leading}
     until = max((trial.turn for trial in leading), default=0)
@@ -306,14 +301,14 @@ def _earlier(trials: Sequence[TrialResult], lead: str | None) -> frozenset[str]:
         trial.session
         for trial in trials
         if trial.turn <= until
-        and trial.record.plan not in NO_WORK
+        and trial.record.plan != SELFCHECK
         and trial.session != lead
         and trial.place in places
     )
 
 
 def _lead(every: Sequence[TrialResult], of_machine: frozenset[str], question: Question) -> str | None:
-    """The session to lead with: a self-check or plan `deep` only where nothing else is.
+    """The session to lead with: a self-check only where nothing else is.
 
     It is its machine's newest. Of several machines, among which nothing is newest, that with the most trials.
 
@@ -327,7 +322,7 @@ def _lead(every: Sequence[TrialResult], of_machine: frozenset[str], question: Qu
             )
         return question.session
     trials = [trial for trial in every if not trial.is_ceiling or trial.is_card_check]
-    measured = [trial for trial in trials if trial.record.plan not in NO_WORK] or trials
+    measured = [trial for trial in trials if trial.record.plan != SELFCHECK] or trials
     candidates = [trial for trial in measured if trial.session in of_machine]
     if question.machine is not None and not candidates:
         candidates = [trial for trial in measured if trial.session not in question.committed] or measured

@@ -16,7 +16,7 @@ from harness.plan import estimate, plan, selection
 from harness.plan.order import Planned
 from harness.plan.plan import Plan, PlanContext
 from harness.plan.selection import supported
-from harness.record import DEEP, Claim, Cpu, DataSource, DeviceKind, Gpu, Machine, TrialSpec
+from harness.record import Claim, Cpu, DataSource, DeviceKind, Gpu, Machine, TrialSpec
 from harness.record.published.cards import Card, family
 from harness.record.published.claims import sides
 from harness.run import setup as run_setup
@@ -36,7 +36,7 @@ from report.claims.judgeable import (
 )
 from report.trials.key import FRAMEWORK
 
-UNRANKED = (DEEP, "selfcheck", "ceilings", "card", "card-long")
+UNRANKED = ("selfcheck", "ceilings", "card", "card-long")
 """Plans that compare nothing with anything published."""
 
 

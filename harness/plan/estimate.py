@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from harness.device_kinds import BY_VENDOR, DEVICE_KINDS, DeviceKind
 from harness.plan.order import Planned
-from harness.record import DEEP, Limit, Machine, Record, TrialRequest, TrialSpec
+from harness.record import Limit, Machine, Record, TrialRequest, TrialSpec
 from harness.record.published.cards import Card, find, peak_tflops
 from harness.record.vocabulary.workload import declared
 
@@ -107,7 +107,7 @@ def learned(prior: Speeds, records: Iterable[Record]) -> Speeds:
         asked, measured, ours = record.trial.asked, record.measurement, prior.device
         if measured is not None and not any(name in asked.variant.options for name in SCALED_OPTIONS):
             epochs[row(asked)[:2]] = measured.protocol.epochs
-        if ours is None or asked.device != ours.kind or measured is None or record.plan == DEEP:
+        if ours is None or asked.device != ours.kind or measured is None:
             continue
         theirs = DeviceModel.of(record.machine, ours.kind, prior.cards)
         if not ours.name or theirs.name != ours.name:
@@ -203,11 +203,11 @@ def _epochs(asked: TrialRequest) -> float | None:
 def warms_up(trial: TrialSpec) -> bool:
     """Whether a short unrecorded trial fills the compilers' caches before a variant's first.
 
-    None does before a trial that is as short itself, nor before one that shows a path's first time, or has
-    nothing that compiles: libraries of CUDA come compiled, those of ROCm tune.
+    None does before a trial that is as short itself, or has nothing that compiles: libraries of CUDA come
+    compiled, those of ROCm tune.
     """
     variant, workload = trial.asked.variant, trial.asked.workload
-    if workload in ("smoke", "card", "ceilings") or _is_short(variant.limit):
+    if workload in ("card", "ceilings") or _is_short(variant.limit):
         return False
     compiles = variant.profile != "default" or bool(variant.options.get("compile"))
     own = trial.asked.file is not None and trial.asked.device != "cpu"

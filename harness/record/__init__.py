@@ -37,7 +37,6 @@ from harness.record.published.claim import (
     Study,
 )
 from harness.record.result import (
-    DEEP,
     SCHEMA,
     Against,
     Failure,

@@ -16,9 +16,6 @@ from harness.record.trial import Name, StackKey, TrialSpec, Variables
 
 SCHEMA = 2
 
-DEEP = "deep"
-"""The plan that takes each path once. Its records measure nothing, and stand beside no others."""
-
 SessionId = Annotated[str, Field(pattern=r"^[0-9]{8}-[0-9a-f]{6}$")]
 
 

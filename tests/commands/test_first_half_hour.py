@@ -6,7 +6,6 @@ The plans are those of the same names, in tiny shapes. No figure means anything.
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -27,13 +26,6 @@ pytestmark = [pytest.mark.torch, pytest.mark.whole]
 
 APEX = os.environ.get("GPUDYNO_TEST_APEX", "")
 HEAD = 'title = "tiny shapes"\nrepeats = 1\ntimeout_seconds = 120\ngenerated_data = true\n'
-SMOKE = """
-workload = "smoke"
-protocol = "smoke/1"
-precision = "fp32-ieee"
-batch_size = 1
-data_mode = "cached"
-"""
 LSTM = """
 workload = "word_lm"
 protocol = "published/1"
@@ -59,10 +51,6 @@ options = { classes = 10, parallel = "ddp" }
 limit = { steps = 5 }
 """
 PLANS = {
-    "deep": (
-        f'{SMOKE}model = "apex"\nlimit = {{ steps = 1 }}\n',
-        f'{SMOKE}model = "clock"\nlimit = {{ seconds = 2 }}\n',
-    ),
     "quick": (LSTM,),
     "mission": (TWO_CARDS,),
 }
@@ -100,8 +88,6 @@ def clone(folder: Path) -> Path:
     for name, measures in PLANS.items():
         text = "".join(f"\n[[measure]]\n{measure}" for measure in measures)
         (root / "plans" / f"{name}.toml").write_text(f'name = "{name}"\n{HEAD}{text}', encoding="utf-8")
-    smoke = root / "workloads" / "smoke.py"
-    smoke.write_text(re.sub(r'"cuda": \d+', '"cuda": 256', smoke.read_text(encoding="utf-8")))
     (root / ".gitignore").write_text("results/.*\nreport/out/\n")
     for words in (
         ("init", "--quiet", "--initial-branch", "main"),
@@ -154,12 +140,12 @@ def of(records: Iterable[Record], plan: str) -> list[Record]:
 
 def test_every_line_of_the_first_half_hour_ends_well_but_those_that_would_send_it(tried: Tried):
     codes = [code for code, _ in tried.ended.values()]
-    assert codes == [0, 0, 0, 3, 2], [said for code, said in tried.ended.values() if code]
+    assert codes == [0, 0, 3, 2], [said for code, said in tried.ended.values() if code]
 
 
 def test_every_trial_is_measured_on_a_card_that_its_record_calls_simulated(tried: Tried):
     records = tried.records
-    for plan, trials in {"deep": 2 if APEX else 1, "quick": 2, "mission": 1}.items():
+    for plan, trials in {"quick": 2, "mission": 1}.items():
         measured = [record for record in of(records, plan) if record.measurement]
         assert len(measured) == trials and all(record.simulated for record in measured)
         for record in measured:
@@ -171,12 +157,6 @@ def test_every_trial_is_measured_on_a_card_that_its_record_calls_simulated(tried
 def test_a_page_of_a_fake_card_says_that_no_card_was_measured(tried: Tried):
     page = (tried.root / "report" / "out" / "index.html").read_text(encoding="utf-8")
     assert 'class="made"' in page and "Fake Card" in page
-
-
-def test_no_path_is_broken(tried: Tried):
-    said = tried.said("doctor --deep")
-    assert "BROKEN" not in said and said.count("works   ") >= 2
-    assert ("works    Apex" if APEX else "not here Apex") in said
 
 
 def test_apex_s_own_optimiser_updates_in_fp16_where_its_python_is_there(tried: Tried):

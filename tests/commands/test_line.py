@@ -50,8 +50,8 @@ def test_what_no_verb_takes_stays_where_it_is_and_is_refused_there():
 
 
 def test_two_values_of_one_setting_are_refused():
-    with pytest.raises(UserError, match="--plan is given as 'mission' and 'deep' in one line"):
-        put("build --plan mission run --plan deep")
+    with pytest.raises(UserError, match="--plan is given as 'mission' and 'card' in one line"):
+        put("build --plan mission run --plan card")
 
 
 def test_a_plan_a_card_and_a_value_may_be_called_like_a_verb():

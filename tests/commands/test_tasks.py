@@ -35,7 +35,7 @@ def state(tmp_path: Path) -> dict[str, str]:
         (("run", "--device", "7"), "the device '7' is not on this machine", 4),
         (("run", "--engine", "kubernetes"), "'engine'", 2),
         (("run", "--engine", "here"), "inside one of gpudyno's own images, and this is none", 4),
-        (("run", "--plan", "deep", "--python", "/no/such/python"), "there is no interpreter", 4),
+        (("run", "--plan", "card", "--python", "/no/such/python"), "there is no interpreter", 4),
         (("run", "--claim", "000-no-such"), "there is no claim '000-no-such'; `invoke claims` lists them", 2),
         (
             ("run", "--device", "cpu", "--engine", "venv", "--claim", "001-mlp-amp-seconds"),

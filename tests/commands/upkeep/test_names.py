@@ -92,7 +92,7 @@ TYPOS = [
         "a target of 40 is no share, as cifar_resnet44's are; is 0.4 meant?",
     ),
     (
-        "plans/deep.toml",
+        "plans/tensorcore.toml",
         "options = { width = 512 }",
         "options = { widht = 512 }",
         "'widht' is no option of tensorcore_mlp; is 'width' meant?",

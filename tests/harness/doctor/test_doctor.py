@@ -296,7 +296,7 @@ def test_doctor_and_plan_speak_with_a_full_disk_and_name_its_folder(tmp_path, mo
     monkeypatch.setenv("GPUDYNO_STATE", str(state))
     monkeypatch.setattr(doctor, "reach", lambda hosts: {})
     monkeypatch.setattr(store.tempfile, "mkstemp", Mock(side_effect=full))
-    asked = Settings(plan="deep", engine="venv", device="cpu")
+    asked = Settings(plan="card", engine="venv", device="cpu")
     finding = found(doctor.diagnose(ROOT, asked), f"the disk is full: '{state}")
     assert (finding.level, finding.remedy[:15]) == ("problem", "free some space")
     show.show(ROOT, asked)
@@ -310,5 +310,5 @@ def test_the_doctor_reads_the_machine_s_cards_once(tmp_path, monkeypatch):
     monkeypatch.setattr(doctor, "reach", lambda hosts: {})
     readings: list[Files] = []
     monkeypatch.setattr(nvidia, "describe", lambda library, files: readings.append(files) or [])
-    doctor.diagnose(ROOT, Settings(plan="deep", engine="venv"))
+    doctor.diagnose(ROOT, Settings(plan="card", engine="venv"))
     assert len(readings) == 1

@@ -258,17 +258,6 @@ def test_a_measure_that_names_images_is_left_out_of_every_other(tmp_path):
     assert raised.value.remedy == "take --image with one of tensorflow"
 
 
-def test_plan_deep_takes_every_precision_of_both_ways():
-    asked = [
-        variant
-        for measure in plan.load(ROOT, "deep").measure
-        if measure.workload == "smoke" and "cuda" in measure.devices
-        for variant in plan.variants(measure, "deep")
-    ]
-    of_way = {way: {v.precision for v in asked if v.model == way} for way in ("eager", "compiled")}
-    assert of_way["eager"] == of_way["compiled"] >= {"fp32-ieee", "fp32-tf32", "amp-bf16", "pure-fp16"}
-
-
 @pytest.mark.parametrize("name", ["surf", "today", "modern"])
 def test_a_plan_of_what_is_trained_today_has_rows_for_two_four_and_eight_gpus(name):
     counts = {

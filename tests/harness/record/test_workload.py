@@ -5,7 +5,7 @@ from harness.record.vocabulary.workload import FOLDER, declared
 PROTOCOLS = sorted(path.stem for path in FOLDER.glob("*.py"))
 
 
-@pytest.mark.parametrize("name", [name for name in PROTOCOLS if name not in ("ceilings", "custom", "smoke")])
+@pytest.mark.parametrize("name", [name for name in PROTOCOLS if name not in ("ceilings", "custom")])
 def test_a_workload_s_file_says_what_the_page_calls_it(name: str):
     found = declared(name)
     assert found and found.title and found.about

@@ -34,7 +34,7 @@ def card(index: int, *, vendor: str = "NVIDIA", architecture: str = "sm_89", dri
 def prepared(*cards: Gpu, environ: dict[str, str] | None = None, of: str = "x86_64", **settings) -> RunSetup:
     machine = Machine(id="0" * 12, label="x", system="Linux", architecture=of, cpu=Cpu(), gpus=cards)
     selection = select(machine, None, uuids={unit_of(uuid): uuid for uuid in UUIDS}, environ=environ)
-    given = Settings(plan="deep", **settings)
+    given = Settings(plan="card", **settings)
     return run_setup.prepare(
         ROOT, given, {"DOCKER_HOST": "unix:///nowhere", **(environ or {})}, (machine, selection)
     )

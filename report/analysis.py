@@ -349,7 +349,7 @@ def _subject_of(analysis: Analysis) -> Subject:
     """A card's check, else costs, a first look, published numbers, other machines, frameworks, or itself.
 
     `nothing` has no record of its own, `failed` no figure; of a `first-look` fewer than half of the leading
-    session's figures may be ranked.
+    session's figures may be ranked, and too few machines for a `class` did its work.
     """
     if analysis.checks:
         return "check"
@@ -369,12 +369,13 @@ def _of_figures(analysis: Analysis) -> Subject:
     judged = {id(cell) for judged in analysis.verdicts if judged.compared for cell in judged.cells}
     if any(id(cell) in judged for cell in published) or 0 < len(published) < len(own):
         return "programs"
+    found = standings(analysis.own_cells, analysis.cells)
+    in_class = found is not None and len(found.rows) >= CLASS_MACHINES
     if sum(cell.ranked for cell in own) * 2 < len(own):
-        return "first-look"
+        return "class" if in_class else "first-look"
     if analysis.evidence.purchase is None and any(judged.compared for judged in analysis.verdicts):
         return "verdicts"
-    found = standings(analysis.own_cells, analysis.cells)
-    if found is not None and len(found.rows) >= CLASS_MACHINES:
+    if in_class:
         return "class"
     if analysis.expectations and analysis.expectations[0].units is not None:
         return "pair"

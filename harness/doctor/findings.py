@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from harness.data import chest_xray
 from harness.doctor.surroundings import TRUST, Diagnosis, Disk, PlanEstimate, Surroundings, ok, problem, warn
-from harness.engine.access import ALL_CARDS, PODMAN_GIVES_GPUS
+from harness.engine.access import ALL_CARDS, CDI_REMEDY, PODMAN_GIVES_GPUS
 from harness.engine.base import EngineFacts
 from harness.engines import ENGINES
 from harness.errors import NoNetwork
@@ -144,12 +144,12 @@ def _card_state(card: Gpu) -> Iterator[Diagnosis]:
 def _access(around: Surroundings) -> Iterator[Diagnosis]:
     """Yield whether a trial gets to its cards."""
     if around.selection.kind == "cuda" and around.engine is not None:
-        yield _cuda_access(around.engine, around.refusal)
+        yield _cuda_access(around.engine, around.refusal, around.machine.virtual == "wsl")
     if around.selection.kind == "rocm":
         yield from _rocm_access(around)
 
 
-def _cuda_access(engine: EngineFacts, refusal: str | None) -> Diagnosis:
+def _cuda_access(engine: EngineFacts, refusal: str | None, in_windows: bool) -> Diagnosis:
     if refusal is None:
         way = "CDI" if engine.wants_cdi else "the NVIDIA runtime"
         return ok(f"containers reach NVIDIA's cards through {way}")
@@ -160,11 +160,14 @@ def _cuda_access(engine: EngineFacts, refusal: str | None) -> Diagnosis:
         return problem(
             refusal, "take all cards: leave --device and CUDA_VISIBLE_DEVICES out; or --engine venv"
         )
-    configure = " and nvidia-ctk runtime configure --runtime=docker" if engine.name == "docker" else ""
+    if engine.name == "podman":
+        remedy = CDI_REMEDY
+    else:
+        remedy = "sudo nvidia-ctk runtime configure --runtime=docker && sudo systemctl restart docker"
+        remedy += "; Docker Desktop brings both, so update it" if in_windows else ""
     return problem(
         f"no container of {ENGINES[engine.name].title} gets to NVIDIA's cards: {refusal}",
-        "install nvidia-container-toolkit, then nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml"
-        + configure,
+        f"install nvidia-container-toolkit, then {remedy}",
     )
 
 

@@ -34,9 +34,9 @@ def _all_failed(root: Path) -> None:
     published(root, "s004")
 
 
-def machines(count: int) -> Case:
-    fleet = cases.of(lambda: records_fleet.fleet(count, cards_per_machine=1, spread=0.2))
-    return Case(f"{count}-machines", fleet)
+def machines(count: int, verdict: str = "valid") -> Case:
+    fleet = cases.of(lambda: records_fleet.fleet(count, cards_per_machine=1, spread=0.2, verdict=verdict))
+    return Case(f"{count}-machines-{verdict}", fleet)
 
 
 def _two_stacks(root: Path) -> None:

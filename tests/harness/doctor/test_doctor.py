@@ -119,6 +119,22 @@ def test_the_way_of_a_container_to_nvidia_s_cards_is_found_or_missed(engine, ref
     assert found(examine(around(CARD, engine=engine, refusal=refusal)), words).level == level
 
 
+@pytest.mark.parametrize(
+    ("name", "virtual", "steps"),
+    [
+        ("docker", "none", {"nvidia-ctk runtime", "restart docker"}),
+        ("docker", "wsl", {"nvidia-ctk runtime", "restart docker", "Docker Desktop"}),
+        ("podman", "wsl", {"nvidia-ctk cdi"}),
+    ],
+)
+def test_the_doctor_names_each_command_that_gives_containers_the_card(name, virtual, steps):
+    given = around(CARD, engine=replace(DOCKER, name=name, runtimes=("runc",)), refusal="refused")
+    given = replace(given, machine=given.machine.model_copy(update={"virtual": virtual}))
+    remedy = found(examine(given), "gets to NVIDIA's cards: refused").remedy
+    every = ("nvidia-ctk cdi", "nvidia-ctk runtime", "restart docker", "Docker Desktop")
+    assert {step for step in every if step in remedy} == steps
+
+
 def test_the_podman_that_the_doctor_asks_for_is_the_one_that_gives_cards():
     old = replace(DOCKER, name="podman", cdi=False, version="4.9.3")
     said = examine(around(CARD, engine=old, refusal="Podman 4.9.3 silently gives none"))

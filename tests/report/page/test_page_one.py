@@ -114,6 +114,16 @@ def test_of_forty_machines_the_fastest_and_the_nearest_to_this_one_stand_on_page
     assert f"{len(shown)} of 40" in render(made, drawn=False).markdown.replace("\N{NO-BREAK SPACE}", " ")
 
 
+def test_machines_that_took_a_first_look_each_are_a_class_without_places():
+    made = page_of(analysis_of(machines(20, "unproven")))
+    rows = made.one.view.shown
+    assert (made.one.subject.state, len(rows), made.one.headline.data["fastest"]) == ("class", 20, [])
+    assert [row.time for row in rows] == sorted(row.time for row in rows)
+    assert {row.first for row in rows} == {None}
+    few = page_of(analysis_of(machines(4, "unproven")))
+    assert few.one.subject.state == "first-look"
+
+
 def test_a_figure_whose_range_is_wider_than_itself_is_not_stated():
     stated = headlines._stated(Quantity(10.0, "images/s", 8.0, 12.0))
     wide = headlines._stated(Quantity(10.0, "images/s", 2.0, 18.0))

@@ -68,7 +68,8 @@ def pack(root: Path, how: Packing) -> Path:
     with TemporaryDirectory() as temporary:
         folder, page = Path(temporary) / "bundle", Path(temporary) / "page"
         folder.mkdir()
-        locks, notes = bundle.gather(root, folder, [how.session] if how.session else here.standing)
+        sessions = [how.session] if how.session else _own(here)
+        locks, notes = bundle.gather(root, folder, sessions)
         if not how.with_prices:
             (folder / PURCHASE).unlink(missing_ok=True)
         packed = evidence_in(folder)
@@ -98,6 +99,13 @@ def pack(root: Path, how: Packing) -> Path:
         bundle.write(folder, manifest, out, key=how.key)
         _say_packed(out, analysis, manifest, how, prices=here.evidence.purchase is not None)
     return out
+
+
+def _own(here: Analysis) -> list[str]:
+    """The sessions that the page stands on, without those of other machines that came with the clone."""
+    machines = {session.id: session.machine for session in here.evidence.results.sessions}
+    came = here.question.committed
+    return [name for name in here.standing if name not in came or machines[name] == here.question.machine]
 
 
 def _question(manifest: Manifest) -> Question:

@@ -209,3 +209,14 @@ def test_records_that_came_with_the_clone_are_packed_only_where_their_session_is
         offer.pack(own_clone, offer.Packing(out=out))
     assert not out.exists()
     assert offer.pack(own_clone, offer.Packing(out=out, session=bundled.LEAD)) == out
+
+
+def test_another_machine_s_records_that_came_with_the_clone_are_not_packed_with_one_s_own(
+    own_clone, tmp_path
+):
+    other = next(own_clone.glob(f"results/*/*{bundled.OTHER}"))
+    for words in (("init", "--quiet"), ("add", str(other)), ("commit", "--quiet", "-m", "constructed")):
+        git(own_clone, *words)
+    path = offer.pack(own_clone, offer.Packing(out=tmp_path / "b.tar.gz"))
+    manifest = opened(path, tmp_path / "opened").manifest
+    assert manifest and manifest.sessions == (bundled.LEAD,)

@@ -62,7 +62,7 @@ def diagnose(root: Path, settings: Settings) -> tuple[Diagnosis, ...]:
         load=load(),
         engine=engine.facts if engine else None,
         refused=search(os.environ).refused if engine is None else (),
-        refusal=engine.refusal(run_setup.request_of(selection, settings)) if engine else None,
+        refusal=engine.refusal(run_setup.request_of(selection)) if engine else None,
         nodes=device_files(Files()),
         in_the_way=tuple(in_the_way),
         older_rocm=setup.older_rocm if setup else "",

@@ -46,8 +46,6 @@ REMEDIES_BY_REASON = {
 }
 NUMERIC_CAUSES = ("precision", "not-finite", "clock")
 """What makes a trial invalid whatever it was measured for."""
-LOSS_TOLERANCE = 1e-5
-"""Sums over other numbers of values differ in the last bits of fp32."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +65,7 @@ def judge(session: Session, records: Iterable[Record]) -> tuple[Path, ...]:
         (_of_trial(trial, last.get(trial.id)) for trial in session.trials), key=lambda path: path.name
     )
     left = (Path("not here", item.what, item.reason) for item in session.left_out)
-    ended = list(last.values())
-    return (*judged, *_telemetry(ended), *_same_losses(ended), *left)
+    return (*judged, *_telemetry(last.values()), *left)
 
 
 def lines(paths: Sequence[Path]) -> list[str]:
@@ -147,7 +144,7 @@ def _facts(record: Record) -> Iterator[str]:
         yield "generated data"
 
 
-def _telemetry(records: Sequence[Record]) -> Iterator[Path]:
+def _telemetry(records: Iterable[Record]) -> Iterator[Path]:
     """Yield the samplers beside the trial that kept the device busy, and two sources of energy."""
     beside = [
         record
@@ -182,26 +179,3 @@ def _energy(energy: Energy) -> Path:
     if energy.warning:
         return Path("broken", "energy", f"{said}; {energy.warning}", "do not decide by joules on this card")
     return Path("works", "energy", said)
-
-
-def _same_losses(records: Sequence[Record]) -> Iterator[Path]:
-    """Whether one, two and more processes on a CPU, the global batch the same in each, trained alike."""
-    losses = {
-        record.trial.asked.variant.gpus: [loss for _, loss in record.measurement.losses]
-        for record in records
-        if record.measurement
-        and (record.trial.asked.workload, record.trial.asked.device) == ("convnet", "cpu")
-    }
-    if 1 not in losses or len(losses) < 2:
-        return
-    counts, alone = " and ".join(str(count) for count in sorted(losses) if count > 1), losses[1]
-    pairs = [pair for several in losses.values() for pair in zip(several, alone, strict=False)]
-    apart = max((abs(loss / single - 1) for loss, single in pairs), default=0.0)
-    name = "training shared by processes"
-    if apart <= LOSS_TOLERANCE and all(len(several) == len(alone) for several in losses.values()):
-        yield Path("works", name, f"{counts} processes have the losses of one, at most {apart:.1e} apart")
-    else:
-        remedy = "plan one device a trial (gpus = 1): gradients are not shared as they should be"
-        yield Path(
-            "broken", name, f"{counts} processes have other losses than one, {apart:.1e} apart", remedy
-        )

@@ -108,7 +108,6 @@ def prepare(
         settings,
         image,
         environ,
-        revision=revision(root)[0],
         device=request_of(selection),
         architecture=machine.architecture,
         refuse=refuse,
@@ -152,7 +151,7 @@ def to_build(
         return setup.images_used, setup.engine, setup.notes
     image = load_images(root).image(settings.image)
     against = second_stack(root, settings, image, load_images(root).image)
-    engine, lost = choose_engine(root, settings, image, environ, revision=revision(root)[0])
+    engine, lost = choose_engine(root, settings, image, environ)
     return (image,) if against is None or against.image == image else (image, against.image), engine, lost
 
 

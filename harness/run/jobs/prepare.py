@@ -22,7 +22,6 @@ from harness.image.spec import without_venv
 from harness.machine import VISIBILITY, Selection, local_names, look, passed_variables, recorded_variables
 from harness.plan import plan, selection
 from harness.record import Gpu
-from harness.run import setup as run_setup
 from harness.run.choice import Chosen
 from harness.run.setup import RunSetup
 from harness.settings import Settings
@@ -77,8 +76,7 @@ def _engine(
     """What makes the environment that jobs start in."""
     if site.runtime == "none":
         return replace(venv(root, settings, recorded), name="slurm")
-    commit, _ = run_setup.revision(root)
-    building = build_settings(settings, root=root, revision=commit, environ=environ)
+    building = build_settings(settings, root=root, environ=environ)
     # Where it is a module of the site's, only a job that has loaded it finds it.
     program = apptainer.client(environ) or apptainer.CLIENTS[0]
     return ApptainerEngine(root, program, building, recorded, "slurm")

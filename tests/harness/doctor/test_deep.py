@@ -35,7 +35,6 @@ PATHS = {
     "epochs": 1,
     "valid_batches": 0,
 }
-CONVNET = {**PATHS, "workload": "convnet", "protocol": "synthetic/1", "model": "atto"}
 
 
 def plan() -> Plan:
@@ -161,16 +160,6 @@ def test_energy_that_disagrees_is_broken_and_energy_that_nobody_tells_is_not_her
 def test_a_card_that_nobody_watched_is_broken():
     (*_, path) = paths_of(measured(path_trial("clock")))
     assert (path.word, path.name) == ("broken", "telemetry")
-
-
-@pytest.mark.parametrize(("last", "word"), [(1.25, "works"), (1.2501, "broken")])
-def test_processes_that_share_a_batch_must_have_the_losses_of_one(last, word):
-    records = [
-        measured(build.trial(CONVNET, "fp32-ieee", 1, device="cpu", gpus=gpus), CONVNET, losses=losses)
-        for gpus, losses in ((1, ((1, 2.0), (2, 1.25))), (2, ((1, 2.0), (2, last))))
-    ]
-    (path,) = [path for path in paths_of(*records) if path.name == "training shared by processes"]
-    assert path.word == word
 
 
 def test_what_was_left_out_is_not_here():

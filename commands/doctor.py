@@ -12,7 +12,7 @@ from harness.data import chest_xray
 from harness.data.catalog import DATASETS, check
 from harness.data.fetch import default_folder
 from harness.doctor import deep as paths
-from harness.doctor.findings import examine, lines
+from harness.doctor.diagnosis import examine, lines
 from harness.doctor.surroundings import (
     DataNeed,
     Diagnosis,
@@ -145,9 +145,9 @@ def is_built(setup: RunSetup) -> bool:
 
 def doctor(root: Path, settings: Settings) -> None:
     """Prints what this machine can do; raises MachineError where something stands in the way."""
-    findings = diagnose(root, settings)
-    print("\n".join(lines(findings)))
-    if any(finding.level == "problem" for finding in findings):
+    diagnoses = diagnose(root, settings)
+    print("\n".join(lines(diagnoses)))
+    if any(diagnosis.level == "problem" for diagnosis in diagnoses):
         raise MachineError("something stands in the way", remedy="correct what is marked PROBLEM above")
 
 

@@ -55,23 +55,17 @@ def submit(root: Path, settings: Settings, how: SubmitOptions, scheduler: Slurm 
         chosen = prepare.fitting(choose(setup, resolved), site)
         ready = ready_run(setup, (built,), resolved)
         if how.dry_run:
-            _show(ready, _opened(setup, chosen, site, how, screen), scheduler, how, screen)
+            submission = _opened(setup, chosen, site, how, screen)
+            found = _places(root, submission, scheduler)
+            in_flight = frozenset(place.trial for place in found if place.in_flight)
+            for text in send.shown(submission, _unsent(ready, submission, in_flight, how)):
+                screen.say(f"\n{text}")
             return
         say_data(resolved, screen)
         with kept.alone(root):
             submission = _opened(setup, chosen, site, how, screen)
             kept.begin(root, submission)
             _send(root, ready, submission, scheduler, how, screen)
-
-
-def _show(
-    ready: ReadyRun, submission: Submission, scheduler: Slurm, how: SubmitOptions, screen: Screen
-) -> None:
-    """Prints each batch script as it would be sent."""
-    found = _places(ready.root, submission, scheduler)
-    in_flight = frozenset(place.trial for place in found if place.in_flight)
-    for text in send.shown(submission, _unsent(ready, submission, in_flight, how)):
-        screen.say(f"\n{text}")
 
 
 def _unsent(

@@ -286,19 +286,11 @@ def _plan(around: Surroundings, estimate: PlanEstimate | None) -> Iterator[Diagn
         image += f" (about {size(estimate.build_bytes)})"
     fetch = sum(need.download_bytes for need in around.data if not need.at_hand)
     fetched = f", {size(fetch)} to fetch" if fetch else ""
-    yield ok(
-        f"plan '{estimate.plan}': {image}{fetched}, {counted(estimate.trials, 'trial')}, {_time(estimate)}",
-    )
+    seconds = estimate.trial_seconds + (0.0 if estimate.built else estimate.build_seconds)
+    time = f"{'at most' if estimate.at_most else 'about'} {duration(seconds)} without downloads"
+    yield ok(f"plan '{estimate.plan}': {image}{fetched}, {counted(estimate.trials, 'trial')}, {time}")
     if estimate.left_out:
         yield warn(
             f"left out: {counted(estimate.left_out, 'trial')}",
             f"`invoke plan --plan {estimate.plan}` lists them with the reasons",
         )
-
-
-def _time(estimate: PlanEstimate) -> str:
-    if estimate.trial_seconds is None:
-        return "nobody can tell how long"
-    building = 0.0 if estimate.built else estimate.build_seconds or 0.0
-    about = "at most" if estimate.at_most else "about"
-    return f"{about} {duration(estimate.trial_seconds + building)} without downloads"

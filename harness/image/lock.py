@@ -35,8 +35,19 @@ def relock(
     Raises MachineError where uv is missing, NoNetwork where no index answers, and UserError where the
     requirements cannot be met.
     """
-    before = _locked(image, root)
-    return (*_resolve_packages(image, root, run, only), *moved(before, _locked(image, root)))
+    lock = root / "docker" / image.lock
+    before = lock_packages(lock) if lock.exists() else {}
+    with tempfile.TemporaryDirectory() as folder:
+        resolved = resolve(image, root, Path(folder), run, only)
+    header = (
+        f"# The lock of image '{image.name}', written by: invoke lock --image {image.name}\n"
+        f"# Python {', '.join(image.pythons)}, {image.platform}.\n"
+        "# It is complete: install it with --no-deps --require-hashes.\n"
+    )
+    for package in image.channel.packages if image.channel else ():
+        resolved += hashed(f"{package.name}=={package.version}", package.sha256)
+    changed = write_lock(image, root, blocks_of(resolved), header)
+    return (*changed, *moved(before, lock_packages(lock)))
 
 
 def relock_own(root: Path, *, run: CommandRunner = run_quietly, only: Sequence[str] = ()) -> tuple[str, ...]:
@@ -51,11 +62,6 @@ def relock_own(root: Path, *, run: CommandRunner = run_quietly, only: Sequence[s
     if done.returncode:
         raise uv_failed("pyproject.toml", "3.11", done.stderr)
     return moved(before, lock_packages(lock))
-
-
-def _locked(image: Image, root: Path) -> dict[str, str]:
-    path = root / "docker" / image.lock
-    return lock_packages(path) if path.exists() else {}
 
 
 def moved(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[str, ...]:
@@ -102,21 +108,6 @@ def uv() -> str:
     if program is None:
         raise MachineError("uv is not on the PATH, and it makes the locks", remedy="'pip install uv'")
     return program
-
-
-def _resolve_packages(image: Image, root: Path, run: CommandRunner, only: Sequence[str]) -> list[str]:
-    with tempfile.TemporaryDirectory() as folder:
-        resolved = resolve(image, root, Path(folder), run, only)
-    header = (
-        f"# The lock of image '{image.name}', written by: invoke lock --image {image.name}\n"
-        f"# Python {', '.join(image.pythons)}, {image.platform}.\n"
-        "# It is complete: install it with --no-deps --require-hashes.\n"
-    )
-    if image.channel:
-        resolved += "".join(
-            hashed(f"{one.name}=={one.version}", one.sha256) for one in image.channel.packages
-        )
-    return write_lock(image, root, blocks_of(resolved), header)
 
 
 _BLOCK = re.compile(r"^\S[^\n]*(?:\n[ \t][^\n]*)*", re.MULTILINE)

@@ -59,7 +59,9 @@ def device_findings(record: Record) -> Findings:
     described = used_cards(record)
     yield from _foreign(record, cards, described)
     for card in cards:
-        yield from _throttled(card, telemetry.samples if telemetry else 0)
+        yield from _by_heat(card)
+        yield from _by_hardware(card, telemetry.samples if telemetry else 0)
+        yield from _by_power(card)
         yield from _faults(card)
     yield from _driver(telemetry)
     for gpu in described:
@@ -165,17 +167,6 @@ def _held_before(machine: Machine, load: Load) -> Findings:
         yield finding("foreign-process", "invalid" if grave else "warn", other_mib=memory / 2**20)
 
 
-def _throttled(card: CardTelemetry, samples: int) -> Findings:
-    """Findings on one card; `samples` were taken of it. What nobody counted is none.
-
-    Hardware's slowdowns make a trial invalid, the software's thermal one is a warning, and a card at its
-    power limit is in its normal state.
-    """
-    yield from _by_heat(card)
-    yield from _by_hardware(card, samples)
-    yield from _by_power(card)
-
-
 def _by_heat(card: CardTelemetry) -> Findings:
     """The counter does not tell hardware from software; the samples' reasons do, else it is grave."""
     counted = card.limited_share.get("thermal", 0.0)
@@ -200,6 +191,7 @@ def _by_hardware(card: CardTelemetry, samples: int) -> Findings:
 
 
 def _by_power(card: CardTelemetry) -> Findings:
+    """A card at its power limit is in its normal state."""
     capped = max(card.limited_share.get("power", 0.0), card.reasons_share.get("sw_power_cap", 0.0))
     if capped > LIMITED_SHARE:
         yield finding("power-cap", card=card.index, share=capped)

@@ -58,18 +58,13 @@ def laid_out(root: Path, base: str, head: str, folder: Path) -> tuple[str, ...]:
         refused.append(f"results: {len(diff)} files, where one contribution has at most {MOST_FILES}")
     if refused:
         return tuple(refused)
-    if not any(_is_record(change.path) for change in diff):
+    if not any(PurePosixPath(change.path).name != "session.json" for change in diff):
         return ("results: no record is added",)
     for change in diff:
         path = folder / change.path
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(git(root, "cat-file", "blob", change.blob))
     return tuple(folder_problems(folder, root))
-
-
-def _is_record(path: str) -> bool:
-    name = PurePosixPath(path).name
-    return name.endswith(".json") and name != "session.json"
 
 
 def changes(root: Path, base: str, head: str) -> tuple[Change, ...]:

@@ -88,7 +88,7 @@ class BuildSettings:
         reference = base or f"{image.base}@{image.base_digest}"
         lock = lock_sha256(root, image.lock)
         addresses = _addresses(image)
-        arguments = _base_arguments(image) | _apex_arguments(image, self.apex)
+        arguments = _arguments(image, self.apex)
         decides = {
             "dockerfile": lock_sha256(root, image.dockerfile),
             "steps": lock_sha256(root, STEPS),
@@ -211,14 +211,10 @@ def _addresses(image: Image) -> dict[str, str]:
     return channel | lock | over_base | ({"APEX_REPOSITORY": image.apex.repository} if image.apex else {})
 
 
-def _base_arguments(image: Image) -> dict[str, str]:
+def _arguments(image: Image, part: ApexPart) -> dict[str, str]:
     brought = " ".join(f"{name}=={version}" for name, version in image.from_base.items())
     variables = " ".join(image.sources.settings()) if image.sources else ""
     given = {"FROM_BASE": brought, "SOURCE_VARIABLES": variables}
+    if image.apex is not None:
+        given |= {"APEX": part, "APEX_COMMIT": "" if part == "none" else image.apex.commit}
     return {name: value for name, value in given.items() if value}
-
-
-def _apex_arguments(image: Image, part: ApexPart) -> dict[str, str]:
-    if image.apex is None:
-        return {}
-    return {"APEX": part} | ({} if part == "none" else {"APEX_COMMIT": image.apex.commit})

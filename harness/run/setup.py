@@ -40,7 +40,6 @@ class RunSetup:
     settings: Settings
     machine: Machine
     selection: Selection
-    images: ImageFile
     image: Image
     engine: Engine
     plan: Plan
@@ -121,7 +120,6 @@ def prepare(
         settings=settings,
         machine=machine,
         selection=selection,
-        images=images,
         image=image,
         engine=engine,
         plan=run_plan,

@@ -88,14 +88,12 @@ def open_session(root: Path) -> Session:
 
 def bench(root: Path, **settings: Any) -> RunSetup:
     """What a line of `run` on this interpreter, as it is, stands on."""
-    images = load_images(root)
     return RunSetup(
         root=root,
         settings=Settings(plan="mine", **settings),
         machine=MACHINE,
         selection=Selection("cpu"),
-        images=images,
-        image=images.image("cpu"),
+        image=load_images(root).image("cpu"),
         engine=VenvEngine(root, python=sys.executable),
         plan=plan.load(root, "mine"),
         passed={},

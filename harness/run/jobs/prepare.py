@@ -37,16 +37,14 @@ def prepare(root: Path, settings: Settings, site: Site, environ: Mapping[str, st
     unknown = machine.cpu.model_copy(update={"native_16_bit": None})
     machine = machine.model_copy(update={"cpu": unknown})
     selection = _selection(site)
-    images = load_images(root)
     capability = (site.capability,) if site.capability else ()
-    image = choose(images, site.device, capability=capability, name=settings.image)
+    image = choose(load_images(root), site.device, capability=capability, name=settings.image)
     passed = {name: text for name, text in passed_variables(environ).items() if name not in VISIBILITY}
     return RunSetup(
         root=root,
         settings=settings,
         machine=machine,
         selection=selection,
-        images=images,
         image=image,
         engine=_engine(root, settings, site, recorded_variables(passed, local_names()), environ),
         plan=plan.load(root, settings.plan),

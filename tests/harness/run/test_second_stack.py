@@ -33,7 +33,7 @@ OTHER = replace(OWN, variables={"OMP_NUM_THREADS": "1"})
 def alternating(root, *asked: str):
     setup = clone.bench(root)
     settings = Settings(against=asked or ("env:OMP_NUM_THREADS=1",))
-    return replace(setup, against=second_stack(root, settings, setup.image, setup.images.image))
+    return replace(setup, against=second_stack(root, settings, setup.image, load_images(root).image))
 
 
 def run(setup, monkeypatch, root) -> Session:

@@ -304,18 +304,17 @@ def lock(image: str = "", package: list[str] | None = None) -> None:
     help={
         "base": "the commit that the records come to (default: main)",
         "head": "the commit that brings them (default: HEAD)",
-        "comment": "a file to write the answer and the comparison into, as a comment for a code host",
         "mine": "judge what is in results/ before any commit, and say how to send it",
     }
 )
-def gate(base: str = "main", head: str = "HEAD", comment: str = "", mine: bool = False) -> None:
+def gate(base: str = "main", head: str = "HEAD", mine: bool = False) -> None:
     """Say whether a commit adds good records and nothing else; they are read as data, and nothing is run."""
     from commands import gate as gating
 
     if mine:
         gating.mine(ROOT)
     else:
-        gating.judge(ROOT, base, head, Path(comment) if comment else None)
+        gating.judge(ROOT, base, head)
 
 
 @line.verb()

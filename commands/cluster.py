@@ -16,14 +16,13 @@ from harness.engine.slurm.script import Batch
 from harness.engine.slurm.site import Site, load_site
 from harness.record import Record, Session
 from harness.run import batch_search, session
-from harness.run import setup as run_setup
 from harness.run.choice import Chosen, choose, session_of
 from harness.run.jobs import prepare, send
 from harness.run.jobs import submission as kept
 from harness.run.jobs.collect import Collected, collect, records_of
 from harness.run.jobs.follow import Place, ask, places
 from harness.run.jobs.submission import Submission
-from harness.run.setting import Setting
+from harness.run.ready import ReadyRun, ready_run
 from harness.run.setup import RunSetup, resolve_data
 from harness.settings import Settings
 from report.text import count
@@ -54,35 +53,29 @@ def submit(root: Path, settings: Settings, how: SubmitOptions, scheduler: Slurm 
             setup = replace(setup, engine=engine, notes=(*setup.notes, *noted))
         resolved = resolve_data(setup, data_progress(screen), fetching=not how.dry_run)
         chosen = prepare.fitting(choose(setup, resolved), site)
-        setting = run_setup.setting(setup, built, resolved)
+        ready = ready_run(setup, (built,), resolved)
         if how.dry_run:
-            _show(setting, _opened(setup, chosen, site, how, screen), scheduler, how, screen)
+            submission = _opened(setup, chosen, site, how, screen)
+            found = _places(root, submission, scheduler)
+            in_flight = frozenset(place.trial for place in found if place.in_flight)
+            for text in send.shown(submission, _unsent(ready, submission, in_flight, how)):
+                screen.say(f"\n{text}")
             return
         say_data(resolved, screen)
         with kept.alone(root):
             submission = _opened(setup, chosen, site, how, screen)
             kept.begin(root, submission)
-            _send(root, setting, submission, scheduler, how, screen)
-
-
-def _show(
-    setting: Setting, submission: Submission, scheduler: Slurm, how: SubmitOptions, screen: Screen
-) -> None:
-    """Prints each batch script as it would be sent."""
-    found = _places(setting.root, submission, scheduler)
-    in_flight = frozenset(place.trial for place in found if place.in_flight)
-    for text in send.shown(submission, _unsent(setting, submission, in_flight, how)):
-        screen.say(f"\n{text}")
+            _send(root, ready, submission, scheduler, how, screen)
 
 
 def _unsent(
-    setting: Setting, submission: Submission, in_flight: frozenset[str], how: SubmitOptions
+    ready: ReadyRun, submission: Submission, in_flight: frozenset[str], how: SubmitOptions
 ) -> Sequence[Batch]:
     """What is missing and in no job, as batches."""
-    records = records_of(setting.root, submission)
+    records = records_of(ready.root, submission)
     missing = session.missing(submission.whole, records, retry=how.retry)
     unsent = [item for item in missing if item.trial.id not in in_flight]
-    return send.batches(setting, submission, unsent) if unsent else ()
+    return send.batches(ready, submission, unsent) if unsent else ()
 
 
 def _opened(setup: RunSetup, chosen: Chosen, site: Site, how: SubmitOptions, screen: Screen) -> Submission:
@@ -110,15 +103,15 @@ def _still_asked(whole: Session, setup: RunSetup, chosen: Chosen) -> bool:
 
 def _send(
     root: Path,
-    setting: Setting,
+    ready: ReadyRun,
     submission: Submission,
     scheduler: Slurm,
     how: SubmitOptions,
     screen: Screen,
 ) -> None:
     came = _collected(root, submission, scheduler, screen)
-    parts = _unsent(setting, came.submission, came.in_flight, how)
-    after = send.send(setting, came.submission, parts, scheduler, screen.say)
+    parts = _unsent(ready, came.submission, came.in_flight, how)
+    after = send.send(ready, came.submission, parts, scheduler, screen.say)
     under_way, unsent = len(came.in_flight), sum(len(part.job.trials) for part in parts)
     also = f", and {under_way} more wait or run" if under_way else ""
     screen.say(f"submission {after.id}: {count(unsent, 'trial')} sent{also} (`invoke jobs` follows them)")

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from harness.data import chest_xray
 from harness.data.catalog import DATASETS, check
 from harness.data.fetch import default_folder
-from harness.doctor.findings import examine, lines
+from harness.doctor.diagnosis import examine, lines
 from harness.doctor.surroundings import (
     DataNeed,
     Diagnosis,
@@ -55,7 +55,7 @@ def diagnose(root: Path, settings: Settings) -> tuple[Diagnosis, ...]:
         load=load(),
         engine=engine.facts if engine else None,
         refused=search(os.environ).refused if engine is None else (),
-        refusal=engine.refusal(run_setup.request_of(selection, settings)) if engine else None,
+        refusal=engine.refusal(run_setup.request_of(selection)) if engine else None,
         nodes=device_files(Files()),
         in_the_way=tuple(in_the_way),
         older_rocm=setup.older_rocm if setup else "",
@@ -138,7 +138,7 @@ def is_built(setup: RunSetup) -> bool:
 
 def doctor(root: Path, settings: Settings) -> None:
     """Prints what this machine can do; raises MachineError where something stands in the way."""
-    findings = diagnose(root, settings)
-    print("\n".join(lines(findings)))
-    if any(finding.level == "problem" for finding in findings):
+    diagnoses = diagnose(root, settings)
+    print("\n".join(lines(diagnoses)))
+    if any(diagnosis.level == "problem" for diagnosis in diagnoses):
         raise MachineError("something stands in the way", remedy="correct what is marked PROBLEM above")

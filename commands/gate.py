@@ -23,8 +23,6 @@ from harness.files import last_line
 from harness.record import store
 from report import text
 from report.analysis import Analysis, Question, analyse, evidence_in
-from report.page import render
-from report.page.build import page_of
 from report.trials.account import MachineAccount
 
 MOST_FILES = 2000
@@ -60,18 +58,13 @@ def laid_out(root: Path, base: str, head: str, folder: Path) -> tuple[str, ...]:
         refused.append(f"results: {len(diff)} files, where one contribution has at most {MOST_FILES}")
     if refused:
         return tuple(refused)
-    if not any(_is_record(change.path) for change in diff):
+    if not any(PurePosixPath(change.path).name != "session.json" for change in diff):
         return ("results: no record is added",)
     for change in diff:
         path = folder / change.path
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(git(root, "cat-file", "blob", change.blob))
     return tuple(folder_problems(folder, root))
-
-
-def _is_record(path: str) -> bool:
-    name = PurePosixPath(path).name
-    return name.endswith(".json") and name != "session.json"
 
 
 def changes(root: Path, base: str, head: str) -> tuple[Change, ...]:
@@ -172,27 +165,19 @@ def git(root: Path, *words: str, given: bytes = b"", environ: Mapping[str, str] 
     return done.stdout
 
 
-def judge(root: Path, base: str, head: str, comment: Path | None) -> None:
-    """Judges the records that a commit adds; raises GateError naming how many things are wrong.
-
-    Writes into `comment` what a code host may show below the contribution, whatever the answer.
-    """
+def judge(root: Path, base: str, head: str) -> None:
+    """Judges the records that a commit adds; raises GateError naming how many things are wrong."""
     with TemporaryDirectory() as folder:
         refused = laid_out(root, base, head, Path(folder))
-        brought = () if refused else [each.record for each in store.read_all(Path(folder)).records]
-        happened = circumstances(brought)
-        machines = {record.machine.id for record in brought}
-        analysis = None if refused else _beside(root, Path(folder))
-        if comment is not None:
-            page = None if analysis is None else page_of(analysis)
-            comment.write_text(render.comment(page, refused), encoding="utf-8")
-    for problem in refused:
-        print(text.clean(problem, 500), file=sys.stderr)
-    if refused:
-        raise GateError(text.count(len(refused), "problem"), remedy="correct what is listed above")
-    for line in happened:
+        for problem in refused:
+            print(text.clean(problem, 500), file=sys.stderr)
+        if refused:
+            raise GateError(text.count(len(refused), "problem"), remedy="correct what is listed above")
+        brought = [stored.record for stored in store.read_all(Path(folder)).records]
+        accounts = _beside(root, Path(folder)).accounts
+    for line in circumstances(brought):
         print(text.clean(line, 200))
-    accounts = analysis.accounts if analysis is not None else ()
+    machines = {record.machine.id for record in brought}
     for line in account_lines(account for account in accounts if account.machine in machines):
         print(line)
     print("They agree with themselves and their session; only measuring again shows that they were measured.")
@@ -207,7 +192,7 @@ def mine(root: Path) -> None:
     base = next((name for name in BASES if _is_commit(root, name)), None)
     if base is None:
         raise UserError("this is no git clone with a commit", remedy="contribute from a clone")
-    judge(root, base, _committed(root), None)
+    judge(root, base, _committed(root))
     print("Nothing was sent. These lines send it, under CC0 1.0:")
     print("  git switch -c my-card && git add results && git commit -m 'Add a record of my card'")
     print("  git push -u origin my-card")

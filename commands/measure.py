@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import shlex
 import time
@@ -30,7 +31,8 @@ from harness.record.store import read_all, session_records
 from harness.run import batch_search, session, source_tree
 from harness.run import setup as run_setup
 from harness.run.choice import Chosen, Keep, against_of, choose, narrowed, session_of, trial_seconds
-from harness.run.runner import Outcome
+from harness.run.ready import ready_run
+from harness.run.runner import Outcome, TimeBudget
 from harness.run.runner import run as run_session
 from harness.run.session import run_lock
 from harness.run.setup import RunSetup
@@ -273,7 +275,7 @@ def _run(
 ) -> Outcome:
     chosen = choose(setup, resolved, keep=how.keep)
     at_most_seconds = chosen.budget_seconds or how.at_most_seconds
-    deadline = None if at_most_seconds is None else time.monotonic() + at_most_seconds
+    deadline = math.inf if at_most_seconds is None else time.monotonic() + at_most_seconds
     exactly = bool(how.keep or setup.settings.role or setup.settings.precision)
     opened = None if how.new_session else _going_on(setup, chosen, screen, exactly=exactly)
     if opened is None:
@@ -282,18 +284,13 @@ def _run(
         opened = session.begin(setup.root, session_of(setup, chosen, number=number))
     else:
         screen.say(f"going on with session {opened.id}")
-    job = run_setup.job(setup, built[0], resolved, built[-1])
-    job = replace(
-        job,
-        deadline=deadline,
-        estimate=partial(trial_seconds, chosen.speeds),
-    )
+    budget = TimeBudget(deadline, partial(trial_seconds, chosen.speeds))
     recorded = {stored.record.trial.id for stored in session_records(setup.root, opened)}
     missing = [trial for trial in opened.trials if trial.id not in recorded]
     # A time-out says nothing of how long a trial takes.
-    estimates = {} if chosen.at_most else {trial.id: job.estimate(trial, ()) for trial in missing}
+    estimates = {} if chosen.at_most else {trial.id: budget.estimate(trial, ()) for trial in missing}
     watcher = PlanWatcher(screen, estimates)
-    return run_session(job, opened, watcher, retry=how.retry)
+    return run_session(ready_run(setup, built, resolved), opened, watcher, budget, retry=how.retry)
 
 
 def _going_on(setup: RunSetup, chosen: Chosen, screen: Screen, *, exactly: bool) -> Session | None:

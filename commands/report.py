@@ -153,13 +153,15 @@ def make(root: Path, how: ReportOptions) -> None:
     """Writes the page, and says in a few lines what it holds, where it lies, and what to do next."""
     out = root / "report" / "out"
     analysis, written = report_on(root, out, how)
-    screen = Screen()
-    screen.say(f"answer:   {answer(analysis)}")
+    screen, one = Screen(), page_one(analysis, systems_of(analysis))
+    screen.say(f"answer:   {render.answer(one.headline)}")
     screen.say(f"page:     {relative(written.html)}")
     if how.pdf:
         pdf = write_pdf(written.html, out / "report.pdf", root=os.geteuid() == 0)
         screen.say(f"PDF:      {relative(pdf)}")
-    screen.say(f"next:     {next_line(analysis)}")
+    notes = (one.next_first, *one.notes)
+    for line in [line for note in notes if note for line in note.data.get("commands", ())][:1]:
+        screen.say(f"next:     {line}")
 
 
 def report_on(root: Path, out: Path, how: ReportOptions) -> tuple[Analysis, WrittenPage]:
@@ -206,15 +208,3 @@ def _expected(root: Path, analysis: Analysis, card: str) -> dict[str, Any]:
 def _on_paper(root: Path, analysis: Analysis) -> CardsOnPaper:
     """What this clone's tables say of the cards of offers; nothing where it has none."""
     return on_paper(root, analysis) if (root / FOLDER).is_dir() else CardsOnPaper()
-
-
-def answer(analysis: Analysis) -> str:
-    """Return the page's headline."""
-    return render.answer(page_one(analysis, systems_of(analysis)).headline)
-
-
-def next_line(analysis: Analysis) -> str:
-    """What to do next, as a line to type."""
-    if not analysis.own:
-        return "invoke build run report"
-    return analysis.question.longer or "invoke claims --here"

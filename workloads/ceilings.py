@@ -28,8 +28,8 @@ from parts.timing import kernels
 from parts.timing.clock import Clock
 from parts.timing.operations import (
     HOST_BYTES,
-    STEP_SECONDS,
     ProductShape,
+    calls_per_step,
     copies,
     fastest_product,
     operation_measured,
@@ -87,9 +87,8 @@ def of_one_device(trial: TrialProcess, model: str, options: dict[str, Any]) -> d
             operation = copies(device, options["copy_bytes"] or COPY_BYTES[device.type])
             ceilings.update(host_copies(device))
     with trial.phase("first_step"), torch.no_grad():
-        once = seconds_of(operation, WARM_UP, device)
+        operations_per_step = calls_per_step(operation, WARM_UP, device)
 
-    operations_per_step = max(1, round(STEP_SECONDS / once))
     clock = Clock(trial, device, steps_per_epoch=steps_of(trial), epochs=1)
     trial.stage("train")
     measured, rate = operation_measured(clock, operation, operations_per_step, arithmetic)

@@ -122,16 +122,16 @@ class DataNeed:
 
 @dataclass(frozen=True, slots=True)
 class PlanEstimate:
-    """What a plan will need. Null is what nobody can tell."""
+    """What a plan will need."""
 
     plan: str
     image: str
     built: bool
     trials: int
-    trial_seconds: float | None = None
+    trial_seconds: float = 0.0
     at_most: bool = False
     """Whether a time-out stands in for a duration that is unknown."""
-    build_seconds: float | None = None
+    build_seconds: float = 0.0
     build_bytes: int = 0
     shared_memory_bytes: int = 0
     as_it_is: bool = False

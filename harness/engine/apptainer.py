@@ -105,9 +105,6 @@ class ApptainerEngine(Processes):
         tag = self.settings.spec(image).tag
         return sif_of(self.root, tag).is_file() or archive_of(self.root, tag).is_file()
 
-    def _build_line(self, tag: str, sif: Path) -> tuple[str, ...]:
-        return (self.program, "build", str(sif), f"docker-archive:{archive_of(self.root, tag)}")
-
     def build(self, image: Image, say: Say) -> Built:
         """Makes the SIF of an archive, or finds it made; raises NotBuilt, NoSpace or MachineError."""
         tag = self.settings.spec(image).tag
@@ -123,7 +120,7 @@ class ApptainerEngine(Processes):
         made_of = image_id(archive)
         with whole(sif) as unfinished:
             unfinished.unlink(missing_ok=True)
-            line = self._build_line(tag, unfinished)
+            line = (self.program, "build", str(unfinished), f"docker-archive:{archive}")
             done = subprocess.run(line, capture_output=True, text=True, errors="replace", check=False)
             if done.returncode != 0:
                 why = last_line(done.stderr + done.stdout)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from harness.engine.container import RunSpec
+from harness.engine.container import RunSpec, User
 from harness.engines import ContainerEngine, EngineName
 from harness.image.catalog import Image
 from harness.record import Environment, Model
@@ -73,6 +73,9 @@ class Engine(Protocol):
 
     def built(self, image: Image) -> Built:
         """The environment of an image; raises NotBuilt."""
+
+    def user(self) -> User:
+        """Who trials run as inside."""
 
     def start(self, spec: RunSpec) -> Handle:
         """Starts one attempt of a trial."""

@@ -26,9 +26,7 @@ _FIRST_WITHOUT_BUILDKIT_INSIDE = 23
 """From this version on Docker's client builds with BuildKit only through the plugin buildx."""
 
 
-def build_settings(
-    settings: Settings, *, root: Path, revision: str | None, environ: Mapping[str, str]
-) -> BuildSettings:
+def build_settings(settings: Settings, *, root: Path, environ: Mapping[str, str]) -> BuildSettings:
     """The user's settings of a build; authority and proxy are those of `environ`, as for all downloads."""
     files = {
         "pipconf": settings.pip_config or environ.get("PIP_CONFIG_FILE"),
@@ -37,7 +35,6 @@ def build_settings(
     }
     return BuildSettings(
         root=root,
-        revision=revision,
         base=settings.base,
         apex=settings.apex,
         secrets={name: Path(path) for name, path in files.items() if path and path != os.devnull},

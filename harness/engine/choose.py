@@ -42,7 +42,6 @@ def choose(
     image: Image,
     environ: Mapping[str, str],
     *,
-    revision: str | None,
     device: DeviceRequest | None = None,
     architecture: str | None = None,
     refuse: bool = True,
@@ -63,7 +62,7 @@ def choose(
         )
     if choice == "venv" or settings.python is not None:
         return venv(root, settings, passed), (_no_container("it was asked for"),)
-    building = build_settings(settings, root=root, revision=revision, environ=environ)
+    building = build_settings(settings, root=root, environ=environ)
     if choice == "apptainer":
         return ApptainerEngine(root, apptainer.needed(environ), building, passed), ()
     engine: DockerEngine | None = None

@@ -18,7 +18,7 @@ import psutil
 
 from harness.engine import container
 from harness.engine.base import Built, Exit, Handle, Running, Say
-from harness.engine.container import RunSpec
+from harness.engine.container import RunSpec, User
 from harness.engines import EngineName
 from harness.errors import MachineError, NoEngine
 from harness.image.catalog import Image
@@ -73,6 +73,10 @@ class Processes:
     """What engines without containers share: a trial is a process, looked for and ended as such."""
 
     name: EngineName
+
+    def user(self) -> User:
+        """The caller: a process has no other user inside."""
+        return User()
 
     def start(self, spec: RunSpec) -> Handle:
         """Starts the trial in a session of its own, its output in a log file."""

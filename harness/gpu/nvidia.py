@@ -8,7 +8,7 @@ from typing import Any
 
 from harness.files import Files, unit_of
 from harness.gpu import handle, number, query, text
-from harness.gpu.nvml import NvmlDevice, bus_of, driver, first, in_mig_mode, opened, units
+from harness.gpu.nvml import NvmlDevice, driver, first, in_mig_mode, opened, units
 
 POLICIES = ("POWER", "THERMAL", "SYNC_BOOST", "BOARD_LIMIT", "LOW_UTILIZATION", "RELIABILITY")
 REASONS = (
@@ -46,13 +46,14 @@ def _described(nvml: Any, files: Files, unit: NvmlDevice) -> dict[str, Any]:
 
     name, uuid = own("nvmlDeviceGetName", text), own("nvmlDeviceGetUUID", text)
     ecc = ask("nvmlDeviceGetEccMode", read=first)
+    rows = ask("nvmlDeviceGetRemappedRows", read=_rows)
     mode, switched = ask("nvmlDeviceGetComputeMode"), getattr(nvml, "NVML_FEATURE_ENABLED", None)
     modes = {
         getattr(nvml, "NVML_COMPUTEMODE_DEFAULT", None): "default",
         getattr(nvml, "NVML_COMPUTEMODE_PROHIBITED", None): "prohibited",
     }
     persistence, display = ask("nvmlDeviceGetPersistenceMode"), ask("nvmlDeviceGetDisplayActive")
-    bus = bus_of(nvml, unit.card)
+    bus = ask("nvmlDeviceGetPciInfo", read=lambda place: text(place.busId)[-12:].lower())
     cuda = query(nvml, "nvmlSystemGetCudaDriverVersion_v2")
     node = files.number(f"/sys/bus/pci/devices/{bus}/numa_node") if bus else None
     return {
@@ -78,7 +79,7 @@ def _described(nvml: Any, files: Files, unit: NvmlDevice) -> dict[str, Any]:
         "clock_memory_max_mhz": ask("nvmlDeviceGetMaxClockInfo", getattr(nvml, "NVML_CLOCK_MEM", None)),
         "clocks_locked": _locked(ask),
         "ecc": None if ecc is None else ecc == switched,
-        "remapped_rows": _remapped(ask),
+        "remapped_rows": None if rows is None else rows[0] + rows[1],
         "bar1_bytes": ask("nvmlDeviceGetBAR1MemoryInfo", read=lambda memory: number(memory.bar1Total)),
         "compute_mode": None if mode is None else modes.get(mode, "exclusive"),
         "mig": _mig(nvml, ask, name, unit.parent),
@@ -90,7 +91,7 @@ def _described(nvml: Any, files: Files, unit: NvmlDevice) -> dict[str, Any]:
         "pcie_width_max": ask("nvmlDeviceGetMaxPcieLinkWidth"),
         "numa_node": node if node is not None and node >= 0 else None,
         "pcie_generation_of_card": ask("nvmlDeviceGetGpuMaxPcieLinkGeneration"),
-        "remapping": _remapping(ask),
+        "remapping": None if rows is None else "failed" if rows[3] else "pending" if rows[2] else None,
         "ecc_uncorrected_ever": ask(
             "nvmlDeviceGetTotalEccErrors",
             getattr(nvml, "NVML_MEMORY_ERROR_TYPE_UNCORRECTED", None),
@@ -104,22 +105,10 @@ def _watts(milliwatts: int | None) -> float | None:
     return None if milliwatts is None else milliwatts / 1000
 
 
-def _remapped(ask: Callable[..., Any]) -> int | None:
-    """Return the rows of memory that were replaced, after errors of either kind."""
-    rows = ask("nvmlDeviceGetRemappedRows", read=_rows)
-    return None if rows is None else int(rows[0] + rows[1])
-
-
 def _rows(answer: Any) -> tuple[int, int, int, int]:
+    """Rows replaced after correctable and after uncorrectable errors, that wait for it, and that failed."""
     correctable, uncorrectable, pending, failed = map(number, answer)
     return correctable, uncorrectable, pending, failed
-
-
-def _remapping(ask: Callable[..., Any]) -> str | None:
-    rows = ask("nvmlDeviceGetRemappedRows", read=_rows)
-    if rows is None:
-        return None
-    return "failed" if rows[3] else "pending" if rows[2] else None
 
 
 def _vgpu_license(nvml: Any, ask: Callable[..., Any]) -> str | None:

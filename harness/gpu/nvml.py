@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from harness.gpu import handle, number, query, text
+from harness.gpu import handle, number, query
 
 
 def library() -> Any | None:
@@ -86,14 +86,3 @@ def first(pair: Any) -> int:
 def in_mig_mode(nvml: Any, mode: int | None) -> bool:
     """Return whether a card is divided, by its mode."""
     return mode is not None and mode == getattr(nvml, "NVML_DEVICE_MIG_ENABLE", None)
-
-
-def bus_of(nvml: Any, card: Any) -> str | None:
-    """Return a card's PCI address as the kernel writes it."""
-    bus: str | None = query(nvml, "nvmlDeviceGetPciInfo", card, read=bus_from)
-    return bus
-
-
-def bus_from(place: Any) -> str:
-    """Return the PCI address in NVML's answer, as the kernel writes it."""
-    return text(place.busId)[-12:].lower()

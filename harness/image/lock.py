@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from harness.errors import MachineError, NoNetwork, PlanError, UserError
-from harness.files import text_sha256
+from harness.files import text_sha256, whole
 from harness.image.catalog import Image
 
 CommandRunner = Callable[[Sequence[str]], "subprocess.CompletedProcess[str]"]
@@ -35,8 +35,19 @@ def relock(
     Raises MachineError where uv is missing, NoNetwork where no index answers, and UserError where the
     requirements cannot be met.
     """
-    before = _locked(image, root)
-    return (*_resolve_packages(image, root, run, only), *moved(before, _locked(image, root)))
+    lock = root / "docker" / image.lock
+    before = lock_packages(lock) if lock.exists() else {}
+    with tempfile.TemporaryDirectory() as folder:
+        resolved = resolve(image, root, Path(folder), run, only)
+    header = (
+        f"# The lock of image '{image.name}', written by: invoke lock --image {image.name}\n"
+        f"# Python {', '.join(image.pythons)}, {image.platform}.\n"
+        "# It is complete: install it with --no-deps --require-hashes.\n"
+    )
+    for package in image.channel.packages if image.channel else ():
+        resolved += hashed(f"{package.name}=={package.version}", package.sha256)
+    changed = write_lock(image, root, blocks_of(resolved), header)
+    return (*changed, *moved(before, lock_packages(lock)))
 
 
 def relock_own(root: Path, *, run: CommandRunner = run_quietly, only: Sequence[str] = ()) -> tuple[str, ...]:
@@ -51,11 +62,6 @@ def relock_own(root: Path, *, run: CommandRunner = run_quietly, only: Sequence[s
     if done.returncode:
         raise uv_failed("pyproject.toml", "3.11", done.stderr)
     return moved(before, lock_packages(lock))
-
-
-def _locked(image: Image, root: Path) -> dict[str, str]:
-    path = root / "docker" / image.lock
-    return lock_packages(path) if path.exists() else {}
 
 
 def moved(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[str, ...]:
@@ -104,27 +110,31 @@ def uv() -> str:
     return program
 
 
-def _resolve_packages(image: Image, root: Path, run: CommandRunner, only: Sequence[str]) -> list[str]:
-    with tempfile.TemporaryDirectory() as folder:
-        resolved = resolve(image, root, Path(folder), run, only)
-    header = (
-        f"# The lock of image '{image.name}', written by: invoke lock --image {image.name}\n"
-        f"# Python {', '.join(image.pythons)}, {image.platform}.\n"
-        "# It is complete: install it with --no-deps --require-hashes.\n"
-    )
-    changed = []
-    if image.channel:
-        channel = "".join(hashed(f"{one.name}=={one.version}", one.sha256) for one in image.channel.packages)
-        changed += _write(root, image.channel.lock, header + channel)
-        resolved += channel
-    # Packages in the order of their names, each with its lines of hashes; comments are left out.
-    lines = [line for line in resolved.splitlines() if line and not line.lstrip().startswith("#")]
-    found = re.findall(r"^\S[^\n]*(?:\n[ \t][^\n]*)*", "\n".join(lines), re.MULTILINE)
-    blocks = {block.partition("==")[0]: block + "\n" for block in sorted(found)}
+_BLOCK = re.compile(r"^\S[^\n]*(?:\n[ \t][^\n]*)*", re.MULTILINE)
+
+
+def blocks_of(text: str) -> dict[str, str]:
+    """Packages of a requirement file in the order of their names, each with its lines of hashes."""
+    lines = [line for line in text.splitlines() if line and not line.lstrip().startswith("#")]
+    found = _BLOCK.findall("\n".join(lines))
+    return {normal_name(block.partition("==")[0]): block + "\n" for block in sorted(found)}
+
+
+def write_lock(image: Image, root: Path, blocks: Mapping[str, str], header: str) -> list[str]:
+    """Writes an image's lock after all of its parts, and gives a clause for each that was another."""
+    parts = {image.lock: list(blocks)}
     if image.sources:
-        tools = [block for name, block in blocks.items() if image.sources.builds_with(name)]
-        changed += _write(root, image.sources.lock, header + "".join(tools))
-    return changed + _write(root, image.lock, header + "".join(blocks.values()))
+        parts = {image.sources.lock: list(filter(image.sources.builds_with, blocks)), **parts}
+    if image.channel:
+        parts = {image.channel.lock: [normal_name(one.name) for one in image.channel.packages], **parts}
+    changed = []
+    for path, names in parts.items():
+        file, text = root / "docker" / path, header + "".join(blocks[name] for name in names)
+        if not file.exists() or file.read_text(encoding="utf-8") != text:
+            with whole(file) as part:
+                part.write_text(text, encoding="utf-8")
+            changed.append(f"docker/{path} is written again")
+    return changed
 
 
 def resolve(image: Image, root: Path, folder: Path, run: CommandRunner, only: Sequence[str]) -> str:
@@ -148,14 +158,6 @@ def resolve(image: Image, root: Path, folder: Path, run: CommandRunner, only: Se
                 remedy=f"take {python} out of the pythons of '{image.name}'",
             )
     return first.read_text(encoding="utf-8")
-
-
-def _write(root: Path, path: str, text: str) -> list[str]:
-    file = root / "docker" / path
-    if file.exists() and file.read_text(encoding="utf-8") == text:
-        return []
-    file.write_text(text, encoding="utf-8")
-    return [f"docker/{path} is written again"]
 
 
 def uv_failed(requirements: str, python: str, stderr: str) -> MachineError | UserError:

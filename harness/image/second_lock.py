@@ -9,10 +9,11 @@ from pathlib import Path
 from subprocess import CompletedProcess
 
 from harness.errors import NoNetwork, UserError
-from harness.files import text_sha256, whole
+from harness.files import text_sha256
 from harness.image.catalog import Image, load_images
 from harness.image.lock import (
     CommandRunner,
+    blocks_of,
     hashed,
     lock_packages,
     lock_sha256,
@@ -20,13 +21,13 @@ from harness.image.lock import (
     resolve,
     run_quietly,
     uv_line,
+    write_lock,
 )
 from harness.record import short_hash
 
 FOLDER = "against"
 _CUDA_OF_TORCH = re.compile(r"(nvidia|cuda)-|triton$")
 """What the index's build of torch names, and the CPU build does not need."""
-_BLOCK = re.compile(r"^\S[^\n]*(?:\n[ \t][^\n]*)*", re.MULTILINE)
 
 
 def moved_image(
@@ -62,7 +63,7 @@ def moved_image(
 def given_image(image: Image, root: Path, path: Path) -> Image:
     """The image with a lock of the user's; raises UserError where it is not hashed throughout."""
     packages, text = lock_packages(path), path.read_text(encoding="utf-8")
-    blocks = _blocks(text)
+    blocks = blocks_of(text)
     if not packages or any("--hash=sha256:" not in block for block in blocks.values()):
         raise UserError(
             f"'{path.name}' is no lock: each package needs its version and hashes",
@@ -108,27 +109,11 @@ def _write(root: Path, moved: Image, image: Image, blocks: Mapping[str, str], ho
     folder = Path(moved.lock).parent.as_posix()
     (docker / folder).mkdir(parents=True, exist_ok=True)
     header = f"# The lock of image '{image.name}', {how}. Install it with --no-deps --require-hashes.\n"
-    parts = {moved.lock: list(blocks.values())}
-    if moved.sources:
-        tools = [block for name, block in blocks.items() if moved.sources.builds_with(name)]
-        parts = {moved.sources.lock: tools, **parts}
-    if moved.channel:
-        names = {package.name for package in moved.channel.packages}
-        parts = {moved.channel.lock: [blocks[name] for name in blocks if name in names], **parts}
     if moved.dockerfile != image.dockerfile:
         text = (docker / image.dockerfile).read_text(encoding="utf-8")
         own = Path(image.lock).parent.as_posix()
         (docker / moved.dockerfile).write_text(text.replace(f"docker/{own}/", f"docker/{folder}/"))
-    for path, members in parts.items():
-        with whole(docker / path) as part:
-            part.write_text(header + "".join(members), encoding="utf-8")
-
-
-def _blocks(text: str) -> dict[str, str]:
-    """Packages in the order of their names, each with its lines of hashes."""
-    lines = [line for line in text.splitlines() if line and not line.lstrip().startswith("#")]
-    found = _BLOCK.findall("\n".join(lines))
-    return {normal_name(block.partition("==")[0]): block + "\n" for block in sorted(found)}
+    write_lock(moved, root, blocks, header)
 
 
 def _resolved(
@@ -150,7 +135,7 @@ def _resolved(
         plain = {"channel": None, "requirements": str(requirements), "pythons": (image.python,)}
         first = image.model_copy(update=plain)
         try:
-            blocks = _blocks(resolve(first, root, folder, _with_wheels(run, wheelhouse), pins))
+            blocks = blocks_of(resolve(first, root, folder, _with_wheels(run, wheelhouse), pins))
         except UserError as error:
             why = error.problem.partition(": ")[2]
             raise UserError(
@@ -182,7 +167,7 @@ def _of_channel(image: Image, pin: str, folder: Path, run: CommandRunner) -> str
             f"{image.channel.address} did not give {pin} for Python {image.python}: {done.stderr[-200:]}",
             remedy="put its wheel into a folder and name it with --wheelhouse",
         )
-    return next(iter(_blocks(done.stdout).values()))
+    return next(iter(blocks_of(done.stdout).values()))
 
 
 def _with_wheels(run: CommandRunner, wheelhouse: Path | None) -> CommandRunner:

@@ -43,7 +43,6 @@ class BuildSpec:
     """Where things are fetched from: build arguments too, and no part of a record."""
     build_arguments: dict[str, str]
     """What was chosen; a record keeps these."""
-    labels: dict[str, str]
     secrets: dict[str, Path] = field(default_factory=dict)
     network: str | None = None
 
@@ -64,10 +63,9 @@ class VenvStep:
 
 @dataclass(frozen=True, slots=True)
 class BuildSettings:
-    """How images are built in the clone at `root`; `revision` is its commit, `proxy` variables."""
+    """How images are built in the clone at `root`; `proxy` are variables."""
 
     root: Path
-    revision: str | None = None
     base: str | None = None
     """In place of the pinned one."""
     apex: ApexPart = "python"
@@ -90,7 +88,7 @@ class BuildSettings:
         reference = base or f"{image.base}@{image.base_digest}"
         lock = lock_sha256(root, image.lock)
         addresses = _addresses(image)
-        arguments = _base_arguments(image) | _apex_arguments(image, self.apex)
+        arguments = _arguments(image, self.apex)
         decides = {
             "dockerfile": lock_sha256(root, image.dockerfile),
             "steps": lock_sha256(root, STEPS),
@@ -101,15 +99,6 @@ class BuildSettings:
             "architectures": image.architectures,
             "platform": image.platform,
         }
-        labels = {
-            "org.opencontainers.image.title": f"gpudyno {image.name}",
-            "org.opencontainers.image.base.name": reference.partition("@")[0],
-            "dev.gpudyno.image": image.name,
-        }
-        if digest:
-            labels["org.opencontainers.image.base.digest"] = digest
-        if self.revision:
-            labels["org.opencontainers.image.revision"] = self.revision
         return BuildSpec(
             image=image.name,
             device=image.device,
@@ -124,7 +113,6 @@ class BuildSettings:
             lock_sha256=lock,
             addresses=addresses,
             build_arguments=arguments,
-            labels=labels,
             secrets={name: path.resolve() for name, path in sorted(self.secrets.items())},
             network=self.network,
         )
@@ -139,6 +127,7 @@ def docker_build_argv(spec: BuildSpec, *, client: str = "docker", buildx: bool) 
     command = [client, "buildx", "build", "--load", "--provenance=false"] if buildx else [client, "build"]
     command += ["--format", "docker"] if podman else ["--progress", "plain"]
     command += ["--platform", spec.platform, "--file", str(spec.dockerfile), "--tag", spec.tag]
+    command += ["--label", f"dev.gpudyno.image={spec.image}"]
     command += ["--network", spec.network] if spec.network else []
     arguments = {
         "BASE": spec.base,
@@ -148,8 +137,6 @@ def docker_build_argv(spec: BuildSpec, *, client: str = "docker", buildx: bool) 
     }
     for name, value in arguments.items():
         command += ["--build-arg", f"{name}={value}"]
-    for name, value in spec.labels.items():
-        command += ["--label", f"{name}={value}"]
     for name, path in spec.secrets.items():
         command += ["--secret", f"id={name},src={path}"]
     return (*command, str(spec.context))
@@ -224,14 +211,10 @@ def _addresses(image: Image) -> dict[str, str]:
     return channel | lock | over_base | ({"APEX_REPOSITORY": image.apex.repository} if image.apex else {})
 
 
-def _base_arguments(image: Image) -> dict[str, str]:
+def _arguments(image: Image, part: ApexPart) -> dict[str, str]:
     brought = " ".join(f"{name}=={version}" for name, version in image.from_base.items())
     variables = " ".join(image.sources.settings()) if image.sources else ""
     given = {"FROM_BASE": brought, "SOURCE_VARIABLES": variables}
+    if image.apex is not None:
+        given |= {"APEX": part, "APEX_COMMIT": "" if part == "none" else image.apex.commit}
     return {name: value for name, value in given.items() if value}
-
-
-def _apex_arguments(image: Image, part: ApexPart) -> dict[str, str]:
-    if image.apex is None:
-        return {}
-    return {"APEX": part} | ({} if part == "none" else {"APEX_COMMIT": image.apex.commit})

@@ -34,10 +34,6 @@ def problems(root: Path) -> Iterator[str]:
     yield from _apart(root, [image for image in images if not image.by_name_alone])
 
 
-def _models(measure: Measure) -> set[str]:
-    return set(map(str, measure.model if isinstance(measure.model, list | tuple) else [measure.model]))
-
-
 def _apart(root: Path, images: Sequence[Image]) -> Iterator[str]:
     """Images that a device calls for have one release of what they share: their records are compared."""
     shared: dict[str, dict[str, list[str]]] = {}
@@ -80,21 +76,16 @@ def unknown_to_workload(root: Path, measure: Measure) -> Iterator[str]:
     if measure.file is not None or not path.is_file():
         return
     source, what = path.read_text(encoding="utf-8"), measure.workload
-    known = _known_to(root, what)
+    known = _shared(root) | _strings(source)
     for name in sorted(measure.options.keys() - known):
         yield f"'{name}' is no option of {what}{nearest(name, known)}"
-    for name in sorted(_models(measure) - known):
+    models = measure.model if isinstance(measure.model, list | tuple) else [measure.model]
+    for name in sorted(set(map(str, models)) - known):
         if OF_LIBRARIES not in source:
             yield f"'{name}' is no model of {what}{nearest(name, known)}"
     most = max(measure.targets, default=0)
     if most > 1 and _strings(source) & set(SHARES):
         yield f"a target of {most:g} is no share, as {what}'s are; is {most / 100:g} meant?"
-
-
-def _known_to(root: Path, workload: str) -> frozenset[str]:
-    """Each string in a workload's file and in what all workloads share."""
-    own = root / "workloads" / f"{workload}.py"
-    return _shared(root) | _strings(own.read_text(encoding="utf-8"))
 
 
 @cache

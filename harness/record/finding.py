@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from harness.record.base import Model
-from harness.record.finding_kinds import KINDS, Fault, Severity, data_of
+from harness.record.finding_kinds import KINDS, REMEDIES, Fault, Severity, data_of
 
 FindingWord = Annotated[str, Field(max_length=400)]
 FindingValue = bool | int | float | FindingWord | tuple[int | FindingWord, ...]
@@ -79,6 +79,11 @@ def sentence(found: Finding) -> str:
             except (ValueError, TypeError):
                 break
     return label(found)
+
+
+def remedy(found: Finding) -> str:
+    """What to do about it before anything is measured; empty where nothing is needed, or can be done."""
+    return REMEDIES.get(found.name, "").format_map(found.data)
 
 
 def gravest(findings: tuple[Finding, ...], *others: str) -> Literal["valid", "warn", "invalid", "unproven"]:

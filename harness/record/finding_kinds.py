@@ -238,3 +238,18 @@ KINDS = MappingProxyType(
     }
 )
 """By their names. A check that finds something new adds a row above, and nothing elsewhere."""
+
+REMEDIES = MappingProxyType(
+    {
+        "power-limit": "nvidia-smi -i {card} -pl {default_watts:.0f}, or restore the cap of an AMD card; "
+        "its trials would be invalid",
+        "locked-clocks": "nvidia-smi -rgc and -rac, or rocm-smi --setperflevel auto, releases them",
+        "persistence-off": "nvidia-smi -pm 1, or nvidia-persistenced",
+        "mig-slice": "a slice is a card of its own in the report, without energy",
+        "foreign-process": "end it: a trial on the same card is invalid",
+        "busy-machine": "let the other work end first",
+        "governor": "sudo cpupower frequency-set -g performance, while measuring",
+        "virtual-machine": "start the system itself for figures to compare",
+    }
+)
+"""What the doctor advises about a machine that is found so before any trial, by the finding's name."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from pathlib import Path
 
-from harness.engine.base import Exit, Handle
+from harness.engine.base import Exit
 from harness.engine.container import run_name
 from harness.engine.local import LOG
 from harness.errors import RecordError
@@ -52,29 +52,30 @@ FULL_BYTES = 2**20
 """Where less is free than this, what a process could not write says nothing of its trial."""
 
 _MACHINERY = frozenset({"killed", "engine-gone", "disk-full", "cancelled", "preempted", "node-failed"})
-_OF_THE_RUN = frozenset({"handle", "monotonic_seconds"})
 _KILLED = (137, -9, 143, -15)
 
 
-class Started(Model):
-    """started.json in a trial's work folder: what its record needs of the time at which it begins."""
+class TrialJob(Model):
+    """One trial as a run or a cluster takes it up: what its record needs that is known before it starts."""
 
     trial: TrialSpec
-    attempt: int
-    session: str
     plan: Name
     order: int
+    environment: Environment
+    harness: Harness
+    nodes: int = 1
+
+
+class Started(TrialJob):
+    """What the record of an attempt needs of the time at which it begins."""
+
+    attempt: int
+    session: str
     block: int
     started_at: Moment
-    monotonic_seconds: float | None = None
-    """The same moment on a clock that nobody sets, and that begins again when the machine does."""
-    environment: Environment
     machine: Machine
     cards_given: tuple[int, ...] = ()
-    nodes: int = 1
     load: Load
-    harness: Harness
-    handle: Handle | None = None
 
     @property
     def name(self) -> str:
@@ -191,10 +192,9 @@ def _record(
     measurement: Measurement | None = None,
     failure: Failure | None = None,
 ) -> Record:
-    kept = {name: getattr(started, name) for name in Started.model_fields if name not in _OF_THE_RUN}
     return Record.model_validate(
         {
-            **kept,
+            **dict(started),
             "record": SCHEMA,
             "status": "ok" if measurement is not None else "failed",
             # A clock that was set while nobody watched the trial may make less of it than it measured.

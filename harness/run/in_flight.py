@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
-from harness.engine.base import Engine, Running
+from harness.engine.base import Engine, Handle, Running
 from harness.errors import RecordError
-from harness.record import store
+from harness.record import Model, store
 from harness.run.assemble import Started
 from harness.telemetry import recorder
 
@@ -17,12 +17,22 @@ FILE = "started.json"
 """In the work folder of an attempt, as long as its record is not written."""
 
 
-def attempts(root: Path, session_id: str) -> Iterator[tuple[Started, Path]]:
+class InFlight(Model):
+    """started.json: an attempt on this machine, and how it is found again."""
+
+    started: Started
+    monotonic_seconds: float
+    """When it began on a clock that nobody sets, and that begins again when the machine does."""
+    handle: Handle | None = None
+    """Null until its engine has started it."""
+
+
+def attempts(root: Path, session_id: str) -> Iterator[tuple[InFlight, Path]]:
     """Each attempt of a session (`*`: of all) with its work folder; what cannot be read is removed."""
     folder = store.state_folder(root) / "work"
     for path in sorted(folder.glob(f"{session_id}/*/{FILE}")):
         try:
-            yield Started.parse(path.read_bytes(), path.name), path.parent
+            yield InFlight.parse(path.read_bytes(), path.name), path.parent
         except RecordError:
             path.unlink()
 
@@ -33,10 +43,11 @@ def stop_orphans(root: Path, session_id: str, engine: Engine, say: Callable[[str
     They stay written down as started: their own session makes a record of each when it goes on. A trial of
     another engine than this run's is not looked for.
     """
-    for started, work in attempts(root, "*"):
+    for begun, work in attempts(root, "*"):
+        started = begun.started
         if started.session == session_id:
             continue
-        handle = started.handle or engine.find(started.name, work)
+        handle = begun.handle or engine.find(started.name, work)
         if (
             handle is None
             or handle.engine != engine.name
@@ -48,19 +59,19 @@ def stop_orphans(root: Path, session_id: str, engine: Engine, say: Callable[[str
         recorder.stop(work)
 
 
-def seconds_until_now(started: Started, work: Path, *, running: bool) -> float:
+def seconds_until_now(begun: InFlight, work: Path, *, running: bool) -> float:
     """How long an attempt has taken, or had when it ended: no more than its limit.
 
     It ended when it last wrote. A clock that was set meanwhile cannot make it longer than it was.
     """
-    now, began = time.monotonic(), started.monotonic_seconds
-    if began is not None and began <= now:
+    now, began = time.monotonic(), begun.monotonic_seconds
+    if began <= now:
         elapsed = now - began
     else:
         # The machine was started again since.
-        elapsed = max(0.0, (datetime.now(UTC) - started.started_at).total_seconds())
+        elapsed = max(0.0, (datetime.now(UTC) - begun.started.started_at).total_seconds())
     if not running:
         written = max((path.stat().st_mtime for path in (work / "out").rglob("*")), default=time.time())
         since = time.time() - written
         elapsed -= since if 0 <= since <= elapsed else 0.0
-    return min(elapsed, started.trial.timeout_seconds)
+    return min(elapsed, begun.started.trial.timeout_seconds)

@@ -53,7 +53,6 @@ def prepare(root: Path, settings: Settings, named: str, environ: Mapping[str, st
         settings=settings,
         machine=machine,
         selection=Selection(kind, gpus=gpus),
-        images=images,
         image=image,
         engine=engine,
         plan=plan.load(root, settings.plan),

@@ -83,16 +83,12 @@ def second_stack(
     image = moved_image(image, root, pins, wheelhouse=wheels(root, settings)) if pins else image
     # A lock is shown by its name alone: its folder may name a person.
     shown = tuple(Path(word).name if own_path(word) in files else word for word in asked)
-    second = SecondStack(shown, image, variables, _moves(root, own, image))
+    packages = (lock_packages(root / "docker" / each.lock) | each.from_base for each in (own, image))
+    second = SecondStack(shown, image, variables, moved(*packages))
     locks = {lock_sha256(root, each.lock) for each in (own, image)}
     if not variables and own.name == image.name and len(locks) == 1:
         raise PlanError(f"'{second.named}' is what image '{own.name}' has", remedy="name another version")
     return second
-
-
-def _moves(root: Path, own: Image, other: Image) -> tuple[str, ...]:
-    """What the second lock has otherwise, a clause for each package."""
-    return moved(*(lock_packages(root / "docker" / image.lock) | image.from_base for image in (own, other)))
 
 
 def _variable(word: str) -> tuple[str, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -12,31 +12,20 @@ from pathlib import Path
 from harness.data import fetch
 from harness.data.download import FetchProgress
 from harness.doctor.surroundings import TRUST, older_rocm, untrusted
-from harness.engine.apptainer import ApptainerEngine
-from harness.engine.base import Built, Engine
+from harness.engine.base import Engine
 from harness.engine.choose import choose as choose_engine
-from harness.engine.container import DeviceRequest, User
-from harness.engine.docker import DockerEngine
+from harness.engine.container import DeviceRequest
 from harness.engine.local import identity
-from harness.errors import DataError, NoDevice, NoEngine
+from harness.errors import NoDevice, NoEngine
 from harness.files import Files, printed
 from harness.image.catalog import ANOTHER_FRAMEWORK, Image, ImageFile, choose, load_images
-from harness.machine import (
-    VISIBILITY,
-    Selection,
-    load,
-    look,
-    passed_variables,
-    select,
-)
+from harness.machine import Selection, look, passed_variables, select
 from harness.machine.devices import card_notes
 from harness.plan import plan
 from harness.plan.plan import Plan
-from harness.record import DeviceKind, Harness, Machine, TrialSpec
+from harness.record import DeviceKind, Harness, Machine
 from harness.run import source_tree
-from harness.run.runner import Job
 from harness.run.second_stack import SecondStack, second_stack
-from harness.run.setting import Setting
 from harness.settings import Settings, own_path
 
 DATA = "data"
@@ -45,13 +34,12 @@ DATA = "data"
 
 @dataclass(frozen=True, slots=True)
 class RunSetup:
-    """What a line of `run` works with, before anything is built or fetched."""
+    """What a line of `run` or `submit` works with, before anything is built or fetched."""
 
     root: Path
     settings: Settings
     machine: Machine
     selection: Selection
-    images: ImageFile
     image: Image
     engine: Engine
     plan: Plan
@@ -119,8 +107,7 @@ def prepare(
         settings,
         image,
         environ,
-        revision=revision(root)[0],
-        device=request_of(selection, settings),
+        device=request_of(selection),
         architecture=machine.architecture,
         refuse=refuse,
     )
@@ -133,7 +120,6 @@ def prepare(
         settings=settings,
         machine=machine,
         selection=selection,
-        images=images,
         image=image,
         engine=engine,
         plan=run_plan,
@@ -163,7 +149,7 @@ def to_build(
         return setup.images_used, setup.engine, setup.notes
     image = load_images(root).image(settings.image)
     against = second_stack(root, settings, image, load_images(root).image)
-    engine, lost = choose_engine(root, settings, image, environ, revision=revision(root)[0])
+    engine, lost = choose_engine(root, settings, image, environ)
     return (image,) if against is None or against.image == image else (image, against.image), engine, lost
 
 
@@ -200,41 +186,6 @@ def data_folders(settings: Settings, root: Path) -> fetch.DataFolders:
     return fetch.DataFolders(own if settings.data or own.is_dir() else None, cache=fetch.default_folder())
 
 
-def trial_data(
-    run_plan: Plan, trial: TrialSpec, resolved: Mapping[str, fetch.Resolved], own: Path | None = None
-) -> tuple[tuple[str, Path], ...]:
-    """The folders under /data that one trial sees: its data, its weights or program, one of the user's own.
-
-    `own` is the user's data folder; raises DataError where it lacks what a measure names.
-    """
-    request = trial.asked
-    measures = [
-        measure
-        for measure in run_plan.measure
-        if (measure.workload, measure.protocol) == (request.workload, request.protocol)
-        and measure.file == (request.file.name if request.file else None)
-    ]
-    names = [measure.data for measure in measures if measure.data]
-    if request.weights == "pretrained":
-        names.append(f"weights-{request.variant.model}")
-    program = run_plan.programs.get(request.file.name) if request.file else None
-    if program is not None:
-        names.append(program.folder)
-    folders = {
-        answer.subfolder: answer.folder / answer.subfolder
-        for name in names
-        if (answer := resolved.get(name)) and answer.folder is not None and answer.subfolder is not None
-    }
-    for folder in (measure.folder for measure in measures if measure.folder):
-        if own is None or not (own / folder).is_dir():
-            raise DataError(
-                f"plan '{run_plan.name}' needs the folder '{folder}', and your data folder has none",
-                remedy="put it there, and name the data folder with GPUDYNO_DATA",
-            )
-        folders[folder] = own / folder
-    return tuple(sorted(folders.items()))
-
-
 def data_names(run_plan: Plan, kind: DeviceKind) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """A plan's data sets, and its pretrained weights."""
     weights = tuple(f"weights-{model}" for model in plan.pretrained_models(run_plan, kind))
@@ -266,47 +217,7 @@ def resolve_data(
     return resolved
 
 
-def setting(
-    setup: RunSetup,
-    built: Built,
-    resolved: Mapping[str, fetch.Resolved],
-    second: Built | None = None,
-) -> Setting:
-    """What all trials of this line share, and those in the `second` stack's environment.
-
-    Of the user's variables it passes none that stands for the choice of cards: the runtimes filter one after
-    the other, and what ROCR_VISIBLE_DEVICES leaves is counted again from 0.
-    """
-    own, engine = data_folders(setup.settings, setup.root).own, setup.engine
-    own_setting = Setting(
-        root=setup.root,
-        settings=setup.settings,
-        image=setup.image,
-        built=built,
-        harness=harness(setup.root),
-        data=lambda trial: trial_data(setup.plan, trial, resolved, own),
-        passed={name: value for name, value in setup.passed.items() if name not in VISIBILITY},
-        user=engine.user() if isinstance(engine, DockerEngine | ApptainerEngine) else User(),
-    )
-    against = setup.against
-    if against is None or second is None:
-        return own_setting
-    other = replace(own_setting, image=against.image, built=against.environment(second))
-    return replace(own_setting, against=replace(other, variables=against.variables))
-
-
-def job(
-    setup: RunSetup,
-    built: Built,
-    resolved: Mapping[str, fetch.Resolved],
-    second: Built | None = None,
-) -> Job:
-    """All that stays the same over the trials of this line, on this machine."""
-    device = request_of(setup.selection, setup.settings)
-    return Job(setting(setup, built, resolved, second), setup.engine, setup.machine, device, load)
-
-
-def request_of(selection: Selection, settings: Settings) -> DeviceRequest:
+def request_of(selection: Selection) -> DeviceRequest:
     """What an engine is asked for; a trial on fewer cards takes the first of them."""
     groups: tuple[int, ...] = ()
     if selection.kind == "rocm":

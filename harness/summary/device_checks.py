@@ -14,6 +14,7 @@ from harness.record import (
     CardTelemetry,
     Finding,
     Gpu,
+    Load,
     Machine,
     Record,
     Telemetry,
@@ -58,7 +59,9 @@ def device_findings(record: Record) -> Findings:
     described = used_cards(record)
     yield from _foreign(record, cards, described)
     for card in cards:
-        yield from _throttled(card, telemetry.samples if telemetry else 0)
+        yield from _by_heat(card)
+        yield from _by_hardware(card, telemetry.samples if telemetry else 0)
+        yield from _by_power(card)
         yield from _faults(card)
     yield from _driver(telemetry)
     for gpu in described:
@@ -66,8 +69,9 @@ def device_findings(record: Record) -> Findings:
         yield from _power_limit(gpu, watched, record.machine)
         yield from _clocks(gpu, watched, telemetry, record.machine)
         yield from _link(gpu, watched)
-        yield from _settings(gpu, record)
-    yield from _load(record)
+        yield from _settings(gpu)
+        yield from _numa(gpu, record)
+    yield from _busy(record.machine, record.load)
     yield from (warning for warning in record.warnings if warning.severity != "note")
     if described:
         yield from _unwatched(telemetry)
@@ -151,23 +155,16 @@ def _foreign(record: Record, cards: Sequence[CardTelemetry], described: Sequence
             held["other_percent"] = used
         grave = (others.memory_bytes or 0) > FOREIGN_BYTES or (used or 0.0) > FOREIGN_PERCENT
         yield finding("foreign-process", "invalid" if grave else "warn", **held)
-    memory = record.load.other_gpu_memory_bytes
-    if watched or not described or not record.load.other_gpu_processes or memory is None:
-        return
-    # Before a trial all cards are asked together, so on a machine of several it may have been another card.
-    grave = memory > FOREIGN_BYTES and len(record.machine.gpus) == 1
-    yield finding("foreign-process", "invalid" if grave else "warn", other_mib=memory / 2**20)
+    if described and not watched:
+        yield from _held_before(record.machine, record.load)
 
 
-def _throttled(card: CardTelemetry, samples: int) -> Findings:
-    """Findings on one card; `samples` were taken of it. What nobody counted is none.
-
-    Hardware's slowdowns make a trial invalid, the software's thermal one is a warning, and a card at its
-    power limit is in its normal state.
-    """
-    yield from _by_heat(card)
-    yield from _by_hardware(card, samples)
-    yield from _by_power(card)
+def _held_before(machine: Machine, load: Load) -> Findings:
+    """All cards are asked together, so on a machine of several it may be another than the trial's."""
+    memory = load.other_gpu_memory_bytes
+    if load.other_gpu_processes and memory is not None:
+        grave = memory > FOREIGN_BYTES and len(machine.gpus) == 1
+        yield finding("foreign-process", "invalid" if grave else "warn", other_mib=memory / 2**20)
 
 
 def _by_heat(card: CardTelemetry) -> Findings:
@@ -194,6 +191,7 @@ def _by_hardware(card: CardTelemetry, samples: int) -> Findings:
 
 
 def _by_power(card: CardTelemetry) -> Findings:
+    """A card at its power limit is in its normal state."""
     capped = max(card.limited_share.get("power", 0.0), card.reasons_share.get("sw_power_cap", 0.0))
     if capped > LIMITED_SHARE:
         yield finding("power-cap", card=card.index, share=capped)
@@ -289,21 +287,24 @@ def _link(gpu: Gpu, watched: CardTelemetry | None) -> Findings:
             yield finding("pcie-link", card=gpu.index, quantity=what, linked=value, highest=most)
 
 
-def _settings(gpu: Gpu, record: Record) -> Findings:
+def _settings(gpu: Gpu) -> Findings:
     if gpu.persistence is False:
         yield finding("persistence-off", card=gpu.index)
+    if gpu.mig not in (None, "off"):
+        yield finding("mig-slice", card=gpu.index, **{"profile" if gpu.slice else "mode": gpu.mig[:80]})
+
+
+def _numa(gpu: Gpu, record: Record) -> Findings:
     near, ours = gpu.numa_node, record.machine.cpu.numa_affinity
     # A container's processors are its engine's choice, not those of this process.
     same_cpus = ENGINES[record.environment.engine].on_host
     if same_cpus and near is not None and ours and near not in ours:
         yield finding("remote-numa", card=gpu.index, node=near)
-    if gpu.mig not in (None, "off"):
-        yield finding("mig-slice", card=gpu.index, **{"profile" if gpu.slice else "mode": gpu.mig[:80]})
 
 
-def _load(record: Record) -> Findings:
+def _busy(machine: Machine, load: Load) -> Findings:
     """Yield work of others just before the trial."""
-    cores, busy = record.machine.cpu.cores or record.machine.cpu.threads, record.load.busy_cpus
+    cores, busy = machine.cpu.cores or machine.cpu.threads, load.busy_cpus
     if cores and busy is not None and busy > cores / 2:
         yield finding("busy-machine", busy_cores=busy, cores=cores)
 
@@ -334,11 +335,22 @@ def _starts(record: Record) -> Iterator[tuple[tuple[str, str], float]]:
             yield (record.session, card.unit or str(card.index)), card.start_temperature_c
 
 
+def standing_findings(machine: Machine, load: Load, cards: Sequence[Gpu]) -> Findings:
+    """What is found of a machine and some of its cards before any trial."""
+    for gpu in cards:
+        yield from _power_limit(gpu, None, machine)
+        yield from _clocks(gpu, None, None, machine)
+        yield from _settings(gpu)
+    yield from _held_before(machine, load)
+    yield from _busy(machine, load)
+    yield from machine_findings(machine)
+
+
 def machine_findings(machine: Machine) -> Findings:
     """What belongs to the machine and not to a trial."""
     cpu = machine.cpu
     governors = set((cpu.governor or "performance").split(","))
-    if machine.virtual:
+    if machine.virtual not in (None, "none"):
         yield finding("virtual-machine", hypervisor=machine.virtual[:80])
     if governors != {"performance"}:
         yield finding("governor", governor=(cpu.governor or "")[:80])

@@ -28,10 +28,6 @@ from report.stats.intervals import rare_runs_missed
 SCRIPTS = ("page.js",)
 """Written into the page, each allowed by its hash; without them everything is still there."""
 
-MOST_PROBLEMS = 20
-MOST_CHARACTERS = 60_000
-"""Code hosts refuse a comment of more than 65,536."""
-
 _READING: Mapping[str, Callable[..., Any]] = {
     "image": ran.image_of,
     "remarks": ran.remarks_of,
@@ -109,28 +105,6 @@ def render(page: Page, *, png: bool = False, drawn: bool = True) -> Rendered:
     html = _html(given, drawings)
     markdown = _markdown("page.md", drawings.in_markdown, markdown_text, **given)
     return Rendered(html, markdown, tuple(sorted(drawings.files.items())))
-
-
-def comment(page: Page | None, problems: Sequence[str] = ()) -> str:
-    """What a code host shows below a contribution: page one without pictures, or why it is refused.
-
-    Nobody is called by it, and nothing linked: whatever the records say stays text.
-    """
-
-    def no_picture(picture: Picture, title: str, sub: str = "") -> Markup:
-        return Markup("")
-
-    shown = problems[:MOST_PROBLEMS]
-    written = _markdown(
-        "comment.md",
-        no_picture,
-        inert_markdown,
-        page=page,
-        systems=page and page.systems,
-        problems=shown,
-        count=len(problems),
-    )
-    return written if len(written) <= MOST_CHARACTERS else f"{written[:MOST_CHARACTERS]}\n\n… cut here"
 
 
 def answer(headline: Headline) -> str:
@@ -266,8 +240,3 @@ def markdown_text(text: str) -> str:
     for character in "\\`*_[]|~":
         line = line.replace(character, f"\\{character}")
     return line
-
-
-def inert_markdown(text: str) -> str:
-    """Text for a Markdown table cell of a code host's comment: no name to call, no number to link."""
-    return re.sub(r"(?<=[@#])|(?<=:)(?=//)|(?<=www)(?=\.)", "\N{WORD JOINER}", markdown_text(text))

@@ -13,7 +13,6 @@ from commands import gate
 from harness.errors import GateError, UserError
 from harness.record import Load, store
 from harness.summary.statistics import judge_trial
-from report.page import render
 from tests.helpers import bundled
 from tests.helpers.programs import git, refused
 from tests.helpers.records_builder import two_cards
@@ -200,76 +199,29 @@ def test_a_commit_that_is_not_there_is_a_sentence(clone):
         refused(clone, "HEAD", "0" * 40)
 
 
-def commented(clone: Path) -> str:
-    """The comment on what has come to the clone since its last commit."""
-    base, comment = git(clone, "rev-parse", "HEAD"), clone.parent / "comment.md"
-    head = commit(clone)
+def answered(clone: Path) -> None:
+    """Judges what has come to the clone since its last commit."""
+    base, head = git(clone, "rev-parse", "HEAD"), commit(clone)
     git(clone, "checkout", "--quiet", base)
-    try:
-        gate.judge(clone, base, head, comment)
-    except GateError:
-        pass
-    finally:
-        git(clone, "checkout", "--quiet", head)
-    return comment.read_text(encoding="utf-8")
+    gate.judge(clone, base, head)
 
 
-def test_a_good_contribution_is_answered_with_its_comparison(clone):
-    contribute(clone)
-    said = commented(clone)
-    assert said.startswith("**The gate lets it pass.**")
-    assert re.search(r"^\|.*ResNet-50", said, re.M)
-
-
-def test_a_busy_machine_is_named_in_the_answer_and_its_comment(clone, capsys):
+def test_a_busy_machine_is_named_in_the_answer_to_a_good_contribution(clone, capsys):
     contribute(clone, Load(busy_cpus=7.5))
-    said = commented(clone)
-    line = "2 of 2 measured trials: machine was busy before"
-    assert "busy" in said
-    assert f"{line}\n" in capsys.readouterr().out
+    answered(clone)
+    said = capsys.readouterr().out
+    assert "2 of 2 measured trials: machine was busy before\n" in said
+    assert said.endswith("the records are good\n")
 
 
-def test_a_refused_contribution_is_answered_with_what_is_wrong_and_no_figure(clone):
+def test_a_refused_contribution_is_answered_with_what_is_wrong_and_no_figure(clone, capsys):
     folder = contribute(clone)
     changed(a_record(folder), '"throughput": ', '"throughput": 1')
-    said = commented(clone)
-    assert said.startswith("**The gate refuses it**: 1 of its files")
-    assert "its raw samples do not give its summary's 'throughput'" in said
-    assert "Card" not in said
-
-
-HOSTILE = "@everyone #1 <script>alert(1) [x](y) `z` | *w* www.a.example"
-
-
-ACTING = re.compile(r"@\w|#\d|<script|www\.|(?<!\\)`z|(?<!\\)\[x")
-
-
-def test_a_comment_calls_nobody_links_nothing_and_runs_nothing():
-    said = render.comment(None, [f"results/x: {HOSTILE}"])
-    assert "everyone" in said
-    assert not ACTING.search(said)
-
-
-def test_a_card_with_a_hostile_name_gives_a_comment_that_does_nothing(clone):
-    folder = contribute(clone)
-    for path in folder.glob("*.json"):
-        raw = json.loads(path.read_text())
-        if "measurement" in raw:
-            name = f"{HOSTILE} \u202egap eht\u2067 {'L' * 10_000}"
-            raw["measurement"]["device"]["name"] = raw["machine"]["gpus"][0]["name"] = name
-            path.write_text(json.dumps(raw))
-    said = commented(clone)
-    assert said.startswith("**The gate lets it pass.**")
-    assert not ACTING.search(said)
-    assert not {"\u202e", "\u2067"} & set(said)
-    assert "L" * 300 not in said
-
-
-def test_a_comment_is_never_longer_than_a_code_host_takes():
-    problems = [f"results/x: {'y' * 10_000}" for _ in range(40)]
-    said = render.comment(None, problems)
-    assert len(said) < 65_536
-    assert said.endswith("cut here")
+    with pytest.raises(GateError, match="1 problem"):
+        answered(clone)
+    said = capsys.readouterr()
+    assert "its raw samples do not give its summary's 'throughput'" in said.err
+    assert said.out == ""
 
 
 def test_a_clone_of_another_user_is_named_as_such_and_trusting_it_is_the_remedy(clone, monkeypatch):

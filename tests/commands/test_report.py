@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from commands.measure import refuse_faulty_card
-from commands.report import LONGER_ON_CPU, ReportOptions, answer, report_on
+from commands.report import LONGER_ON_CPU, ReportOptions, report_on
 from harness.errors import CardError
 from report.analysis import Question, analyse, evidence_in
+from report.page import render
 from report.page.build import page_of
 from tests.helpers import ROOT
 from tests.helpers import records_builder as build
@@ -56,5 +57,6 @@ def test_a_faulty_card_leaves_exit_code_5_and_the_answer_is_the_terminals(tmp_pa
         refuse_faulty_card(tmp_path, weak[0].session)
     assert refused.value.exit_code == 5
     question = Question(datetime(2026, 2, 1, tzinfo=UTC), weak[0].session)
-    said = answer(analyse(evidence_in(tmp_path, purchase=False), question))
+    one = page_of(analyse(evidence_in(tmp_path, purchase=False), question)).one
+    said = render.answer(one.headline)
     assert said.startswith("This Constructed Card A is slow in 9 of 9")

@@ -158,9 +158,9 @@ def test_a_socks_proxy_and_a_missing_file_of_authorities_are_sentences(behind, t
 def test_an_image_gets_the_same_way_and_its_tag_does_not_depend_on_it(behind, monkeypatch):
     image = load_images(ROOT).image("cpu")
     monkeypatch.setattr(network, "SYSTEMS", ())
-    without = build_settings(Settings(), root=ROOT, revision=None, environ={})
+    without = build_settings(Settings(), root=ROOT, environ={})
     environ = {"PIP_CERT": str(behind.authority), "all_proxy": behind.url}
-    by = build_settings(Settings(), root=ROOT, revision=None, environ=environ)
+    by = build_settings(Settings(), root=ROOT, environ=environ)
     assert (without.secrets, by.secrets) == ({}, {"ca": behind.authority})
     assert by.proxy == {"all_proxy": behind.url}
     assert by.spec(image).tag == without.spec(image).tag

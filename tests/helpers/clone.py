@@ -1,8 +1,7 @@
-"""A small clone in a temporary folder: a plan of stand-in trials, and a job that runs them for real."""
+"""A small clone in a temporary folder: a plan of stand-in trials, and what runs them for real."""
 
 from __future__ import annotations
 
-import os
 import secrets
 import shutil
 import sys
@@ -10,15 +9,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from harness.engine.container import DeviceRequest, User
+from harness.engine.base import Built
 from harness.engine.venv import VenvEngine
 from harness.image.catalog import load_images
 from harness.machine import Selection
 from harness.plan import plan
-from harness.record import Cpu, Harness, Load, Machine, Session, session_id
-from harness.run import session
-from harness.run.runner import Job
-from harness.run.setting import Setting
+from harness.record import Cpu, Load, Machine, Session, session_id
+from harness.run import runner, session
+from harness.run.ready import ReadyRun, ready_run
 from harness.run.setup import RunSetup
 from harness.settings import Settings
 from tests.helpers import ROOT, TESTS
@@ -27,6 +25,9 @@ FAKE = TESTS / "helpers" / "fake_workload.py"
 MACHINE = Machine(
     id="0123456789ab", label="stand-in", system="Linux", architecture="x86_64", cpu=Cpu(model="a stand-in")
 )
+
+# What else this machine does takes half a second to see, before each trial.
+runner.load = Load
 
 PLAN = """
 name = "mine"
@@ -87,14 +88,12 @@ def open_session(root: Path) -> Session:
 
 def bench(root: Path, **settings: Any) -> RunSetup:
     """What a line of `run` on this interpreter, as it is, stands on."""
-    images = load_images(root)
     return RunSetup(
         root=root,
         settings=Settings(plan="mine", **settings),
         machine=MACHINE,
         selection=Selection("cpu"),
-        images=images,
-        image=images.image("cpu"),
+        image=load_images(root).image("cpu"),
         engine=VenvEngine(root, python=sys.executable),
         plan=plan.load(root, "mine"),
         passed={},
@@ -102,20 +101,15 @@ def bench(root: Path, **settings: Any) -> RunSetup:
     )
 
 
-def job(root: Path) -> Job:
-    """A job on this interpreter, as it is."""
-    engine = VenvEngine(root, python=sys.executable)
-    image = load_images(root).image("cpu")
-    setting = Setting(
-        root=root,
-        settings=Settings(),
-        image=image,
-        built=engine.build(image, lambda line, done=0, total=None: None),
-        harness=Harness(version="0"),
-        data=lambda trial: (),
-        user=User(os.getuid(), os.getgid()),
-    )
-    return Job(setting, engine, MACHINE, DeviceRequest("cpu"), Load)
+def built(root: Path) -> Built:
+    """This interpreter, as it is, in the place of an image's environment."""
+    setup = bench(root)
+    return setup.engine.build(setup.image, lambda line, done=0, total=None: None)
+
+
+def ready(root: Path) -> ReadyRun:
+    """A run on this interpreter, as it is, whose trials see no data."""
+    return ready_run(bench(root), (built(root),), {})
 
 
 class Quiet:

@@ -221,7 +221,7 @@ def run_line(
         patch.setattr(engine_choice, "find", engine)
         patch.setattr(run_setup, "identity", lambda: None)
         patch.setattr(engine_choice, "identity", lambda: None)
-        patch.setattr(run_setup, "load", busy_little)
+        patch.setattr(runner, "load", busy_little)
         patch.setattr(recorder, "start", on_cards)
         patch.setattr(runner, "datetime", clock)
         patch.setattr(choice, "datetime", clock)

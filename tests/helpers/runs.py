@@ -21,7 +21,7 @@ sys.path.insert(0, {tests!r})
 from tests.helpers import clone
 from harness.run import runner
 root = Path({root!r})
-runner.run(clone.job(root), clone.open_session(root), clone.Quiet())
+runner.run(clone.ready(root), clone.open_session(root), clone.Quiet())
 """
 
 
@@ -30,7 +30,7 @@ def records(root: Path):
 
 
 def go(root: Path, **options):
-    return runner.run(clone.job(root), clone.open_session(root), clone.Quiet(), **options)
+    return runner.run(clone.ready(root), clone.open_session(root), clone.Quiet(), **options)
 
 
 def runs_in(process: psutil.Process, root: Path) -> bool:

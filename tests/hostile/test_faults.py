@@ -78,7 +78,7 @@ class ForkedRun:
 @Line(Path(), {}, {}).verb()
 def go(root: str) -> None:
     with session.run_lock(Path(root) / "state"):
-        runner.run(clone.job(Path(root)), clone.open_session(Path(root)), clone.Quiet())
+        runner.run(clone.ready(Path(root)), clone.open_session(Path(root)), clone.Quiet())
 
 
 def begin(root: Path, prepare: Callable[[], object] = lambda: None, *, watched: bool = False) -> ForkedRun:

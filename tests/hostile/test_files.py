@@ -87,7 +87,7 @@ def with_images(root: Path) -> None:
 def started() -> assemble.Started:
     record = next(record for record in two_cards() if record.measurement)
     names = assemble.Started.model_fields.keys() & type(record).model_fields.keys()
-    return assemble.Started(**{name: getattr(record, name) for name in names}, monotonic_seconds=1.0)
+    return assemble.Started(**{name: getattr(record, name) for name in names})
 
 
 def measured() -> bytes:
@@ -113,7 +113,7 @@ def note_of_a_start(root: Path) -> None:
     work = store.work_folder(root, "20260131-aaaaaa", "x-r1-0", 1)
     work.mkdir(parents=True)
     (root / "started.json").rename(work / in_flight.FILE)
-    assert all(begun.name for begun, _ in in_flight.attempts(root, "*"))
+    assert all(begun.started.name for begun, _ in in_flight.attempts(root, "*"))
 
 
 SPANS = ((1010.5, 1020.5),), 100, (("valid", 1020.5, 1023.0),)
@@ -138,7 +138,8 @@ class HostileFile(NamedTuple):
 @cache
 def files() -> dict[str, HostileFile]:
     claims = min((ROOT / "results/claims").glob("*.toml")).read_bytes()
-    note, pointer = started().model_dump_json().encode(), b"2026-01-31/x-20260131-aaaaaa\n"
+    begun = in_flight.InFlight(started=started(), monotonic_seconds=1.0)
+    note, pointer = begun.model_dump_json().encode(), b"2026-01-31/x-20260131-aaaaaa\n"
     images, cards, lock = map(content, ("docker/images.toml", "results/cards.toml", "docker/cpu/lock.txt"))
     every = (
         ("plans/x.toml", plan_named_x(), toml_files, (), planned),
@@ -154,7 +155,7 @@ def files() -> dict[str, HostileFile]:
         (assemble.FAILURE, FAILURE, json_files, (Reported,), assembled),
         ("events.jsonl", EVENTS, json_lines, (), follow),
         (reader.FILE, telemetry(), json_lines, (), lambda root: reader.read(root / reader.FILE, *SPANS)),
-        ("started.json", note, json_files, (assemble.Started,), note_of_a_start),
+        ("started.json", note, json_files, (in_flight.InFlight,), note_of_a_start),
     )
     return {path: HostileFile(path, *more) for path, *more in every}
 

@@ -141,11 +141,5 @@ def _meeting_point() -> str:
         return f"{socket.gethostname()}:{free.getsockname()[1]}"
 
 
-def main(words: list[str]) -> int:
-    """The command line."""
-    jobs, name, attempt = words
-    return begin(Path(jobs), name, int(attempt))
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(begin(Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])))

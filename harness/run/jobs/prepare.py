@@ -22,7 +22,6 @@ from harness.image.spec import without_venv
 from harness.machine import VISIBILITY, Selection, local_names, look, passed_variables, recorded_variables
 from harness.plan import plan, selection
 from harness.record import Gpu
-from harness.run import setup as run_setup
 from harness.run.choice import Chosen
 from harness.run.setup import RunSetup
 from harness.settings import Settings
@@ -38,16 +37,14 @@ def prepare(root: Path, settings: Settings, site: Site, environ: Mapping[str, st
     unknown = machine.cpu.model_copy(update={"native_16_bit": None})
     machine = machine.model_copy(update={"cpu": unknown})
     selection = _selection(site)
-    images = load_images(root)
     capability = (site.capability,) if site.capability else ()
-    image = choose(images, site.device, capability=capability, name=settings.image)
+    image = choose(load_images(root), site.device, capability=capability, name=settings.image)
     passed = {name: text for name, text in passed_variables(environ).items() if name not in VISIBILITY}
     return RunSetup(
         root=root,
         settings=settings,
         machine=machine,
         selection=selection,
-        images=images,
         image=image,
         engine=_engine(root, settings, site, recorded_variables(passed, local_names()), environ),
         plan=plan.load(root, settings.plan),
@@ -77,8 +74,7 @@ def _engine(
     """What makes the environment that jobs start in."""
     if site.runtime == "none":
         return replace(venv(root, settings, recorded), name="slurm")
-    commit, _ = run_setup.revision(root)
-    building = build_settings(settings, root=root, revision=commit, environ=environ)
+    building = build_settings(settings, root=root, environ=environ)
     # Where it is a module of the site's, only a job that has loaded it finds it.
     program = apptainer.client(environ) or apptainer.CLIENTS[0]
     return ApptainerEngine(root, program, building, recorded, "slurm")

@@ -18,15 +18,15 @@ from harness.run.assemble import SayLine
 from harness.run.batch_search import FEWEST_BATCH_SIZES
 from harness.run.jobs import submission as kept
 from harness.run.jobs.submission import JobSpec, Submission
+from harness.run.ready import ReadyRun, warm_up
 from harness.run.session import PAUSE, Missing, sweep_key
-from harness.run.setting import Setting, warm_up
 from harness.units import counted
 
 MOST_IN_ARRAY = 1000
 """SLURM's own limit, where a site has not set another, is 1001."""
 
 
-def batches(setting: Setting, submission: Submission, missing: Sequence[Missing]) -> tuple[Batch, ...]:
+def batches(ready: ReadyRun, submission: Submission, missing: Sequence[Missing]) -> tuple[Batch, ...]:
     """What is missing as batches, those first whose first trial comes first in the plan."""
     groups: dict[tuple[str, int], list[Missing]] = {}
     blocks = submission.whole.block_of
@@ -38,11 +38,11 @@ def batches(setting: Setting, submission: Submission, missing: Sequence[Missing]
         for at in range(0, len(group), MOST_IN_ARRAY)
     ]
     first = len(submission.batches) + 1
-    return tuple(_batch(setting, submission, number, part) for number, part in enumerate(parts, first))
+    return tuple(_batch(ready, submission, number, part) for number, part in enumerate(parts, first))
 
 
-def _batch(setting: Setting, submission: Submission, number: int, items: Sequence[Missing]) -> Batch:
-    jobs = kept.folder(setting.root, submission.id).resolve()
+def _batch(ready: ReadyRun, submission: Submission, number: int, items: Sequence[Missing]) -> Batch:
+    jobs = kept.folder(ready.root, submission.id).resolve()
     begun = kept.begun(jobs)
     # Beyond its records, an attempt may have begun that has none.
     attempts = tuple(max(item.attempt, begun.get(item.trial.id, [0])[-1] + 1) for item in items)
@@ -57,11 +57,11 @@ def _batch(setting: Setting, submission: Submission, number: int, items: Sequenc
             sent_at=datetime.now(UTC),
         ),
         title=f"{what}{gpus}: {counted(len(items), 'trial')} of plan '{submission.whole.plan}'",
-        root=setting.root.resolve(),
+        root=ready.root.resolve(),
         jobs=jobs,
         cache=jobs / "cache" / items[0].trial.asked.environment,
         python=sys.executable,
-        spec=setting.of(items[0].trial).spec(
+        spec=ready.spec(
             items[0].trial,
             submission.id,
             1,
@@ -74,7 +74,7 @@ def _batch(setting: Setting, submission: Submission, number: int, items: Sequenc
     )
 
 
-def lay_out(setting: Setting, submission: Submission, batch: Batch) -> None:
+def lay_out(ready: ReadyRun, submission: Submission, batch: Batch) -> None:
     """Writes what the batch's jobs will read on their nodes."""
     places = {trial.id: (place, trial) for place, trial in enumerate(submission.whole.trials)}
     (batch.jobs / "work").mkdir(parents=True, exist_ok=True)
@@ -84,22 +84,22 @@ def lay_out(setting: Setting, submission: Submission, batch: Batch) -> None:
         placed = spread(trial.asked.variant.gpus, submission.site) or Spread(nodes=1, on_each=1)
         spec = JobSpec(
             trial=trial,
-            place=place,
+            order=place,
             plan=submission.whole.plan,
-            environment=setting.of(trial).built.environment,
-            harness=setting.harness,
-            label=setting.settings.label,
-            declared=setting.settings.declared,
+            environment=ready.stack(trial).built.environment,
+            harness=ready.harness,
+            label=ready.setup.settings.label,
+            declared=ready.setup.settings.declared,
             devices=placed.on_each,
             nodes=placed.nodes,
-            folders=tuple(str(folder) for _, folder in setting.data(trial)),
+            folders=tuple(str(folder) for _, folder in ready.data(trial)),
             warm=warm_up(trial) if batch.warm else None,
         )
         path = batch.jobs / "orders" / f"{name}.json"
         if trial.asked.file is not None:
             store.write_whole(
                 path.with_suffix(".py"),
-                own_file.content(setting.root, trial.asked.file),
+                own_file.content(ready.root, trial.asked.file),
                 replace=True,
             )
         store.write_whole(path, spec.model_dump_json() + "\n", replace=True)
@@ -132,21 +132,21 @@ def dependency(
 
 
 def send(
-    setting: Setting, submission: Submission, parts: Sequence[Batch], scheduler: Slurm, say: SayLine
+    ready: ReadyRun, submission: Submission, parts: Sequence[Batch], scheduler: Slurm, say: SayLine
 ) -> Submission:
     """Sends batches one after the other, each written down before; raises as Slurm.send does."""
     # The last that was sent before and may still wait.
-    known = [batch for each in kept.all_open(setting.root) for batch in each.batches]
+    known = [batch for each in kept.all_open(ready.root) for batch in each.batches]
     live = [batch for batch in known if batch.job and not batch.given_up]
     last = str(max(live, key=lambda batch: batch.sent_at).job) if live else None
     sent: list[tuple[Batch, str]] = []
     for part in in_order(parts, submission):
         batch = _waiting(part, submission, sent, last)
-        path = write(setting, submission, batch)
+        path = write(ready, submission, batch)
         job = batch.job.model_copy(update={"sent_at": datetime.now(UTC)})
-        submission = _with(setting.root, submission, job)
+        submission = _with(ready.root, submission, job)
         number = scheduler.send(path)
-        submission = _with(setting.root, submission, job.model_copy(update={"job": number}))
+        submission = _with(ready.root, submission, job.model_copy(update={"job": number}))
         last = str(number)
         sent.append((batch, last))
         say(f"job {number}: {batch.title}")
@@ -184,9 +184,9 @@ def in_order(parts: Sequence[Batch], submission: Submission) -> list[Batch]:
     return sorted(parts, key=key)
 
 
-def write(setting: Setting, submission: Submission, batch: Batch) -> Path:
+def write(ready: ReadyRun, submission: Submission, batch: Batch) -> Path:
     """The batch's script, and what its jobs read."""
-    lay_out(setting, submission, batch)
+    lay_out(ready, submission, batch)
     path = batch.jobs / f"batch-{batch.job.name.rpartition('-')[2]}.sh"
     store.write_whole(path, script(batch, submission.site), replace=True)
     return path

@@ -19,10 +19,9 @@ from harness import files
 from harness.engine.slurm.scheduler import ClusterJob
 from harness.engine.slurm.site import Site
 from harness.errors import Busy, RecordError, UserError
-from harness.record import Environment, Harness, Load, Machine, Model, Session, TrialSpec, store
+from harness.record import Load, Machine, Model, Session, TrialSpec, store
 from harness.record.machine import Declared
-from harness.record.trial import Name
-from harness.run.assemble import Started
+from harness.run.assemble import Started, TrialJob
 
 FILE = "submission.json"
 ENDED = "ended"
@@ -31,19 +30,13 @@ COLLECTED = "collected"
 """Beside it: that its record is written, or why it can have none."""
 
 
-class JobSpec(Model):
+class JobSpec(TrialJob):
     """orders/<trial>.json: what a job needs to know of its trial."""
 
-    trial: TrialSpec
-    place: int
-    plan: Name
-    environment: Environment
-    harness: Harness
     label: str | None = None
     declared: tuple[Declared, ...] = ()
     devices: int
     """How many devices the trial has on each of its nodes."""
-    nodes: int = 1
     folders: tuple[str, ...] = ()
     """Folders of its nodes that it reads: without one of them it does not begin."""
     warm: TrialSpec | None = None
@@ -54,26 +47,21 @@ class JobSpec(Model):
     ) -> Started:
         """The beginning of an attempt at the trial, now, on a machine; its block is known where it ends."""
         return Started(
-            trial=self.trial,
+            **{name: getattr(self, name) for name in TrialJob.model_fields},
             attempt=attempt,
             session=session,
-            plan=self.plan,
-            order=self.place,
             block=1,
             started_at=datetime.now(UTC),
-            environment=self.environment,
             machine=machine,
             cards_given=cards,
-            nodes=self.nodes,
             load=load,
-            harness=self.harness,
         )
 
 
 class Submission(Model):
     """submission.json"""
 
-    submission: Literal[2] = 2
+    submission: Literal[3] = 3
     whole: Session
     """The plan over all machines: its trials in their order. The sessions of the nodes are parts of it."""
     site: Site

@@ -98,7 +98,7 @@ def test_what_is_listed_for_a_card_is_planned_there(card, capsys):
         if not offer:
             continue
         way = next(iter(offer.values()))
-        image = setup.images.image(way.image) if way.image else setup.image
+        image = load_images(ROOT).image(way.image) if way.image else setup.image
         line = replace(setup, plan=plan.load(ROOT, way.plan), image=image)
         trials = [item.trial for item in choose(line, speeds=estimate.Speeds()).planned]
         assert {one.claim.id for one in judgeable(asked, trials, device, CARDS)} >= offer.keys()

@@ -11,7 +11,7 @@ import pytest
 
 from commands import doctor, measure
 from commands.plans import show
-from harness.doctor.findings import examine, lines
+from harness.doctor.diagnosis import examine, lines
 from harness.doctor.surroundings import (
     DataNeed,
     Disk,
@@ -172,11 +172,11 @@ def test_a_container_that_gets_no_amd_card_is_told_the_ways_that_lead_there(may_
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"power_limit_watts": 300.0}, "limited to 300 W of 450 W"),
-        ({"clocks_locked": True}, "a setting holds the clocks of device 0"),
-        ({"mig": "3g.20gb of card 0"}, "is a slice (3g.20gb of card 0)"),
+        ({"power_limit_watts": 300.0}, "card 0 is set to 300 W where its default is 450 W"),
+        ({"clocks_locked": True}, "a setting holds those of card 0"),
+        ({"mig": "3g.20gb of card 0"}, "card 0 is the slice 3g.20gb"),
         ({"pcie_width": 4}, "4 of 16 PCI Express lanes"),
-        ({"persistence": False}, "persistence mode of device 0 is off"),
+        ({"persistence": False}, "persistence mode off"),
     ],
 )
 def test_a_card_s_state_that_spoils_figures_is_warned_of(change, words):
@@ -193,12 +193,16 @@ def test_a_card_in_mig_mode_without_a_slice_stands_in_the_way():
 @pytest.mark.parametrize(
     ("machine", "load_now", "words"),
     [
-        ({"virtual": "kvm"}, {}, "virtual machine (kvm)"),
+        ({"virtual": "kvm"}, {}, "it is a guest (kvm)"),
         ({"virtual": "wsl"}, {}, "this is WSL2: the driver is that of Windows"),
         ({"architecture": "aarch64"}, {}, "the processor is aarch64, and the images are for x86-64"),
-        ({"cpu": CPU.model_copy(update={"governor": "powersave"})}, {}, "governor is 'powersave'"),
-        ({}, {"load_average_1min": 30.0}, "load average is 30.0 on 40 CPUs"),
-        ({}, {"other_gpu_processes": 2, "other_gpu_memory_bytes": GIB}, "2 other processes hold 1.0 GiB"),
+        ({"cpu": CPU.model_copy(update={"governor": "powersave"})}, {}, "clocks follow 'powersave'"),
+        ({}, {"busy_cpus": 30.0}, "30.0 of 20 cores worked before"),
+        (
+            {},
+            {"other_gpu_processes": 2, "other_gpu_memory_bytes": GIB},
+            "another process held 1024 MiB of a card",
+        ),
         ({"memory_limit_bytes": 2 * GIB}, {}, "memory: 2.0 GiB"),
     ],
 )

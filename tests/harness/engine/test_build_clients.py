@@ -80,6 +80,6 @@ def test_a_builds_secrets_come_from_the_settings_and_then_from_the_users_own_var
         "HTTPS_PROXY": "http://p:1",
     }
     asked = Settings(pip_config="/home/me/pip.conf", build_network="host")
-    made = build_settings(asked, root=tmp_path, revision=None, environ=environ)
+    made = build_settings(asked, root=tmp_path, environ=environ)
     assert made.secrets == {"pipconf": Path("/home/me/pip.conf"), "ca": Path("/etc/ca.pem")}
     assert (made.proxy, made.network) == ({"HTTPS_PROXY": "http://p:1"}, "host")

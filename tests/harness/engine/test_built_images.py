@@ -61,7 +61,6 @@ def clone(bench: Bench, step: str) -> tuple[Image, DockerEngine]:
     )
     settings = BuildSettings(
         root=root,
-        revision="0123abc",
         base=bench.base,
         secrets={"pipconf": bench.folder / "pip.conf"},
         proxy={"HTTPS_PROXY": SECRET},
@@ -90,7 +89,7 @@ def test_an_image_is_built_once_and_its_secrets_stand_in_no_layer(bench):
     assert engine.build(image, again.append).environment == environment
     assert again == []
     labels = bench.api.inspect_image(environment.image_id)["Config"]["Labels"]
-    assert labels["org.opencontainers.image.revision"] == "0123abc"
+    assert labels["dev.gpudyno.image"] == image.name
     parts = list(contents(bench.api, environment.image_id))
     assert any(b"seen.txt" in part for part in parts), "the layer with what the step wrote was looked through"
     assert not any(b"not-in-any-layer" in part for part in parts)

@@ -8,7 +8,7 @@ from typing import Any
 import pynvml
 import pytest
 
-from harness.doctor.findings import examine
+from harness.doctor.diagnosis import examine
 from harness.doctor.surroundings import Surroundings
 from harness.errors import NoDevice
 from harness.files import Files

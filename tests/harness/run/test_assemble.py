@@ -21,7 +21,7 @@ ENDED = Exit(code=1, log="")
 def left(tmp_path):
     """What a measured stand-in was started with, and a folder with what it wrote."""
     root = clone.make(tmp_path / "clone", repeats=1)
-    outcome = runner.run(clone.job(root), clone.open_session(root), clone.Quiet())
+    outcome = runner.run(clone.ready(root), clone.open_session(root), clone.Quiet())
     (work, *_) = sorted((root / "results" / ".state" / "work").glob("*/*"))
     stored = next(
         each.record for each in store.read_all(root).records if work.name.startswith(each.record.trial.id)
@@ -95,7 +95,7 @@ class SetClock(datetime):
 def test_a_clock_that_is_set_forward_times_no_trial_out(tmp_path, monkeypatch):
     root = clone.make(tmp_path, repeats=1)
     monkeypatch.setattr(runner, "datetime", SetClock)
-    outcome = runner.run(clone.job(root), clone.open_session(root), clone.Quiet())
+    outcome = runner.run(clone.ready(root), clone.open_session(root), clone.Quiet())
     assert (outcome.failed, outcome.complete) == (0, True)
     assert max(stored.record.wall_seconds for stored in store.read_all(root).records) < 60
 
@@ -104,7 +104,9 @@ def test_a_record_of_next_month_makes_no_block_wait_longer_than_an_hour(tmp_path
     root = clone.make(tmp_path, repeats=2, blocks=2)
     opened = clone.open_session(root)
     runner.run(
-        clone.job(root), opened.model_copy(update={"trials": opened.trials[:1], "blocks": ()}), clone.Quiet()
+        clone.ready(root),
+        opened.model_copy(update={"trials": opened.trials[:1], "blocks": ()}),
+        clone.Quiet(),
     )
     (stored,) = store.read_all(root).records
     ahead = stored.record.model_copy(update={"started_at": datetime.now(UTC) + timedelta(days=30)})

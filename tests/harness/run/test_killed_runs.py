@@ -19,7 +19,7 @@ def test_after_the_harness_is_killed_the_next_run_takes_up_the_living_trial_and_
     root = clone.make(tmp_path, options="step_seconds = 0.1")
     assert killed_elsewhere(root).is_running()
     quiet = clone.Quiet()
-    outcome = runner.run(clone.job(root), clone.open_session(root), quiet)
+    outcome = runner.run(clone.ready(root), clone.open_session(root), quiet)
     assert any("taking up" in line for line in quiet.lines)
     assert outcome.complete
     assert sorted((r.order, r.status, r.attempt) for r in records(root)) == [(n, "ok", 1) for n in range(4)]
@@ -28,13 +28,14 @@ def test_after_the_harness_is_killed_the_next_run_takes_up_the_living_trial_and_
 def test_a_trial_that_ended_unseen_took_the_time_until_it_last_wrote_whatever_the_clock_was_set_to(tmp_path):
     root = clone.make(tmp_path, options="step_seconds = 0.05", repeats=1)
     psutil.wait_procs([killed_elsewhere(root)], timeout=30)
-    ((started, work),) = in_flight.attempts(root, "*")
+    ((begun, work),) = in_flight.attempts(root, "*")
     for path in (work / "out").rglob("*"):
         os.utime(path, (time.time() - 15.0,) * 2)
     for set_by in (timedelta(days=-400), timedelta(0), timedelta(days=400)):
-        moved = started.model_copy(
+        started_at = begun.started.started_at + set_by
+        moved = begun.model_copy(
             update={
-                "started_at": started.started_at + set_by,
+                "started": begun.started.model_copy(update={"started_at": started_at}),
                 "monotonic_seconds": time.monotonic() - 20.0,
             }
         )
@@ -48,12 +49,12 @@ def test_a_new_session_stops_the_trial_that_another_s_dead_run_left_and_the_othe
     first = clone.open_session(root)
     session.close(root, first)
     quiet, second = clone.Quiet(), clone.open_session(root)
-    runner.run(clone.job(root), second, quiet)
+    runner.run(clone.ready(root), second, quiet)
     assert not left.is_running()
     stopped = [line for line in quiet.lines if line.startswith("stopping ")]
     assert len(stopped) == 1 and f"of session {first.id}, whose run died without it" in stopped[0]
     assert {record.session for record in records(root)} == {second.id}
-    outcome = runner.run(clone.job(root), first, clone.Quiet())
+    outcome = runner.run(clone.ready(root), first, clone.Quiet())
     own = [record for record in records(root) if record.session == first.id]
     assert outcome.complete and sorted((r.attempt, r.status) for r in own) == [
         (1, "failed"),

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import shutil
-from dataclasses import replace
 
 from harness.data.download import silent
 from harness.run import runner
-from harness.run.setup import resolve_data, trial_data
+from harness.run.ready import ready_run
+from harness.run.setup import resolve_data
 from harness.summary import contradictions
 from tests.helpers import ROOT, clone
 from tests.helpers.programs import TRAINS, clone_with, fields, repository
@@ -36,10 +36,8 @@ def records_of(folder, monkeypatch, source=TRAINS, **told):
     table = fields(repository(folder / "repository", source), options={"steps": 12, "each": 0.01}, **told)
     clone_with(root, table)
     (root / "plans" / "mine.toml").write_text(PLAN)
-    setup, job = clone.bench(root), clone.job(root)
-    resolved = resolve_data(setup, silent)
-    setting = replace(job.setting, data=lambda trial: trial_data(setup.plan, trial, resolved))
-    runner.run(replace(job, setting=setting), clone.open_session(root), clone.Quiet())
+    ready = ready_run(clone.bench(root), (clone.built(root),), resolve_data(clone.bench(root), silent))
+    runner.run(ready, clone.open_session(root), clone.Quiet())
     return table, records(root)
 
 

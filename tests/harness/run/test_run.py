@@ -19,6 +19,7 @@ from harness.errors import Busy, UserError
 from harness.record import Cpu, Load, store
 from harness.run import runner, session
 from harness.run.choice import choose
+from harness.run.runner import TimeBudget
 from harness.settings import Settings
 from harness.telemetry import recorder
 from tests.helpers import clone
@@ -58,7 +59,8 @@ def test_a_trial_is_given_and_watched_on_as_many_of_the_session_s_cards_as_it_as
     given = DeviceRequest("cuda", ids=("GPU-1", "GPU-2"), indices=(1, 2))
     monkeypatch.setattr(recorder, "start", lambda work, device, pid: seen.append(device))
     seen: list[DeviceRequest] = []
-    runner.run(replace(clone.job(root), device=given), clone.open_session(root), clone.Quiet())
+    monkeypatch.setattr(runner, "request_of", lambda selection: given)
+    go(root)
     assert seen == [DeviceRequest("cuda", ids=("GPU-1",), indices=(1,))] * 2
     assert [record.cards_given for record in records(root)] == [(1,), (1,)]
 
@@ -75,7 +77,7 @@ def test_a_trial_that_does_not_fit_is_a_result_and_is_not_run_again(tmp_path):
 def test_an_end_without_a_word_keeps_the_code_and_says_the_log_to_the_terminal_alone(tmp_path):
     root = clone.make(tmp_path, options='ending = "silence"', repeats=1)
     watcher = clone.Quiet()
-    runner.run(clone.job(root), clone.open_session(root), watcher)
+    runner.run(clone.ready(root), clone.open_session(root), watcher)
     failure = records(root)[0].failure
     assert failure is not None
     assert failure.exit_code == 7
@@ -109,7 +111,7 @@ def test_a_trial_past_its_limit_is_stopped_and_says_so(tmp_path, monkeypatch):
 
 def test_what_the_budget_has_no_time_for_is_listed_as_left_out(tmp_path):
     root = clone.make(tmp_path)
-    outcome = runner.run(replace(clone.job(root), deadline=0.0), clone.open_session(root), clone.Quiet())
+    outcome = go(root, budget=TimeBudget(0.0))
     assert (outcome.ran, outcome.left) == (0, 4)
     assert [left.trials for left in store.read_all(root).sessions[0].left_out] == [4]
 
@@ -117,7 +119,7 @@ def test_what_the_budget_has_no_time_for_is_listed_as_left_out(tmp_path):
 def test_a_run_rests_between_the_blocks_that_its_plan_asks_for_and_counts_them(tmp_path, monkeypatch):
     monkeypatch.setattr(session, "PAUSE", timedelta(seconds=3))
     root, watcher = clone.make(tmp_path, blocks=2), clone.Quiet()
-    runner.run(clone.job(root), clone.open_session(root), watcher)
+    runner.run(clone.ready(root), clone.open_session(root), watcher)
     found = sorted(records(root), key=lambda record: record.order)
     assert [record.block for record in found] == [1, 1, 2, 2]
     pause = found[2].started_at - found[1].started_at - timedelta(seconds=found[1].wall_seconds)
@@ -127,9 +129,7 @@ def test_a_run_rests_between_the_blocks_that_its_plan_asks_for_and_counts_them(t
 
 def test_a_block_that_would_begin_after_the_budget_is_left_out_without_waiting_for_it(tmp_path):
     root = clone.make(tmp_path, blocks=2)
-    outcome = runner.run(
-        replace(clone.job(root), deadline=time.monotonic() + 600), clone.open_session(root), clone.Quiet()
-    )
+    outcome = go(root, budget=TimeBudget(time.monotonic() + 600))
     assert (outcome.ran, outcome.left) == (2, 2)
 
 
@@ -167,7 +167,7 @@ def test_a_tuned_trial_is_preceded_by_one_that_only_fills_the_caches(tmp_path):
     path = root / "plans" / "mine.toml"
     path.write_text(path.read_text().replace("batch_size = 8", 'batch_size = 8\nprofile = "tuned"'))
     quiet = clone.Quiet()
-    outcome = runner.run(clone.job(root), clone.open_session(root), quiet)
+    outcome = runner.run(clone.ready(root), clone.open_session(root), quiet)
     assert sum("filling the caches" in line for line in quiet.lines) == 2
     assert (outcome.ran, outcome.complete, len(records(root))) == (4, True, 4)
 
@@ -183,12 +183,10 @@ def test_a_trial_is_watched_while_it_runs_and_nothing_watches_after_it(tmp_path)
 def test_no_trial_starts_that_would_end_after_the_budget(tmp_path):
     root = clone.make(tmp_path, repeats=1)
     precisions = {"fp32-ieee": 1e6, "amp-bf16": 0.0}
-    job = replace(
-        clone.job(root),
-        deadline=time.monotonic() + 60,
-        estimate=lambda trial, records: precisions[trial.asked.variant.precision],
+    budget = TimeBudget(
+        time.monotonic() + 60, lambda trial, records: precisions[trial.asked.variant.precision]
     )
-    outcome = runner.run(job, clone.open_session(root), clone.Quiet())
+    outcome = go(root, budget=budget)
     assert (outcome.ran, outcome.left) == (1, 1)
     assert [record.trial.asked.variant.precision for record in records(root)] == ["amp-bf16"]
 
@@ -199,7 +197,7 @@ def test_a_plan_that_was_changed_since_its_session_began_begins_a_new_one_and_sa
     monkeypatch.setenv("GPUDYNO_STATE", str(tmp_path / "state"))
     root = clone.make(tmp_path, repeats=1)
     opened = clone.open_session(root)
-    built = clone.job(root).setting.built
+    built = clone.built(root)
     path = root / "plans" / "mine.toml"
     path.write_text(path.read_text().replace("stand-ins", "another title"))
     outcome = measure._run(clone.bench(root), (built,), {}, measure.RunOptions(), Screen())
@@ -209,9 +207,13 @@ def test_a_plan_that_was_changed_since_its_session_began_begins_a_new_one_and_sa
     assert sorted(session.number or 0 for session in store.read_sessions(root)) == [1, 2]
 
 
-def test_a_run_ends_with_what_happened_to_its_trials_and_the_whole_line_that_goes_on(tmp_path, capsys):
+def test_a_run_ends_with_what_happened_to_its_trials_and_the_whole_line_that_goes_on(
+    tmp_path, capsys, monkeypatch
+):
     root = clone.make(tmp_path, repeats=1)
-    busy = replace(clone.job(root), load=lambda: Load(busy_cpus=99.0), machine=WITH_CORES)
+    monkeypatch.setattr(runner, "load", lambda: Load(busy_cpus=99.0))
+    ready = clone.ready(root)
+    busy = replace(ready, setup=replace(ready.setup, machine=WITH_CORES))
     outcome = replace(runner.run(busy, clone.open_session(root), clone.Quiet()), left=1, complete=False)
     asked = Settings(plan="mine", image="era-2019", device="cpu")
     measure._say_outcome(root, asked, outcome, Screen())
@@ -227,7 +229,7 @@ def test_a_budget_reads_the_results_once_and_not_for_each_trial_that_is_left(tmp
     read_all = store.read_all
     monkeypatch.setattr(store, "read_all", lambda root: readings.append(root) or read_all(root))
     bench = clone.bench(root, budget="10m")
-    outcome = measure._run(bench, (clone.job(root).setting.built,), {}, measure.RunOptions(), Screen())
+    outcome = measure._run(bench, (clone.built(root),), {}, measure.RunOptions(), Screen())
     assert (outcome.ran, len(readings)) == (4, 1)
 
 

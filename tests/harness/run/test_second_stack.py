@@ -33,12 +33,12 @@ OTHER = replace(OWN, variables={"OMP_NUM_THREADS": "1"})
 def alternating(root, *asked: str):
     setup = clone.bench(root)
     settings = Settings(against=asked or ("env:OMP_NUM_THREADS=1",))
-    return replace(setup, against=second_stack(root, settings, setup.image, setup.images.image))
+    return replace(setup, against=second_stack(root, settings, setup.image, load_images(root).image))
 
 
 def run(setup, monkeypatch, root) -> Session:
     monkeypatch.setenv("GPUDYNO_STATE", str(root / "state"))
-    built = clone.job(root).setting.built
+    built = clone.built(root)
     return measure._run(setup, (built, built), {}, measure.RunOptions(), Screen()).session
 
 
@@ -101,8 +101,8 @@ def test_a_session_of_two_stacks_goes_on_where_it_was_killed_and_one_of_one_stac
     monkeypatch.setenv("GPUDYNO_STATE", str(root / "state"))
     ended = measure.run_session
 
-    def killed(job, opened, watcher, **options):
-        return ended(replace(job, deadline=0.0), opened, watcher, **options)
+    def killed(ready, opened, watcher, budget, **options):
+        return ended(ready, opened, watcher, replace(budget, deadline=0.0), **options)
 
     monkeypatch.setattr(measure, "run_session", killed)
     first = run(setup, monkeypatch, root)
@@ -124,7 +124,7 @@ from commands import measure
 from commands.terminal import Screen
 root = Path({root!r})
 os.environ["GPUDYNO_STATE"] = str(root / "state")
-built = clone.job(root).setting.built
+built = clone.built(root)
 measure._run(alternating(root), (built, built), {{}}, measure.RunOptions(), Screen())
 """
 

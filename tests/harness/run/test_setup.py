@@ -16,6 +16,7 @@ from harness.image.lock import lock_sha256
 from harness.machine import select
 from harness.record import Cpu, DeviceKind, Environment, Gpu, Machine
 from harness.run import setup as run_setup
+from harness.run.ready import ready_run
 from harness.run.setup import RunSetup
 from harness.settings import Settings
 from tests.helpers import ROOT
@@ -84,13 +85,13 @@ def test_a_trial_without_a_container_sees_its_cards_through_one_variable_alone(v
     cards = [card(at, vendor=vendor, architecture=architecture) for at in range(2)]
     setup = prepared(*cards, environ={name: "1", "OMP_NUM_THREADS": "2"}, engine="venv")
     assert [gpu.index for gpu in setup.selection.gpus] == [1]
-    assert job(setup).setting.passed == {"OMP_NUM_THREADS": "2"}
+    assert ready(setup).passed == {"OMP_NUM_THREADS": "2"}
 
 
-def job(setup: RunSetup):
+def ready(setup: RunSetup):
     kind: DeviceKind = setup.selection.kind
     environment = Environment(image=kind, device=kind, engine="docker", pinned=False, image_id="sha256:ab")
-    return run_setup.job(setup, Built(environment, Path("/usr/bin/python3")), {})
+    return ready_run(setup, (Built(environment, Path("/usr/bin/python3")),), {})
 
 
 def at(path: Path) -> dict[str, str]:
@@ -121,7 +122,7 @@ def test_on_another_processor_than_the_images_trials_run_in_a_virtual_environmen
 def test_of_two_equal_cards_a_trial_on_one_is_given_and_shown_the_first_alone(tmp_path):
     with answering(tmp_path / "s", DOCKER):
         setup = prepared(card(0), card(1), environ=at(tmp_path / "s"))
-        given = run_setup.request_of(setup.selection, setup.settings).first(1)
+        given = run_setup.request_of(setup.selection).first(1)
     assert (len(setup.selection.gpus), given.ids) == (2, (UUIDS[0],))
 
 

@@ -33,7 +33,6 @@ FRAMEWORK = {
     "retired": True,
     "compiled": "Gluon, hybridised",
     "layout": "channels first",
-    "loader": "none: NumPy arrays in host memory",
     "differs": ["each step waited for: MXNet's engine works behind the host on a CPU too"],
 }
 

@@ -8,7 +8,6 @@ Standard library and Python 3.6 syntax only: arrays are bytes and `array.array`.
 
 import array
 import collections
-import gzip
 import hashlib
 import io
 import os
@@ -125,10 +124,9 @@ def _checked(folder, hashes):
 
 def _content(folder, name):
     path = os.path.join(folder, *name.split("/"))
-    for opener, ending in ((open, ""), (gzip.open, ".gz")):
-        if os.path.exists(path + ending):
-            with opener(path + ending, "rb") as file:
-                return file.read()
+    if os.path.exists(path):
+        with open(path, "rb") as file:
+            return file.read()
     raise Failed("bad-data", "'%s' is not in the data folder; fetch it first" % name)
 
 

@@ -28,10 +28,10 @@ def submission(root: Path) -> Submission:
 
 def dependencies(root: Path) -> dict[str, str | None]:
     """By title what each batch waits for, each job numbered as it is sent."""
-    asked, job = submission(root), clone.job(root)
+    asked = submission(root)
     found: dict[str, str | None] = {}
     sent: list[tuple[send.Batch, str]] = []
-    parts = send.batches(job.setting, asked, session.missing(asked.whole, ()))
+    parts = send.batches(clone.ready(root), asked, session.missing(asked.whole, ()))
     for number, batch in enumerate(send.in_order(parts, asked), 1):
         found[f"{number}: {batch.title}"] = send.dependency(batch, asked, sent)
         sent.append((batch, str(number)))

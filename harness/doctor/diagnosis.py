@@ -11,7 +11,9 @@ from harness.engine.base import EngineFacts
 from harness.engines import ENGINES
 from harness.errors import NoNetwork
 from harness.image.catalog import ANOTHER_FRAMEWORK
-from harness.record import Gpu, Load, Machine
+from harness.record import Gpu
+from harness.record.finding import label, remedy, sentence
+from harness.summary.device_checks import standing_findings
 from harness.units import GIB, counted, duration, size
 
 SPARE_BYTES = 2 * GIB
@@ -19,8 +21,6 @@ SPARE_BYTES = 2 * GIB
 FULL_BYTES = 2**26
 """With less, no session is written."""
 SMALL_MEMORY_BYTES = 4 * GIB
-FOREIGN_BYTES = 200 * 2**20
-"""What another process may hold on a card before a trial beside it is invalid."""
 
 UDEV_RULE = 'KERNEL=="kfd|renderD*", MODE="0666"'
 
@@ -41,23 +41,23 @@ def examine(around: Surroundings, estimate: PlanEstimate | None = None) -> tuple
         _engine(around),
         _cards(around),
         _access(around),
-        _settings(around.machine, around.load),
+        _state(around),
         _memory(around, estimate),
         _disks(around, estimate),
         _data(around, estimate),
         _plan(around, estimate),
     )
-    return tuple(finding for part in parts for finding in part)
+    return tuple(diagnosis for part in parts for diagnosis in part)
 
 
-def lines(findings: Iterable[Diagnosis]) -> list[str]:
-    """One line a finding, its remedy below it."""
+def lines(diagnoses: Iterable[Diagnosis]) -> list[str]:
+    """One line a diagnosis, its remedy below it."""
     marks = {"ok": "ok      ", "warn": "warning ", "problem": "PROBLEM "}
     shown = []
-    for finding in findings:
-        shown.append(marks[finding.level] + finding.what)
-        if finding.remedy:
-            shown.append(" " * 8 + "→ " + finding.remedy)
+    for diagnosis in diagnoses:
+        shown.append(marks[diagnosis.level] + diagnosis.what)
+        if diagnosis.remedy:
+            shown.append(" " * 8 + "→ " + diagnosis.remedy)
     return shown
 
 
@@ -111,34 +111,16 @@ def _card(card: Gpu) -> str:
 
 def _card_state(card: Gpu) -> Iterator[Diagnosis]:
     place = f"device {card.index}"
-    limit, default = card.power_limit_watts, card.power_limit_default_watts
-    if limit is not None and default is not None and abs(limit - default) > 1:
-        yield warn(
-            f"{place} is limited to {limit:.0f} W of {default:.0f} W: its trials will be invalid",
-            f"nvidia-smi -i {card.index} -pl {default:.0f}"
-            if card.vendor == "NVIDIA"
-            else "restore its power cap",
-        )
-    if card.clocks_locked:
-        release = "nvidia-smi -rgc and -rac" if card.vendor == "NVIDIA" else "rocm-smi --setperflevel auto"
-        yield warn(f"a setting holds the clocks of {place}", f"{release} releases them")
     if card.mig == "on":
         yield problem(
             f"{place} is in MIG mode and has no slice, so CUDA sees nothing of it",
             f"sudo nvidia-smi mig -i {card.index} -cgi 0 -C makes one, nvidia-smi -mig 0 leaves the mode",
-        )
-    elif card.slice:
-        yield warn(
-            f"{place} is a slice ({card.mig}): it shares clocks, power and heat with the others",
-            "a slice is a card of its own in the report, without energy",
         )
     if card.pcie_width and card.pcie_width_max and card.pcie_width < card.pcie_width_max:
         yield warn(
             f"{place} is connected by {card.pcie_width} of {card.pcie_width_max} PCI Express lanes",
             "move it to a full slot; figures in `host` mode suffer",
         )
-    if card.persistence is False:
-        yield warn(f"persistence mode of {place} is off", "nvidia-smi -pm 1, or nvidia-persistenced")
 
 
 def _access(around: Surroundings) -> Iterator[Diagnosis]:
@@ -200,8 +182,9 @@ def _ways_to_kfd(around: Surroundings) -> str:
     return f"{first}{own}; or let everyone open them by a udev rule: {UDEV_RULE}"
 
 
-def _settings(machine: Machine, load: Load) -> Iterator[Diagnosis]:
-    """Yield what else disturbs a measurement here."""
+def _state(around: Surroundings) -> Iterator[Diagnosis]:
+    """Yield what would disturb a measurement here."""
+    machine = around.machine
     if machine.architecture.lower() in _ARM:
         yield warn(
             f"the processor is {machine.architecture}, and the images are for x86-64: trials run in a "
@@ -211,29 +194,13 @@ def _settings(machine: Machine, load: Load) -> Iterator[Diagnosis]:
     if machine.virtual == "wsl":
         yield warn(
             "this is WSL2: the driver is that of Windows, which hides other processes and some counters",
-            "records will say what was not told; for figures to compare, start Linux itself",
+            "records will say what was not told",
         )
-    elif machine.virtual not in (None, "none"):
-        yield warn(f"this is a virtual machine ({machine.virtual})", "neighbours may slow it unseen")
-    if machine.cpu.governor and machine.cpu.governor != "performance":
-        yield warn(
-            f"the processor's governor is '{machine.cpu.governor}'",
-            "sudo cpupower frequency-set -g performance, while measuring",
-        )
-    usable = machine.cpu.usable
-    if load.load_average_1min is not None and usable and load.load_average_1min > usable / 2:
-        yield warn(
-            f"the load average is {load.load_average_1min:.1f} on {usable:g} CPUs",
-            "let the other work end first",
-        )
-    held = load.other_gpu_memory_bytes or 0
-    if held > FOREIGN_BYTES:
-        yield warn(
-            f"{load.other_gpu_processes} other processes hold {size(held)} on the cards",
-            "end them: a trial on the same card is invalid",
-        )
-    if load.unknown_because:
-        yield warn(load.unknown_because, "records will say so")
+    for found in standing_findings(machine, around.load, around.selection.gpus):
+        if found.name not in machine.declared and (advice := remedy(found)):
+            yield warn(f"{label(found)}: {sentence(found)}", advice)
+    if around.load.unknown_because:
+        yield warn(around.load.unknown_because, "records will say so")
 
 
 def _memory(around: Surroundings, estimate: PlanEstimate | None) -> Iterator[Diagnosis]:
@@ -322,19 +289,11 @@ def _plan(around: Surroundings, estimate: PlanEstimate | None) -> Iterator[Diagn
         image += f" (about {size(estimate.build_bytes)})"
     fetch = sum(need.download_bytes for need in around.data if not need.at_hand)
     fetched = f", {size(fetch)} to fetch" if fetch else ""
-    yield ok(
-        f"plan '{estimate.plan}': {image}{fetched}, {counted(estimate.trials, 'trial')}, {_time(estimate)}",
-    )
+    seconds = estimate.trial_seconds + (0.0 if estimate.built else estimate.build_seconds)
+    time = f"{'at most' if estimate.at_most else 'about'} {duration(seconds)} without downloads"
+    yield ok(f"plan '{estimate.plan}': {image}{fetched}, {counted(estimate.trials, 'trial')}, {time}")
     if estimate.left_out:
         yield warn(
             f"left out: {counted(estimate.left_out, 'trial')}",
             f"`invoke plan --plan {estimate.plan}` lists them with the reasons",
         )
-
-
-def _time(estimate: PlanEstimate) -> str:
-    if estimate.trial_seconds is None:
-        return "nobody can tell how long"
-    building = 0.0 if estimate.built else estimate.build_seconds or 0.0
-    about = "at most" if estimate.at_most else "about"
-    return f"{about} {duration(estimate.trial_seconds + building)} without downloads"

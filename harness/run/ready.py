@@ -1,0 +1,149 @@
+"""A run whose environments are built: what starts each of its trials, here or on a cluster's nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from harness.data.fetch import Resolved
+from harness.engine.base import Built
+from harness.engine.container import DeviceRequest, RunSpec, TrialFolders
+from harness.errors import DataError
+from harness.image.catalog import Image
+from harness.machine import VISIBILITY
+from harness.plan.estimate import WARM_UP_STEPS
+from harness.record import Harness, Limit, TrialSpec
+from harness.record.trial import StackKey
+from harness.run.setup import RunSetup, data_folders, harness
+
+WARM_UP_SECONDS = 600.0
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltStack:
+    """One software stack of a run as it is built."""
+
+    image: Image
+    built: Built
+    variables: Mapping[str, str] = field(default_factory=dict)
+    """Those that tell it from the image's own."""
+
+    @property
+    def key(self) -> StackKey:
+        """Return what its trials are told by."""
+        environment = self.built.environment
+        return environment.image, environment.lock_sha256, tuple(sorted(self.variables.items()))
+
+
+@dataclass(frozen=True, slots=True)
+class ReadyRun:
+    """A run with all that its trials start in: its stacks, the first before the second, and its data."""
+
+    setup: RunSetup
+    stacks: tuple[BuiltStack, ...]
+    resolved: Mapping[str, Resolved]
+    harness: Harness
+
+    @property
+    def root(self) -> Path:
+        """Return the clone that it is run from."""
+        return self.setup.root
+
+    @property
+    def passed(self) -> dict[str, str]:
+        """Return those of the user's variables that reach a trial, but for those that choose cards.
+
+        The runtimes filter one after the other, and what ROCR_VISIBLE_DEVICES leaves is counted again from 0.
+        """
+        return {name: value for name, value in self.setup.passed.items() if name not in VISIBILITY}
+
+    def stack(self, trial: TrialSpec) -> BuiltStack:
+        """Return the trial's own stack."""
+        own = (stack for stack in self.stacks if stack.key == trial.asked.stack)
+        return next(own, self.stacks[0])
+
+    def data(self, trial: TrialSpec) -> tuple[tuple[str, Path], ...]:
+        """Return the folders under /data that a trial sees: its data, weights or program, one of the user's.
+
+        Raises DataError where the user's data folder lacks what a measure names.
+        """
+        request, run_plan = trial.asked, self.setup.plan
+        measures = [
+            measure
+            for measure in run_plan.measure
+            if (measure.workload, measure.protocol) == (request.workload, request.protocol)
+            and measure.file == (request.file.name if request.file else None)
+        ]
+        names = [measure.data for measure in measures if measure.data]
+        if request.weights == "pretrained":
+            names.append(f"weights-{request.variant.model}")
+        program = run_plan.programs.get(request.file.name) if request.file else None
+        if program is not None:
+            names.append(program.folder)
+        folders = {
+            answer.subfolder: answer.folder / answer.subfolder
+            for name in names
+            if (answer := self.resolved.get(name))
+            and answer.folder is not None
+            and answer.subfolder is not None
+        }
+        own = data_folders(self.setup.settings, self.root).own
+        for folder in (measure.folder for measure in measures if measure.folder):
+            if own is None or not (own / folder).is_dir():
+                raise DataError(
+                    f"plan '{run_plan.name}' needs the folder '{folder}', and your data folder has none",
+                    remedy="put it there, and name the data folder with GPUDYNO_DATA",
+                )
+            folders[folder] = own / folder
+        return tuple(sorted(folders.items()))
+
+    def spec(
+        self,
+        trial: TrialSpec,
+        session: str,
+        attempt: int,
+        device: DeviceRequest,
+        *,
+        work: Path,
+        cache: Path,
+        workloads: Path,
+    ) -> RunSpec:
+        """What an engine needs to start an attempt whose work folder is `work`."""
+        stack = self.stack(trial)
+        return RunSpec(
+            trial=trial,
+            session=session,
+            attempt=attempt,
+            folders=TrialFolders(work / "in", work / "out", self.data(trial), cache, workloads),
+            device=device,
+            own_workloads=stack.image.workloads,
+            program=stack.image.program,
+            image_id=stack.built.environment.image_id,
+            interpreter=stack.built.interpreter,
+            sif=stack.built.sif,
+            user=self.setup.engine.user(),
+            memory_bytes=self.setup.settings.memory_bytes,
+            passed={**self.passed, **stack.variables},
+        )
+
+
+def ready_run(setup: RunSetup, built: Sequence[Built], resolved: Mapping[str, Resolved]) -> ReadyRun:
+    """Return the run with its environments, the first stack's first, and its data."""
+    stacks = [BuiltStack(setup.image, built[0])]
+    if setup.against is not None:
+        environment = setup.against.environment(built[-1])
+        stacks.append(BuiltStack(setup.against.image, environment, setup.against.variables))
+    return ReadyRun(setup, tuple(stacks), resolved, harness(setup.root))
+
+
+def warm_up(trial: TrialSpec) -> TrialSpec:
+    """The short trial that fills the compilers' caches before the first one of a variant.
+
+    Otherwise each fresh process would tune again, and the first repeat would differ from the rest.
+    """
+    limit = Limit(steps=WARM_UP_STEPS, valid_batches=1)
+    variant = trial.asked.variant.model_copy(update={"limit": limit})
+    request = trial.asked.model_copy(update={"variant": variant})
+    seconds = min(trial.timeout_seconds, WARM_UP_SECONDS)
+    return TrialSpec.of(request, trial.repeat, seed=trial.seed, timeout_seconds=seconds)

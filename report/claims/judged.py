@@ -13,8 +13,9 @@ from report.claims.matching import figure_of, side_differences
 from report.compare.batch_sweeps import BatchSweep
 from report.compare.cells import PROJECTION_TOLERANCE, Cell, cell_ratio, to_target
 from report.compare.key import Difference
+from report.compare.spread import ASSUMED_SPREAD
 from report.metrics import CLAIMED
-from report.stats.equivalence import Verdict
+from report.stats.equivalence import Verdict, bound_holds, equivalence, seeds_bounded, seeds_hold
 from report.stats.intervals import Runs
 from report.trials.learning import validated_batches
 
@@ -198,3 +199,22 @@ def _evidence(claim: Claim, cell: Cell) -> tuple[int, int, bool]:
 def seeds_for(claim: Claim, *sides: Runs) -> Seeds | None:
     """The published spread of seeds, where each side has runs."""
     return claim.seeds if all(runs.values and min(runs.values) > 0 for runs in sides) else None
+
+
+def held(claim: Claim, *sides: Runs, paired: bool = False) -> Verdict:
+    """Return the verdict on one side, or on the first over the second, by the spread of seeds or of runs."""
+    seeds, relation = seeds_for(claim, *sides), claim.relation
+    other_unit = ASSUMED_SPREAD if claim.kind == "absolute" else 0.0
+    if relation != "equal":
+        bound = 1.0 if claim.value is None else claim.value
+        if seeds is not None:
+            return seeds_bounded(sides, seeds, relation, bound)
+        return bound_holds(sides, relation, bound, paired=paired, other_unit=other_unit, kind=claim.kind)
+    assert claim.value is not None
+    published = claim.value, claim.margin, claim.half_digit
+    if seeds is not None:
+        return seeds_hold(sides, seeds, *published, runs=claim.runs)
+    spread, kind = claim.spread, claim.kind
+    return equivalence(
+        sides, *published, spread=spread, runs=claim.runs, paired=paired, other_unit=other_unit, kind=kind
+    )

@@ -33,7 +33,7 @@ from report.compare.pairs import Expectation, expectations
 from report.compare.precisions import Gate, Parity, Speedup, early_gates, parities, speedups
 from report.compare.ranking import Work, standings, works
 from report.compare.sides import SELFCHECK, StackComparison, stack_comparison
-from report.compare.spread import UnitSpreads, unit_spreads
+from report.compare.spread import UnitSpread, unit_spreads
 from report.expected.expected import CardExpectation, ExpectedValue
 from report.expected.products import PublishedProduct, load_products
 from report.expected.relative import CardsOnPaper
@@ -138,7 +138,7 @@ class Analysis:
     early_gates: tuple[tuple[TrialResult, Gate], ...]
     checks: tuple[CheckedCard, ...]
     """The checks of the leading session's cards, the worst first; none where they were not checked."""
-    spreads: UnitSpreads
+    spreads: Mapping[str, UnitSpread]
     """How far the units of each card on record lie apart."""
     expectations: tuple[Expectation, ...]
     verdicts: tuple[Judged, ...]

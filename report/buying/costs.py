@@ -128,7 +128,7 @@ def costs(
     )
     mix = tuple(line for line in mix if line not in left_out)
     on_record = unit_spreads(trials)
-    spreads = tuple(on_record.of(offer.card) for offer in offered)
+    spreads = tuple(on_record.get(offer.card, UnitSpread()) for offer in offered)
     others, places = max(sum(offer.measured for offer in offered) - 1, 1), range(len(offered))
     numbers = CostNumbers(
         inputs=_inputs(purchase),

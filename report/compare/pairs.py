@@ -12,12 +12,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from statistics import harmonic_mean
+from typing import Literal
 
 from report.compare.cells import Cell, Ratio, cell_ratio
 from report.compare.groups import ComparisonGroup, GroupEntry
 from report.compare.key import each_nearest_the_card, matched, same_but
-from report.compare.spread import UnitBand, UnitSpreads, unit_band, unit_spreads
-from report.stats.intervals import Ranking, ranking
+from report.compare.spread import UnitBand, UnitSpread, unit_band, unit_spreads
 from report.trials.key import grouped_by
 
 _place = same_but(within=("length",))
@@ -89,9 +89,13 @@ class Expectation:
         return None if self.model is None else self.model.includes(1.0)
 
     @property
-    def ranking(self) -> Ranking:
-        """Whether `fast` may be called the faster."""
-        return ranking(tied=self.tied, ranked=self.ranked and not self.blocks_assumed)
+    def standing(self) -> Literal["faster", "tied", "first look", "single runs"]:
+        """What may be said of `fast`: unranked runs, and too few blocks of time, are a first look."""
+        if self.tied is None:
+            return "single runs"
+        if self.tied:
+            return "tied"
+        return "faster" if self.ranked and not self.blocks_assumed else "first look"
 
     @property
     def blocks_assumed(self) -> int | None:
@@ -112,7 +116,7 @@ class Expectation:
 
 
 def expectations(
-    groups: Sequence[ComparisonGroup], spreads: UnitSpreads | None = None
+    groups: Sequence[ComparisonGroup], spreads: Mapping[str, UnitSpread] | None = None
 ) -> tuple[Expectation, ...]:
     """The leading systems against all with equal benchmarks: first what beats them most, then what they beat.
 
@@ -163,7 +167,7 @@ def _expectation(
     a: System,
     b: System,
     comparisons: int,
-    spreads: UnitSpreads,
+    spreads: Mapping[str, UnitSpread],
 ) -> Expectation:
     benchmarks = _benchmarks(cells, a, b, comparisons)
     best, _ = mix([benchmark.ratio for benchmark in benchmarks])
@@ -171,7 +175,7 @@ def _expectation(
         benchmarks = [each.inverse for each in benchmarks]
         a, b = b, a
     best, units = mix([benchmark.ratio for benchmark in benchmarks])
-    band = unit_band(spreads.of(a.card), spreads.of(b.card), comparisons=comparisons)
+    band = unit_band(*(spreads.get(each.card, UnitSpread()) for each in (a, b)), comparisons=comparisons)
     model = units and SpeedRange(*band.around(units.low, best, units.high))
     ranked = all(benchmark.of.ranked and benchmark.over.ranked for benchmark in benchmarks)
     return Expectation(a, b, tuple(benchmarks), best, units, model, band, comparisons, ranked)

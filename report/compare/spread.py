@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
@@ -90,22 +90,11 @@ def unit_band(*redrawn: UnitSpread, comparisons: int = 1) -> UnitBand:
     return UnitBand(reach, measured, units, comparisons)
 
 
-@dataclass(frozen=True, slots=True)
-class UnitSpreads:
-    """The spread of the units of each card on record; of any other card the assumed one."""
-
-    by_card: Mapping[str, UnitSpread]
-
-    def of(self, card: str) -> UnitSpread:
-        """The spread of a card's units."""
-        return self.by_card.get(card) or UnitSpread()
-
-
-def unit_spreads(trials: Iterable[TrialResult]) -> UnitSpreads:
-    """The spreads of all cards: of each over the one work and stack that most of its units have measured."""
+def unit_spreads(trials: Iterable[TrialResult]) -> dict[str, UnitSpread]:
+    """Return each card's spread, over the one work and stack that most of its units have measured."""
     cards = grouped_by(trials, lambda trial: trial.card)
     levels = {card: list(map(mean_rate, units_of_most(own).values())) for card, own in cards.items()}
-    return UnitSpreads({card: unit_spread(found) for card, found in levels.items()})
+    return {card: unit_spread(found) for card, found in levels.items()}
 
 
 def units_of_most(trials: Iterable[TrialResult]) -> dict[str, list[TrialResult]]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import Enum
 from statistics import fmean, median
 from typing import Any
 
@@ -328,21 +327,3 @@ def _few_blocks(sides: Sequence[Runs], estimate: _Estimate, assumed: float) -> D
 def critical_t(level: float, df: float) -> float:
     """The quantile of Student's t that a two-sided interval of that level reaches to."""
     return float(special.stdtrit(df, (1 + level) / 2))
-
-
-class Ranking(Enum):
-    """What may be said of two systems or two precisions that did the same work."""
-
-    RANKED = "one is faster"
-    TIED = "the range includes 1, so no difference is shown"
-    FIRST_LOOK = "the range leaves 1 out, but runs of a side may not be ranked, or blocks of time are too few"
-    SINGLE = "a side ran once, so there is no range"
-
-
-def ranking(*, tied: bool | None, ranked: bool) -> Ranking:
-    """Rank by a range that includes 1, leaves it out, or is not known, over runs that may be `ranked`."""
-    if tied is None:
-        return Ranking.SINGLE
-    if tied:
-        return Ranking.TIED
-    return Ranking.RANKED if ranked else Ranking.FIRST_LOOK

@@ -116,7 +116,7 @@ def unequal_units(rng: Generator) -> Draw:
         trials.append(
             replace(like, record=record, summary=like.summary.model_copy(update={"throughput": rate}))
         )
-    spread = unit_spreads(trials).of(trials[0].card)
+    spread = unit_spreads(trials)[trials[0].card]
     return not spread.measured or spread.cv > 0.05, False
 
 

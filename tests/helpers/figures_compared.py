@@ -17,7 +17,7 @@ from report.compare.pairs import Expectation, SpeedRange
 from report.compare.pairs import System as Party
 from report.compare.scaling import Scaling
 from report.compare.side_by_side import Comparison
-from report.compare.spread import unit_band
+from report.compare.spread import UnitSpread, unit_band
 from report.text import clean, short_card
 from report.trials.key import without
 from tests.helpers.figures_read import (
@@ -111,7 +111,7 @@ def _other_units(line: GroupEntry, group: ComparisonGroup, analysis: Analysis) -
     own = (reference.machine, reference.card)
     if (line.cell.machine, line.cell.card) == own:
         return None
-    return band(unit_band(analysis.spreads.of(line.cell.card)))
+    return band(unit_band(analysis.spreads.get(line.cell.card, UnitSpread())))
 
 
 def left_over(analysis: Analysis) -> list[Any]:

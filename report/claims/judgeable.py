@@ -42,14 +42,6 @@ class TargetDevice:
 
 
 @dataclass(frozen=True, slots=True)
-class Judgeable:
-    """A claim that a plan's trials can judge, and the ids of the trials that its verdict would rest on."""
-
-    claim: Claim
-    trials: frozenset[str]
-
-
-@dataclass(frozen=True, slots=True)
 class JudgingPlan:
     """A plan that would judge a claim here, and how long each of the trials takes that its verdict needs."""
 
@@ -146,21 +138,24 @@ def own_card(claim: Claim, device: TargetDevice, cards: Sequence[Card]) -> bool:
 
 def judgeable(
     claims: Iterable[Claim], planned: Iterable[TrialSpec], device: TargetDevice, cards: Sequence[Card]
-) -> tuple[Judgeable, ...]:
-    """Those of the claims whose sides the plan holds in as many repeats as a verdict needs."""
+) -> dict[str, frozenset[str]]:
+    """By the ids of the claims that a plan's trials can judge, those of the trials that a verdict rests on.
+
+    Each side is there in as many repeats as a verdict needs.
+    """
     repeats = grouped_by(planned, lambda trial: (key_of_asked(trial.asked), trial.asked.variant.limit))
     of_workload = grouped_by(
         (_Variant(key, _asked(key), limit, tuple(trials)) for (key, limit), trials in repeats.items()),
         lambda variant: variant.key.workload,
     )
-    found = []
+    found = {}
     for claim in askable(claims, device, cards):
         variants = of_workload.get(claim.workload, [])
         sweeps = claim.metric == "batch_ratio"
         trials = _sweeps(claim, variants) if sweeps else _trials(claim, variants, device)
         if trials:
-            found.append(Judgeable(claim, frozenset(trial.id for trial in trials)))
-    return tuple(found)
+            found[claim.id] = frozenset(trial.id for trial in trials)
+    return found
 
 
 def differing(

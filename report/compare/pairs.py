@@ -12,26 +12,26 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from statistics import harmonic_mean
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from report.compare.cells import Cell, Ratio, cell_ratio
-from report.compare.groups import ComparisonGroup, GroupEntry
+from report.compare.groups import ComparisonGroup
 from report.compare.key import each_nearest_the_card, matched, same_but
 from report.compare.spread import UnitBand, UnitSpread, unit_band, unit_spreads
 from report.trials.key import grouped_by
 
 _place = same_but(within=("length",))
 
-CellsBySystem = Mapping[tuple[str, str], Sequence[Cell]]
-"""The cells of one group by machine and card."""
 
-
-@dataclass(frozen=True, slots=True)
-class System:
+class System(NamedTuple):
     """A card in a machine."""
 
     machine: str
     card: str
+
+
+CellsBySystem = Mapping[System, Sequence[Cell]]
+"""The cells of one group."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,6 @@ class Expectation:
     units: SpeedRange | None
     model: SpeedRange | None
     band: UnitBand
-    comparisons: int
     ranked: bool
 
     @property
@@ -123,17 +122,16 @@ def expectations(
     `spreads` are of all units on record; by default of those in the groups.
     """
     entries = [entry for group in groups for entry in group.entries]
-    own = _systems([entry for entry in entries if entry.own])
-    others = _systems([entry for entry in entries if not entry.own])
-    pairs = [(a, b) for a in own for b in others if (a.machine, a.card) != (b.machine, b.card)]
+    own = list(dict.fromkeys(_system(entry.cell) for entry in entries if entry.own))
+    others = dict.fromkeys(_system(entry.cell) for entry in entries if not entry.own)
+    pairs = [(a, b) for a in own for b in others if a != b]
     pairs += [(a, b) for a, b in pairwise(own) if a.card != b.card]
     in_groups = ([entry.cell for entry in group.entries] for group in groups)
-    cells = [grouped_by(alike, lambda cell: (cell.machine, cell.card)) for alike in in_groups]
+    cells = [grouped_by(alike, _system) for alike in in_groups]
     compared = [(a, b) for a, b in pairs if _benchmarks(cells, a, b, 1)]
-    leading = {(system.machine, system.card) for system in own}
 
     def rank(expectation: Expectation) -> tuple[bool, bool, float]:
-        beaten = (expectation.slow.machine, expectation.slow.card) in leading
+        beaten = expectation.slow in own
         return not expectation.ranked, not beaten, -expectation.best if beaten else expectation.best
 
     spreads = spreads or unit_spreads(trial for entry in entries for trial in entry.cell.trials)
@@ -141,17 +139,15 @@ def expectations(
     return tuple(sorted(made, key=rank))
 
 
-def _systems(entries: Sequence[GroupEntry]) -> list[System]:
-    places = dict.fromkeys((entry.cell.machine, entry.cell.card) for entry in entries)
-    return [System(machine, card) for machine, card in places]
+def _system(cell: Cell) -> System:
+    return System(cell.machine, cell.card)
 
 
 def _benchmarks(cells: Sequence[CellsBySystem], a: System, b: System, comparisons: int) -> list[Benchmark]:
     """Cells of equal key and length, of each workload in the mode nearest the card."""
     benchmarks = []
     for of_group in cells:
-        own, others = (of_group.get((system.machine, system.card), ()) for system in (a, b))
-        for of, equal in matched(own, others, _place):
+        for of, equal in matched(of_group.get(a, ()), of_group.get(b, ()), _place):
             benchmarks += [benchmark for over in equal if (benchmark := _compared(of, over, comparisons))]
     return [nearest[0] for nearest in each_nearest_the_card(benchmarks, lambda benchmark: benchmark.of.key)]
 
@@ -178,7 +174,7 @@ def _expectation(
     band = unit_band(*(spreads.get(each.card, UnitSpread()) for each in (a, b)), comparisons=comparisons)
     model = units and SpeedRange(*band.around(units.low, best, units.high))
     ranked = all(benchmark.of.ranked and benchmark.over.ranked for benchmark in benchmarks)
-    return Expectation(a, b, tuple(benchmarks), best, units, model, band, comparisons, ranked)
+    return Expectation(a, b, tuple(benchmarks), best, units, model, band, ranked)
 
 
 def mix(ratios: Sequence[Ratio]) -> tuple[float, SpeedRange | None]:

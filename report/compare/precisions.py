@@ -63,21 +63,23 @@ def speedups(cells: Sequence[Cell]) -> tuple[Speedup, ...]:
     return tuple(gains)
 
 
-def best_supported(gains: Sequence[Speedup]) -> list[Speedup]:
-    """Return each model's gain with the most runs by pair of precisions, in the mode nearest the card."""
-    supported: dict[tuple[object, ...], Speedup] = {}
-    for gain in nearest_the_card(gains, lambda gain: gain.of.key):
-        key = gain.of.key
-        place = (key.protocol, key.model, key.precision, key.batch_size, gain.over.key.precision)
-        if place not in supported or sum(gain.ratio.n) > sum(supported[place].ratio.n):
-            supported[place] = gain
-    return list(supported.values())
-
-
 def best_of_each_workload(gains: Sequence[Speedup]) -> list[Speedup]:
-    """The best supported gains of each workload, each in its own mode nearest the card."""
-    by_workload = grouped_by(gains, lambda gain: gain.of.key.workload).values()
-    return [gain for members in by_workload for gain in best_supported(members)]
+    """Return each model's gain of the most runs by pair of precisions, in the mode nearest the card."""
+    supported: dict[tuple[object, ...], Speedup] = {}
+    for members in grouped_by(gains, lambda gain: gain.of.key.workload).values():
+        for gain in nearest_the_card(members, lambda gain: gain.of.key):
+            key = gain.of.key
+            place = (
+                key.workload,
+                key.protocol,
+                key.model,
+                key.precision,
+                key.batch_size,
+                gain.over.key.precision,
+            )
+            if place not in supported or sum(gain.ratio.n) > sum(supported[place].ratio.n):
+                supported[place] = gain
+    return list(supported.values())
 
 
 FIRST_STEPS = 50

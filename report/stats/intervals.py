@@ -142,10 +142,6 @@ class _Estimate:
     n: tuple[int, ...]
     blocks: int
 
-    @property
-    def by_blocks(self) -> bool:
-        return self.blocks >= BLOCKS_NEEDED
-
 
 def blocks_interval(
     of: Runs,
@@ -180,9 +176,10 @@ def blocks_interval(
     ends = (estimate.mean - reach, estimate.mean, estimate.mean + reach)
     low, middle, high = map(math.exp, ends) if logs else ends
     steady = all(min(side.values) == max(side.values) for side in sides)
+    values = [side.values for side in sides]
     notes = [
         Doubt("no-spread") if estimate.error2 == 0 or steady else None,
-        *(_doubts(of, over) if over is not None and logs else ()),
+        *((*map(outlying_run, values), unequal_spread(*values)) if len(values) > 1 and logs else ()),
         _few_blocks(sides, estimate, assumed),
     ]
     found = tuple(note for note in notes if note)
@@ -312,13 +309,9 @@ def _welch_df(errors: Sequence[tuple[float, float]]) -> float:
     return sum(error2 for error2, _ in errors) ** 2 / below if below > 0 else sum(df for _, df in errors)
 
 
-def _doubts(of: Runs, over: Runs) -> tuple[Doubt | None, ...]:
-    return outlying_run(of.values), outlying_run(over.values), unequal_spread(of.values, over.values)
-
-
 def _few_blocks(sides: Sequence[Runs], estimate: _Estimate, assumed: float) -> Doubt | None:
     """Where too few blocks show the spread between them."""
-    if estimate.by_blocks or not any(side.blocks for side in sides):
+    if estimate.blocks >= BLOCKS_NEEDED or not any(side.blocks for side in sides):
         return None
     name = {ASSUMED_BLOCK_SPREAD: "block-spread-assumed", ASSUMED_HOUR_EFFECT: "hour-effect-assumed"}
     return Doubt(name.get(assumed, "few-blocks"), {"blocks": estimate.blocks, "spread": assumed})

@@ -9,7 +9,7 @@ from harness.record import Finding, finding
 from harness.record.published.cards import Card, find
 from harness.summary import contradictions
 from harness.summary.device_checks import used_cards
-from report.trials.ceilings import peak_of, share
+from report.trials.ceilings import roofline_point
 from report.trials.key import Key, without
 from report.trials.trial import TrialResult
 
@@ -86,15 +86,8 @@ def _above_highest_clock(
 
 
 def peak_share(trial: TrialResult, cards: Sequence[Card]) -> float | None:
-    """Model FLOP utilisation: FLOPs per sample · samples per second ÷ the devices' dense peak, 0 to 1.
-
-    Null where the card, its peak in the label's arithmetic, or the operations are not known.
-    """
-    measured, rate = trial.record.measurement, trial.samples_per_second
-    if measured is None or measured.flops.per_sample is None or rate is None:
-        return None
-    peak = peak_of(trial.device_name, trial.key.gpus, measured.precision.label, cards)
-    return share(measured.flops.per_sample * rate, peak)
+    """Model FLOP utilisation, 0 to 1; null where the peak on paper or the operations are not known."""
+    return roofline_point(trial.record, trial.summary, cards, {}).utilization if trial.summary else None
 
 
 def above_peak(share: float | None, **clock: int) -> Finding | None:

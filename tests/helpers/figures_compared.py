@@ -197,7 +197,7 @@ def _pair(found: Expectation) -> dict[str, Any]:
         "these_units": _range(found.units),
         "any_units": _range(found.model),
         "band": band(found.band),
-        "comparisons": found.comparisons,
+        "comparisons": found.band.comparisons,
         "ranked": found.ranked,
         "tied": found.tied,
         "works": [

@@ -62,7 +62,7 @@ def test_the_card_that_beats_the_own_one_leads_and_the_level_holds_for_all_pairs
     ]
     first, second = expectation.expectations(found(records))
     assert first.fast.card == "Constructed Card C" and second.slow.card == "Constructed Card B"
-    assert first.comparisons == 2
+    assert first.band.comparisons == 2
     assert all(each.ratio.interval and each.ratio.interval.comparisons == 2 for each in first.benchmarks)
 
 

@@ -26,11 +26,11 @@ from report.claims.judged import Judged
 from report.claims.matching import with_published
 from report.compare.batch_sweeps import batch_sweeps, without_sweeps
 from report.compare.card_check import CheckedCard, checked_cards
-from report.compare.cells import Cell, cells_of
+from report.compare.cells import Cell, Speedup, cells_of
 from report.compare.figures import PROVEN, most_proven
 from report.compare.groups import ComparisonGroup, comparison_groups
 from report.compare.pairs import Expectation, expectations
-from report.compare.precisions import Gate, Parity, Speedup, early_gates, parities, speedups
+from report.compare.precisions import Gate, Parity, early_gates, parities, speedups
 from report.compare.ranking import Work, standings, works
 from report.compare.sides import SELFCHECK, StackComparison, stack_comparison
 from report.compare.spread import UnitSpread, unit_spreads

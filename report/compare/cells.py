@@ -110,6 +110,27 @@ class Ratio:
         return Ratio(1 / self.estimate, ends, (self.n[1], self.n[0]))
 
 
+@dataclass(frozen=True, slots=True)
+class Speedup:
+    """How many times as fast `of` trains as `over`; both are named wherever it stands."""
+
+    of: Cell
+    over: Cell
+    ratio: Ratio
+
+    @property
+    def inverse(self) -> Speedup:
+        """The second against the first."""
+        return Speedup(self.over, self.of, self.ratio.inverse)
+
+
+def speedup(of: Cell, over: Cell, *, comparisons: int) -> Speedup | None:
+    """Return how many times as fast one cell trains the protocol; or samples, where that is not known."""
+    ratio = cell_ratio(over, of, "seconds", comparisons=comparisons)
+    ratio = ratio or cell_ratio(of, over, "throughput", comparisons=comparisons)
+    return Speedup(of, over, ratio) if ratio else None
+
+
 def cells_of(trials: Iterable[TrialResult]) -> tuple[Cell, ...]:
     """Groups the measured trials by key, length, stack, session, machine and card, in the order given."""
     measured = [trial for trial in trials if trial.record.status == "ok"]

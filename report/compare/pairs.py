@@ -14,7 +14,7 @@ from itertools import pairwise
 from statistics import harmonic_mean
 from typing import Literal, NamedTuple
 
-from report.compare.cells import Cell, Ratio, cell_ratio
+from report.compare.cells import Cell, Ratio, Speedup, speedup
 from report.compare.groups import ComparisonGroup
 from report.compare.key import each_nearest_the_card, matched, same_but
 from report.compare.spread import UnitBand, UnitSpread, unit_band, unit_spreads
@@ -32,20 +32,6 @@ class System(NamedTuple):
 
 CellsBySystem = Mapping[System, Sequence[Cell]]
 """The cells of one group."""
-
-
-@dataclass(frozen=True, slots=True)
-class Benchmark:
-    """One workload run by both: how many times as fast the faster system trains it."""
-
-    of: Cell
-    over: Cell
-    ratio: Ratio
-
-    @property
-    def inverse(self) -> Benchmark:
-        """The slower system against the faster."""
-        return Benchmark(self.over, self.of, self.ratio.inverse)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +61,7 @@ class Expectation:
 
     fast: System
     slow: System
-    benchmarks: tuple[Benchmark, ...]
+    benchmarks: tuple[Speedup, ...]
     best: float
     units: SpeedRange | None
     model: SpeedRange | None
@@ -143,19 +129,14 @@ def _system(cell: Cell) -> System:
     return System(cell.machine, cell.card)
 
 
-def _benchmarks(cells: Sequence[CellsBySystem], a: System, b: System, comparisons: int) -> list[Benchmark]:
+def _benchmarks(cells: Sequence[CellsBySystem], a: System, b: System, comparisons: int) -> list[Speedup]:
     """Cells of equal key and length, of each workload in the mode nearest the card."""
     benchmarks = []
     for of_group in cells:
         for of, equal in matched(of_group.get(a, ()), of_group.get(b, ()), _place):
-            benchmarks += [benchmark for over in equal if (benchmark := _compared(of, over, comparisons))]
+            found = (speedup(of, over, comparisons=comparisons) for over in equal)
+            benchmarks += [benchmark for benchmark in found if benchmark]
     return [nearest[0] for nearest in each_nearest_the_card(benchmarks, lambda benchmark: benchmark.of.key)]
-
-
-def _compared(of: Cell, over: Cell, comparisons: int) -> Benchmark | None:
-    ratio = cell_ratio(over, of, "seconds", comparisons=comparisons)
-    ratio = ratio or cell_ratio(of, over, "throughput", comparisons=comparisons)
-    return Benchmark(of, over, ratio) if ratio else None
 
 
 def _expectation(

@@ -16,22 +16,13 @@ from statistics import median
 from typing import Literal
 
 from harness.record import FULL_PRECISION
-from report.compare.cells import Cell, Ratio, cell_ratio, repeated
+from report.compare.cells import Cell, Speedup, repeated, speedup
 from report.compare.key import at_same_batch, matched, nearest_the_card, same_but
 from report.stats.equivalence import SEEDS, Verdict, non_inferior
 from report.trials.key import grouped_by
 from report.trials.trial import TrialResult
 
 _place = same_but("precision", "batch_size", within=("length", "session", "machine", "card", "stack"))
-
-
-@dataclass(frozen=True, slots=True)
-class Speedup:
-    """How many times as fast `of` trains as `over`, on one machine; both are named wherever it stands."""
-
-    of: Cell
-    over: Cell
-    ratio: Ratio
 
 
 def speedups(cells: Sequence[Cell]) -> tuple[Speedup, ...]:
@@ -53,14 +44,8 @@ def speedups(cells: Sequence[Cell]) -> tuple[Speedup, ...]:
         place: sum(map(repeated, family))
         for place, family in grouped_by(pairs, lambda pair: _place(pair[0])).items()
     }
-    gains = []
-    for of, over in pairs:
-        together = families[_place(of)]
-        gain = cell_ratio(over, of, "seconds", comparisons=together)
-        gain = gain or cell_ratio(of, over, "throughput", comparisons=together)
-        if gain is not None:
-            gains.append(Speedup(of, over, gain))
-    return tuple(gains)
+    gains = (speedup(of, over, comparisons=families[_place(of)]) for of, over in pairs)
+    return tuple(gain for gain in gains if gain)
 
 
 def best_of_each_workload(gains: Sequence[Speedup]) -> list[Speedup]:

@@ -242,5 +242,7 @@ def _compared(found: Comparison) -> dict[str, Any]:
         "apart": len(found.apart),
         "failed": found.failed,
         "stack_differences": len(found.stacks),
-        "refused_at_0.95": [[each.name, each.what] for each in compare.below(found, 0.95)],
+        "refused_at_0.95": [
+            [one.name, one.what] for one in compare.gate(found, 0.95) if one.name != "undecided"
+        ],
     }

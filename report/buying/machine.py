@@ -41,23 +41,18 @@ class MachineDifference:
     now: str
 
 
-def _difference(field: str, before: Any, now: Any) -> MachineDifference:
-    """Return the difference in one field of a machine."""
-    words = field.replace("gpu ", "card ").replace("cpu.", "processor ")
-    called = words.removesuffix("_bytes").removesuffix("_watts").replace("_", " ")
-    return MachineDifference(called, _shown(before, field), _shown(now, field))
-
-
 def other_machine(ordered: Machine, delivered: Machine, *, device: str) -> tuple[MachineDifference, ...]:
     """Return each field in which another machine was delivered; what one side does not know is none.
 
     `device` is what trials run on: on a `cpu`, cards do not count.
     """
-    return tuple(
-        _difference(field, before, after)
-        for field, before, after in differing_fields(ordered, delivered)
-        if _matters(field, device) and _differs(field, before, after)
-    )
+    found = []
+    for field, before, after in differing_fields(ordered, delivered):
+        if _matters(field, device) and _differs(field, before, after):
+            words = field.replace("gpu ", "card ").replace("cpu.", "processor ")
+            called = words.removesuffix("_bytes").removesuffix("_watts").replace("_", " ")
+            found.append(MachineDifference(called, _shown(before, field), _shown(after, field)))
+    return tuple(found)
 
 
 def other_software(ordered: Record, delivered: Record) -> tuple[MachineDifference, ...]:

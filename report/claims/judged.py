@@ -193,7 +193,7 @@ def _evidence(claim: Claim, cell: Cell) -> tuple[int, int, bool]:
     """The most runs, then blocks; whole runs on a tie."""
     figure = figure_of(claim, cell)
     runs = figure.runs if figure else cell.throughput.runs
-    return len(runs.values), runs.block_count, not cell.length.projected
+    return len(runs.values), len(set(runs.blocks)), not cell.length.projected
 
 
 def seeds_for(claim: Claim, *sides: Runs) -> Seeds | None:

@@ -72,7 +72,9 @@ class UnitBand:
 def unit_spread(levels: Sequence[float]) -> UnitSpread:
     """From one mean per unit of a model, in any one metric: measured where three units are on record."""
     m = len(levels)
-    return UnitSpread(log_spread(levels), m - 1, m) if m >= UNITS_TO_MEASURE else UnitSpread(units=max(m, 1))
+    if m < UNITS_TO_MEASURE:
+        return UnitSpread(units=max(m, 1))
+    return UnitSpread(float(numpy.log(levels).std(ddof=1)), m - 1, m)
 
 
 def unit_band(*redrawn: UnitSpread, comparisons: int = 1) -> UnitBand:
@@ -128,11 +130,6 @@ def _size(memory: int | None) -> float | None:
 def mean_rate(trials: Sequence[TrialResult]) -> float:
     """The mean throughput of a unit's trials."""
     return fmean(trial.samples_per_second or 0.0 for trial in trials)
-
-
-def log_spread(values: Sequence[float]) -> float:
-    """The standard deviation of the values' logarithms, of at least two."""
-    return float(numpy.log(numpy.asarray(values, dtype=numpy.float64)).std(ddof=1))
 
 
 def missing_share(spread: UnitSpread, margin: float) -> float:

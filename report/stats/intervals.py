@@ -122,11 +122,6 @@ class Runs:
             raise ValueError(f"{len(self.values)} values, but {len(self.blocks)} blocks")
 
     @property
-    def block_count(self) -> int:
-        """How many blocks the runs are of; without blocks each run is one."""
-        return len(set(self.blocks)) if self.blocks else len(self.values)
-
-    @property
     def mean(self) -> float | None:
         """The mean of the blocks' means; null without a run."""
         return fmean(map(fmean, _in_blocks(self, False).values())) if self.values else None

@@ -137,7 +137,7 @@ def _sweep(found: BatchSweep) -> dict[str, Any]:
     largest = found.fitting[-1] if found.fitting else None
     return {
         "key": key(without(found.key, "precision", "batch_size", *MEASURED_FIELDS)),
-        "precision": found.precision,
+        "precision": found.key.precision,
         "card": _unit(found.cells[0].card, found.cells[0]),
         "members": [[cell.key.batch_size, first_trial(cell), _speed(cell)] for cell in found.cells],
         "out_of_memory_at": found.out_of_memory_batch,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 
 from harness.record import Claim, ClaimKind
 from harness.record.published.cards import Card
@@ -23,7 +22,7 @@ from report.compare.cells import Cell
 from report.compare.groups import ComparisonGroup
 from report.compare.key import Difference
 from report.metrics import CLAIMED
-from report.stats.equivalence import range_holds, structure_holds
+from report.stats.equivalence import bounds_hold, range_holds, structure_holds
 
 FORMS: Mapping[ClaimKind, Callable[[Claim, RecordedCells], Judged]] = {
     "ratio": judge_pair,
@@ -98,7 +97,7 @@ def _judge_side(claim: Claim, places: Sequence[Cell], measured: RecordedCells) -
     fit = [cell for cell in places if matches(claim, cell)]
     if not fit:
         return not_compared(claim, *nearest_differences(claim.of, claim, places))
-    found = met(claim, [claim], [(cell,) for cell in fit], replace(measured, everything=places))
+    found = met(claim, [claim], [(cell,) for cell in fit], measured)
     if isinstance(found, Judged):
         return found
     (taken,) = found
@@ -110,9 +109,11 @@ def _verdict_of_count(claim: Claim, cell: Cell) -> Judged:
     count = _count(claim, cell)
     if count is None:
         return not_compared(claim, Difference(claim.metric, None, claim.value))
+    if claim.relation != "equal":
+        return Judged(claim, bounds_hold(count, count, claim.relation, claim.value), (cell,), count)
     # Bytes of an allocator are no exact count: it rounds up, and libraries keep some for themselves.
     reach = claim.margin * claim.value if CLAIMED[claim.metric].kind == "memory" else 0.0
-    verdict = structure_holds(count, claim.value, max(claim.half_digit, reach), claim.relation)
+    verdict = structure_holds(count, claim.value, max(claim.half_digit, reach))
     return Judged(claim, verdict, (cell,), count)
 
 

@@ -14,15 +14,13 @@ from harness.record import Claim, DeviceKind, Limit, Side, TrialSpec
 from harness.record.published.cards import Card
 from harness.record.published.claims import speaks_of
 from report.claims.matching import PARTS, asked_by, nth_epoch
+from report.compare.batch_sweeps import FEWEST_BATCHES
 from report.compare.key import PartialKey
 from report.metrics import CLAIMED
 from report.trials.key import DATA, FRAMEWORK, Key, Value, grouped_by, key_of_asked
 
 SETTLED_SECONDS = 60.0
 """A window of less is taken to be unproven."""
-
-FEWEST_BATCHES = 3
-"""Batches in a search for the largest that fits."""
 
 
 COUNT_BYTES_ON_A_CPU = ("tensorcore_mlp",)

@@ -181,23 +181,11 @@ def bounds_hold(low: float, high: float, relation: Direction, bound: float) -> V
     return Verdict(_side_of(low, high, relation, bound, HERE), margin=0.0, bounds=(low, high))
 
 
-def structure_holds(
-    measured: float,
-    published: float,
-    half_digit: float = 0.0,
-    relation: Literal["equal", "less", "greater"] = "equal",
-) -> Verdict:
-    """Whether a count that has no spread, such as parameters, is the published one within its rounding.
-
-    Or less or greater than it, where that is what was published.
-    """
+def structure_holds(measured: float, published: float, half_digit: float = 0.0) -> Verdict:
+    """Whether a count that has no spread, such as parameters, is the published one within its rounding."""
     # A printed decimal and its half digit are not exact in binary.
     reach = half_digit * (1 + 1e-9) + abs(published) * 1e-12
-    if relation == "equal":
-        holds = abs(measured - published) <= reach
-    else:
-        holds = measured < published if relation == "less" else measured > published
-    return Verdict(HERE.yes if holds else HERE.no)
+    return Verdict(HERE.yes if abs(measured - published) <= reach else HERE.no)
 
 
 def non_inferior(

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields, replace
 from fnmatch import fnmatchcase
 from typing import TypeVar
 
-from harness.record import Environment, Measurement, Record, TrialRequest
+from harness.record import Environment, Record, TrialRequest
 from harness.summary.device_checks import cards_of_kind, used_cards
 
 SIDE = "side"
@@ -182,15 +182,14 @@ def without(whole: Whole, *names: str) -> Whole:
         if hasattr(empty, name) and getattr(whole, name) != getattr(empty, name)
     }
     if isinstance(whole, Key):
-        dropped = [option for name in left for option in options_like(whole, name)]
-        if dropped:
-            changes.setdefault("options", tuple(option for option in whole.options if option not in dropped))
+        kept = tuple(
+            option
+            for option in whole.options
+            if not any(fnmatchcase(f"options.{option[0]}", pattern) for pattern in left)
+        )
+        if kept != whole.options:
+            changes.setdefault("options", kept)
     return replace(whole, **changes) if changes else whole
-
-
-def options_like(key: Key, pattern: str) -> Pairs:
-    """The options whose names, after `options.`, fit a pattern such as `options.loss_scale*`."""
-    return tuple(option for option in key.options if fnmatchcase(f"options.{option[0]}", pattern))
 
 
 def grouped_by(items: Iterable[T], place: Callable[[T], P]) -> dict[P, list[T]]:
@@ -199,18 +198,6 @@ def grouped_by(items: Iterable[T], place: Callable[[T], P]) -> dict[P, list[T]]:
     for item in items:
         groups.setdefault(place(item), []).append(item)
     return groups
-
-
-def length_of(asked: TrialRequest, measured: Measurement, projected: bool) -> ProtocolLength:
-    """How long the protocol is, and whether its total was projected from a shorter run."""
-    protocol = measured.protocol
-    return ProtocolLength(
-        protocol.steps_per_epoch,
-        protocol.epochs,
-        protocol.valid_batches,
-        projected,
-        limit_of(asked) if projected else (),
-    )
 
 
 def limit_of(asked: TrialRequest) -> Pairs:

@@ -24,7 +24,7 @@ from harness.summary.bound import UNKNOWN, Bound
 from harness.summary.device_checks import busy_percents, busy_share, device_name, memory_bytes
 from harness.summary.statistics import judge_trial
 from report.trials import learning
-from report.trials.key import Key, ProtocolLength, Stack, key_of, length_of, limit_of, stack_of
+from report.trials.key import Key, ProtocolLength, Stack, key_of, limit_of, stack_of
 
 LEAST = 1e-15
 """Seconds, or samples per second; what is smaller, or as much larger, no clock has counted."""
@@ -67,7 +67,10 @@ class TrialResult:
     def length(self) -> ProtocolLength | None:
         if self.record.measurement is None or self.summary is None:
             return None
-        return length_of(self.record.trial.asked, self.record.measurement, self.summary.projected)
+        protocol, projected = self.record.measurement.protocol, self.summary.projected
+        limit = limit_of(self.record.trial.asked) if projected else ()
+        numbers = protocol.steps_per_epoch, protocol.epochs, protocol.valid_batches
+        return ProtocolLength(*numbers, projected, limit)
 
     @cached_property
     def stack(self) -> Stack:

@@ -7,13 +7,13 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from report.compare.figures import Figure, Run, figure, left_out, most_proven
+from report.compare.figures import Figure, Run, figure, left_out
 from report.compare.key import same_but
 from report.metrics import FIGURES
 from report.stats.intervals import Doubt, Interval, Runs, blocks_interval
 from report.trials.key import LOADER_ALONE, Key, ProtocolLength, Stack, grouped_by
 from report.trials.learning import Reached, learned, more_is_better, reached
-from report.trials.trial import TrialResult, identity_of
+from report.trials.trial import PROVEN, TrialResult, identity_of, most_proven
 
 PROJECTION_TOLERANCE = 0.01
 """A projection further than this from the whole run judges no claim."""
@@ -80,7 +80,7 @@ class Cell:
     @property
     def ranked(self) -> bool:
         """Whether it may be said to be faster or slower than another (rules 5, 7; generated data never)."""
-        return self.verdict in ("valid", "warn") and self.key.data_source != "generated"
+        return self.verdict in PROVEN and self.key.data_source != "generated"
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,9 +16,9 @@ from harness.record import Record, Session
 from harness.summary.statistics import judge_trial
 from report.stats.intervals import Interval, Runs, blocks_interval
 from report.trials.key import SIDE, Key, grouped_by, key_of
+from report.trials.leading import SELFCHECK
 from report.trials.trial import TrialResult
 
-SELFCHECK = "selfcheck"
 SIDES = ("A", "B")
 LEAST_RUNS = 3
 """Fewer valid runs a side decide nothing."""

@@ -12,10 +12,9 @@ import numpy
 from scipy import special
 
 from harness.summary.device_checks import used_cards
-from report.compare.figures import PROVEN
 from report.stats.intervals import LEVEL, critical_t
 from report.trials.key import grouped_by
-from report.trials.trial import TrialResult
+from report.trials.trial import PROVEN, TrialResult
 
 ASSUMED_UNIT_CV = 0.03
 """The coefficient of variation (CV) of the speed of units of one model, where it was not measured.

@@ -26,6 +26,10 @@ from harness.summary.statistics import judge_trial
 from report.trials import learning
 from report.trials.key import Key, ProtocolLength, Stack, key_of, limit_of, stack_of
 
+PROVEN = ("valid", "warn")
+LEAST_PROVEN = 3
+"""Proven runs beside which a line's unproven ones, if fewer, are set apart."""
+
 LEAST = 1e-15
 """Seconds, or samples per second; what is smaller, or as much larger, no clock has counted."""
 
@@ -277,6 +281,11 @@ class TrialResult:
     def joules_per_sample(self) -> float | None:
         telemetry = self.record.telemetry
         return telemetry.energy.joules_per_sample if telemetry and self.record.measurement else None
+
+
+def most_proven(proven: int, unproven: int) -> bool:
+    """Whether a line stands on its proven runs."""
+    return proven > unproven and (not unproven or proven >= LEAST_PROVEN)
 
 
 def identity_of(trial: TrialResult) -> tuple[Hashable, ...]:

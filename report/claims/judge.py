@@ -81,7 +81,7 @@ def _judge_batches(claim: Claim, measured: RecordedCells) -> Judged:
     reasons = [
         reason
         for one, sweep in zip(claims, (of, over), strict=True)
-        for reason in obstacles(one, sweep.cells[0], measured.cards, measured.everything)
+        for reason in obstacles(one, sweep.cells[0], measured.cards)
     ]
     if reasons:
         return not_compared(claim, *reasons)

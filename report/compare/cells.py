@@ -15,9 +15,6 @@ from report.trials.key import LOADER_ALONE, Key, ProtocolLength, Stack, grouped_
 from report.trials.learning import Reached, learned, more_is_better, reached
 from report.trials.trial import PROVEN, TrialResult, identity_of, most_proven
 
-PROJECTION_TOLERANCE = 0.01
-"""A projection further than this from the whole run judges no claim."""
-
 
 @dataclass(frozen=True, slots=True)
 class Cell:

@@ -47,33 +47,6 @@ Pairs = tuple[tuple[str, Value], ...]
 T = TypeVar("T")
 P = TypeVar("P", bound=Hashable)
 
-NAMES = {
-    "workload": "workload",
-    "protocol": "protocol",
-    "model": "model",
-    "precision": "precision",
-    "batch_size": "batch size",
-    "data_source": "data source",
-    "data_sha256": "data hash",
-    "data_mode": "data mode",
-    "weights": "starting weights",
-    "weights_sha256": "hash of the starting weights",
-    "image_size": "image size",
-    "sequence_length": "sequence length",
-    "layout": "memory layout",
-    "profile": "profile",
-    "gpus": "number of devices",
-    "nodes": "number of nodes",
-    "options": "options",
-    "file_sha256": "hash of the user's file",
-    "steps_per_epoch": "steps per epoch",
-    "epochs": "epochs",
-    "valid_batches": "validation batches",
-    "projected": "projected or whole",
-    "limit": "length of the trial",
-}
-"""What the page calls each field."""
-
 
 @dataclass(frozen=True, slots=True)
 class Key:
@@ -111,6 +84,21 @@ class ProtocolLength:
     projected: bool
     limit: Pairs = ()
     """Where a projected run stopped; empty for a whole one."""
+
+
+NAMES = {field.name: field.name.replace("_", " ") for field in (*fields(Key), *fields(ProtocolLength))} | {
+    "data_sha256": "data hash",
+    "weights": "starting weights",
+    "weights_sha256": "hash of the starting weights",
+    "layout": "memory layout",
+    "gpus": "number of devices",
+    "nodes": "number of nodes",
+    "file_sha256": "hash of the user's file",
+    "valid_batches": "validation batches",
+    "projected": "projected or whole",
+    "limit": "length of the trial",
+}
+"""What the page calls each field."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,8 +66,6 @@ class Costs:
     """Lines of the buyer's work of which nothing is known on any offer."""
     paper: CardsOnPaper
     purchase: Purchase
-    measured_power: tuple[bool, ...]
-    """For each offer, whether its power was measured on every line that it has."""
     caveats: tuple[Doubt, ...]
 
     @property
@@ -78,6 +76,11 @@ class Costs:
     def measured_on(self, place: int) -> bool:
         """Return whether all the work was measured on an offer."""
         return bool(self.lines) and all(line.cells[place] for line in self.lines)
+
+    def power_measured_on(self, place: int) -> bool:
+        """Return whether an offer's power was measured on every line that it has."""
+        cells = [cell for line in self.lines if (cell := line.cells[place])]
+        return bool(cells) and all(map(_watts, cells))
 
 
 def costs(
@@ -149,7 +152,6 @@ def costs(
         left_out,
         paper,
         purchase,
-        tuple(all(map(_watts, done)) and bool(done) for i in places for done in [_cells_on(mix, i)]),
         (*caveats, *life, *_single_runs(mix)),
     )
 
@@ -174,10 +176,6 @@ def _in_question(
     wanted = [one for one in offered if one.offer or one in besides]
     places = [i for i, one in enumerate(offered) if one in wanted or any(line.cells[i] for line in mix)]
     return tuple(offered[place] for place in places), tuple(line.on(places) for line in mix)
-
-
-def _cells_on(mix: Sequence[WorkLine], place: int) -> list[Cell]:
-    return [cell for line in mix if (cell := line.cells[place])]
 
 
 def _hours_on(

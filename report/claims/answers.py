@@ -133,12 +133,9 @@ def of_itself(claim: Claim) -> Obstacle:
     """Why a figure has no answer whatever the device: else that no plan has its work."""
     if claim.value is None and not claim.is_direction:
         return Obstacle("figure")
-    return Obstacle("metric") if not _measured(claim) else Obstacle("plan")
-
-
-def _measured(claim: Claim) -> bool:
     metric = CLAIMED[claim.metric]
-    return bool(metric.path) or claim.target is not None or claim.metric == "batch_ratio"
+    measured = metric.path or claim.target is not None or claim.metric == "batch_ratio"
+    return Obstacle("plan" if measured else "metric")
 
 
 def _verdict(judged: Judged) -> Answer:

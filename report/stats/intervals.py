@@ -117,10 +117,6 @@ class Runs:
     values: tuple[float, ...]
     blocks: tuple[int, ...] = ()
 
-    def __post_init__(self) -> None:
-        if self.blocks and len(self.values) != len(self.blocks):
-            raise ValueError(f"{len(self.values)} values, but {len(self.blocks)} blocks")
-
     @property
     def mean(self) -> float | None:
         """The mean of the blocks' means; null without a run."""

@@ -274,7 +274,7 @@ def run(root: Path, settings: Settings, ids: Sequence[str], how: measure.RunOpti
 
 def _needed(trials: Sequence[TrialSpec], claims: Sequence[Claim], setup: RunSetup) -> frozenset[str]:
     found = judgeable(claims, trials, device_of(setup.machine, setup.selection), load_cards(setup.root))
-    return frozenset[str]().union(*(one.trials for one in found))
+    return frozenset[str]().union(*found.values())
 
 
 def cheapest(

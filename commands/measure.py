@@ -40,10 +40,11 @@ from harness.settings import Settings, own_path, words
 from report import text
 from report.analysis import Question, analyse, evidence_in
 from report.compare import card_check
-from report.compare.sides import SELFCHECK, side_checks
+from report.compare.sides import side_checks
 from report.page import render
 from report.page.one.page_one import page_one
 from report.page.values import systems_of
+from report.trials.leading import SELFCHECK
 
 _BUILD_STEP = re.compile(r"(?:\[(?:[\w-]+ +)?|STEP )(\d+)/(\d+)")
 """BuildKit's `[stack 2/7]` and Podman's `STEP 2/7`; the whole output is in the build's log."""

@@ -60,9 +60,9 @@ def compare_two(root: Path, first: str, second: str, gate: str | None) -> None:
         for pair in comparison.pairs
     ]
     differ = dict.fromkeys(chain.from_iterable(differences(before, after) for before, after in machines))
-    refused = () if fail_below is None else side_by_side.below(comparison, fail_below)
-    warned = () if fail_below is None else side_by_side.undecided(comparison, fail_below)
-    print(render.comparison(comparison, differ, fail_below, refused, warned))
+    reasons = () if fail_below is None else side_by_side.gate(comparison, fail_below)
+    print(render.comparison(comparison, differ, fail_below, reasons))
+    refused = [reason for reason in reasons if reason.name != "undecided"]
     if refused:
         raise GateError(f"'{first}' is below {gate} of '{second}' for {text.count(len(refused), 'work')}")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
@@ -26,20 +26,19 @@ from report.claims.judged import Judged
 from report.claims.matching import with_published
 from report.compare.batch_sweeps import batch_sweeps, without_sweeps
 from report.compare.card_check import CheckedCard, checked_cards
-from report.compare.cells import Cell, cells_of
-from report.compare.figures import PROVEN, most_proven
+from report.compare.cells import Cell, Speedup, cells_of
 from report.compare.groups import ComparisonGroup, comparison_groups
 from report.compare.pairs import Expectation, expectations
-from report.compare.precisions import Gate, Parity, Speedup, early_gates, parities, speedups
+from report.compare.precisions import Gate, Parity, early_gates, parities, speedups
 from report.compare.ranking import Work, standings, works
-from report.compare.sides import SELFCHECK, StackComparison, stack_comparison
-from report.compare.spread import UnitSpreads, unit_spreads
+from report.compare.sides import StackComparison, stack_comparison
+from report.compare.spread import UnitSpread, unit_spreads
 from report.expected.expected import CardExpectation, ExpectedValue
 from report.expected.products import PublishedProduct, load_products
 from report.expected.relative import CardsOnPaper
 from report.expected.sizes import DifferenceSize, SystemDifference
 from report.trials.account import MachineAccount, accounts
-from report.trials.key import LOADER_ALONE, grouped_by
+from report.trials.leading import earlier_sessions, leading_session
 from report.trials.reading import cards_of, read, results_of
 from report.trials.trial import TrialResult
 
@@ -135,7 +134,7 @@ class Analysis:
     early_gates: tuple[tuple[TrialResult, Gate], ...]
     checks: tuple[CheckedCard, ...]
     """The checks of the leading session's cards, the worst first; none where they were not checked."""
-    spreads: UnitSpreads
+    spreads: Mapping[str, UnitSpread]
     """How far the units of each card on record lie apart."""
     expectations: tuple[Expectation, ...]
     verdicts: tuple[Judged, ...]
@@ -243,8 +242,14 @@ def analyse(evidence: Evidence, question: Question) -> Analysis:
     sessions = evidence.results.sessions
     on_record = read(evidence.results.records, evidence.cards, sessions)
     trials = tuple(trial for trial in on_record if not trial.is_ceiling)
+    asked = question.session
+    if asked is not None and not any(trial.session == asked for trial in on_record):
+        raise UserError(
+            f"there is no record of session '{text.clean(asked, 40)}'", remedy="name a session in results/"
+        )
     own_sessions = frozenset(session.id for session in sessions if session.machine == question.machine)
-    lead = _lead(on_record, own_sessions, question)
+    named = question.machine is not None
+    lead = question.session or leading_session(on_record, own_sessions, question.committed, named=named)
     # A second stack stands beside the first in its own session, and in no other comparison.
     seconds = {session.id: session.against.stack for session in sessions if session.against}
     first = [trial for trial in trials if trial.record.trial.asked.stack != seconds.get(trial.session)]
@@ -258,7 +263,7 @@ def analyse(evidence: Evidence, question: Question) -> Analysis:
             usable,
             lead,
             baseline=question.baseline,
-            earlier=_earlier(trials, lead),
+            earlier=earlier_sessions(trials, lead),
             failed=failed,
         ),
         evidence.claims.claims,
@@ -288,61 +293,6 @@ def analyse(evidence: Evidence, question: Question) -> Analysis:
         costs=bought,
         clause=clause(own_cells, margin=question.margin),
     )
-
-
-def _earlier(trials: Sequence[TrialResult], lead: str | None) -> frozenset[str]:
-    """This machine's sessions before the leading one, on the same device: all its plans are one dossier."""
-    leading = [trial for trial in trials if trial.session == lead]
-    if any(trial.record.plan == SELFCHECK for trial in leading):
-        return frozenset()
-    places = {trial.place for trial in leading}
-    until = max((trial.turn for trial in leading), default=0)
-    return frozenset(
-        trial.session
-        for trial in trials
-        if trial.turn <= until
-        and trial.record.plan != SELFCHECK
-        and trial.session != lead
-        and trial.place in places
-    )
-
-
-def _lead(every: Sequence[TrialResult], of_machine: frozenset[str], question: Question) -> str | None:
-    """The session to lead with: a self-check only where nothing else is.
-
-    It is its machine's newest. Of several machines, among which nothing is newest, that with the most trials.
-
-    Raises UserError where the session that was asked for has no record.
-    """
-    if question.session is not None:
-        if not any(trial.session == question.session for trial in every):
-            raise UserError(
-                f"there is no record of session '{text.clean(question.session, 40)}'",
-                remedy="name a session in results/",
-            )
-        return question.session
-    trials = [trial for trial in every if not trial.is_ceiling or trial.is_card_check]
-    measured = [trial for trial in trials if trial.record.plan != SELFCHECK] or trials
-    candidates = [trial for trial in measured if trial.session in of_machine]
-    if question.machine is not None and not candidates:
-        candidates = [trial for trial in measured if trial.session not in question.committed] or measured
-        candidates = _of_proven_sessions(candidates) or candidates
-    candidates = candidates or measured
-    if not candidates:
-        return None
-    of_machines = grouped_by(candidates, lambda trial: trial.machine)
-    most = max(sorted(of_machines), key=lambda machine: len(of_machines[machine]))
-    return max(of_machines[most], key=lambda trial: trial.turn).session
-
-
-def _of_proven_sessions(trials: Sequence[TrialResult]) -> list[TrialResult]:
-    """The trials of those sessions that train, and in which most are proven."""
-    found: list[TrialResult] = []
-    for members in grouped_by(trials, lambda trial: trial.session).values():
-        proven = sum(member.verdict in PROVEN for member in members)
-        trains = any(member.key.protocol != LOADER_ALONE for member in members)
-        found += members if trains and most_proven(proven, len(members) - proven) else []
-    return found
 
 
 def _subject_of(analysis: Analysis) -> Subject:

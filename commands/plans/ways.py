@@ -25,7 +25,6 @@ from harness.settings import Settings
 from report.analysis import Analysis
 from report.claims.answers import WAYS, Obstacle, of_itself
 from report.claims.judgeable import (
-    Judgeable,
     JudgingPlan,
     TargetDevice,
     askable,
@@ -183,14 +182,14 @@ def _barrier(
 def by_claim(
     name: str,
     image: str | None,
-    can: Iterable[Judgeable],
+    can: Mapping[str, Iterable[str]],
     planned: Sequence[Planned],
     speeds: estimate.Speeds,
 ) -> dict[str, JudgingPlan]:
     """By its id, the way to judge each claim that one plan in one image can."""
     seconds = {item.trial.id: estimate.seconds(item, speeds) for item in planned}
     unknown = {item.trial.id for item in planned if estimate.is_time_out(item, speeds)}
-    timed = {one.claim.id: {trial: seconds[trial] for trial in sorted(one.trials)} for one in can}
+    timed = {claim: {trial: seconds[trial] for trial in sorted(trials)} for claim, trials in can.items()}
     return {
         claim: JudgingPlan(name, each, image, bool(unknown & each.keys())) for claim, each in timed.items()
     }

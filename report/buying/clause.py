@@ -174,11 +174,10 @@ def _too_few_runs(
 ) -> RequirementResult:
     """Return the result of too few runs: the card's own failure is an answer, everything else is none."""
     counted = f"{n} of {demand.runs} runs were measured"
-    lost = [
-        trial.failure
-        for trial in failed
-        if trial.failure and _without_hashes(trial.key) == _without_hashes(demand.key)
-    ]
+    # A trial that failed knows no hash.
+    hashes = ("data_sha256", "weights_sha256")
+    alike = [trial for trial in failed if without(trial.key, *hashes) == without(demand.key, *hashes)]
+    lost = [trial.failure for trial in alike if trial.failure]
     for failure in lost:
         if failure.kind == "trial":
             reason = text.clean(text.failure_words(failure.reason), 60)
@@ -199,15 +198,5 @@ def _too_few_runs(
     return RequirementResult(demand, None, counted)
 
 
-def _without_hashes(key: Key) -> Key:
-    """Return the key as far as a trial that failed knows it."""
-    return without(key, "data_sha256", "weights_sha256")
-
-
 def _value(value: object) -> str:
     return "none" if value is None else text.clean(value, 40)
-
-
-def unanswered(results: Sequence[RequirementResult]) -> tuple[RequirementResult, ...]:
-    """Return the requirements of which too little is known."""
-    return tuple(result for result in results if result.passed is None)

@@ -99,9 +99,8 @@ def ranged(function: Callable[[InputValues], float], inputs: Mapping[str, Range]
 
 def positive_range(function: Callable[[InputValues], float], inputs: Mapping[str, Range]) -> Range:
     """Return the same for a value that is never 0 or less: in logarithms, so that its range is neither."""
-    low, middle, high = ranged(lambda at: math.log(function(at)), inputs)
-    best = function({name: values[1] for name, values in inputs.items()})
-    return best * math.exp(low - middle), best, best * math.exp(high - middle)
+    low, best, high = ranged(lambda at: math.log(function(at)), inputs)
+    return math.exp(low), math.exp(best), math.exp(high)
 
 
 @dataclass(frozen=True, slots=True)

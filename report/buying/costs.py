@@ -11,8 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean, geometric_mean
 
-from harness.record.published.cards import Card
+from harness.record.published.cards import Card, find
 from report.buying.cost_model import (
+    CERTAIN,
     HOURS_A_YEAR,
     NO_WATTS,
     CostModel,
@@ -42,25 +43,12 @@ from report.expected.relative import CardsOnPaper
 from report.stats.intervals import Doubt
 from report.trials.trial import TrialResult
 
-INPUTS = (
-    "life_years",
-    "utilisation",
-    "electricity_price",
-    "pue",
-    "residual_share",
-    "host_price",
-    "host_watts",
-)
-
-ENERGY_BAND = 0.05
-NEUTRAL: dict[str, Range] = {
-    "life_years": (1.0, 1.0, 1.0),
-    "utilisation": (1.0, 1.0, 1.0),
-    "electricity_price": (0.0, 0.0, 0.0),
-}
-"""For files of rented cards alone: no figure that is shown depends on them."""
 LIFE_YEARS: Range = (2.0, 4.0, 8.0)
 """What the page assumes, and says so, where a bought card's life is not given."""
+RENTED: dict[str, Range] = {"life_years": CERTAIN, "utilisation": CERTAIN, "electricity_price": NO_WATTS}
+"""For files of rented cards alone: no figure that is shown depends on them."""
+INPUTS = (*RENTED, "pue", "residual_share", "host_price", "host_watts")
+ENERGY_BAND = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,10 +66,6 @@ class Costs:
     """Lines of the buyer's work of which nothing is known on any offer."""
     paper: CardsOnPaper
     purchase: Purchase
-    own_mix: bool
-    """Whether the work is the buyer's, or equal shares of each line."""
-    measured_power: tuple[bool, ...]
-    """For each offer, whether its power was measured on every line that it has."""
     caveats: tuple[Doubt, ...]
 
     @property
@@ -92,6 +76,11 @@ class Costs:
     def measured_on(self, place: int) -> bool:
         """Return whether all the work was measured on an offer."""
         return bool(self.lines) and all(line.cells[place] for line in self.lines)
+
+    def power_measured_on(self, place: int) -> bool:
+        """Return whether an offer's power was measured on every line that it has."""
+        cells = [cell for line in self.lines if (cell := line.cells[place])]
+        return bool(cells) and all(map(_watts, cells))
 
 
 def costs(
@@ -112,9 +101,8 @@ def costs(
     offered, caveats = candidates(cells, purchase, own_machines)
     recorded = mix_lines(cells, offered, trials)
     in_use = HOURS_A_YEAR * _inputs(purchase)["utilisation"][1]
-    own = bool(purchase.work)
     mix: tuple[WorkLine, ...] = default_mix(recorded, in_use)
-    if own:
+    if purchase.work:
         mix = buyers_mix(recorded, purchase, offered)
     named = _hours_on(cells, offered, purchase)
     offered, mix = _in_question(offered, mix, named)
@@ -128,7 +116,7 @@ def costs(
     )
     mix = tuple(line for line in mix if line not in left_out)
     on_record = unit_spreads(trials)
-    spreads = tuple(on_record.of(offer.card) for offer in offered)
+    spreads = tuple(on_record.get(offer.card, UnitSpread()) for offer in offered)
     others, places = max(sum(offer.measured for offer in offered) - 1, 1), range(len(offered))
     numbers = CostNumbers(
         inputs=_inputs(purchase),
@@ -164,8 +152,6 @@ def costs(
         left_out,
         paper,
         purchase,
-        own,
-        tuple(all(map(_watts, done)) and bool(done) for i in places for done in [_cells_on(mix, i)]),
         (*caveats, *life, *_single_runs(mix)),
     )
 
@@ -190,10 +176,6 @@ def _in_question(
     wanted = [one for one in offered if one.offer or one in besides]
     places = [i for i, one in enumerate(offered) if one in wanted or any(line.cells[i] for line in mix)]
     return tuple(offered[place] for place in places), tuple(line.on(places) for line in mix)
-
-
-def _cells_on(mix: Sequence[WorkLine], place: int) -> list[Cell]:
-    return [cell for line in mix if (cell := line.cells[place])]
 
 
 def _hours_on(
@@ -224,13 +206,9 @@ def _slowest(offers: Sequence[OfferedCard], mix: Sequence[WorkLine], paper: Card
 
 
 def _inputs(purchase: Purchase) -> dict[str, Range]:
-    ranges: dict[str, Range] = {}
-    for name in INPUTS:
-        given = getattr(purchase, name)
-        ranges[name] = given.values if given else NEUTRAL.get(name, (0.0, 0.0, 0.0))
-    if _life_assumed(purchase):
-        ranges["life_years"] = LIFE_YEARS
-    return ranges
+    given = ((name, getattr(purchase, name)) for name in INPUTS)
+    known = {name: value.values if value else RENTED[name] for name, value in given}
+    return known | ({"life_years": LIFE_YEARS} if _life_assumed(purchase) else {})
 
 
 def _life_assumed(purchase: Purchase) -> bool:
@@ -240,8 +218,8 @@ def _life_assumed(purchase: Purchase) -> bool:
 def _offer(
     candidate: OfferedCard, i: int, mix: Sequence[WorkLine], cards: Sequence[Card], paper: CardsOnPaper
 ) -> OfferNumbers:
-    offer, board, specs = candidate.offer, candidate.board_watts(cards), paper.specs.get(candidate.card)
-    board = specs.power_watts if board is None and specs else board
+    offer, card, specs = candidate.offer, find(candidate.device, cards), paper.specs.get(candidate.card)
+    board = card.power_watts / card.devices if card else specs.power_watts if specs else None
     quoted = offer.watts.values if offer and offer.watts else None
     on_paper = quoted or ((board, board, board) if board else None)
     return OfferNumbers(

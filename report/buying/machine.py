@@ -41,23 +41,18 @@ class MachineDifference:
     now: str
 
 
-def _difference(field: str, before: Any, now: Any) -> MachineDifference:
-    """Return the difference in one field of a machine."""
-    words = field.replace("gpu ", "card ").replace("cpu.", "processor ")
-    called = words.removesuffix("_bytes").removesuffix("_watts").replace("_", " ")
-    return MachineDifference(called, _shown(before, field), _shown(now, field))
-
-
 def other_machine(ordered: Machine, delivered: Machine, *, device: str) -> tuple[MachineDifference, ...]:
     """Return each field in which another machine was delivered; what one side does not know is none.
 
     `device` is what trials run on: on a `cpu`, cards do not count.
     """
-    return tuple(
-        _difference(field, before, after)
-        for field, before, after in differing_fields(ordered, delivered)
-        if _matters(field, device) and _differs(field, before, after)
-    )
+    found = []
+    for field, before, after in differing_fields(ordered, delivered):
+        if _matters(field, device) and _differs(field, before, after):
+            words = field.replace("gpu ", "card ").replace("cpu.", "processor ")
+            called = words.removesuffix("_bytes").removesuffix("_watts").replace("_", " ")
+            found.append(MachineDifference(called, _shown(before, field), _shown(after, field)))
+    return tuple(found)
 
 
 def other_software(ordered: Record, delivered: Record) -> tuple[MachineDifference, ...]:
@@ -102,15 +97,11 @@ def _differs(field: str, ordered: Any, delivered: Any) -> bool:
     if field.endswith("memory_bytes") or field == "memory_limit_bytes":
         return bool(abs(ordered - delivered) > MEMORY_TOLERANCE * ordered)
     if field.endswith(" driver"):
-        return _driver_class(ordered) != _driver_class(delivered)
+        # 580 of 580.65.06 is a driver's branch.
+        return bool(ordered.split(".")[0] != delivered.split(".")[0])
     if field.endswith("_watts"):
         return bool(abs(ordered - delivered) >= 1)
     return bool(ordered != delivered)
-
-
-def _driver_class(version: str) -> str:
-    """Return the branch of a driver: 580 of 580.65.06."""
-    return version.split(".")[0]
 
 
 def _shown(value: Any, field: str = "") -> str:

@@ -19,8 +19,6 @@ from harness.record.trial import DataMode
 from harness.record.vocabulary.precision import Precision
 
 FILE = "purchase.toml"
-SMALLEST = 1e-6
-"""What is nearer to 0 is a slip of the keyboard."""
 REMEDY = "correct it; docs/buying.md explains each key"
 
 FiniteNumber = Annotated[float, Field(strict=True, allow_inf_nan=False)]
@@ -60,7 +58,7 @@ def _within(least: float, most: float, *, above: bool = False, below: bool = Fal
 
     def check(value: Any) -> Any:
         for number in value.values if isinstance(value, InputRange) else (value,):
-            low = (number <= least if above else number < least) or 0 < number < SMALLEST
+            low = number <= least if above else number < least
             high = number >= most if below else number > most
             if low or high:
                 first = f"above {least:g}" if above else f"at least {least:g}"

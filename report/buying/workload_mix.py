@@ -7,7 +7,6 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from harness.errors import UserError
-from harness.record.published.cards import Card, find
 from report import text
 from report.buying.purchase import FILE, Offer, Purchase, PurchaseWork
 from report.compare.cells import Cell
@@ -49,13 +48,6 @@ class OfferedCard:
         measured = [trial.record.measurement for trial in trials if self.made(trial.machine, trial.card)]
         sizes = [measurement.device.memory_bytes for measurement in measured if measurement]
         return max(filter(None, sizes), default=None)
-
-    def board_watts(self, cards: Sequence[Card]) -> float | None:
-        """Return the power limit as offered, else on paper; null where neither says."""
-        if self.offer and self.offer.watts:
-            return self.offer.watts.high
-        card = find(self.device, cards)
-        return card.power_watts / card.devices if card else None
 
 
 @dataclass(frozen=True, slots=True)

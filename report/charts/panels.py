@@ -289,12 +289,11 @@ class PanelBar:
 
 @dataclass(frozen=True, slots=True)
 class BarPanel:
-    """Bars from `start`, each below its name: the memory that was used in the card's, for example."""
+    """Bars from zero, each below its name: the memory that was used in the card's, for example."""
 
     title: str
     note: str
     bars: tuple[PanelBar, ...]
-    start: float = 0.0
 
     def height(self, width: float) -> float:
         """A row for each bar."""
@@ -306,10 +305,10 @@ class BarPanel:
         reach = (
             max(bar.capacity or 0.0, min(bar.ends[1], 1.5 * high) if bar.ends else 0.0) for bar in self.bars
         )
-        low, most = min([self.start, *(bar.value for bar in self.bars)]), max(2 * self.start, high, *reach)
+        most = max(high, *reach)
 
         def at(value: float) -> float:
-            return left + width * (min(value, most) - low) / (most - low)
+            return left + width * min(value, most) / most
 
         for place, bar in enumerate(self.bars):
             y = top + ROW * place
@@ -317,15 +316,12 @@ class BarPanel:
             room = width - width_of(bar.text, NOTE, True) - 8
             sheet.text(left, y + 12, cut(bar.label, room, NOTE), colour=INK if firm else SOFT)
             sheet.text(left + width, y + 12, bar.text, bold=firm, colour=INK, align="right")
-            begin, end = sorted((at(self.start), at(bar.value)))
-            draw_bar(sheet, bar.look, bar.slot, (begin, y + NAME, max(end - begin, 1.0), BAR))
+            draw_bar(sheet, bar.look, bar.slot, (left, y + NAME, max(at(bar.value) - left, 1.0), BAR))
             if bar.ends is not None:
                 middle, closed = y + NAME + BAR / 2, bar.ends[1] <= most
                 draw_range(sheet, at(bar.ends[0]), at(bar.ends[1]), middle, 0.28 * BAR, closed=closed)
             if bar.capacity is not None:
                 sheet.rectangle((left, y + NAME, at(bar.capacity) - left, BAR), None, edge=AXIS)
-        if self.start:
-            uprights(sheet, [at(self.start)], [(top + NAME - 3, top + ROW * len(self.bars))], AXIS)
 
 
 @dataclass(frozen=True, slots=True)

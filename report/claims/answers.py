@@ -133,12 +133,9 @@ def of_itself(claim: Claim) -> Obstacle:
     """Why a figure has no answer whatever the device: else that no plan has its work."""
     if claim.value is None and not claim.is_direction:
         return Obstacle("figure")
-    return Obstacle("metric") if not _measured(claim) else Obstacle("plan")
-
-
-def _measured(claim: Claim) -> bool:
     metric = CLAIMED[claim.metric]
-    return bool(metric.path) or claim.target is not None or claim.metric == "batch_ratio"
+    measured = metric.path or claim.target is not None or claim.metric == "batch_ratio"
+    return Obstacle("plan" if measured else "metric")
 
 
 def _verdict(judged: Judged) -> Answer:
@@ -155,7 +152,7 @@ def _beside(
     """The answer of the nearest cell that did the same work; null where none did."""
     if claim.kind != "absolute" or not claim.value:
         return None
-    found = [one for cell in cells if (one := _candidate(claim, cell, cells, cards)) is not None]
+    found = [one for cell in cells if (one := _candidate(claim, cell, cards)) is not None]
     if not found:
         return None
     best = max(found, key=lambda one: one.rank(getattr(figure_of(claim, one.cell), "n", 0)))
@@ -166,12 +163,12 @@ def _beside(
     return _measured_answer(claim, state, best, alone)
 
 
-def _candidate(claim: Claim, cell: Cell, places: Sequence[Cell], cards: Sequence[Card]) -> _Candidate | None:
+def _candidate(claim: Claim, cell: Cell, cards: Sequence[Card]) -> _Candidate | None:
     figure = figure_of(claim, cell)
     if cell.key.workload != claim.workload or figure is None or not figure.mean:
         return None
     work = {difference.field for difference in side_differences(claim.of, claim, cell)}
-    terms = {difference.field for difference in obstacles(claim, cell, cards, places)}
+    terms = {difference.field for difference in obstacles(claim, cell, cards)}
     if not work <= {_LOADER} or not terms <= {*_CARD, *_SOFTWARE, _PROOF}:
         return None
     found: dict[Term, set[str]] = {

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 
 from harness.record import Claim, ClaimKind
 from harness.record.published.cards import Card
 from report.claims.judged import (
     Judged,
     RecordedCells,
+    held,
     met,
     nearest_differences,
     not_compared,
     obstacles,
-    seeds_for,
 )
 from report.claims.matching import figure_of, matches
 from report.claims.pairs import judge_pair, judge_trend
@@ -22,16 +21,8 @@ from report.compare.batch_sweeps import BatchSweep
 from report.compare.cells import Cell
 from report.compare.groups import ComparisonGroup
 from report.compare.key import Difference
-from report.compare.spread import ASSUMED_SPREAD
 from report.metrics import CLAIMED
-from report.stats.equivalence import (
-    equivalence,
-    figure_bound_holds,
-    range_holds,
-    seeds_bounded,
-    seeds_hold,
-    structure_holds,
-)
+from report.stats.equivalence import bounds_hold, range_holds, structure_holds
 
 FORMS: Mapping[ClaimKind, Callable[[Claim, RecordedCells], Judged]] = {
     "ratio": judge_pair,
@@ -90,7 +81,7 @@ def _judge_batches(claim: Claim, measured: RecordedCells) -> Judged:
     reasons = [
         reason
         for one, sweep in zip(claims, (of, over), strict=True)
-        for reason in obstacles(one, sweep.cells[0], measured.cards, measured.everything)
+        for reason in obstacles(one, sweep.cells[0], measured.cards)
     ]
     if reasons:
         return not_compared(claim, *reasons)
@@ -106,7 +97,7 @@ def _judge_side(claim: Claim, places: Sequence[Cell], measured: RecordedCells) -
     fit = [cell for cell in places if matches(claim, cell)]
     if not fit:
         return not_compared(claim, *nearest_differences(claim.of, claim, places))
-    found = met(claim, [claim], [(cell,) for cell in fit], replace(measured, everything=places))
+    found = met(claim, [claim], [(cell,) for cell in fit], measured)
     if isinstance(found, Judged):
         return found
     (taken,) = found
@@ -118,9 +109,11 @@ def _verdict_of_count(claim: Claim, cell: Cell) -> Judged:
     count = _count(claim, cell)
     if count is None:
         return not_compared(claim, Difference(claim.metric, None, claim.value))
+    if claim.relation != "equal":
+        return Judged(claim, bounds_hold(count, count, claim.relation, claim.value), (cell,), count)
     # Bytes of an allocator are no exact count: it rounds up, and libraries keep some for themselves.
     reach = claim.margin * claim.value if CLAIMED[claim.metric].kind == "memory" else 0.0
-    verdict = structure_holds(count, claim.value, max(claim.half_digit, reach), claim.relation)
+    verdict = structure_holds(count, claim.value, max(claim.half_digit, reach))
     return Judged(claim, verdict, (cell,), count)
 
 
@@ -138,28 +131,9 @@ def _count(claim: Claim, cell: Cell) -> float | None:
 def _verdict_of_side(claim: Claim, cell: Cell) -> Judged:
     figure = figure_of(claim, cell)
     assert claim.value is not None and figure is not None
-    seeds = seeds_for(claim, figure.runs) if figure.mean else None
-    other_unit = ASSUMED_SPREAD if claim.kind == "absolute" else 0.0
-    if claim.relation != "equal" and seeds is not None and figure.mean:
-        verdict = seeds_bounded(figure.mean, [figure.runs], seeds, claim.relation, claim.value)
-    elif claim.relation != "equal":
-        bound, kind = claim.value, claim.kind
-        verdict = figure_bound_holds(figure.runs, claim.relation, bound, other_unit=other_unit, kind=kind)
-    elif claim.kind == "quality" and cell.seeds_itself and figure.mean:
+    if claim.relation == "equal" and claim.kind == "quality" and cell.seeds_itself and figure.mean:
         # The published run had this seed, too: no spread of seeds lies between the two.
         verdict = range_holds(figure.mean, figure.mean, claim.value, claim.margin, claim.half_digit)
-    elif seeds is not None and figure.mean:
-        held = claim.value, claim.margin, claim.half_digit
-        verdict = seeds_hold(figure.mean, [figure.runs], seeds, *held, runs=claim.runs)
     else:
-        verdict = equivalence(
-            figure.runs,
-            claim.value,
-            claim.margin,
-            claim.half_digit,
-            spread=claim.spread,
-            runs=claim.runs,
-            other_unit=other_unit,
-            kind=claim.kind,
-        )
+        verdict = held(claim, figure.runs)
     return Judged(claim, verdict, (cell,), figure.mean)

@@ -14,15 +14,13 @@ from harness.record import Claim, DeviceKind, Limit, Side, TrialSpec
 from harness.record.published.cards import Card
 from harness.record.published.claims import speaks_of
 from report.claims.matching import PARTS, asked_by, nth_epoch
+from report.compare.batch_sweeps import FEWEST_BATCHES
 from report.compare.key import PartialKey
 from report.metrics import CLAIMED
 from report.trials.key import DATA, FRAMEWORK, Key, Value, grouped_by, key_of_asked
 
 SETTLED_SECONDS = 60.0
 """A window of less is taken to be unproven."""
-
-FEWEST_BATCHES = 3
-"""Batches in a search for the largest that fits."""
 
 
 COUNT_BYTES_ON_A_CPU = ("tensorcore_mlp",)
@@ -39,14 +37,6 @@ class TargetDevice:
     memory_bytes: int | None = None
     count: int = 1
     """Devices of it; a CPU's are processes, of which there may be any number."""
-
-
-@dataclass(frozen=True, slots=True)
-class Judgeable:
-    """A claim that a plan's trials can judge, and the ids of the trials that its verdict would rest on."""
-
-    claim: Claim
-    trials: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,21 +136,24 @@ def own_card(claim: Claim, device: TargetDevice, cards: Sequence[Card]) -> bool:
 
 def judgeable(
     claims: Iterable[Claim], planned: Iterable[TrialSpec], device: TargetDevice, cards: Sequence[Card]
-) -> tuple[Judgeable, ...]:
-    """Those of the claims whose sides the plan holds in as many repeats as a verdict needs."""
+) -> dict[str, frozenset[str]]:
+    """By the ids of the claims that a plan's trials can judge, those of the trials that a verdict rests on.
+
+    Each side is there in as many repeats as a verdict needs.
+    """
     repeats = grouped_by(planned, lambda trial: (key_of_asked(trial.asked), trial.asked.variant.limit))
     of_workload = grouped_by(
         (_Variant(key, _asked(key), limit, tuple(trials)) for (key, limit), trials in repeats.items()),
         lambda variant: variant.key.workload,
     )
-    found = []
+    found = {}
     for claim in askable(claims, device, cards):
         variants = of_workload.get(claim.workload, [])
         sweeps = claim.metric == "batch_ratio"
         trials = _sweeps(claim, variants) if sweeps else _trials(claim, variants, device)
         if trials:
-            found.append(Judgeable(claim, frozenset(trial.id for trial in trials)))
-    return tuple(found)
+            found[claim.id] = frozenset(trial.id for trial in trials)
+    return found
 
 
 def differing(

@@ -11,30 +11,26 @@ from harness.record.published.cards import Card
 from harness.record.published.claims import speaks_of
 from report.claims.matching import figure_of, side_differences
 from report.compare.batch_sweeps import BatchSweep
-from report.compare.cells import PROJECTION_TOLERANCE, Cell, cell_ratio, to_target
+from report.compare.cells import Cell, to_target
 from report.compare.key import Difference
+from report.compare.spread import ASSUMED_SPREAD
 from report.metrics import CLAIMED
-from report.stats.equivalence import Verdict
+from report.stats.equivalence import Verdict, bound_holds, equivalence, seeds_bounded, seeds_hold
 from report.stats.intervals import Runs
 from report.trials.learning import validated_batches
 
 _VERSION = re.compile(r"\b(PyTorch|fastai|CUDA|driver|cuDNN) (\d[\w.+]*)")
 
 
-def obstacles(
-    claim: Claim, cell: Cell, cards: Sequence[Card], places: Sequence[Cell]
-) -> tuple[Difference, ...]:
-    """What differs; empty where the claim may be judged.
-
-    `places` are the cells among which the whole run of a projection may be.
-    """
+def obstacles(claim: Claim, cell: Cell, cards: Sequence[Card]) -> tuple[Difference, ...]:
+    """What differs; empty where the claim may be judged."""
     reasons = (
         Difference("verdict", "invalid", "valid") if cell.verdict == "invalid" else None,
         _card(claim, cell, cards),
         _stack(claim, cell),
         _data(claim, cell),
         _validation(claim, cell),
-        _length(claim, cell, places) if claim.target is None else _target(claim.target, cell),
+        _length(claim, cell) if claim.target is None else _target(claim.target, cell),
     )
     return tuple(reason for reason in reasons if reason)
 
@@ -104,8 +100,8 @@ def _target(target: float, cell: Cell) -> Difference | None:
     return Difference("runs_with_target", found.reached, found.runs)
 
 
-def _length(claim: Claim, cell: Cell, places: Sequence[Cell]) -> Difference | None:
-    """A quality needs its epochs; a projection needs a window that settled, and the whole run near it."""
+def _length(claim: Claim, cell: Cell) -> Difference | None:
+    """A quality needs its epochs; a projection needs a window that settled."""
     metric = CLAIMED[claim.metric]
     kind = metric.kind
     if kind == "quality" and (lost := sum(trial.lost for trial in cell.trials)):
@@ -119,17 +115,6 @@ def _length(claim: Claim, cell: Cell, places: Sequence[Cell]) -> Difference | No
         return None if trained == epochs else Difference("epochs", trained, epochs)
     if kind == "duration" and cell.verdict == "unproven" and (cell.length.projected or metric.steady):
         return Difference("settled", False, True)
-    if kind != "duration" or not cell.length.projected:
-        return None
-    for whole in places:
-        if (whole.key, whole.session, whole.card) == (
-            cell.key,
-            cell.session,
-            cell.card,
-        ) and whole is not cell:
-            ratio = None if whole.length.projected else cell_ratio(cell, whole, "seconds")
-            if ratio and abs(ratio.estimate - 1) > PROJECTION_TOLERANCE:
-                return Difference("projection_error", abs(ratio.estimate - 1), PROJECTION_TOLERANCE)
     return None
 
 
@@ -177,7 +162,7 @@ def met(
         [
             reason
             for side, cell in zip(sides, cells, strict=True)
-            for reason in obstacles(side, cell, measured.cards, measured.everything)
+            for reason in obstacles(side, cell, measured.cards)
         ]
         for cells in candidates
     ]
@@ -192,9 +177,28 @@ def _evidence(claim: Claim, cell: Cell) -> tuple[int, int, bool]:
     """The most runs, then blocks; whole runs on a tie."""
     figure = figure_of(claim, cell)
     runs = figure.runs if figure else cell.throughput.runs
-    return len(runs.values), runs.block_count, not cell.length.projected
+    return len(runs.values), len(set(runs.blocks)), not cell.length.projected
 
 
 def seeds_for(claim: Claim, *sides: Runs) -> Seeds | None:
     """The published spread of seeds, where each side has runs."""
     return claim.seeds if all(runs.values and min(runs.values) > 0 for runs in sides) else None
+
+
+def held(claim: Claim, *sides: Runs, paired: bool = False) -> Verdict:
+    """Return the verdict on one side, or on the first over the second, by the spread of seeds or of runs."""
+    seeds, relation = seeds_for(claim, *sides), claim.relation
+    other_unit = ASSUMED_SPREAD if claim.kind == "absolute" else 0.0
+    if relation != "equal":
+        bound = 1.0 if claim.value is None else claim.value
+        if seeds is not None:
+            return seeds_bounded(sides, seeds, relation, bound)
+        return bound_holds(sides, relation, bound, paired=paired, other_unit=other_unit, kind=claim.kind)
+    assert claim.value is not None
+    published = claim.value, claim.margin, claim.half_digit
+    if seeds is not None:
+        return seeds_hold(sides, seeds, *published, runs=claim.runs)
+    spread, kind = claim.spread, claim.kind
+    return equivalence(
+        sides, *published, spread=spread, runs=claim.runs, paired=paired, other_unit=other_unit, kind=kind
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from harness.record import Claim, Side
@@ -87,14 +87,12 @@ def figure_of(claim: Claim, cell: Cell) -> Figure | None:
     if claim.target is not None:
         found = to_target(cell, claim.target)
         return found.epochs if claim.metric == "epochs_to_target" else found.seconds
-    nth, devices = nth_epoch(claim.of), claim.of.options.get(DEVICE)
-    if claim.metric == "device_utilization" and devices is not None:
-        return _of_part(cell, lambda trial: trial.busy_percent_of(str(devices)))
-    return (
-        measured_of(cell, claim.metric)
-        if nth is None
-        else _of_part(cell, lambda trial: _seconds_of(trial, nth))
-    )
+    if nth_epoch(claim.of) is None and _devices(claim) is None:
+        return measured_of(cell, claim.metric)
+    # Of one of their epochs or devices, of those runs that have it.
+    values = ((trial, value_of(claim, trial)) for trial in cell.trials)
+    runs = [Run(value, trial.record.block, trial.verdict) for trial, value in values if value is not None]
+    return figure(runs, frozenset({"invalid"}), in_blocks=True)
 
 
 def nth_epoch(side: Side) -> int | None:
@@ -103,19 +101,10 @@ def nth_epoch(side: Side) -> int | None:
     return int(nth) if isinstance(nth, int) else None
 
 
-def _of_part(cell: Cell, read: Callable[[TrialResult], float | None]) -> Figure:
-    """What the runs have of one of their epochs or devices, of those that have it."""
-    values = ((trial, read(trial)) for trial in cell.trials)
-    runs = [Run(value, trial.record.block, trial.verdict) for trial, value in values if value is not None]
-    return figure(runs, frozenset({"invalid"}), in_blocks=True)
-
-
-def _seconds_of(trial: TrialResult, nth: int) -> float | None:
-    """Return what one epoch took, its validation included; null where a run did not get so far."""
-    epochs = trial.epochs
-    return (
-        None if len(epochs) < nth else epochs[nth - 1].train_seconds + (epochs[nth - 1].valid_seconds or 0.0)
-    )
+def _devices(claim: Claim) -> str | None:
+    """Which devices alone a utilisation is of, by their places; null where it is of none alone."""
+    devices = claim.of.options.get(DEVICE) if claim.metric == "device_utilization" else None
+    return None if devices is None else str(devices)
 
 
 def measured_of(cell: Cell, metric: str) -> Figure | None:
@@ -124,10 +113,15 @@ def measured_of(cell: Cell, metric: str) -> Figure | None:
 
 
 def value_of(claim: Claim, trial: TrialResult) -> float | None:
-    """What one trial has of a claim's metric."""
+    """What one trial has of a claim's metric, of one of its epochs or devices where the claim is."""
     if claim.target is not None:
         place = target_reached(trial, claim.target)
         if place is None:
             return None
         return float(place.epochs) if claim.metric == "epochs_to_target" else place.seconds
-    return CLAIMED[claim.metric].of(trial)
+    if (devices := _devices(claim)) is not None:
+        return trial.busy_percent_of(devices)
+    if (nth := nth_epoch(claim.of)) is None:
+        return CLAIMED[claim.metric].of(trial)
+    epoch = trial.epochs[nth - 1] if len(trial.epochs) >= nth else None
+    return None if epoch is None else epoch.train_seconds + (epoch.valid_seconds or 0.0)

@@ -11,6 +11,7 @@ from harness.record import Claim
 from report.claims.judged import (
     Judged,
     RecordedCells,
+    held,
     met,
     nearest_differences,
     not_compared,
@@ -20,18 +21,7 @@ from report.claims.matching import figure_of, matches, value_of
 from report.compare.cells import Cell, selected_alike, side_by_side
 from report.compare.key import Difference
 from report.metrics import CLAIMED
-from report.stats.equivalence import (
-    Verdict,
-    bound_holds,
-    bounds_hold,
-    difference_holds,
-    range_holds,
-    ratio_holds,
-    seeds_bounded,
-    seeds_hold,
-    seeds_trend,
-    trend_holds,
-)
+from report.stats.equivalence import Verdict, bound_holds, bounds_hold, range_holds, seeds_trend
 from report.stats.intervals import Runs, blocks_interval
 
 
@@ -79,31 +69,13 @@ def _verdict(claim: Claim, of: Cell, over: Cell) -> Judged:
     paired = side_by_side(of, over)
     first, second = (side.mean for side in runs)
     if CLAIMED[claim.metric].may_be_zero and claim.relation != "equal":
-        return Judged(claim, difference_holds(*runs, claim.relation, paired=paired), (of, over))
+        verdict = bound_holds(runs, claim.relation, 0.0, paired=paired, logs=False)
+        return Judged(claim, verdict, (of, over))
     if CLAIMED[claim.metric].kind == "memory" and first and second:
         return Judged(claim, _verdict_of_bytes(claim, *runs), (of, over), first / second)
-    seeds = seeds_for(claim, *runs)
-    if seeds is not None and claim.value is not None and first and second:
-        if claim.relation == "equal":
-            held = claim.value, claim.margin, claim.half_digit
-            verdict = seeds_hold(first / second, runs, seeds, *held, runs=claim.runs)
-        else:
-            verdict = seeds_bounded(first / second, runs, seeds, claim.relation, claim.value)
+    verdict = held(claim, *runs, paired=paired)
+    if seeds_for(claim, *runs) is not None and first and second:
         return Judged(claim, verdict, (of, over), first / second)
-    if claim.relation == "equal":
-        assert claim.value is not None
-        verdict = ratio_holds(
-            *runs,
-            claim.value,
-            claim.margin,
-            claim.half_digit,
-            spread=claim.spread,
-            runs=claim.runs,
-            paired=paired,
-        )
-    else:
-        bound = 1.0 if claim.value is None else claim.value
-        verdict = bound_holds(*runs, claim.relation, bound, paired=paired)
     measured = blocks_interval(*runs, paired=paired)
     return Judged(claim, verdict, (of, over), measured.estimate if measured else None)
 
@@ -165,7 +137,7 @@ def _verdict_of_slopes(claim: Claim, cells: tuple[Cell, ...]) -> Judged:
         return Judged(claim, seeds_trend(factor, share, slopes, seeds, claim.relation), cells, factor)
     interval = blocks_interval(slopes, paired=True)
     measured = interval.estimate if interval else slopes.mean
-    return Judged(claim, trend_holds(slopes, claim.relation), cells, measured)
+    return Judged(claim, bound_holds([slopes], claim.relation, paired=True), cells, measured)
 
 
 def _weights(claim: Claim) -> list[float]:

@@ -34,10 +34,6 @@ class BatchSweep:
         return self.cells[0].key
 
     @property
-    def precision(self) -> str:
-        return self.key.precision
-
-    @property
     def fitting(self) -> tuple[Cell, ...]:
         """Cells below the out-of-memory limit that leave memory headroom."""
         return tuple(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from statistics import median
 from typing import Literal
@@ -245,13 +245,9 @@ def speed_of(
     name: str, values: Sequence[float], known: KnownSpeed | None, judged: int, paper: float | None = None
 ) -> CheckedSpeed:
     """Return a measured thing with its range, by which all that are `judged` together call few cards slow."""
-    unit = (
-        "TFLOP/s"
-        if name.startswith("gemm_")
-        else f"{name.rsplit(':')[-1]}s/s"
-        if name.count(":") > 1
-        else "GB/s"
-    )
+    unit = "TFLOP/s" if name.startswith("gemm_") else "GB/s"
+    if name.count(":") > 1:
+        unit = f"{name.rsplit(':')[-1]}s/s"
     of = CheckedSpeed(name, unit, median(values), len(values), paper)
     if known is None:
         return of
@@ -260,7 +256,7 @@ def speed_of(
     if loss > WIDEST_LOSS:
         return of
     low, high = known.middle * math.exp(-reach), known.middle * math.exp(reach)
-    return CheckedSpeed(name, unit, of.value, of.runs, paper, known, low, high, loss)
+    return replace(of, known=known, low=low, high=high, smallest_loss=loss)
 
 
 def _paper(name: str, card: Card | None, trial: TrialResult) -> float | None:

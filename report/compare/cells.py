@@ -7,16 +7,13 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from report.compare.figures import Figure, Run, figure, left_out, most_proven
+from report.compare.figures import Figure, Run, figure, left_out
 from report.compare.key import same_but
 from report.metrics import FIGURES
 from report.stats.intervals import Doubt, Interval, Runs, blocks_interval
 from report.trials.key import LOADER_ALONE, Key, ProtocolLength, Stack, grouped_by
 from report.trials.learning import Reached, learned, more_is_better, reached
-from report.trials.trial import TrialResult, identity_of
-
-PROJECTION_TOLERANCE = 0.01
-"""A projection further than this from the whole run judges no claim."""
+from report.trials.trial import PROVEN, TrialResult, identity_of, most_proven
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +77,7 @@ class Cell:
     @property
     def ranked(self) -> bool:
         """Whether it may be said to be faster or slower than another (rules 5, 7; generated data never)."""
-        return self.verdict in ("valid", "warn") and self.key.data_source != "generated"
+        return self.verdict in PROVEN and self.key.data_source != "generated"
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +105,27 @@ class Ratio:
         if ends is not None:
             ends = replace(ends, low=1 / ends.high, estimate=1 / ends.estimate, high=1 / ends.low)
         return Ratio(1 / self.estimate, ends, (self.n[1], self.n[0]))
+
+
+@dataclass(frozen=True, slots=True)
+class Speedup:
+    """How many times as fast `of` trains as `over`; both are named wherever it stands."""
+
+    of: Cell
+    over: Cell
+    ratio: Ratio
+
+    @property
+    def inverse(self) -> Speedup:
+        """The second against the first."""
+        return Speedup(self.over, self.of, self.ratio.inverse)
+
+
+def speedup(of: Cell, over: Cell, *, comparisons: int) -> Speedup | None:
+    """Return how many times as fast one cell trains the protocol; or samples, where that is not known."""
+    ratio = cell_ratio(over, of, "seconds", comparisons=comparisons)
+    ratio = ratio or cell_ratio(of, over, "throughput", comparisons=comparisons)
+    return Speedup(of, over, ratio) if ratio else None
 
 
 def cells_of(trials: Iterable[TrialResult]) -> tuple[Cell, ...]:

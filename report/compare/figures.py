@@ -7,11 +7,8 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from report.stats.intervals import Doubt, Interval, Runs, blocks_interval
+from report.trials.trial import PROVEN, most_proven
 
-LEAST_PROVEN = 3
-"""Proven runs beside which a line's unproven ones, if fewer, are set apart."""
-
-PROVEN = ("valid", "warn")
 VERDICTS = (*PROVEN, "unproven", "invalid")
 
 
@@ -83,11 +80,6 @@ def figure(runs: Sequence[Run], without: Collection[str], *, in_blocks: bool) ->
         unproven=_of(runs, ["unproven"], in_blocks) if "unproven" in without else None,
         notes=notes,
     )
-
-
-def most_proven(proven: int, unproven: int) -> bool:
-    """Whether a line stands on its proven runs."""
-    return proven > unproven and (not unproven or proven >= LEAST_PROVEN)
 
 
 def left_out(verdicts: Sequence[str], rates: Sequence[Run]) -> frozenset[str]:

@@ -124,13 +124,9 @@ def _own_and_beside(
 
 def _failed_in(base: Key, failed: Sequence[TrialResult]) -> tuple[TrialResult, ...]:
     """Failures whose key is the base's, as far as a trial without a measurement knows its own."""
-    left_out = (*_left_out(base), *MEASURED_FIELDS)
+    free = ("precision",) if base.batch_size else ("precision", "batch_size")
+    left_out = (*free, *MEASURED_FIELDS)
     return tuple(row for row in failed if without(row.key, *left_out) == without(base, *left_out))
-
-
-def _left_out(base: Key) -> tuple[str, ...]:
-    """What the cells of one chart may differ in, by the key that they share."""
-    return ("precision",) if base.batch_size else ("precision", "batch_size")
 
 
 def _group(base: Key, own: Sequence[Cell], beside: Sequence[Cell], baseline: str | None) -> ComparisonGroup:

@@ -12,40 +12,26 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from statistics import harmonic_mean
+from typing import Literal, NamedTuple
 
-from report.compare.cells import Cell, Ratio, cell_ratio
-from report.compare.groups import ComparisonGroup, GroupEntry
+from report.compare.cells import Cell, Ratio, Speedup, speedup
+from report.compare.groups import ComparisonGroup
 from report.compare.key import each_nearest_the_card, matched, same_but
-from report.compare.spread import UnitBand, UnitSpreads, unit_band, unit_spreads
-from report.stats.intervals import Ranking, ranking
+from report.compare.spread import UnitBand, UnitSpread, unit_band, unit_spreads
 from report.trials.key import grouped_by
 
 _place = same_but(within=("length",))
 
-CellsBySystem = Mapping[tuple[str, str], Sequence[Cell]]
-"""The cells of one group by machine and card."""
 
-
-@dataclass(frozen=True, slots=True)
-class System:
+class System(NamedTuple):
     """A card in a machine."""
 
     machine: str
     card: str
 
 
-@dataclass(frozen=True, slots=True)
-class Benchmark:
-    """One workload run by both: how many times as fast the faster system trains it."""
-
-    of: Cell
-    over: Cell
-    ratio: Ratio
-
-    @property
-    def inverse(self) -> Benchmark:
-        """The slower system against the faster."""
-        return Benchmark(self.over, self.of, self.ratio.inverse)
+CellsBySystem = Mapping[System, Sequence[Cell]]
+"""The cells of one group."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,12 +61,11 @@ class Expectation:
 
     fast: System
     slow: System
-    benchmarks: tuple[Benchmark, ...]
+    benchmarks: tuple[Speedup, ...]
     best: float
     units: SpeedRange | None
     model: SpeedRange | None
     band: UnitBand
-    comparisons: int
     ranked: bool
 
     @property
@@ -89,9 +74,13 @@ class Expectation:
         return None if self.model is None else self.model.includes(1.0)
 
     @property
-    def ranking(self) -> Ranking:
-        """Whether `fast` may be called the faster."""
-        return ranking(tied=self.tied, ranked=self.ranked and not self.blocks_assumed)
+    def standing(self) -> Literal["faster", "tied", "first look", "single runs"]:
+        """What may be said of `fast`: unranked runs, and too few blocks of time, are a first look."""
+        if self.tied is None:
+            return "single runs"
+        if self.tied:
+            return "tied"
+        return "faster" if self.ranked and not self.blocks_assumed else "first look"
 
     @property
     def blocks_assumed(self) -> int | None:
@@ -112,24 +101,23 @@ class Expectation:
 
 
 def expectations(
-    groups: Sequence[ComparisonGroup], spreads: UnitSpreads | None = None
+    groups: Sequence[ComparisonGroup], spreads: Mapping[str, UnitSpread] | None = None
 ) -> tuple[Expectation, ...]:
     """The leading systems against all with equal benchmarks: first what beats them most, then what they beat.
 
     `spreads` are of all units on record; by default of those in the groups.
     """
     entries = [entry for group in groups for entry in group.entries]
-    own = _systems([entry for entry in entries if entry.own])
-    others = _systems([entry for entry in entries if not entry.own])
-    pairs = [(a, b) for a in own for b in others if (a.machine, a.card) != (b.machine, b.card)]
+    own = list(dict.fromkeys(_system(entry.cell) for entry in entries if entry.own))
+    others = dict.fromkeys(_system(entry.cell) for entry in entries if not entry.own)
+    pairs = [(a, b) for a in own for b in others if a != b]
     pairs += [(a, b) for a, b in pairwise(own) if a.card != b.card]
     in_groups = ([entry.cell for entry in group.entries] for group in groups)
-    cells = [grouped_by(alike, lambda cell: (cell.machine, cell.card)) for alike in in_groups]
+    cells = [grouped_by(alike, _system) for alike in in_groups]
     compared = [(a, b) for a, b in pairs if _benchmarks(cells, a, b, 1)]
-    leading = {(system.machine, system.card) for system in own}
 
     def rank(expectation: Expectation) -> tuple[bool, bool, float]:
-        beaten = (expectation.slow.machine, expectation.slow.card) in leading
+        beaten = expectation.slow in own
         return not expectation.ranked, not beaten, -expectation.best if beaten else expectation.best
 
     spreads = spreads or unit_spreads(trial for entry in entries for trial in entry.cell.trials)
@@ -137,25 +125,18 @@ def expectations(
     return tuple(sorted(made, key=rank))
 
 
-def _systems(entries: Sequence[GroupEntry]) -> list[System]:
-    places = dict.fromkeys((entry.cell.machine, entry.cell.card) for entry in entries)
-    return [System(machine, card) for machine, card in places]
+def _system(cell: Cell) -> System:
+    return System(cell.machine, cell.card)
 
 
-def _benchmarks(cells: Sequence[CellsBySystem], a: System, b: System, comparisons: int) -> list[Benchmark]:
+def _benchmarks(cells: Sequence[CellsBySystem], a: System, b: System, comparisons: int) -> list[Speedup]:
     """Cells of equal key and length, of each workload in the mode nearest the card."""
     benchmarks = []
     for of_group in cells:
-        own, others = (of_group.get((system.machine, system.card), ()) for system in (a, b))
-        for of, equal in matched(own, others, _place):
-            benchmarks += [benchmark for over in equal if (benchmark := _compared(of, over, comparisons))]
+        for of, equal in matched(of_group.get(a, ()), of_group.get(b, ()), _place):
+            found = (speedup(of, over, comparisons=comparisons) for over in equal)
+            benchmarks += [benchmark for benchmark in found if benchmark]
     return [nearest[0] for nearest in each_nearest_the_card(benchmarks, lambda benchmark: benchmark.of.key)]
-
-
-def _compared(of: Cell, over: Cell, comparisons: int) -> Benchmark | None:
-    ratio = cell_ratio(over, of, "seconds", comparisons=comparisons)
-    ratio = ratio or cell_ratio(of, over, "throughput", comparisons=comparisons)
-    return Benchmark(of, over, ratio) if ratio else None
 
 
 def _expectation(
@@ -163,7 +144,7 @@ def _expectation(
     a: System,
     b: System,
     comparisons: int,
-    spreads: UnitSpreads,
+    spreads: Mapping[str, UnitSpread],
 ) -> Expectation:
     benchmarks = _benchmarks(cells, a, b, comparisons)
     best, _ = mix([benchmark.ratio for benchmark in benchmarks])
@@ -171,10 +152,10 @@ def _expectation(
         benchmarks = [each.inverse for each in benchmarks]
         a, b = b, a
     best, units = mix([benchmark.ratio for benchmark in benchmarks])
-    band = unit_band(spreads.of(a.card), spreads.of(b.card), comparisons=comparisons)
+    band = unit_band(*(spreads.get(each.card, UnitSpread()) for each in (a, b)), comparisons=comparisons)
     model = units and SpeedRange(*band.around(units.low, best, units.high))
     ranked = all(benchmark.of.ranked and benchmark.over.ranked for benchmark in benchmarks)
-    return Expectation(a, b, tuple(benchmarks), best, units, model, band, comparisons, ranked)
+    return Expectation(a, b, tuple(benchmarks), best, units, model, band, ranked)
 
 
 def mix(ratios: Sequence[Ratio]) -> tuple[float, SpeedRange | None]:

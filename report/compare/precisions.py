@@ -16,22 +16,13 @@ from statistics import median
 from typing import Literal
 
 from harness.record import FULL_PRECISION
-from report.compare.cells import Cell, Ratio, cell_ratio, repeated
+from report.compare.cells import Cell, Speedup, repeated, speedup
 from report.compare.key import at_same_batch, matched, nearest_the_card, same_but
 from report.stats.equivalence import SEEDS, Verdict, non_inferior
 from report.trials.key import grouped_by
 from report.trials.trial import TrialResult
 
 _place = same_but("precision", "batch_size", within=("length", "session", "machine", "card", "stack"))
-
-
-@dataclass(frozen=True, slots=True)
-class Speedup:
-    """How many times as fast `of` trains as `over`, on one machine; both are named wherever it stands."""
-
-    of: Cell
-    over: Cell
-    ratio: Ratio
 
 
 def speedups(cells: Sequence[Cell]) -> tuple[Speedup, ...]:
@@ -53,31 +44,27 @@ def speedups(cells: Sequence[Cell]) -> tuple[Speedup, ...]:
         place: sum(map(repeated, family))
         for place, family in grouped_by(pairs, lambda pair: _place(pair[0])).items()
     }
-    gains = []
-    for of, over in pairs:
-        together = families[_place(of)]
-        gain = cell_ratio(over, of, "seconds", comparisons=together)
-        gain = gain or cell_ratio(of, over, "throughput", comparisons=together)
-        if gain is not None:
-            gains.append(Speedup(of, over, gain))
-    return tuple(gains)
-
-
-def best_supported(gains: Sequence[Speedup]) -> list[Speedup]:
-    """Return each model's gain with the most runs by pair of precisions, in the mode nearest the card."""
-    supported: dict[tuple[object, ...], Speedup] = {}
-    for gain in nearest_the_card(gains, lambda gain: gain.of.key):
-        key = gain.of.key
-        place = (key.protocol, key.model, key.precision, key.batch_size, gain.over.key.precision)
-        if place not in supported or sum(gain.ratio.n) > sum(supported[place].ratio.n):
-            supported[place] = gain
-    return list(supported.values())
+    gains = (speedup(of, over, comparisons=families[_place(of)]) for of, over in pairs)
+    return tuple(gain for gain in gains if gain)
 
 
 def best_of_each_workload(gains: Sequence[Speedup]) -> list[Speedup]:
-    """The best supported gains of each workload, each in its own mode nearest the card."""
-    by_workload = grouped_by(gains, lambda gain: gain.of.key.workload).values()
-    return [gain for members in by_workload for gain in best_supported(members)]
+    """Return each model's gain of the most runs by pair of precisions, in the mode nearest the card."""
+    supported: dict[tuple[object, ...], Speedup] = {}
+    for members in grouped_by(gains, lambda gain: gain.of.key.workload).values():
+        for gain in nearest_the_card(members, lambda gain: gain.of.key):
+            key = gain.of.key
+            place = (
+                key.workload,
+                key.protocol,
+                key.model,
+                key.precision,
+                key.batch_size,
+                gain.over.key.precision,
+            )
+            if place not in supported or sum(gain.ratio.n) > sum(supported[place].ratio.n):
+                supported[place] = gain
+    return list(supported.values())
 
 
 FIRST_STEPS = 50

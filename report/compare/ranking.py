@@ -7,7 +7,6 @@ one is faster, so the places hold together as well (Klein, Wright, Wieczorek, J.
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -120,15 +119,9 @@ def _in_order(rows: Sequence[Standing]) -> list[Standing]:
     )
     without = [row for row in rows if row.time is None]
     fastest = next((row.time for row in (*ranked, *timed) if row.time), 1.0)
-    lows, highs = sorted(row.low or 0.0 for row in ranked), sorted(row.high or 0.0 for row in ranked)
-    placed = [
-        replace(
-            row,
-            first=1 + bisect_left(highs, row.low or 0.0),
-            last=bisect_right(lows, row.high or 0.0),
-        )
-        for row in ranked
-    ]
+    ranges = [(row.low or 0.0, row.high or 0.0) for row in ranked]
+    spans = [_places(own, ranges) for own in ranges]
+    placed = [replace(row, first=first, last=last) for row, (first, last) in zip(ranked, spans, strict=True)]
     scaled = []
     for row in (*placed, *timed):
         time, low, high = (end and end / fastest for end in (row.time, row.low, row.high))
@@ -185,14 +178,17 @@ class Work:
 
 def places(line: FrameworkLine, among: Sequence[FrameworkLine]) -> tuple[int, int] | None:
     """The first and the last place that the ranges allow; null of what has no range, or cannot be ranked."""
-    ranges = [each.cell.seconds.interval for each in among if each.cell.ranked]
+    intervals = [each.cell.seconds.interval for each in among if each.cell.ranked]
     own = line.cell.seconds.interval
     if own is None or not any(each is line and each.cell.ranked for each in among):
         return None
-    known = [each for each in ranges if each is not None]
-    faster = sum(each.high < own.low for each in known)
-    slower = sum(each.low > own.high for each in known)
-    return 1 + faster, len(ranges) - slower
+    first, last = _places((own.low, own.high), [(each.low, each.high) for each in intervals if each])
+    return first, last + intervals.count(None)
+
+
+def _places(own: tuple[float, float], ranges: Sequence[tuple[float, float]]) -> tuple[int, int]:
+    """Return the places of a range among all: behind those wholly below it, before those wholly above."""
+    return 1 + sum(high < own[0] for _, high in ranges), sum(low <= own[1] for low, _ in ranges)
 
 
 def works(measured: Sequence[Cell], lead: str | None) -> tuple[Work, ...]:

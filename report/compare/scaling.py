@@ -34,15 +34,12 @@ class Scaling:
         """The cell of one device."""
         return next((c for c in self.cells if ranks_of(c) == 1 and c.key.precision == precision), None)
 
-    def shared(self, precision: str, way: str) -> list[Cell]:
-        """Several devices, by their number and that of their nodes."""
-        cells = [c for c in self.cells if c.key.precision == precision and parallelism_of(c) == way]
-        return sorted(cells, key=lambda cell: (ranks_of(cell), cell.key.nodes))
-
     def with_single(self, precision: str, way: str) -> list[Cell]:
         """One device, and of each number of devices those on the fewest nodes: one point of a line each."""
         single = self.single(precision)
-        by_number = grouped_by(self.shared(precision, way), ranks_of).values()
+        cells = [c for c in self.cells if c.key.precision == precision and parallelism_of(c) == way]
+        ordered = sorted(cells, key=lambda cell: (ranks_of(cell), cell.key.nodes))
+        by_number = grouped_by(ordered, ranks_of).values()
         return [*([single] if single else []), *(alike[0] for alike in by_number)]
 
     def over_single(self, cell: Cell) -> Ratio | None:

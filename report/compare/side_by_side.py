@@ -212,27 +212,18 @@ class GateReason:
     interval: Interval | None = None
 
 
-def below(comparison: Comparison, limit: float) -> tuple[GateReason, ...]:
-    """Return why a gate at `limit` says no; nothing where it lets pass.
+def gate(comparison: Comparison, limit: float) -> tuple[GateReason, ...]:
+    """Return why a gate at `limit` says no; `undecided` is what it lets pass whose range holds the limit.
 
     A workload fails where its interval's upper end lies below the limit: then even the best value that the
     runs allow is too slow, and noise alone rarely closes the gate. What failed, and a gate with nothing to
     judge, fail too.
     """
-    slower = [
-        GateReason("slower", pair.what, ends)
-        for pair in comparison.pairs
-        if (ends := pair.ratio.interval) is not None and ends.high < limit
+    judged = [(pair.what, ends) for pair in comparison.pairs if (ends := pair.ratio.interval)]
+    reasons = [
+        GateReason("slower" if ends.high < limit else "undecided", what, ends)
+        for what, ends in judged
+        if ends.low <= limit
     ]
     failed = [GateReason("failed", each) for each in comparison.failed]
-    judged = any(pair.ratio.interval is not None for pair in comparison.pairs)
-    return (*slower, *failed, *(() if judged else (GateReason("nothing-judged"),)))
-
-
-def undecided(comparison: Comparison, limit: float) -> tuple[GateReason, ...]:
-    """Return what a gate at `limit` lets pass though its range holds the limit."""
-    return tuple(
-        GateReason("undecided", pair.what, ends)
-        for pair in comparison.pairs
-        if (ends := pair.ratio.interval) is not None and ends.includes(limit)
-    )
+    return (*reasons, *failed, *(() if judged else (GateReason("nothing-judged"),)))

@@ -7,17 +7,18 @@ it is to hold it in nine of ten at least.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 from harness.record import Record, Session
 from harness.summary.statistics import judge_trial
 from report.stats.intervals import Interval, Runs, blocks_interval
 from report.trials.key import SIDE, Key, grouped_by, key_of
+from report.trials.leading import SELFCHECK
 from report.trials.trial import TrialResult
 
-SELFCHECK = "selfcheck"
 SIDES = ("A", "B")
 LEAST_RUNS = 3
 """Fewer valid runs a side decide nothing."""
@@ -32,7 +33,7 @@ class SideCheck:
 
     session: str
     what: str
-    n: tuple[int, int]
+    n: tuple[int, ...]
     interval: Interval | None
 
     @property
@@ -53,40 +54,32 @@ class SideCheck:
 
 def side_checks(records: Iterable[Record]) -> tuple[SideCheck, ...]:
     """One check for each variant and session, by session; the level holds for a session's checks together."""
-    sessions: dict[str, dict[str, dict[str, list[Record]]]] = {}
-    for record in records:
-        side = record.trial.asked.variant.options.get(SIDE)
-        if record.plan == SELFCHECK and side in SIDES:
-            variants = sessions.setdefault(record.session, {})
-            variants.setdefault(_what(record), {}).setdefault(str(side), []).append(record)
-    return tuple(
-        _check(session, what, sides, len(variants))
-        for session, variants in sorted(sessions.items())
-        for what, sides in sorted(variants.items())
-    )
+    of_plan = (record for record in records if record.plan == SELFCHECK)
+    works = grouped_by(of_plan, lambda record: (record.session, _what(record)))
+    variants = Counter(session for session, _ in works)
+    return tuple(_check(*work, works[work], variants[work[0]]) for work in sorted(works))
 
 
 def _what(record: Record) -> str:
-    key = replace(key_of(record), options=())
+    key = key_of(record)
     return f"{key.workload} {key.model} {key.precision}, batch {key.batch_size}, {key.data_mode} data"
 
 
-def _check(session: str, what: str, sides: dict[str, list[Record]], comparisons: int) -> SideCheck:
-    of, over = (_runs(sides.get(side, ())) for side in SIDES)
-    n = len(of.values), len(over.values)
+def _check(session: str, what: str, records: Sequence[Record], comparisons: int) -> SideCheck:
+    sides = [_runs(records, side) for side in SIDES]
+    n = tuple(len(runs.values) for runs in sides)
     enough = min(n) >= LEAST_RUNS
-    interval = blocks_interval(of, over, paired=True, comparisons=comparisons) if enough else None
+    interval = blocks_interval(*sides, paired=True, comparisons=comparisons) if enough else None
     return SideCheck(session, what, n, interval)
 
 
-def _runs(records: Sequence[Record]) -> Runs:
-    values, blocks = [], []
-    for record in records:
-        summary = record.summary or judge_trial(record)
-        if summary is not None and summary.verdict != "invalid":
-            values.append(summary.throughput)
-            blocks.append(record.block)
-    return Runs(tuple(values), tuple(blocks))
+def _runs(records: Sequence[Record], side: str) -> Runs:
+    own = [record for record in records if record.trial.asked.variant.options.get(SIDE) == side]
+    judged = [(record.summary or judge_trial(record), record.block) for record in own]
+    valid = [
+        (summary.throughput, block) for summary, block in judged if summary and summary.verdict != "invalid"
+    ]
+    return Runs(tuple(rate for rate, _ in valid), tuple(block for _, block in valid))
 
 
 # Two software stacks

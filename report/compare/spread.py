@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
@@ -12,10 +12,9 @@ import numpy
 from scipy import special
 
 from harness.summary.device_checks import used_cards
-from report.compare.figures import PROVEN
 from report.stats.intervals import LEVEL, critical_t
 from report.trials.key import grouped_by
-from report.trials.trial import TrialResult
+from report.trials.trial import PROVEN, TrialResult
 
 ASSUMED_UNIT_CV = 0.03
 """The coefficient of variation (CV) of the speed of units of one model, where it was not measured.
@@ -72,7 +71,9 @@ class UnitBand:
 def unit_spread(levels: Sequence[float]) -> UnitSpread:
     """From one mean per unit of a model, in any one metric: measured where three units are on record."""
     m = len(levels)
-    return UnitSpread(log_spread(levels), m - 1, m) if m >= UNITS_TO_MEASURE else UnitSpread(units=max(m, 1))
+    if m < UNITS_TO_MEASURE:
+        return UnitSpread(units=max(m, 1))
+    return UnitSpread(float(numpy.log(levels).std(ddof=1)), m - 1, m)
 
 
 def unit_band(*redrawn: UnitSpread, comparisons: int = 1) -> UnitBand:
@@ -90,22 +91,11 @@ def unit_band(*redrawn: UnitSpread, comparisons: int = 1) -> UnitBand:
     return UnitBand(reach, measured, units, comparisons)
 
 
-@dataclass(frozen=True, slots=True)
-class UnitSpreads:
-    """The spread of the units of each card on record; of any other card the assumed one."""
-
-    by_card: Mapping[str, UnitSpread]
-
-    def of(self, card: str) -> UnitSpread:
-        """The spread of a card's units."""
-        return self.by_card.get(card) or UnitSpread()
-
-
-def unit_spreads(trials: Iterable[TrialResult]) -> UnitSpreads:
-    """The spreads of all cards: of each over the one work and stack that most of its units have measured."""
+def unit_spreads(trials: Iterable[TrialResult]) -> dict[str, UnitSpread]:
+    """Return each card's spread, over the one work and stack that most of its units have measured."""
     cards = grouped_by(trials, lambda trial: trial.card)
     levels = {card: list(map(mean_rate, units_of_most(own).values())) for card, own in cards.items()}
-    return UnitSpreads({card: unit_spread(found) for card, found in levels.items()})
+    return {card: unit_spread(found) for card, found in levels.items()}
 
 
 def units_of_most(trials: Iterable[TrialResult]) -> dict[str, list[TrialResult]]:
@@ -139,11 +129,6 @@ def _size(memory: int | None) -> float | None:
 def mean_rate(trials: Sequence[TrialResult]) -> float:
     """The mean throughput of a unit's trials."""
     return fmean(trial.samples_per_second or 0.0 for trial in trials)
-
-
-def log_spread(values: Sequence[float]) -> float:
-    """The standard deviation of the values' logarithms, of at least two."""
-    return float(numpy.log(numpy.asarray(values, dtype=numpy.float64)).std(ddof=1))
 
 
 def missing_share(spread: UnitSpread, margin: float) -> float:

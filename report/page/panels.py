@@ -262,7 +262,7 @@ def batches(sweeps: Sequence[BatchSweep], systems: Systems) -> Panel | None:
             name,
             tuple((float(cell.key.batch_size), cell.throughput.mean or 0.0) for cell in sweep.cells),
             systems.of(sweep.cells[0]).slot,
-            PRECISION_ORDER.index(sweep.precision) % 4,
+            PRECISION_ORDER.index(sweep.key.precision) % 4,
             marked=True,
             ranges=tuple(_ends(cell) for cell in sweep.cells),
         )

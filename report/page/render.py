@@ -125,12 +125,11 @@ def comparison(
     found: Comparison,
     differ: Iterable[str],
     limit: float | None,
-    refused: Sequence[GateReason],
-    undecided: Sequence[GateReason],
+    reasons: Sequence[GateReason],
 ) -> str:
     """Return two sides as the terminal shows them, with what a gate at `limit` refuses."""
     fewest = min((min(pair.ratio.n) for pair in found.pairs), default=0)
-    given = {"it": found, "differ": tuple(differ), "limit": limit, "refused": refused, "undecided": undecided}
+    given = {"it": found, "differ": tuple(differ), "limit": limit, "reasons": reasons}
     given["missed"] = rare_runs_missed(fewest)
     return _markdown("compare.md", lambda *_: Markup(""), str, **given).strip()
 

@@ -21,6 +21,7 @@ SEEDS = 5
 ACCURACY_FLOOR = 0.001
 LOSS_FLOOR = 0.005
 
+Direction = Literal["less", "greater"]
 Word = Literal[
     "reproduced",
     "not reproduced",
@@ -90,31 +91,7 @@ def words_for(kind: ClaimKind) -> Words:
 
 
 def equivalence(
-    measured: Runs,
-    published: float,
-    margin: float,
-    half_digit: float = 0.0,
-    *,
-    spread: float | None = None,
-    runs: int | None = None,
-    other_unit: float = 0.0,
-    kind: ClaimKind = "absolute",
-) -> Verdict:
-    """Whether the runs' geometric mean is the published figure within ±ln(1 + margin).
-
-    Reproduced where the 90 % interval of measured ÷ published lies inside, not reproduced where it lies
-    wholly outside, else inconclusive. `spread` is the published standard deviation of `runs` runs, in the
-    figure's unit, with `runs` − 1 degrees of freedom. `other_unit` is the relative spread between cards of
-    one model: a difference that it may explain is no refutation.
-    """
-    source = _Published(published, half_digit, spread, runs or 1)
-    interval = blocks_interval(measured, level=EQUIVALENCE_LEVEL)
-    return _against(interval, source, margin, other_unit, words_for(kind))
-
-
-def ratio_holds(
-    of: Runs,
-    over: Runs,
+    sides: Sequence[Runs],
     published: float,
     margin: float,
     half_digit: float = 0.0,
@@ -122,18 +99,23 @@ def ratio_holds(
     spread: float | None = None,
     runs: int | None = None,
     paired: bool = False,
+    other_unit: float = 0.0,
+    kind: ClaimKind = "absolute",
 ) -> Verdict:
-    """Whether the ratio of two arms is the published one within ±ln(1 + margin).
+    """Whether the geometric mean of one side, or of the first over the second, is the published figure.
 
-    `paired` arms ran side by side on one machine.
+    It is reproduced where the 90 % interval of measured ÷ published lies inside ±ln(1 + margin), not
+    reproduced where it lies wholly outside, else inconclusive. `spread` is the published standard deviation
+    of `runs` runs, in the figure's unit, with `runs` − 1 degrees of freedom. `paired` sides ran side by side
+    on one machine. `other_unit` is the relative spread between cards of one model: a difference that it may
+    explain is no refutation.
     """
     source = _Published(published, half_digit, spread, runs or 1)
-    interval = blocks_interval(of, over, level=EQUIVALENCE_LEVEL, paired=paired)
-    return _against(interval, source, margin, 0.0, HERE)
+    interval = blocks_interval(*sides, level=EQUIVALENCE_LEVEL, paired=paired)
+    return _against(interval, source, margin, other_unit, words_for(kind))
 
 
 def seeds_hold(
-    measured: float,
     sides: Sequence[Runs],
     seeds: Seeds,
     published: float,
@@ -154,19 +136,24 @@ def seeds_hold(
     least = math.expm1(quantiles * math.sqrt(count * (1 + 1 / of_each)) * seeds.spread)
     spread = math.sqrt(count) * seeds.spread * published
     source = _Published(published, half_digit, spread, of_each, seeds.pairs)
-    _, (own, df), share = _deviations(sides, seeds)
+    (own, df), share = _deviation(sides)
     freedom = df if own > seeds.spread and df > 1 else seeds.pairs
-    interval = of_seeds(math.log(measured), share * max(own, seeds.spread), freedom)
+    interval = _of_seeds(_ratio(sides), share * max(own, seeds.spread), freedom)
     return _against(interval, source, max(margin, least), 0.0, HERE)
 
 
-def _deviations(sides: Sequence[Runs], seeds: Seeds) -> tuple[tuple[float, int], tuple[float, int], float]:
-    """Both spreads of one run, published and own, with their degrees of freedom; and a mean's part of it."""
+def _ratio(sides: Sequence[Runs]) -> float:
+    """Return the mean of one side, or of the first over the second."""
+    means = [side.mean or math.nan for side in sides]
+    return means[0] / means[1] if len(means) > 1 else means[0]
+
+
+def _deviation(sides: Sequence[Runs]) -> tuple[tuple[float, int], float]:
+    """The own spread of one run with its degrees of freedom; and a mean's part of a spread."""
     logs = [[math.log(value) for value in side.values] for side in sides]
     df = sum(len(side) - 1 for side in logs)
     squares = sum(float(numpy.var(side)) * len(side) for side in logs)
-    own = math.sqrt(squares / df) if df else 0.0
-    return (seeds.spread, seeds.pairs), (own, df), math.sqrt(sum(1 / len(side) for side in logs))
+    return (math.sqrt(squares / df) if df else 0.0, df), math.sqrt(sum(1 / len(side) for side in logs))
 
 
 def _widest(*deviations: tuple[float, int]) -> tuple[float, int]:
@@ -174,11 +161,10 @@ def _widest(*deviations: tuple[float, int]) -> tuple[float, int]:
     return max((one for one in deviations if one[1]), key=lambda one: one[0] * critical_t(LEVEL, one[1]))
 
 
-def of_seeds(estimate: float, deviation: float, df: float) -> Interval:
-    """Around a logarithm, by a spread that was published, or that is larger here."""
-    reach = critical_t(EQUIVALENCE_LEVEL, df) * deviation
-    low, middle, high = (math.exp(estimate + end) for end in (-reach, 0.0, reach))
-    return Interval(low, middle, high, (1,), float(df))
+def _of_seeds(estimate: float, deviation: float, df: float) -> Interval:
+    """Around an estimate, by a spread of logarithms that was published, or that is larger here."""
+    reach, middle = critical_t(EQUIVALENCE_LEVEL, df) * deviation, math.log(estimate)
+    return Interval(math.exp(middle - reach), estimate, math.exp(middle + reach), (1,), float(df))
 
 
 def range_holds(low: float, high: float, published: float, margin: float, half_digit: float = 0.0) -> Verdict:
@@ -190,32 +176,16 @@ def range_holds(low: float, high: float, published: float, margin: float, half_d
     return Verdict(word, margin=margin, bounds=(low, high))
 
 
-def bounds_hold(low: float, high: float, relation: Literal["less", "greater"], bound: float) -> Verdict:
+def bounds_hold(low: float, high: float, relation: Direction, bound: float) -> Verdict:
     """Whether what lies between two bounds for certain is less or greater than `bound`."""
-    below, above = high < bound, low > bound
-    word: Word = "inconclusive"
-    if below or above:
-        word = HERE.yes if below == (relation == "less") else HERE.no
-    return Verdict(word, margin=0.0, bounds=(low, high))
+    return Verdict(_side_of(low, high, relation, bound, HERE), margin=0.0, bounds=(low, high))
 
 
-def structure_holds(
-    measured: float,
-    published: float,
-    half_digit: float = 0.0,
-    relation: Literal["equal", "less", "greater"] = "equal",
-) -> Verdict:
-    """Whether a count that has no spread, such as parameters, is the published one within its rounding.
-
-    Or less or greater than it, where that is what was published.
-    """
+def structure_holds(measured: float, published: float, half_digit: float = 0.0) -> Verdict:
+    """Whether a count that has no spread, such as parameters, is the published one within its rounding."""
     # A printed decimal and its half digit are not exact in binary.
     reach = half_digit * (1 + 1e-9) + abs(published) * 1e-12
-    if relation == "equal":
-        holds = abs(measured - published) <= reach
-    else:
-        holds = measured < published if relation == "less" else measured > published
-    return Verdict(HERE.yes if holds else HERE.no)
+    return Verdict(HERE.yes if abs(measured - published) <= reach else HERE.no)
 
 
 def non_inferior(
@@ -293,34 +263,21 @@ def _reach(own: float, own_t: float, given: float, given_t: float) -> float:
 
 
 def bound_holds(
-    of: Runs, over: Runs, relation: Literal["less", "greater"], bound: float = 1.0, *, paired: bool = False
-) -> Verdict:
-    """Whether the ratio of two arms is less or greater than `bound`, one-sided at 5 %; an order, than 1."""
-    interval = blocks_interval(of, over, level=EQUIVALENCE_LEVEL, paired=paired)
-    return _bounded(interval, relation, bound)
-
-
-def difference_holds(
-    a: Runs, b: Runs, relation: Literal["less", "greater"], *, paired: bool = False
-) -> Verdict:
-    """Whether a is less or greater than b by their difference, one-sided at 5 %: for what may be 0."""
-    interval = blocks_interval(a, b, level=EQUIVALENCE_LEVEL, paired=paired, logs=False)
-    return _bounded(interval, relation, 0.0)
-
-
-def figure_bound_holds(
-    measured: Runs,
-    relation: Literal["less", "greater"],
-    bound: float,
+    sides: Sequence[Runs],
+    relation: Direction,
+    bound: float = 1.0,
     *,
+    paired: bool = False,
+    logs: bool = True,
     other_unit: float = 0.0,
-    kind: ClaimKind = "quality",
+    kind: ClaimKind = "ratio",
 ) -> Verdict:
-    """Whether a figure's geometric mean is less or greater than `bound`, one-sided at 5 %.
+    """Whether one side's mean, or the first over the second, is less or greater than `bound`, at 5 %.
 
-    `other_unit` is the relative spread between cards of one model: what it may explain is no refutation.
+    Without `logs` it is of the difference: for what may be 0. `other_unit` is the relative spread between
+    cards of one model: what it may explain is no refutation.
     """
-    interval = blocks_interval(measured, level=EQUIVALENCE_LEVEL)
+    interval = blocks_interval(*sides, level=EQUIVALENCE_LEVEL, paired=paired, logs=logs)
     words = words_for(kind)
     verdict = _bounded(interval, relation, bound, words)
     if interval is None or verdict.word != words.no or not other_unit:
@@ -329,45 +286,31 @@ def figure_bound_holds(
     return Verdict("inconclusive", interval, other_unit=other_unit) if explained else verdict
 
 
-def trend_holds(slopes: Runs, relation: Literal["less", "greater"]) -> Verdict:
-    """Whether a figure falls or grows, by a factor for each repeat: one-sided at 5 %.
-
-    The factors are of one machine in one session, so what an hour does to it is in each of them alike.
-    """
-    interval = blocks_interval(slopes, level=EQUIVALENCE_LEVEL, paired=True)
-    return _bounded(interval, relation, 1.0)
+def _bounded(interval: Interval | None, relation: Direction, bound: float, words: Words = HERE) -> Verdict:
+    if interval is None:
+        return Verdict("inconclusive")
+    return Verdict(_side_of(interval.low, interval.high, relation, bound, words), interval)
 
 
-def _bounded(
-    interval: Interval | None,
-    relation: Literal["less", "greater"],
-    bound: float,
-    words: Words = HERE,
-) -> Verdict:
-    if interval is None or interval.includes(bound):
-        return Verdict("inconclusive", interval)
-    below = interval.high < bound
-    return Verdict(words.yes if below == (relation == "less") else words.no, interval)
+def _side_of(low: float, high: float, relation: Direction, bound: float, words: Words) -> Word:
+    """What a range that lies wholly on one side of a bound finds."""
+    if low <= bound <= high:
+        return "inconclusive"
+    return words.yes if (high < bound) == (relation == "less") else words.no
 
 
-def seeds_bounded(
-    measured: float, sides: Sequence[Runs], seeds: Seeds, relation: Literal["less", "greater"], bound: float
-) -> Verdict:
+def seeds_bounded(sides: Sequence[Runs], seeds: Seeds, relation: Direction, bound: float) -> Verdict:
     """Whether a quality, or the ratio of two, is less or greater than `bound`, by the spread of its seeds."""
-    given, own, share = _deviations(sides, seeds)
-    deviation, df = _widest(given, own)
-    return _bounded(of_seeds(math.log(measured), share * deviation, df), relation, bound)
+    own, share = _deviation(sides)
+    deviation, df = _widest((seeds.spread, seeds.pairs), own)
+    return _bounded(_of_seeds(_ratio(sides), share * deviation, df), relation, bound)
 
 
-def seeds_trend(
-    factor: float, share: float, slopes: Runs, seeds: Seeds, relation: Literal["less", "greater"]
-) -> Verdict:
+def seeds_trend(factor: float, share: float, slopes: Runs, seeds: Seeds, relation: Direction) -> Verdict:
     """Whether what falls or grows along a trend by a factor is less or greater than 1.
 
     `share` is the factor's variance in units of that of one run; `slopes` are those of the repeats.
     """
-    df, published = len(slopes.values) - 1, math.sqrt(share) * seeds.spread
-    logs = [math.log(slope) for slope in slopes.values]
-    own = float(numpy.std(logs, ddof=1)) / math.sqrt(df + 1) if df > 0 else 0.0
-    widest = _widest((published, seeds.pairs), (own, max(df, 0)))
-    return _bounded(of_seeds(math.log(factor), *widest), relation, 1.0)
+    (spread, df), part = _deviation([slopes]) if slopes.values else ((0.0, 0), 1.0)
+    widest = _widest((math.sqrt(share) * seeds.spread, seeds.pairs), (spread * part, df))
+    return _bounded(_of_seeds(factor, *widest), relation, 1.0)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import Enum
 from statistics import fmean, median
 from typing import Any
 
@@ -118,15 +117,6 @@ class Runs:
     values: tuple[float, ...]
     blocks: tuple[int, ...] = ()
 
-    def __post_init__(self) -> None:
-        if self.blocks and len(self.values) != len(self.blocks):
-            raise ValueError(f"{len(self.values)} values, but {len(self.blocks)} blocks")
-
-    @property
-    def block_count(self) -> int:
-        """How many blocks the runs are of; without blocks each run is one."""
-        return len(set(self.blocks)) if self.blocks else len(self.values)
-
     @property
     def mean(self) -> float | None:
         """The mean of the blocks' means; null without a run."""
@@ -142,10 +132,6 @@ class _Estimate:
     df: float
     n: tuple[int, ...]
     blocks: int
-
-    @property
-    def by_blocks(self) -> bool:
-        return self.blocks >= BLOCKS_NEEDED
 
 
 def blocks_interval(
@@ -181,9 +167,10 @@ def blocks_interval(
     ends = (estimate.mean - reach, estimate.mean, estimate.mean + reach)
     low, middle, high = map(math.exp, ends) if logs else ends
     steady = all(min(side.values) == max(side.values) for side in sides)
+    values = [side.values for side in sides]
     notes = [
         Doubt("no-spread") if estimate.error2 == 0 or steady else None,
-        *(_doubts(of, over) if over is not None and logs else ()),
+        *((*map(outlying_run, values), unequal_spread(*values)) if len(values) > 1 and logs else ()),
         _few_blocks(sides, estimate, assumed),
     ]
     found = tuple(note for note in notes if note)
@@ -313,13 +300,9 @@ def _welch_df(errors: Sequence[tuple[float, float]]) -> float:
     return sum(error2 for error2, _ in errors) ** 2 / below if below > 0 else sum(df for _, df in errors)
 
 
-def _doubts(of: Runs, over: Runs) -> tuple[Doubt | None, ...]:
-    return outlying_run(of.values), outlying_run(over.values), unequal_spread(of.values, over.values)
-
-
 def _few_blocks(sides: Sequence[Runs], estimate: _Estimate, assumed: float) -> Doubt | None:
     """Where too few blocks show the spread between them."""
-    if estimate.by_blocks or not any(side.blocks for side in sides):
+    if estimate.blocks >= BLOCKS_NEEDED or not any(side.blocks for side in sides):
         return None
     name = {ASSUMED_BLOCK_SPREAD: "block-spread-assumed", ASSUMED_HOUR_EFFECT: "hour-effect-assumed"}
     return Doubt(name.get(assumed, "few-blocks"), {"blocks": estimate.blocks, "spread": assumed})
@@ -328,21 +311,3 @@ def _few_blocks(sides: Sequence[Runs], estimate: _Estimate, assumed: float) -> D
 def critical_t(level: float, df: float) -> float:
     """The quantile of Student's t that a two-sided interval of that level reaches to."""
     return float(special.stdtrit(df, (1 + level) / 2))
-
-
-class Ranking(Enum):
-    """What may be said of two systems or two precisions that did the same work."""
-
-    RANKED = "one is faster"
-    TIED = "the range includes 1, so no difference is shown"
-    FIRST_LOOK = "the range leaves 1 out, but runs of a side may not be ranked, or blocks of time are too few"
-    SINGLE = "a side ran once, so there is no range"
-
-
-def ranking(*, tied: bool | None, ranked: bool) -> Ranking:
-    """Rank by a range that includes 1, leaves it out, or is not known, over runs that may be `ranked`."""
-    if tied is None:
-        return Ranking.SINGLE
-    if tied:
-        return Ranking.TIED
-    return Ranking.RANKED if ranked else Ranking.FIRST_LOOK

@@ -22,8 +22,6 @@ ABOVE = 1.05
 Device = tuple[str, str]
 """A machine's id, and the card's unit or, where that is not known, the device's name."""
 BUS = "all_reduce_bus_gb_per_second"
-Devices = tuple[Device, int, int]
-"""The first of them, their number, and that of their nodes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +132,8 @@ def share(part: float | None, whole: float | None) -> float | None:
 class Together:
     """The medians of the trials that summed over the same devices; bandwidths as nccl-tests defines them."""
 
+    device: Device
+    """The first of them."""
     devices: int
     nodes: int
     bus_bytes_per_second: float
@@ -144,30 +144,17 @@ class Together:
     trials: int
 
 
-def devices_of(record: Record) -> Devices | None:
-    """Which devices a record is of; null where nothing was measured."""
-    device = device_of(record)
-    return (device, record.trial.asked.variant.gpus, record.nodes) if device else None
-
-
-def all_reduce_runs(records: Iterable[Record]) -> dict[Devices, list[Measurement]]:
-    """What was measured over the same devices, in the order given; invalid trials are left out."""
-    found: dict[Devices, list[Measurement]] = {}
+def reached_together(records: Iterable[Record]) -> list[Together]:
+    """Return the ceilings of devices that were measured together, fewer devices first; none of invalid."""
+    found: dict[tuple[Device, int, int], list[Measurement]] = {}
     for record in records:
-        devices, measured = devices_of(record), record.measurement
-        if devices is None or measured is None or measured.all_reduce is None:
-            continue
-        if BUS not in measured.ceilings:
+        device, measured = device_of(record), record.measurement
+        if device is None or measured is None or measured.all_reduce is None or BUS not in measured.ceilings:
             continue
         if record.summary is None or record.summary.verdict != "invalid":
-            found.setdefault(devices, []).append(measured)
-    return found
-
-
-def reached_together(records: Iterable[Record]) -> dict[Devices, Together]:
-    """The ceilings of all devices that were measured together, fewer devices first."""
-    found = sorted(all_reduce_runs(records).items(), key=lambda one: one[0][1:])
-    return {devices: _together(*devices[1:], measured) for devices, measured in found}
+            place = device, record.trial.asked.variant.gpus, record.nodes
+            found.setdefault(place, []).append(measured)
+    return [_together(*place, found[place]) for place in sorted(found, key=lambda place: place[1:])]
 
 
 def bus_factor(devices: int) -> float:
@@ -175,7 +162,7 @@ def bus_factor(devices: int) -> float:
     return 2 * (devices - 1) / devices
 
 
-def _together(devices: int, nodes: int, measured: Sequence[Measurement]) -> Together:
+def _together(device: Device, devices: int, nodes: int, measured: Sequence[Measurement]) -> Together:
     by_size: dict[int, list[float]] = {}
     for size in (size for one in measured if one.all_reduce for size in one.all_reduce.sizes):
         if seconds := _call_seconds(size):
@@ -184,6 +171,7 @@ def _together(devices: int, nodes: int, measured: Sequence[Measurement]) -> Toge
     first = measured[0].all_reduce
     assert first is not None
     return Together(
+        device,
         devices,
         nodes,
         median(one.ceilings[BUS] for one in measured) * 1e9,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields, replace
 from fnmatch import fnmatchcase
 from typing import TypeVar
 
-from harness.record import Environment, Measurement, Record, TrialRequest
+from harness.record import Environment, Record, TrialRequest
 from harness.summary.device_checks import cards_of_kind, used_cards
 
 SIDE = "side"
@@ -47,33 +47,6 @@ Pairs = tuple[tuple[str, Value], ...]
 T = TypeVar("T")
 P = TypeVar("P", bound=Hashable)
 
-NAMES = {
-    "workload": "workload",
-    "protocol": "protocol",
-    "model": "model",
-    "precision": "precision",
-    "batch_size": "batch size",
-    "data_source": "data source",
-    "data_sha256": "data hash",
-    "data_mode": "data mode",
-    "weights": "starting weights",
-    "weights_sha256": "hash of the starting weights",
-    "image_size": "image size",
-    "sequence_length": "sequence length",
-    "layout": "memory layout",
-    "profile": "profile",
-    "gpus": "number of devices",
-    "nodes": "number of nodes",
-    "options": "options",
-    "file_sha256": "hash of the user's file",
-    "steps_per_epoch": "steps per epoch",
-    "epochs": "epochs",
-    "valid_batches": "validation batches",
-    "projected": "projected or whole",
-    "limit": "length of the trial",
-}
-"""What the page calls each field."""
-
 
 @dataclass(frozen=True, slots=True)
 class Key:
@@ -111,6 +84,21 @@ class ProtocolLength:
     projected: bool
     limit: Pairs = ()
     """Where a projected run stopped; empty for a whole one."""
+
+
+NAMES = {field.name: field.name.replace("_", " ") for field in (*fields(Key), *fields(ProtocolLength))} | {
+    "data_sha256": "data hash",
+    "weights": "starting weights",
+    "weights_sha256": "hash of the starting weights",
+    "layout": "memory layout",
+    "gpus": "number of devices",
+    "nodes": "number of nodes",
+    "file_sha256": "hash of the user's file",
+    "valid_batches": "validation batches",
+    "projected": "projected or whole",
+    "limit": "length of the trial",
+}
+"""What the page calls each field."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,15 +170,14 @@ def without(whole: Whole, *names: str) -> Whole:
         if hasattr(empty, name) and getattr(whole, name) != getattr(empty, name)
     }
     if isinstance(whole, Key):
-        dropped = [option for name in left for option in options_like(whole, name)]
-        if dropped:
-            changes.setdefault("options", tuple(option for option in whole.options if option not in dropped))
+        kept = tuple(
+            option
+            for option in whole.options
+            if not any(fnmatchcase(f"options.{option[0]}", pattern) for pattern in left)
+        )
+        if kept != whole.options:
+            changes.setdefault("options", kept)
     return replace(whole, **changes) if changes else whole
-
-
-def options_like(key: Key, pattern: str) -> Pairs:
-    """The options whose names, after `options.`, fit a pattern such as `options.loss_scale*`."""
-    return tuple(option for option in key.options if fnmatchcase(f"options.{option[0]}", pattern))
 
 
 def grouped_by(items: Iterable[T], place: Callable[[T], P]) -> dict[P, list[T]]:
@@ -199,18 +186,6 @@ def grouped_by(items: Iterable[T], place: Callable[[T], P]) -> dict[P, list[T]]:
     for item in items:
         groups.setdefault(place(item), []).append(item)
     return groups
-
-
-def length_of(asked: TrialRequest, measured: Measurement, projected: bool) -> ProtocolLength:
-    """How long the protocol is, and whether its total was projected from a shorter run."""
-    protocol = measured.protocol
-    return ProtocolLength(
-        protocol.steps_per_epoch,
-        protocol.epochs,
-        protocol.valid_batches,
-        projected,
-        limit_of(asked) if projected else (),
-    )
 
 
 def limit_of(asked: TrialRequest) -> Pairs:

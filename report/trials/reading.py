@@ -66,12 +66,7 @@ def cards_of(root: Path) -> tuple[Card, ...]:
 def read(
     records: Sequence[Stored], cards: Sequence[Card], sessions: Sequence[Session] = ()
 ) -> tuple[TrialResult, ...]:
-    """Each record as a trial, in the order of their start; those whose figures cannot be are invalid."""
-    return checked(trials_from(records, sessions), cards)
-
-
-def trials_from(records: Sequence[Stored], sessions: Sequence[Session] = ()) -> tuple[TrialResult, ...]:
-    """Each record as a trial, in the order of their start.
+    """Each record as a trial, in the order of their start; those whose figures cannot be are invalid.
 
     What only a session's trials together show is added to the findings of each, and what a trial waits for is
     told by the ceilings that were measured on its own device.
@@ -92,7 +87,7 @@ def trials_from(records: Sequence[Stored], sessions: Sequence[Session] = ()) -> 
             model_mark=marks.get(trial.path, ""),
         )
         trials.append(read.with_findings(*found) if found and trial.summary else read)
-    return tuple(sorted(trials, key=lambda trial: (trial.started_at, trial.path)))
+    return checked(sorted(trials, key=lambda trial: (trial.started_at, trial.path)), cards)
 
 
 def _turns(records: Sequence[Stored], sessions: Sequence[Session]) -> dict[str, int]:

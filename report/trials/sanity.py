@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from statistics import median
 
 from harness.record import Finding, finding
 from harness.record.published.cards import Card, find
 from harness.summary import contradictions
 from harness.summary.device_checks import used_cards
-from report.trials.ceilings import peak_of, share
-from report.trials.key import Key, without
+from report.trials.ceilings import roofline_point
+from report.trials.key import Key, grouped_by, without
 from report.trials.trial import TrialResult
 
 LINEAR_SLACK = 0.05
@@ -19,28 +19,18 @@ LINEAR_SLACK = 0.05
 
 def checked(trials: Sequence[TrialResult], cards: Sequence[Card]) -> tuple[TrialResult, ...]:
     """The same trials in the same order; what cannot be is invalid, and a finding says why."""
-    once = _marked(trials, copy_flags(trials))
-    return _marked(once, trial_flags(once, cards))
-
-
-def _marked(trials: Sequence[TrialResult], flagged: Iterable[Sequence[Finding]]) -> tuple[TrialResult, ...]:
-    marked = zip(trials, flagged, strict=True)
-    return tuple(trial.with_findings(*flags) if flags else trial for trial, flags in marked)
-
-
-def copy_flags(trials: Sequence[TrialResult]) -> list[tuple[Finding, ...]]:
-    """Each trial's flag where its step times are those of an earlier one: a measurement counts once."""
-    flagged: list[tuple[Finding, ...]] = [()] * len(trials)
+    once = list(trials)
+    # A measurement counts once: the first of those that have one series of step times.
     for copy, first in contradictions.copies([trial.record for trial in trials]):
         what = f"its step times are those of {trials[first].path}"
-        flagged[copy] = (finding("contradicts-itself", what=what),)
-    return flagged
-
-
-def trial_flags(trials: Sequence[TrialResult], cards: Sequence[Card]) -> list[tuple[Finding, ...]]:
-    """Return each trial's flags, by its card's peak and one device's throughput."""
-    single = {work: median(rates) for work, rates in _believed_rates(trials).items()}
-    return [_flags(trial, cards, single) if trial.samples_per_second else () for trial in trials]
+        once[copy] = once[copy].with_findings(finding("contradicts-itself", what=what))
+    believed = (trial for trial in once if trial.verdict != "invalid" and trial.samples_per_second)
+    single = {
+        work: median(trial.samples_per_second or 0.0 for trial in own)
+        for work, own in grouped_by(believed, _work).items()
+    }
+    flagged = ((trial, _flags(trial, cards, single) if trial.samples_per_second else ()) for trial in once)
+    return tuple(trial.with_findings(*flags) if flags else trial for trial, flags in flagged)
 
 
 _Work = tuple[Key, str, str]
@@ -52,16 +42,6 @@ def _work(trial: TrialResult, key: Key | None = None) -> _Work:
     Processors of one name differ in how many cores a machine lends out: they are compared within it alone.
     """
     return key or trial.key, trial.device_model, trial.machine if trial.stack.device == "cpu" else ""
-
-
-def _believed_rates(trials: Iterable[TrialResult]) -> dict[_Work, list[float]]:
-    """Return the throughputs of each workload; invalid trials are left out."""
-    believed: dict[_Work, list[float]] = {}
-    for trial in trials:
-        rate = trial.samples_per_second
-        if trial.verdict != "invalid" and rate is not None:
-            believed.setdefault(_work(trial), []).append(rate)
-    return believed
 
 
 def _flags(trial: TrialResult, cards: Sequence[Card], single: Mapping[_Work, float]) -> tuple[Finding, ...]:
@@ -86,15 +66,8 @@ def _above_highest_clock(
 
 
 def peak_share(trial: TrialResult, cards: Sequence[Card]) -> float | None:
-    """Model FLOP utilisation: FLOPs per sample · samples per second ÷ the devices' dense peak, 0 to 1.
-
-    Null where the card, its peak in the label's arithmetic, or the operations are not known.
-    """
-    measured, rate = trial.record.measurement, trial.samples_per_second
-    if measured is None or measured.flops.per_sample is None or rate is None:
-        return None
-    peak = peak_of(trial.device_name, trial.key.gpus, measured.precision.label, cards)
-    return share(measured.flops.per_sample * rate, peak)
+    """Model FLOP utilisation, 0 to 1; null where the peak on paper or the operations are not known."""
+    return roofline_point(trial.record, trial.summary, cards, {}).utilization if trial.summary else None
 
 
 def above_peak(share: float | None, **clock: int) -> Finding | None:

@@ -24,7 +24,11 @@ from harness.summary.bound import UNKNOWN, Bound
 from harness.summary.device_checks import busy_percents, busy_share, device_name, memory_bytes
 from harness.summary.statistics import judge_trial
 from report.trials import learning
-from report.trials.key import Key, ProtocolLength, Stack, key_of, length_of, limit_of, stack_of
+from report.trials.key import Key, ProtocolLength, Stack, key_of, limit_of, stack_of
+
+PROVEN = ("valid", "warn")
+LEAST_PROVEN = 3
+"""Proven runs beside which a line's unproven ones, if fewer, are set apart."""
 
 LEAST = 1e-15
 """Seconds, or samples per second; what is smaller, or as much larger, no clock has counted."""
@@ -67,7 +71,10 @@ class TrialResult:
     def length(self) -> ProtocolLength | None:
         if self.record.measurement is None or self.summary is None:
             return None
-        return length_of(self.record.trial.asked, self.record.measurement, self.summary.projected)
+        protocol, projected = self.record.measurement.protocol, self.summary.projected
+        limit = limit_of(self.record.trial.asked) if projected else ()
+        numbers = protocol.steps_per_epoch, protocol.epochs, protocol.valid_batches
+        return ProtocolLength(*numbers, projected, limit)
 
     @cached_property
     def stack(self) -> Stack:
@@ -274,6 +281,11 @@ class TrialResult:
     def joules_per_sample(self) -> float | None:
         telemetry = self.record.telemetry
         return telemetry.energy.joules_per_sample if telemetry and self.record.measurement else None
+
+
+def most_proven(proven: int, unproven: int) -> bool:
+    """Whether a line stands on its proven runs."""
+    return proven > unproven and (not unproven or proven >= LEAST_PROVEN)
 
 
 def identity_of(trial: TrialResult) -> tuple[Hashable, ...]:

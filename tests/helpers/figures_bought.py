@@ -37,7 +37,7 @@ def _offer(found: Costs, i: int) -> dict[str, Any]:
         "rented": card.rented,
         "price": card.price,
         "watts": card.watts,
-        "power_measured": found.measured_power[i],
+        "power_measured": found.power_measured_on(i),
         "costs": _costs(found.ranking.offers[i]),
     }
 

@@ -17,7 +17,7 @@ from report.compare.pairs import Expectation, SpeedRange
 from report.compare.pairs import System as Party
 from report.compare.scaling import Scaling
 from report.compare.side_by_side import Comparison
-from report.compare.spread import unit_band
+from report.compare.spread import UnitSpread, unit_band
 from report.text import clean, short_card
 from report.trials.key import without
 from tests.helpers.figures_read import (
@@ -111,7 +111,7 @@ def _other_units(line: GroupEntry, group: ComparisonGroup, analysis: Analysis) -
     own = (reference.machine, reference.card)
     if (line.cell.machine, line.cell.card) == own:
         return None
-    return band(unit_band(analysis.spreads.of(line.cell.card)))
+    return band(unit_band(analysis.spreads.get(line.cell.card, UnitSpread())))
 
 
 def left_over(analysis: Analysis) -> list[Any]:
@@ -137,7 +137,7 @@ def _sweep(found: BatchSweep) -> dict[str, Any]:
     largest = found.fitting[-1] if found.fitting else None
     return {
         "key": key(without(found.key, "precision", "batch_size", *MEASURED_FIELDS)),
-        "precision": found.precision,
+        "precision": found.key.precision,
         "card": _unit(found.cells[0].card, found.cells[0]),
         "members": [[cell.key.batch_size, first_trial(cell), _speed(cell)] for cell in found.cells],
         "out_of_memory_at": found.out_of_memory_batch,
@@ -197,7 +197,7 @@ def _pair(found: Expectation) -> dict[str, Any]:
         "these_units": _range(found.units),
         "any_units": _range(found.model),
         "band": band(found.band),
-        "comparisons": found.comparisons,
+        "comparisons": found.band.comparisons,
         "ranked": found.ranked,
         "tied": found.tied,
         "works": [
@@ -242,5 +242,7 @@ def _compared(found: Comparison) -> dict[str, Any]:
         "apart": len(found.apart),
         "failed": found.failed,
         "stack_differences": len(found.stacks),
-        "refused_at_0.95": [[each.name, each.what] for each in compare.below(found, 0.95)],
+        "refused_at_0.95": [
+            [one.name, one.what] for one in compare.gate(found, 0.95) if one.name != "undecided"
+        ],
     }

@@ -9,8 +9,8 @@ from typing import Any, Literal
 
 from harness.summary.bound import speedup_limit
 from report.analysis import Analysis
-from report.compare.cells import Cell, TimeBreakdown, time_breakdown
-from report.compare.pairs import Benchmark, Expectation
+from report.compare.cells import Cell, Speedup, TimeBreakdown, time_breakdown
+from report.compare.pairs import Expectation
 from report.page.filters import work
 from report.page.one.measured import gain_of
 from report.page.parts.verdicts import VerdictCounts, counts
@@ -110,7 +110,7 @@ def _second_over_first(analysis: Analysis) -> Expectation:
 # Speed
 
 
-def _speed(analysis: Analysis, expectation: Expectation, works: Sequence[Benchmark]) -> Iterator[Fact]:
+def _speed(analysis: Analysis, expectation: Expectation, works: Sequence[Speedup]) -> Iterator[Fact]:
     among = [cell for benchmark in works for cell in (benchmark.of, benchmark.over)]
     for benchmark in works:
         both = benchmark.over, benchmark.of
@@ -135,7 +135,7 @@ def _speed(analysis: Analysis, expectation: Expectation, works: Sequence[Benchma
 
 
 def _limits(
-    analysis: Analysis, works: Sequence[Benchmark], pair: tuple[NamedSystem, NamedSystem]
+    analysis: Analysis, works: Sequence[Speedup], pair: tuple[NamedSystem, NamedSystem]
 ) -> Iterator[Fact]:
     sides: list[list[Cell]] = [[each.over for each in works], [each.of for each in works]]
     peaks = [_most(cells, "peak_bytes") for cells in sides]

@@ -21,7 +21,7 @@ from report.metrics import CLAIMED
 from report.page.filters import apart, work
 from report.page.one.measured import leading
 from report.page.values import Chip, Headline, Quantity, Systems, between, quantity, rate
-from report.stats.intervals import BLOCKS_NEEDED, FLOOR_RUNS, HEADLINE_RUNS, Ranking
+from report.stats.intervals import BLOCKS_NEEDED, FLOOR_RUNS, HEADLINE_RUNS
 from report.text import model_name
 from report.trials.key import LOADER_ALONE, grouped_by
 from report.trials.trial import TrialResult
@@ -43,18 +43,12 @@ def of_pair(expectation: Expectation, systems: Systems) -> Headline:
     """How many times as fast one of two systems does the work that both did."""
     fast = systems.of(expectation.fast)
     slow = systems.of(expectation.slow)
-    state = {
-        Ranking.RANKED: "faster",
-        Ranking.TIED: "tied",
-        Ranking.FIRST_LOOK: "faster-unranked",
-        Ranking.SINGLE: "faster-unranked",
-    }[expectation.ranking]
-    if expectation.vague or expectation.units is None:
-        state = "unclear"
+    state = expectation.standing if expectation.standing in ("faster", "tied") else "faster-unranked"
+    unclear = expectation.vague or expectation.units is None
     times = between(expectation.best, expectation.units)
     data = {"fast": fast, "slow": slow, "times": times}
     data["first_look"] = expectation.ranked and expectation.blocks_assumed is not None
-    return Headline(f"pair-{state}", data)
+    return Headline("pair-unclear" if unclear else f"pair-{state}", data)
 
 
 def of_speeds(analysis: Analysis, systems: Systems, *, ranked: bool) -> Headline:
@@ -318,7 +312,7 @@ def _runs(analysis: Analysis, cells: Sequence[Cell]) -> Iterator[Chip]:
         yield Chip("care", "invalid", "uncertainty", {"count": len(invalid), "of": of, "cause": cause})
     if trials and not failed and not invalid:
         yield Chip("good", "all-finished", data={"of": of})
-    if any(pair.blocks_assumed and pair.ranking is Ranking.FIRST_LOOK for pair in analysis.expectations[:1]):
+    if any(pair.blocks_assumed and pair.standing == "first look" for pair in analysis.expectations[:1]):
         yield Chip("care", "few-hours", "uncertainty")
     if any(cause.name == "busy-machine" for trial in trials for cause in trial.causes):
         yield Chip("care", "busy", "uncertainty")

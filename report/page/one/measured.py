@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 from harness.record import FULL_PRECISION
 from report.analysis import Analysis
 from report.charts.dots import OTHERS, Dot, DotRow, DotRows
-from report.compare.cells import Cell, time_breakdown
-from report.compare.precisions import Speedup
+from report.compare.cells import Cell, Speedup, time_breakdown
 from report.compare.ranking import Standing, Standings, standings
 from report.compare.scaling import Scaling, scalings
 from report.expected.expected import ExpectedValue

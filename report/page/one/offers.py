@@ -133,7 +133,7 @@ def _row(
         ratio=None if cheapest else quantity(found.ratio, "ratio"),
         turns_at=quantity((max(turns[0], 0.0), *turns[1:]) if turns and turns[1] > 0 else None, unit),
         watts=quantity(None if costs.power_unknown else model.watts(place), "W"),
-        watts_measured=costs.measured_power[place],
+        watts_measured=costs.power_measured_on(place),
         memory=Quantity(memory, "bytes"),
         fits=_fits(memory, peaks),
         cheapest=cheapest,

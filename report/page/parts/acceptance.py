@@ -24,5 +24,5 @@ def view(analysis: Analysis) -> Acceptance | None:
     rule = analysis.clause
     if rule is None:
         return None
-    spread = analysis.spreads.of(rule.demands[0].card)
+    spread = analysis.spreads.get(rule.demands[0].card, UnitSpread())
     return Acceptance(rule, spread, missing_share(spread, rule.margin))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from harness.record import FULL_PRECISION
 from report import text
 from report.analysis import Analysis
-from report.compare.precisions import Speedup
+from report.compare.cells import Speedup
 from report.compare.ranking import FrameworkLine, Work, places, works
 from report.page.values import Chip, Headline, Picture, Quantity, Systems, quantity
 from report.trials.key import Key, grouped_by

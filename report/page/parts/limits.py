@@ -160,7 +160,7 @@ def _devices(analysis: Analysis) -> tuple[DeviceLimits, ...]:
     views = []
     for number, (device, own) in enumerate(of_device.items(), 1):
         measured = by_device.get(device, {}) if device else {}
-        reached = tuple(each for (first, *_), each in together.items() if first == device)
+        reached = tuple(each for each in together if each.device == device)
         views.append(_device(own, cards, measured, reached, f"limits-{number}"))
     return tuple(found for found in views if found is not None)
 

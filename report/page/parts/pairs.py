@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from report.analysis import Analysis
-from report.compare.pairs import Benchmark
+from report.compare.cells import Speedup
 from report.compare.ranking import Standings, standings
 from report.expected.sizes import DifferenceSize, SystemDifference
 from report.page.filters import work
@@ -17,7 +17,7 @@ from report.page.values import Systems
 class PairsView:
     """By their names the works of the first pair of systems, and all systems that did the same."""
 
-    works: tuple[tuple[str, Benchmark], ...]
+    works: tuple[tuple[str, Speedup], ...]
     standings: Standings | None
     sizes: tuple[DifferenceSize, ...]
     """What differs between the first two, where published pairs say what it is worth."""
@@ -33,7 +33,7 @@ def view(analysis: Analysis, systems: Systems) -> PairsView | None:
     return PairsView(tuple(works), found, sizes)
 
 
-def _sizes(work: Benchmark, known: Mapping[SystemDifference, DifferenceSize]) -> tuple[DifferenceSize, ...]:
+def _sizes(work: Speedup, known: Mapping[SystemDifference, DifferenceSize]) -> tuple[DifferenceSize, ...]:
     """Clocks and displays count where the model of card is the same."""
     sides = [cell.trials[0].record for cell in (work.of, work.over)]
     frameworks = [record.measurement.framework if record.measurement else None for record in sides]

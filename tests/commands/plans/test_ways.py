@@ -64,8 +64,8 @@ def test_at_least_230_of_278_figures_have_a_plan_on_their_own_card_and_each_othe
                 continue
             for image in images_of(asked, device.kind, images):
                 trials += [item.trial for item in planned_on(asked, device, image, Cpu())]
-        can = {one.claim.id for one in judgeable(of_it, trials, device, CARDS)}
-        found |= can
+        can = judgeable(of_it, trials, device, CARDS)
+        found |= can.keys()
         left = [claim for claim in of_it if claim.id not in can]
         for obstacle in quickest(left, [({}, trials)], device, CARDS).barred.values():
             reasons[obstacle.kind] += 1
@@ -101,7 +101,7 @@ def test_what_is_listed_for_a_card_is_planned_there(card, capsys):
         image = load_images(ROOT).image(way.image) if way.image else setup.image
         line = replace(setup, plan=plan.load(ROOT, way.plan), image=image)
         trials = [item.trial for item in choose(line, speeds=estimate.Speeds()).planned]
-        assert {one.claim.id for one in judgeable(asked, trials, device, CARDS)} >= offer.keys()
+        assert judgeable(asked, trials, device, CARDS).keys() >= offer.keys()
         offered |= offer.keys()
     assert len(listed) > 20 and set(listed) == offered
     assert device_of(setup.machine, setup.selection).count == (8 if card.startswith("8") else 1)

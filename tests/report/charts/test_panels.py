@@ -84,14 +84,6 @@ def test_batches_that_double_stand_equally_far_apart():
     assert last - second == pytest.approx(2 * (second - first), abs=2)
 
 
-@EACH_LAYOUT
-def test_gains_begin_at_one_whichever_side_they_are_on(layout: Layout):
-    gains = BarPanel("Gains", "", (PanelBar("a", 2.0, "2.00"), PanelBar("b", 0.5, "0.50")), 1.0)
-    (_, up), (_, down) = boxes(Panels((gains,)).sheet(layout), swatches=True)
-    assert up[0] == pytest.approx(down[0] + down[2])
-    assert up[2] == pytest.approx(2 * down[2])
-
-
 def test_a_bar_of_a_panel_has_its_range():
     panel = BarPanel("Speed", "", (PanelBar("a", 2.0, "2.00", ends=(1.0, 3.0)),))
     ranges = [places for line, places in lines_of(Panels((panel,)).sheet(DESK)) if line.get_zorder() == 3]

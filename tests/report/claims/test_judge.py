@@ -178,14 +178,6 @@ def test_a_whole_run_is_judged_however_short_its_window():
     assert word(claim(), series(verdict="unproven")) == "reproduced"
 
 
-def test_a_projection_that_misses_the_whole_run_is_not_judged():
-    limit = Limit(seconds=40.0)
-    whole = series(seconds=0.105, repeats=2, first_order=10)
-    projected = series(complete=False, limit=limit)
-    found = verdict(claim(), [*projected, *whole])
-    assert not found.cells or not found.cells[0].length.projected
-
-
 def test_five_projected_runs_go_before_one_whole_run():
     whole = series(repeats=1, first_order=10)
     found = verdict(claim(), [*series(repeats=5, complete=False, limit=Limit(seconds=75.0)), *whole])

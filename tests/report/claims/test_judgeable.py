@@ -42,7 +42,7 @@ def planned(name: str, device: str, source: str = "real") -> list[TrialSpec]:
 
 
 def could(trials: list[TrialSpec], device: TargetDevice) -> set[str]:
-    return {one.claim.id for one in judgeable(CLAIMS, trials, device, CARDS)}
+    return set(judgeable(CLAIMS, trials, device, CARDS))
 
 
 def compared(records: list[Record]) -> set[str]:
@@ -124,10 +124,8 @@ def test_an_absolute_figure_is_asked_for_on_any_card_and_a_ratio_of_two_cards_on
 
 def test_a_claim_names_the_trials_that_its_verdict_would_rest_on():
     trials = planned("tensorcore", "cuda")
-    found = {
-        one.claim.id: one for one in judgeable(CLAIMS, trials, TargetDevice("cuda", UNSEEN, "9.0"), CARDS)
-    }
-    asked = [trial.asked for trial in trials if trial.id in found["001-mlp-amp-speed-up"].trials]
+    found = judgeable(CLAIMS, trials, TargetDevice("cuda", UNSEEN, "9.0"), CARDS)
+    asked = [trial.asked for trial in trials if trial.id in found["001-mlp-amp-speed-up"]]
     assert len(asked) == 20
     assert {one.variant.precision for one in asked} == {"fp32-ieee", "amp-fp16"}
     assert {(one.workload, one.protocol) for one in asked} == {("tensorcore_mlp", "published/1")}
@@ -135,10 +133,8 @@ def test_a_claim_names_the_trials_that_its_verdict_would_rest_on():
 
 def test_a_ratio_of_batches_takes_the_whole_search():
     trials = planned("published", "cuda")
-    found = {
-        one.claim.id: one for one in judgeable(CLAIMS, trials, TargetDevice("cuda", UNSEEN, "9.0"), CARDS)
-    }
-    asked = [trial.asked.variant for trial in trials if trial.id in found["004-resnet50-batch-ratio"].trials]
+    found = judgeable(CLAIMS, trials, TargetDevice("cuda", UNSEEN, "9.0"), CARDS)
+    asked = [trial.asked.variant for trial in trials if trial.id in found["004-resnet50-batch-ratio"]]
     assert {one.model for one in asked} == {"resnet50"}
     assert len({one.batch_size for one in asked}) == 10
 

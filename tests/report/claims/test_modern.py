@@ -159,7 +159,8 @@ def test_plan_modern_holds_what_a_card_can_be_judged_by_on_whatever_stack(card, 
     trials = [one.trial for one in plan.trials(asked, PlanContext("cuda", "cuda", None, sources, {}), 1)]
     device = TargetDevice("cuda", card, "8.0")
     found = judgeable(CLAIMS, trials, device, CARDS)
-    assert Counter(one.claim.study for one in found if own_card(one.claim, device, CARDS)) == judged_there
+    of_found = [claim for claim in CLAIMS if claim.id in found]
+    assert Counter(claim.study for claim in of_found if own_card(claim, device, CARDS)) == judged_there
 
 
 def test_plan_modern_holds_a_side_of_each_figure_on_one_card_that_it_has_a_program_for():

@@ -34,19 +34,19 @@ def test_the_range_for_any_units_holds_that_of_these_two():
 
 def test_a_range_for_other_units_that_includes_one_is_a_tie():
     (one,) = expectation.expectations(found([*series(repeats=5), *elsewhere(seconds=0.095, repeats=5)]))
-    assert one.tied and one.ranking.name == "TIED"
+    assert one.tied and one.standing == "tied"
     assert one.units is not None and not one.units.includes(1.0)
 
 
 def test_windows_too_short_are_a_first_look_that_ranks_nothing():
     records = [*series(verdict="unproven", **SHORT), *elsewhere(verdict="unproven", **SHORT)]
     (one,) = expectation.expectations(found(records))
-    assert not one.ranked and one.ranking.name == "FIRST_LOOK"
+    assert not one.ranked and one.standing == "first look"
 
 
 def test_single_runs_give_no_range():
     (one,) = expectation.expectations(found([*series(repeats=1), *elsewhere(repeats=1)]))
-    assert (one.units, one.model, one.ranking.name) == (None, None, "SINGLE")
+    assert (one.units, one.model, one.standing) == (None, None, "single runs")
 
 
 def test_unlike_work_expects_nothing():
@@ -62,7 +62,7 @@ def test_the_card_that_beats_the_own_one_leads_and_the_level_holds_for_all_pairs
     ]
     first, second = expectation.expectations(found(records))
     assert first.fast.card == "Constructed Card C" and second.slow.card == "Constructed Card B"
-    assert first.comparisons == 2
+    assert first.band.comparisons == 2
     assert all(each.ratio.interval and each.ratio.interval.comparisons == 2 for each in first.benchmarks)
 
 
@@ -115,7 +115,7 @@ def test_a_pair_that_ran_in_one_block_of_time_says_so_and_one_of_three_does_not(
             for place, one in enumerate(made)
         ]
         (pair,) = expectation.expectations(found(records))
-        return pair.blocks_assumed, pair.ranking.name
+        return pair.blocks_assumed, pair.standing
 
-    assert [of(blocks) for blocks in (1, 2)] == [(1, "FIRST_LOOK"), (2, "FIRST_LOOK")]
-    assert of(3) == (None, "RANKED")
+    assert [of(blocks) for blocks in (1, 2)] == [(1, "first look"), (2, "first look")]
+    assert of(3) == (None, "faster")

@@ -20,7 +20,7 @@ def units(records: list[Record]) -> int:
 def test_the_spread_of_a_card_is_that_of_the_mean_rates_of_all_its_units():
     trials = trials_of(fleet(slow={37: 0.12, 5: 0.06}))
     rates = [mean_rate(own) for own in units_of_most(trials).values()]
-    spread = unit_spreads(trials).of(CARD)
+    spread = unit_spreads(trials)[CARD]
     assert spread == UnitSpread(pytest.approx(np.log(rates).std(ddof=1)), 63, 64)
 
 
@@ -45,7 +45,7 @@ def processors(*cores: float, verdict: str = "valid") -> list[Record]:
 def test_processors_of_other_numbers_of_cores_are_no_units_of_one_model():
     assert [units(processors(*cores)) for cores in ((8, 8, 8), (8, 8, 1, 8), (8, 1, 8))] == [3, 3, 2]
     (card,) = {trial.card for trial in trials_of(processors(8))}
-    assert unit_spreads(trials_of(processors(8, 8, 1))).of(card) == UnitSpread(units=2)
+    assert unit_spreads(trials_of(processors(8, 8, 1)))[card] == UnitSpread(units=2)
 
 
 def test_units_with_another_driver_or_without_a_proven_trial_do_not_count():
@@ -65,6 +65,6 @@ def test_the_measured_spread_replaces_the_assumed_one_in_every_purchase_figure_w
     before, after = (
         analysed([*work, *more]) for more in ([], fleet(30, card="Constructed Card A", cards_per_machine=1))
     )
-    assert not before.spreads.of("Constructed Card A").measured
-    spread = after.spreads.of("Constructed Card A")
+    assert not before.spreads["Constructed Card A"].measured
+    spread = after.spreads["Constructed Card A"]
     assert spread.measured and spread.units == 30

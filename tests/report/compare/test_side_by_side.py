@@ -44,7 +44,7 @@ def compared(folder: Path, first: str, second: str) -> side_by_side.Comparison:
 
 
 def shown(found: side_by_side.Comparison) -> str:
-    return render.comparison(found, (), None, (), ())
+    return render.comparison(found, (), None, ())
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from report.compare.groups import comparison_groups
 from report.compare.pairs import expectations
 from report.compare.precisions import speedups
 from report.compare.sides import StackWork, TwinRuns, stack_ratio
-from report.stats.equivalence import bound_holds, equivalence, ratio_holds
+from report.stats.equivalence import bound_holds, equivalence
 from report.stats.intervals import FLOOR_RUNS, blocks_interval, rare_runs_missed
 from report.text import percent
 from tests.helpers import ROOT
@@ -166,7 +166,7 @@ def said(name, words, judged, target=WRONG):
 
 
 def order(lengths, block_cv=BLOCK_CV):
-    return lambda rng: bound_holds(*(in_blocks(rng, lengths, block_cv=block_cv) for _ in range(2)), "less")
+    return lambda rng: bound_holds([in_blocks(rng, lengths, block_cv=block_cv) for _ in range(2)], "less")
 
 
 def ratio(lengths, truth, *, paired=False):
@@ -174,8 +174,8 @@ def ratio(lengths, truth, *, paired=False):
 
     def judged(rng):
         effects = rng.normal(0, 0.01, len(lengths)) if paired else None
-        sides = (in_blocks(rng, lengths, effects=effects, times=times) for times in (truth, 1))
-        return ratio_holds(*sides, 1.0, MARGIN, paired=paired)
+        sides = [in_blocks(rng, lengths, effects=effects, times=times) for times in (truth, 1)]
+        return equivalence(sides, 1.0, MARGIN, paired=paired, kind="ratio")
 
     return judged
 
@@ -195,7 +195,7 @@ def verdicts() -> Iterator[Case]:
         for where, paired in (("two machines", False), ("one machine", True)):
             judged = ratio(lengths, EDGE, paired=paired)
             yield from said(f"a ratio at its margin, {where}, {name}", here, judged)
-        absolute = lambda rng, own=lengths: equivalence(in_blocks(rng, own, times=EDGE), 1.0, MARGIN)  # noqa: E731
+        absolute = lambda rng, own=lengths: equivalence([in_blocks(rng, own, times=EDGE)], 1.0, MARGIN)  # noqa: E731
         yield from said(f"a figure at its margin, {name}", figure, absolute)
     for where, paired in (("one machine", True), ("two machines", False)):
         judged = ratio((4, 4, 4), 1, paired=paired)

@@ -260,8 +260,8 @@ def test_blocks_that_only_one_side_has_are_no_pairs():
 
 
 def test_a_run_without_a_block_is_refused():
-    with pytest.raises(ValueError, match="2 values, but 1 blocks"):
-        Runs((1.0, 2.0), (1,))
+    with pytest.raises(ValueError, match="zip"):
+        blocks_interval(Runs((1.0, 2.0), (1,)))
 
 
 def test_a_run_apart_from_the_others_is_said_beside_the_interval():

@@ -44,7 +44,7 @@ def test_cards_of_one_name_and_two_memories_are_two_models_wherever_they_meet():
     trials = trials_of(records)
     assert models(trials) == [f"{NAME} 12 GB", f"{NAME} 6 GB"]
     spreads = unit_spreads(trials)
-    assert (spreads.of(f"{NAME} 6 GB").units, spreads.of(f"{NAME} 12 GB").units) == (2, 3)
+    assert (spreads[f"{NAME} 6 GB"].units, spreads[f"{NAME} 12 GB"].units) == (2, 3)
     (group,) = found(records)
     assert set(cards_of(group)) == set(models(trials))
     first = pairs.expectations(found(records))[0]

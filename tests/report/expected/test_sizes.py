@@ -51,6 +51,14 @@ def test_software_left_out_source_by_source_lies_within_what_the_others_say(pair
     assert fmean(held) > 0.8
 
 
+def test_each_difference_has_the_years_of_its_pairs(pairs):
+    assert all(pair.since and pair.until for pair in pairs)
+    years = {name: size.years for name, size in sizes(pairs).items()}
+    assert years["software"] == (2017, 2026)
+    assert years["layout"] == (2022, 2022)
+    assert sizes([a_pair(1, 2)] * FEWEST_PAIRS)["layout"].years is None
+
+
 def test_what_was_published_of_layouts_clocks_and_displays_is_found_again(pairs):
     found = sizes(pairs)
     assert found["layout"].low > 0.2 and found["layout"].high < 0.5

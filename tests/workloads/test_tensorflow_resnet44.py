@@ -72,10 +72,10 @@ draw = np.random.RandomState(1)
 images = draw.randint(0, 256, (8, 32, 32, 3)).astype(np.uint8)
 labels = draw.randint(0, 10, 8).astype(np.int32)
 mean = np.full((32, 32, 3), 0.5, np.float32)
-own.Prepared.call = lambda self, images, training=False: tf.cast(images, tf.float32) / 255 - self.mean
+resnet44.Prepared.call = lambda self, images, training=False: tf.cast(images, tf.float32) / 255 - self.mean
 weights, found = None, {{}}
 for kind in (own.Mirrored, own.Fitted):
-    training = kind(device.strategy(devices), mean)
+    training = kind(devices, mean)
     if weights is None:
         weights = training.model.get_weights()
     training.model.set_weights(weights)
@@ -102,10 +102,10 @@ def test_both_ways_take_the_same_step_over_two_devices():
 SHIFTED = """
 import sys, json
 sys.path.insert(0, {workloads!r})
-from frameworks.tensorflow import cifar_resnet44 as own
+from frameworks.tensorflow import resnet44
 import numpy as np
 image = np.arange(32 * 32 * 3).reshape(1, 32, 32, 3).astype(np.float32) / 16
-layer = own.Prepared(np.zeros((32, 32, 3), np.float32))
+layer = resnet44.Prepared(np.zeros((32, 32, 3), np.float32))
 plain = layer(image).numpy()[0]
 padded = np.pad(plain, ((3, 3), (3, 3), (0, 0)), mode="edge")
 every = [padded[r:r + 32, c:c + 32][:, ::f] for r in range(7) for c in range(7) for f in (1, -1)]

@@ -26,9 +26,9 @@ from tests.helpers.claims_builder import CARDS
 from tests.helpers.here import claims_here, evidence_here
 
 ABSOLUTE = [claim for claim in claims_here().claims if claim.kind == "absolute"]
-WITHOUT_A_PLAN = {"framework": 32, "plan": 12}
-    "framework": 37,
-    "plan": 8,
+WITHOUT_A_PLAN = {
+    "framework": 32,
+    "plan": 12,
 }
 
 

@@ -147,9 +147,10 @@ def answered(answer: Answer, study: str) -> list[str]:
         out.append(f"  {answer.times:.3g} {word}{_range(answer)}")
     if answer.software is not None:
         size, reach = answer.software, "within" if answer.within_software else "beyond"
+        years = f" of {size.years[0]} to {size.years[1]}" if size.years else ""
         out.append(
             f"  {reach} what software alone is known to change: {100 * size.low:.0f} to "
-            f"{100 * size.high:.0f} % in nine of ten of {size.pairs} pairs"
+            f"{100 * size.high:.0f} % in nine of ten of {size.pairs} pairs{years}"
         )
     if answer.way:
         takes = f"{'at most' if answer.way.at_most else 'about'} {duration(answer.way.seconds)}"

@@ -7,16 +7,19 @@ from dataclasses import dataclass
 from typing import Literal
 
 DeviceKind = Literal["cpu", "cuda", "rocm"]
+Vendor = Literal["NVIDIA", "AMD", "other"]
 
 
 @dataclass(frozen=True)
 class DeviceTraits:
     """What holds of every use of a kind of device."""
 
-    vendor: str
-    """Who makes it, as records name them; empty for a processor."""
+    vendor: Vendor | None
+    """Who makes it, as records name them; null for a processor."""
     setup_seconds: float
     """About how long a trial takes beside its steps."""
+    card_seconds: float
+    """How long the workload `card` takes before its window."""
     visible: str
     """The variable by which a process sees some of its devices alone."""
     id_prefix: str = ""
@@ -26,9 +29,9 @@ class DeviceTraits:
 
 
 DEVICE_KINDS: Mapping[DeviceKind, DeviceTraits] = {
-    "cpu": DeviceTraits("", 10.0, "CUDA_VISIBLE_DEVICES"),
-    "cuda": DeviceTraits("NVIDIA", 20.0, "CUDA_VISIBLE_DEVICES", apptainer=("--nv",)),
-    "rocm": DeviceTraits("AMD", 40.0, "ROCR_VISIBLE_DEVICES", "GPU-", ("--rocm",)),
+    "cpu": DeviceTraits(None, 10.0, 8.0, "CUDA_VISIBLE_DEVICES"),
+    "cuda": DeviceTraits("NVIDIA", 20.0, 25.0, "CUDA_VISIBLE_DEVICES", apptainer=("--nv",)),
+    "rocm": DeviceTraits("AMD", 40.0, 25.0, "ROCR_VISIBLE_DEVICES", "GPU-", ("--rocm",)),
 }
 
 BY_VENDOR: Mapping[str, DeviceKind] = {row.vendor: kind for kind, row in DEVICE_KINDS.items() if row.vendor}

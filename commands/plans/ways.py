@@ -176,7 +176,7 @@ def _barrier(
     framework = claim.of.options.get(FRAMEWORK)
     if framework is not None and framework not in frameworks:
         return Obstacle("framework", str(framework))
-    return Obstacle("plan", names=names)
+    return Obstacle("plan", names=names or ("length",))
 
 
 def by_claim(

@@ -11,8 +11,6 @@ from harness.record import Limit, Machine, Record, TrialRequest, TrialSpec
 from harness.record.published.cards import Card, find, peak_tflops
 from harness.record.vocabulary.workload import declared
 
-CARD_SECONDS = {"cpu": 8.0, "cuda": 25.0, "rocm": 25.0}
-"""How long the workload `card` takes before its window."""
 CAPPED_SECONDS = 30.0
 """A trial capped by steps alone, on a card nobody has timed."""
 FEW_STEPS_SECONDS = 5.0
@@ -152,7 +150,7 @@ def is_time_out(item: Planned, speeds: Speeds) -> bool:
 def _without_time_out(item: Planned, speeds: Speeds) -> float:
     asked = item.trial.asked
     limit = asked.variant.limit
-    before = CARD_SECONDS[asked.device] if asked.workload == "card" else 0.0
+    before = DEVICE_KINDS[asked.device].card_seconds if asked.workload == "card" else 0.0
     setup = speeds.setup_seconds.get(asked.workload, DEVICE_KINDS[asked.device].setup_seconds + before)
     known = _known_seconds(asked, speeds)
     train = item.trial.timeout_seconds if known is None else known

@@ -7,7 +7,8 @@ from collections.abc import Collection, Iterator
 from typing import Any
 
 from harness.files import Files
-from harness.gpu import amd, nvidia, nvml
+from harness.gpu import amd, nvml
+from harness.gpu.makers import MAKERS
 from harness.probe import cpu
 from harness.probe.system import contained, system
 
@@ -33,7 +34,7 @@ def everything(files: Files | None = None) -> dict[str, Any]:
     """The fields of record.Machine but for id and label; each card has a raw `uuid` beside its fields."""
     files = files or Files()
     driver, cpus = nvml.library(), cpu.allowed()
-    cards = nvidia.describe(driver, files) + amd.describe(files)
+    cards = [card for maker in MAKERS.values() for card in maker.describe(files)]
     return {
         **system(files),
         "cpu": {

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from harness.device_kinds import DeviceKind
+from harness.device_kinds import DeviceKind, Vendor
 from harness.engines import EngineName
 from harness.record.base import Model
 from harness.record.trial import Name
@@ -55,7 +55,7 @@ class Gpu(Model):
     """One card as its driver describes it. `unit` is its UUID as a hash keyed by the project."""
 
     index: int
-    vendor: Literal["NVIDIA", "AMD", "other"]
+    vendor: Vendor
     name: str
     unit: str | None = None
     architecture: str | None = None

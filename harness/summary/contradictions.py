@@ -49,7 +49,7 @@ def within(record: Record) -> Iterator[str]:
 def _device(record: Record, device: DeviceUsed) -> Iterator[str]:
     """A device that its image is not for, and a card's name on a processor."""
     image = record.environment.image
-    kind = next((kind for kind in ("cuda", "rocm", "cpu") if kind in image), device.kind)
+    kind = next((kind for kind in DEVICE_KINDS if kind in image), device.kind)
     if kind != device.kind:
         yield f"its device is of '{device.kind}', and its image '{image[:40]}' is for '{kind}'"
     if device.kind == "cpu" and _GPU.search(device.name):

@@ -23,8 +23,8 @@ from typing import IO, Any
 
 import psutil
 
-from harness.device_kinds import DEVICE_KINDS
-from harness.gpu import amd, nvidia, nvml
+from harness.device_kinds import DEVICE_KINDS, DeviceKind
+from harness.gpu.makers import MAKERS
 from harness.probe.system import load_average
 
 SLOW_EVERY = 10
@@ -151,14 +151,14 @@ def _lives(pid: int) -> bool:
     return psutil.pid_exists(pid)
 
 
-def source(kind: str, marks: list[str] | None) -> Any:
+def source(kind: DeviceKind, marks: list[str] | None) -> Any:
     """Return the cards of that kind that answer to `marks` (UUID, unit or index); all if `marks` is null.
 
     Where one of them cannot be identified, none is watched: another's figures would be taken for its own.
     """
     if kind == "cpu":
         return NoCards()
-    cards = nvidia.NvidiaCards(nvml.library(), marks or []) if kind == "cuda" else amd.AmdCards(marks or [])
+    cards = MAKERS[kind].watch(marks or [])
     if marks is None or len(cards.described) == len(marks) > 0:
         return cards
     cards.close()

@@ -40,6 +40,8 @@ class PublishedRow(Model):
     """Whether every card had this batch, or each one that fits it."""
     card: str
     software: str
+    year: int | None = None
+    """When its software was released, where another row differs from it in that alone."""
     unit: Literal[RateUnit, TimeUnit]
     value: Annotated[float, Field(gt=0)]
 

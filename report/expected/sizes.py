@@ -33,6 +33,8 @@ class PublishedPair(Model):
     path: str
     work: str
     card: str
+    since: int | None = None
+    until: int | None = None
     before: Annotated[float, Field(gt=0)]
     after: Annotated[float, Field(gt=0)]
     unit: str
@@ -53,6 +55,8 @@ class DifferenceSize:
     high: float
     pairs: int
     sources: tuple[str, ...]
+    years: tuple[int, int] | None = None
+    """Of the oldest and the newest software of its pairs."""
 
 
 def read_pairs(root: Path, rows: Iterable[PublishedRow]) -> list[PublishedPair]:
@@ -95,6 +99,8 @@ def _pair(difference: SystemDifference, first: PublishedRow, second: PublishedRo
         path=first.path,
         work=task_of(first).work,
         card=first.card,
+        since=first.year,
+        until=second.year,
         before=first.value,
         after=second.value,
         unit=first.unit,
@@ -111,7 +117,8 @@ def sizes(pairs: Sequence[PublishedPair]) -> dict[SystemDifference, DifferenceSi
             # Which of two releases is the faster is not known beforehand.
             low, high = np.quantile(np.abs(gains) if name == "software" else gains, ENDS)
             sources = tuple(dict.fromkeys(pair.source.removeprefix("github:") for pair in of_it))
-            found[name] = DifferenceSize(
-                name, float(np.expm1(low)), float(np.expm1(high)), len(of_it), sources
-            )
+            years = sorted(year for pair in of_it for year in (pair.since, pair.until) if year)
+            ends = (years[0], years[-1]) if years else None
+            shares = float(np.expm1(low)), float(np.expm1(high))
+            found[name] = DifferenceSize(name, *shares, len(of_it), sources, ends)
     return found

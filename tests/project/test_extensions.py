@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from harness.record import Flops
-from tests.helpers import ROOT, bundled, copied, invoked
+from tests.helpers import ROOT, TESTS, bundled, copied, invoked
 from tests.helpers import records_builder as build
 from tests.helpers.workload_runner import PYTHON
 from tests.project.test_project import MOST_MODULES
@@ -27,6 +27,7 @@ ROWS = {
     "workload": ("a workload", 1),
     "card": ("a card", 1),
     "part": ("a part below page one", 3),
+    "device_kind": ("a kind of device", 6),
 }
 """By patch, which adds a made-up one: the page's row, and the most files."""
 COPIED = ("commands", "harness", "report", "tasks.py", "docker", "plans", "workloads")
@@ -192,3 +193,18 @@ def test_a_made_up_precision_trains_a_workload_of_torch(clone):
     )
     found = page_of(clone, *asked, "--python", PYTHON)
     assert re.search(r"\| fp64 \| cpu \| none \| matmul \S+: fp64, convolution \S+: fp64 \|", found)
+
+
+@pytest.mark.torch
+def test_a_made_up_kind_of_device_trains_and_is_watched_and_stands_on_the_page(clone):
+    """Its framework answers as torch.cuda does: a fake one, as no such device is here."""
+    more = "sequence_length = 32\nlimit = { steps = 60 }"
+    planned(clone, "made-up-npu", workload="llm_step", protocol="synthetic/1", model="tiny", more=more)
+    fake = clone / "fake-python"
+    fake.write_text(f'#!/bin/sh\nPYTHONPATH={TESTS / "fake_cuda"} exec {PYTHON} "$@"\n')
+    fake.chmod(0o755)
+    line = ("run", "report", "--plan", "made-up-npu", "--device", "0", "--python", str(fake))
+    page = page_of(clone, *line)
+    assert re.search(r"^\| fp64 \| spare \(npu\) \|", page, re.M)
+    assert "power 100 W by second" in page
+    assert "contradicts" not in page

@@ -19,8 +19,8 @@ from parts import launcher, trial as trial_part
 from frameworks.horovod import cifar_resnet44 as own
 
 plain = own.Training.__init__
-def spoiled(self, count):
-    plain(self, count)
+def spoiled(self, *asked):
+    plain(self, *asked)
     step, taken = self.step, []
     def killed(*batch):
         taken.append(batch)
@@ -87,12 +87,12 @@ from pathlib import Path
 from parts import launcher, trial as trial_part
 from frameworks.horovod import cifar_resnet44 as own
 
-plain = own.Training.validated
+plain = own.Training.sums
 def told(self, *asked):
     weights = [float(abs(weight.numpy()).sum()) for weight in self.model.trainable_variables]
     Path({folder!r}, os.environ["RANK"]).write_text(repr(weights))
     return plain(self, *asked)
-own.Training.validated = told
+own.Training.sums = told
 
 if __name__ == "__main__":
     launcher.settle()

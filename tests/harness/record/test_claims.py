@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 
 import pytest
@@ -79,6 +80,12 @@ def figure_of(published, side, metric, study):
 def test_every_claim_has_a_source_that_others_find(published):
     for claim in published.claims:
         assert claim.source.startswith(("github:", "https://")), claim.id
+
+
+def test_every_claim_names_the_commit_that_was_read_or_says_that_there_is_none(published):
+    for claim in published.claims:
+        commit = re.match(r"github:[\w.-]+/[\w.-]+@[0-9a-f]{7,40}\b", claim.source)
+        assert bool(commit) != ("a page: no commit" in claim.source), claim.id
 
 
 def test_accuracies_are_twelve_thousandths(published):

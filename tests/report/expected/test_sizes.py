@@ -9,8 +9,10 @@ from statistics import fmean
 import numpy as np
 import pytest
 
+from harness.record.published.cards import load_cards
 from harness.record.published.claims import load_claims
 from report.expected.figures import read_tables
+from report.expected.products import load_products
 from report.expected.sizes import FEWEST_PAIRS, DifferenceSize, PublishedPair, read_pairs, sizes
 from report.page.build import page_of, write
 from tests.helpers import ROOT
@@ -51,6 +53,14 @@ def test_software_left_out_source_by_source_lies_within_what_the_others_say(pair
     assert fmean(held) > 0.8
 
 
+def test_each_difference_has_the_years_of_its_pairs(pairs):
+    assert all(pair.since and pair.until for pair in pairs)
+    years = {name: size.years for name, size in sizes(pairs).items()}
+    assert years["software"] == (2017, 2026)
+    assert years["layout"] == (2022, 2022)
+    assert sizes([a_pair(1, 2)] * FEWEST_PAIRS)["layout"].years is None
+
+
 def test_what_was_published_of_layouts_clocks_and_displays_is_found_again(pairs):
     found = sizes(pairs)
     assert found["layout"].low > 0.2 and found["layout"].high < 0.5
@@ -86,6 +96,19 @@ def test_each_published_row_has_a_commit_or_says_that_none_is_recorded():
     commits = {row.commit for table in read_tables(ROOT).values() for row in table}
     assert "not recorded" in commits
     assert all(re.fullmatch("[0-9a-f]{7,40}", commit) for commit in commits - {"not recorded"})
+
+
+def test_each_pair_and_each_published_product_has_one_too(pairs):
+    assert all(re.fullmatch("[0-9a-f]{7,40}", pair.commit) for pair in pairs)
+    sources = {product.source for product in load_products(ROOT, load_cards(ROOT))}
+    assert all(re.search(r" [0-9a-f]{7,40}\b|, no commit recorded$", source) for source in sources)
+
+
+def test_every_row_of_a_repositorys_file_has_a_commit():
+    """Issues, pages, and files whose repository is not named have none."""
+    rows = [row for table in read_tables(ROOT).values() for row in table if row.source.startswith("github:")]
+    without = {row.path.split(" #")[0] for row in rows if row.commit == "not recorded"}
+    assert without == {"issue", "pull request", "README.md (earlier version, title how-fast-5090)"}
 
 
 def test_a_figure_of_eight_cards_that_no_eight_cards_reach_carries_a_caveat():

@@ -47,6 +47,17 @@ def strategy(devices: list[str]) -> tf.distribute.Strategy:
     return tf.distribute.MirroredStrategy(devices)
 
 
+def shared(strategy: tf.distribute.Strategy, batch: np.ndarray) -> Any:
+    """A batch of all devices, an equal part on each."""
+    size = len(batch) // strategy.num_replicas_in_sync
+
+    def of(context: Any) -> tf.Tensor:
+        first = context.replica_id_in_sync_group * size
+        return tf.constant(batch[first : first + size])
+
+    return strategy.experimental_distribute_values_from_function(of)
+
+
 def prepare(label: str, devices: list[str]) -> dict[str, Any]:
     """Switches TF32 off for label fp32-ieee; gives label, flags and probes as a measurement has them."""
     tf.config.experimental.enable_tensor_float_32_execution(False)

@@ -105,7 +105,12 @@ class KerasFit(Trainer):
             steps = Steps(len(sampler), lambda epoch, step: made(sampler.at(epoch, step)), terms.workers)
         else:
             steps = Steps(clock.steps_per_epoch, lambda epoch, step: batches[step % len(batches)])
-        marks = Marks(trial, clock, terms, steps, valid)
+
+        def after(epoch: dict[str, Any]) -> None:
+            if valid:
+                validated(trial, valid, epoch)
+
+        marks = Marks(trial, clock, terms.global_batch_size, after, steps, terms.reads_loss_every)
         self._fit(steps, clock.epochs, [marks])
         return marks.epochs
 
@@ -133,18 +138,20 @@ class Steps(keras.utils.PyDataset):
 
 
 class Marks(keras.callbacks.Callback):
-    """Keras' callbacks as the clock's marks."""
+    """Keras' callbacks as the clock's marks; what comes `after` an epoch may add to its record."""
 
     def __init__(
         self,
         trial: TrialProcess,
         clock: StepClock,
-        terms: Terms,
+        samples: int,
+        after: Callable[[dict[str, Any]], None],
         given: Steps,
-        valid: Evaluation | None,
+        reads_loss_every: int = 0,
     ) -> None:
         super().__init__()
-        self.trial, self.clock, self.terms, self.given, self.valid = trial, clock, terms, given, valid
+        self.trial, self.clock, self.samples, self.after = trial, clock, samples, after
+        self.given, self.reads_loss_every = given, reads_loss_every
         self.epochs: list[dict[str, Any]] = []
 
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
@@ -159,17 +166,16 @@ class Marks(keras.callbacks.Callback):
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
         """The step's work is issued."""
-        loss, every = logs["loss"], self.terms.reads_loss_every
+        loss, every = logs["loss"], self.reads_loss_every
         if every and (batch + 1) % every == 0:
             self.clock.values([loss])
-        self.clock.step(loss, self.terms.global_batch_size)
+        self.clock.step(loss, self.samples)
         self.model.stop_training = bool(self.clock.over())
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
         """Closes the segment, and validates."""
         self.epochs.append(self.clock.stop())
-        if self.valid:
-            validated(self.trial, self.valid, self.epochs[-1])
+        self.after(self.epochs[-1])
         self.trial.event("epoch", **self.epochs[-1])
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from frameworks.tensorflow.device import arranged_weight, channels_last
+from frameworks.tensorflow.device import arranged_weight, channels_last, shared
 from parts.chexnet import network
 from parts.chexnet.protocol import BETAS, Terms
 from parts.chexnet.synthetic import ArrayBatch
@@ -63,16 +63,7 @@ class LowLevel(Trainer):
 
     def step(self, images: np.ndarray, labels: np.ndarray) -> Any:
         """One training step of all devices; the loss is the mean over them."""
-        size = self.terms.batch_size
-
-        def part(half: np.ndarray) -> Any:
-            def of(context: Any) -> tf.Tensor:
-                first = context.replica_id_in_sync_group * size
-                return tf.constant(half[first : first + size])
-
-            return self.strategy.experimental_distribute_values_from_function(of)
-
-        return self._step(part(images), part(labels))
+        return self._step(shared(self.strategy, images), shared(self.strategy, labels))
 
     def parameters(self) -> int:
         """Trained numbers."""

@@ -1,0 +1,26 @@
+"""Whose cards are described and watched: a row for each kind of device but the processor."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from harness.device_kinds import DeviceKind
+from harness.files import Files
+from harness.gpu import amd, nvidia, nvml
+
+
+class CardMaker(NamedTuple):
+    """How a maker's cards are found: all of them with their fields, and the watched ones by their marks."""
+
+    describe: Callable[[Files], list[dict[str, Any]]]
+    watch: Callable[[list[str]], Any]
+
+
+MAKERS: Mapping[DeviceKind, CardMaker] = {
+    "cuda": CardMaker(
+        lambda files: nvidia.describe(nvml.library(), files),
+        lambda marks: nvidia.NvidiaCards(nvml.library(), marks),
+    ),
+    "rocm": CardMaker(amd.describe, amd.AmdCards),
+}

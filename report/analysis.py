@@ -35,6 +35,7 @@ from report.compare.ranking import Work, standings, works
 from report.compare.sides import SELFCHECK, StackComparison, stack_comparison
 from report.compare.spread import UnitSpreads, unit_spreads
 from report.expected.expected import CardExpectation, ExpectedValue
+from report.expected.networks import PublishedNetwork, load_networks
 from report.expected.products import PublishedProduct, load_products
 from report.expected.relative import CardsOnPaper
 from report.expected.sizes import DifferenceSize, SystemDifference
@@ -75,6 +76,7 @@ class Evidence:
     cards: tuple[Card, ...]
     purchase: Purchase | None = None
     products: tuple[PublishedProduct, ...] = ()
+    networks: tuple[PublishedNetwork, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +236,8 @@ def evidence_in(root: Path, *, purchase: bool = True) -> Evidence:
     results = results_of(root)
     results = replace(results, problems=(*results.problems, *contradictions.among(results)))
     cards = cards_of(root)
-    return Evidence(results, load_claims(root), cards, bought, load_products(root, cards))
+    products, networks = load_products(root, cards), load_networks(root)
+    return Evidence(results, load_claims(root), cards, bought, products, networks)
 
 
 def analyse(evidence: Evidence, question: Question) -> Analysis:
@@ -286,7 +289,9 @@ def analyse(evidence: Evidence, question: Question) -> Analysis:
         speedups=speedups(grouped),
         parities=parities(grouped),
         early_gates=early_gates(trial for trial in trials if trial.session == lead or trial.path in paths),
-        checks=() if came_with_clone else checked_cards(on_record, lead, evidence.cards, evidence.products),
+        checks=()
+        if came_with_clone
+        else checked_cards(on_record, lead, evidence.cards, evidence.products, evidence.networks),
         spreads=spreads,
         expectations=expectations(groups, spreads),
         verdicts=judge(evidence.claims.claims, groups, evidence.cards, batch_sweeps(own_cells, failed)),

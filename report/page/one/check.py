@@ -46,6 +46,8 @@ class CardCheckView:
     """Each card's unit and state."""
     gpu: Gpu | None
     """What the driver says of the card."""
+    halved: tuple[tuple[str, int, int], ...] = ()
+    """Networks whose batch did not fit: the batch that did, and the one that was asked."""
 
 
 def label(name: str) -> str:
@@ -75,7 +77,18 @@ def checked(analysis: Analysis) -> CardCheckView:
         ),
         tuple((one.unit[:6], one.state) for one in analysis.checks),
         gpu_of(card.longest),
+        _halved(analysis, card),
     )
+
+
+def _halved(analysis: Analysis, card: CheckedCard) -> tuple[tuple[str, int, int], ...]:
+    fit = {tuple(speed.name.split(":")[:2]): speed.name for speed in card.speeds if speed.name.count(":") > 1}
+    asked: dict[str, int] = {}
+    for trial in analysis.own:
+        name = fit.get((trial.key.model, trial.key.precision))
+        if name and trial.failure and trial.failure.reason == "out-of-memory":
+            asked[name] = max(trial.key.batch_size, asked.get(name, 0))
+    return tuple((label(name), int(name.split(":")[2]), batch) for name, batch in asked.items())
 
 
 def _row(of: CheckedSpeed) -> CheckedRow:
@@ -158,6 +171,8 @@ def chips(view: CardCheckView) -> Iterator[Chip]:
         yield Chip("care", "worn-memory", "check")
     if gpu and gpu.vgpu_license == "unlicensed":
         yield Chip("care", "no-licence", "check")
+    for name, batch, asked in view.halved:
+        yield Chip("care", "halved", "check", {"name": name, "batch": batch, "asked": asked})
     if len(card.known) < len(card.speeds):
         yield Chip("care", "known", "check", {"of": len(card.speeds), "known": len(card.known)})
     yield Chip("care", "minutes", "check", {"seconds": card.load[-1][0] if card.load else 0.0})

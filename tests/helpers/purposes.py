@@ -86,6 +86,7 @@ PURPOSES = {
     "card-flips": _check("flips", *checked_card(at=lambda second: 0.8 if second // 15 % 2 else 1.0)),
     "card-differs": _check("differs", *checked_card(differing=3)),
     "card-unknown": _check("unknown", *checked_card(card="Constructed Card B")),
+    "card-small": _check("small", *checked_card(fits=64)),
     "two-stacks": Purpose("stacks", Case("two-stacks", _two_stacks)),
     "failed": Purpose("failed", Case("failed", _all_failed)),
     "nothing": Purpose("nothing", CASES["published-alone"]),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from harness.record import Gpu
@@ -10,9 +10,11 @@ from report import text
 from report.analysis import Analysis
 from report.charts.dots import Dot, DotRow, DotRows
 from report.charts.panels import CurveLine, CurvePanel, Panels
-from report.compare.card_check import CheckedCard, CheckedSpeed, State, gpu_of
+from report.compare.card_check import PLANS, CheckedCard, CheckedSpeed, State, gpu_of
 from report.page.values import Chip, Headline, Picture, Quantity, Systems
 from report.text import number
+from report.trials.key import grouped_by
+from report.trials.trial import TrialResult
 
 LABELS = {"copy": "Memory copy", "host": "Host to device", "device": "Device to host", "all": "All-reduce"}
 KEY = ("this card", "too slow", "a sound card lies there", "paper")
@@ -81,14 +83,26 @@ def checked(analysis: Analysis) -> CardCheckView:
     )
 
 
+def too_large(trials: Sequence[TrialResult]) -> tuple[TrialResult, ...]:
+    """Return the trials whose batch the plan halved until it fitted: no failures of a check."""
+    found = grouped_by(
+        (trial for trial in trials if trial.record.plan in PLANS[:2]),
+        lambda trial: (trial.session, trial.key.model, trial.key.precision),
+    )
+    fitted = (of for of in found.values() if not all(trial.failure for trial in of))
+    return tuple(
+        trial for of in fitted for trial in of if trial.failure and trial.failure.reason == "out-of-memory"
+    )
+
+
 def _halved(analysis: Analysis, card: CheckedCard) -> tuple[tuple[str, int, int], ...]:
-    fit = {tuple(speed.name.split(":")[:2]): speed.name for speed in card.speeds if speed.name.count(":") > 1}
-    asked: dict[str, int] = {}
-    for trial in analysis.own:
-        name = fit.get((trial.key.model, trial.key.precision))
-        if name and trial.failure and trial.failure.reason == "out-of-memory":
-            asked[name] = max(trial.key.batch_size, asked.get(name, 0))
-    return tuple((label(name), int(name.split(":")[2]), batch) for name, batch in asked.items())
+    tried = grouped_by(too_large(analysis.own), lambda trial: f"{trial.key.model}:{trial.key.precision}:")
+    return tuple(
+        (label(speed.name), int(speed.name.split(":")[2]), max(trial.key.batch_size for trial in of))
+        for start, of in tried.items()
+        for speed in card.speeds
+        if speed.name.startswith(start)
+    )
 
 
 def _row(of: CheckedSpeed) -> CheckedRow:

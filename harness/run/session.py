@@ -13,7 +13,7 @@ from pathlib import Path
 from harness.errors import Busy, MachineError, RecordError
 from harness.files import hold
 from harness.plan.order import NO_BLOCK
-from harness.record import Against, LeftOut, Record, Session, TrialSpec, Variant, short_hash, store
+from harness.record import Against, LeftOut, Record, Session, TrialSpec, short_hash, store
 
 _COUNTED = "sessions-begun"
 HALVING = ("card",)
@@ -164,19 +164,20 @@ def missing(session: Session, records: Iterable[Record], *, retry: bool = False)
 
 
 def with_spared(session: Session, records: Iterable[Record]) -> Session:
-    """The session with a line in its list for the batches that were not tried, above one that did not fit."""
+    """The session with a line in its list for the batches that were not tried, above one that did not fit.
+
+    What was halved has none: a smaller batch stands for it.
+    """
+    if session.plan in HALVING:
+        return session
     spared = ((trial.asked.variant, size) for trial, size in _too_large(session, last_attempts(records)))
     counts = Counter(
-        (f"{variant.model} {variant.precision} {_beside(variant, size)}", f"batch {size} did not fit")
+        (f"{variant.model} {variant.precision} above batch {size}", f"batch {size} did not fit")
         for variant, size in spared
     )
     other_lines = [line for line in session.left_out if (line.what, line.reason) not in counts]
     untried = [LeftOut(what=what, trials=count, reason=reason) for (what, reason), count in counts.items()]
     return session.model_copy(update={"left_out": (*other_lines, *untried)})
-
-
-def _beside(variant: Variant, size: int) -> str:
-    return f"above batch {size}" if variant.batch_size > size else f"in batch {size}"
 
 
 def last_attempts(records: Iterable[Record]) -> dict[str, Record]:

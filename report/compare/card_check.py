@@ -20,8 +20,8 @@ from scipy import special
 from harness.record import Finding, Gpu
 from harness.record.card_check import CardCheck
 from harness.record.published.cards import Card, find
-from report.expected.networks import CardFigures, PublishedNetwork, known_network
-from report.expected.products import KnownSpeed, PublishedProduct, known_of, peak_of
+from report.expected.networks import CardFigures, PublishedSpeeds, known_network
+from report.expected.products import KnownSpeed, known_of, peak_of
 from report.trials.ceilings import BUS, Device, device_of
 from report.trials.key import grouped_by
 from report.trials.trial import TrialResult
@@ -147,8 +147,7 @@ def checked_cards(
     trials: Sequence[TrialResult],
     session: str | None,
     cards: Sequence[Card],
-    products: Sequence[PublishedProduct],
-    networks: Sequence[PublishedNetwork] = (),
+    published: PublishedSpeeds,
 ) -> tuple[CheckedCard, ...]:
     """Return what a session's check says of its cards, the worst first, then of others of the machine."""
     usable = [trial for trial in trials if trial.record.measurement and _measures(trial)]
@@ -160,7 +159,7 @@ def checked_cards(
     for device, every in by_device.items():
         mine = [trial for trial in every if trial.session == session]
         if device and any(map(_check_of, mine or every)):
-            found.append((not mine, _checked(device, mine or every, usable, cards, products, networks)))
+            found.append((not mine, _checked(device, mine or every, usable, cards, published)))
     return tuple(card for _, card in sorted(found, key=lambda one: (one[0], STATES.index(one[1].state))))
 
 
@@ -178,8 +177,7 @@ def _checked(
     mine: Sequence[TrialResult],
     every: Sequence[TrialResult],
     cards: Sequence[Card],
-    products: Sequence[PublishedProduct],
-    networks: Sequence[PublishedNetwork],
+    published: PublishedSpeeds,
 ) -> CheckedCard:
     checks = [trial for trial in mine if _check_of(trial)]
     longest = max(checks, key=lambda trial: trial.record.measurement.window.seconds)  # type: ignore[union-attr]
@@ -199,8 +197,8 @@ def _checked(
     beside = [_figures(one) for one in grouped_by(others, lambda trial: device_of(trial.record)).values()]
     reached = _by_model(every, cards)
     known = {
-        key: known_of(key, [one[key] for one in beside if key in one], device[0], card, products)
-        or known_network(key, card, networks, reached)
+        key: known_of(key, [one[key] for one in beside if key in one], device[0], card, published.products)
+        or known_network(key, card, published.networks, reached)
         for key in measured
     }
     judged = sum(one is not None and one.sd is not None for one in known.values())

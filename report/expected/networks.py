@@ -8,80 +8,48 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean, median
-from typing import Literal
 
 from harness.record.published.cards import Card
-from report.expected.figures import TIMES, PublishedRow, read_tables
-from report.expected.products import KnownSpeed
+from report.expected.figures import PublishedRow, read_tables
+from report.expected.products import KnownSpeed, PublishedProduct, load_products
 
 WORKS = {
-    "resnet50:amp-fp16": {
-        "resnet50",
-        "resnet50 v1.5",
-        "resnet50 NCHW",
-        "resnet50 channels_last",
-        "resnet50-noio channels_last",
-    },
-    "gpt2-124m:amp-bf16": {"GPT-2 124M", "GPT-2 124M, length 1024"},
+    "resnet50:amp-fp16": re.compile(r"resnet50(-noio)?( v1\.5| NCHW| channels_last)?"),
+    "gpt2-124m:amp-bf16": re.compile(r"GPT-2 124M(, length 1024)?"),
 }
 """What the tables call each network, by its model and precision."""
-UNITS = {"images/s": 1, "samples/s": 1, "items/s": 1, "tokens/s": 1, "ms/step": 1024}
-"""Units of such figures, and in a step the tokens of each sequence."""
+UNITS = ("images/s", "samples/s", "items/s", "tokens/s")
 LEAST_BATCH = 0.25
 """A published batch is at least so large beside this plan's."""
 NETWORK_SD = 0.23
 """How far the ratio of two programs' speeds of ResNet-50 on one card lies from that on others (22 pairs)."""
+YEAR = re.compile(r"NGC(?: PyTorch)? (\d\d)\.|\b20(\d\d)\b")
 
 CardFigures = dict[str, list[tuple[str, float]]]
 """By its name what was measured on a card, with the machine."""
 
 
 @dataclass(frozen=True, slots=True)
-class PublishedNetwork:
-    """One figure in images or tokens per second; null where no source says the batch or the year."""
+class PublishedSpeeds:
+    """What others published of cards: products, and rates of these networks on one device."""
 
-    name: str
-    card: str
-    program: str
-    rate: float
-    batch: int | None
-    year: int | None
+    products: tuple[PublishedProduct, ...] = ()
+    networks: tuple[PublishedRow, ...] = ()
 
 
-def load_networks(root: Path) -> tuple[PublishedNetwork, ...]:
-    """Return the figures of one device of the tables; none where the clone has no tables."""
-    return tuple(_networks([row for table in read_tables(root).values() for row in table]))
-
-
-def _networks(rows: Sequence[PublishedRow]) -> Iterator[PublishedNetwork]:
-    for row in rows:
-        name = next((key for key, works in WORKS.items() if row.work in works), "")
-        if not name.endswith(f":{row.precision}") or row.unit not in UNITS:
-            continue
-        if row.unit in TIMES and (row.batch is None or not name.startswith("gpt2")):
-            continue
-        rate = 1000 * (row.batch or 0) * UNITS[row.unit] / row.value if row.unit in TIMES else row.value
-        program = f"{row.program} {row.work}"
-        yield PublishedNetwork(name, row.card, program, rate, row.batch, _year(row))
-
-
-def _year(row: PublishedRow) -> int | None:
-    found = re.search(r"NGC(?: PyTorch)? (\d\d)\.", row.software)
-    if found:
-        return 2000 + int(found[1])
-    stated = re.search(r"\b(20\d\d)\b", f"{row.source} {row.software}")
-    return int(stated[1]) if stated else None
+def load_published(root: Path, cards: Sequence[Card]) -> PublishedSpeeds:
+    """Return the published speeds; none where the clone has no tables."""
+    rows = (row for table in read_tables(root).values() for row in table if row.unit in UNITS)
+    networks = (row for row in rows if any(works.fullmatch(row.work) for works in WORKS.values()))
+    return PublishedSpeeds(load_products(root, cards), tuple(networks))
 
 
 def known_network(
-    name: str,
-    card: Card | None,
-    networks: Sequence[PublishedNetwork],
-    reached: Mapping[str, CardFigures],
+    name: str, card: Card | None, rows: Sequence[PublishedRow], reached: Mapping[str, CardFigures]
 ) -> KnownSpeed | None:
     """Return what a card's published figures lead to, by what other cards on record reached of their own.
 
@@ -91,34 +59,39 @@ def known_network(
     if card is None or network not in WORKS:
         return None
     alike = [
-        one
-        for one in networks
-        if one.name == network and (one.batch is None or one.batch >= LEAST_BATCH * int(batch))
+        row
+        for row in rows
+        if WORKS[network].fullmatch(row.work)
+        and network.endswith(f":{row.precision}")
+        and (row.batch is None or row.batch >= LEAST_BATCH * int(batch))
     ]
-    own = [one for one in alike if one.card == card.name]
+    own = [row for row in alike if row.card == card.name]
     if not own:
         return None
-    years = tuple(sorted({one.year for one in own if one.year}))
-    rates = {
+    found = [YEAR.search(f"{row.software} {row.source}") for row in own]
+    years = tuple(sorted({2000 + int(year[1] or year[2]) for year in found if year}))
+    others = {
         model: median(rate for _, rate in figures[name])
         for model, figures in reached.items()
         if name in figures and model != card.name
     }
-    found, beside = [], set()
-    for program, rate in _medians(own, "program").items():
-        others = _medians((one for one in alike if one.program == program and one.card in rates), "card")
-        if others:
-            beside |= set(others)
-            shares = [math.log(rates[other] / published) for other, published in others.items()]
-            found.append(math.log(rate) + fmean(shares))
-    if not found:
-        return KnownSpeed("published", median(one.rate for one in own), None, len(own), 1, years)
-    sd = NETWORK_SD * math.sqrt(1 + 1 / len(beside))
-    return KnownSpeed("published", math.exp(fmean(found)), sd, len(own), 1, years, len(beside))
+    published = _medians(row for row in alike if row.card in others)
+    logs = {
+        (program, other): math.log(rate * others[other] / value)
+        for (program, _), rate in _medians(own).items()
+        for (same, other), value in published.items()
+        if same == program
+    }
+    if not logs:
+        return KnownSpeed("published", median(row.value for row in own), None, len(own), 1, years)
+    beside = len({other for _, other in logs})
+    sd = NETWORK_SD * math.sqrt(1 + 1 / beside)
+    return KnownSpeed("published", math.exp(fmean(logs.values())), sd, len(own), 1, years, beside)
 
 
-def _medians(figures: Iterable[PublishedNetwork], column: Literal["program", "card"]) -> dict[str, float]:
-    rates: dict[str, list[float]] = {}
-    for one in figures:
-        rates.setdefault(getattr(one, column), []).append(one.rate)
+def _medians(rows: Iterable[PublishedRow]) -> dict[tuple[str, str], float]:
+    """Return the median rate of each program on each card."""
+    rates: dict[tuple[str, str], list[float]] = {}
+    for row in rows:
+        rates.setdefault((f"{row.program} {row.work}", row.card), []).append(row.value)
     return {key: median(values) for key, values in rates.items()}

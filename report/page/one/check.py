@@ -13,7 +13,6 @@ from report.charts.panels import CurveLine, CurvePanel, Panels
 from report.compare.card_check import PLANS, CheckedCard, CheckedSpeed, State, gpu_of
 from report.page.values import Chip, Headline, Picture, Quantity, Systems
 from report.text import number
-from report.trials.key import grouped_by
 from report.trials.trial import TrialResult
 
 LABELS = {"copy": "Memory copy", "host": "Host to device", "device": "Device to host", "all": "All-reduce"}
@@ -48,8 +47,8 @@ class CardCheckView:
     """Each card's unit and state."""
     gpu: Gpu | None
     """What the driver says of the card."""
-    halved: tuple[tuple[str, int, int], ...] = ()
-    """Networks whose batch did not fit: the batch that did, and the one that was asked."""
+    too_large: tuple[TrialResult, ...] = ()
+    """What was tried in a batch that did not fit."""
 
 
 def label(name: str) -> str:
@@ -79,30 +78,16 @@ def checked(analysis: Analysis) -> CardCheckView:
         ),
         tuple((one.unit[:6], one.state) for one in analysis.checks),
         gpu_of(card.longest),
-        _halved(analysis, card),
+        too_large(analysis.own),
     )
 
 
 def too_large(trials: Sequence[TrialResult]) -> tuple[TrialResult, ...]:
     """Return the trials whose batch the plan halved until it fitted: no failures of a check."""
-    found = grouped_by(
-        (trial for trial in trials if trial.record.plan in PLANS[:2]),
-        lambda trial: (trial.session, trial.key.model, trial.key.precision),
-    )
-    fitted = (of for of in found.values() if not all(trial.failure for trial in of))
-    return tuple(
-        trial for of in fitted for trial in of if trial.failure and trial.failure.reason == "out-of-memory"
-    )
-
-
-def _halved(analysis: Analysis, card: CheckedCard) -> tuple[tuple[str, int, int], ...]:
-    tried = grouped_by(too_large(analysis.own), lambda trial: f"{trial.key.model}:{trial.key.precision}:")
-    return tuple(
-        (label(speed.name), int(speed.name.split(":")[2]), max(trial.key.batch_size for trial in of))
-        for start, of in tried.items()
-        for speed in card.speeds
-        if speed.name.startswith(start)
-    )
+    of_check = [trial for trial in trials if trial.record.plan in PLANS[:2]]
+    fitted = {(trial.session, trial.key.model) for trial in of_check if not trial.failure}
+    tried = [trial for trial in of_check if (trial.session, trial.key.model) in fitted]
+    return tuple(one for one in tried if one.failure and one.failure.reason == "out-of-memory")
 
 
 def _row(of: CheckedSpeed) -> CheckedRow:
@@ -185,8 +170,14 @@ def chips(view: CardCheckView) -> Iterator[Chip]:
         yield Chip("care", "worn-memory", "check")
     if gpu and gpu.vgpu_license == "unlicensed":
         yield Chip("care", "no-licence", "check")
-    for name, batch, asked in view.halved:
-        yield Chip("care", "halved", "check", {"name": name, "batch": batch, "asked": asked})
+    tried = sorted(view.too_large, key=lambda trial: trial.key.batch_size)
+    asked = {trial.key.model: trial.key.batch_size for trial in tried}
+    for row in view.rows:
+        model, *rest = row.of.name.split(":")
+        if model in asked:
+            yield Chip(
+                "care", "halved", "check", {"name": row.label, "batch": rest[1], "asked": asked[model]}
+            )
     if len(card.known) < len(card.speeds):
         yield Chip("care", "known", "check", {"of": len(card.speeds), "known": len(card.known)})
     yield Chip("care", "minutes", "check", {"seconds": card.load[-1][0] if card.load else 0.0})

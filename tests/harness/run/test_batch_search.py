@@ -108,16 +108,8 @@ def test_a_search_waits_until_what_lies_below_the_out_of_memory_limit_has_been_t
     assert batch_search.grown(planned, records) is planned
 
 
-@pytest.mark.parametrize(
-    ("capacity", "tried", "spared"),
-    [
-        (256, [256], []),
-        (100, [256, 128, 64], ["above batch 128", "in batch 128"]),
-        (0, [2, 1], ["above batch 1"]),
-    ],
-    ids=str,
-)
-def test_plan_card_halves_its_one_batch_until_it_fits_in_every_repeat(capacity, tried, spared):
+@pytest.mark.parametrize(("capacity", "tried"), [(256, [256]), (100, [256, 128, 64]), (0, [2, 1])], ids=str)
+def test_plan_card_halves_its_one_batch_until_it_fits_in_every_repeat(capacity, tried):
     planned = opened(sized(tried[0]), sized(tried[0], repeat=2)).model_copy(update={"plan": "card"})
     session, records = climbed(planned, lambda batch: batch <= capacity)
     assert list(dict.fromkeys(t.asked.variant.batch_size for t in session.trials)) == tried
@@ -126,8 +118,7 @@ def test_plan_card_halves_its_one_batch_until_it_fits_in_every_repeat(capacity, 
     failed = {record.trial.id for record in records if record.failure}
     assert batch_search.replaced(session, records) == (failed if capacity else set())
     assert missing(session, records) == ()
-    left_out = [line.what.removeprefix("lstm amp-fp16 ") for line in with_spared(session, records).left_out]
-    assert sorted(left_out)[: len(spared)] == spared
+    assert with_spared(session, records).left_out == ()
 
 
 def test_the_one_batch_of_another_plan_is_not_halved_and_tried_in_each_repeat():

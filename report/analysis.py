@@ -34,7 +34,7 @@ from report.compare.ranking import Work, standings, works
 from report.compare.sides import StackComparison, stack_comparison
 from report.compare.spread import UnitSpread, unit_spreads
 from report.expected.expected import CardExpectation, ExpectedValue
-from report.expected.products import PublishedProduct, load_products
+from report.expected.networks import PublishedSpeeds, load_published
 from report.expected.relative import CardsOnPaper
 from report.expected.sizes import DifferenceSize, SystemDifference
 from report.trials.account import MachineAccount, accounts
@@ -70,7 +70,7 @@ class Evidence:
     claims: ClaimSet
     cards: tuple[Card, ...]
     purchase: Purchase | None = None
-    products: tuple[PublishedProduct, ...] = ()
+    published: PublishedSpeeds = field(default_factory=PublishedSpeeds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,7 +230,7 @@ def evidence_in(root: Path, *, purchase: bool = True) -> Evidence:
     results = results_of(root)
     results = replace(results, problems=(*results.problems, *contradictions.among(results)))
     cards = cards_of(root)
-    return Evidence(results, load_claims(root), cards, bought, load_products(root, cards))
+    return Evidence(results, load_claims(root), cards, bought, load_published(root, cards))
 
 
 def analyse(evidence: Evidence, question: Question) -> Analysis:
@@ -286,7 +286,7 @@ def analyse(evidence: Evidence, question: Question) -> Analysis:
         speedups=speedups(grouped),
         parities=parities(grouped),
         early_gates=early_gates(trial for trial in trials if trial.session == lead or trial.path in paths),
-        checks=() if came_with_clone else checked_cards(on_record, lead, evidence.cards, evidence.products),
+        checks=() if came_with_clone else checked_cards(on_record, lead, evidence.cards, evidence.published),
         spreads=spreads,
         expectations=expectations(groups, spreads),
         verdicts=judge(evidence.claims.claims, groups, evidence.cards, batch_sweeps(own_cells, failed)),

@@ -2,6 +2,8 @@
 
 Planned batch sizes double. Where one does not fit, the gap below it is halved down to steps of 8, or of 1
 below 16, each try a fresh process of full length. What then fits is tried in every further repeat.
+
+A plan that asks for one batch or what fits has it halved instead, until a trial ends.
 """
 
 from __future__ import annotations
@@ -9,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from harness.record import Record, Session, TrialSpec
-from harness.run.session import last_attempts, sweep_key
+from harness.run.session import HALVING, last_attempts, out_of_memory, sweep_key
 from harness.summary.statistics import MOST_MEMORY_SHARE, reserved_share
 
 FEWEST_BATCH_SIZES = 3
@@ -23,13 +25,25 @@ def grown(session: Session, records: Iterable[Record]) -> Session:
     """The session with the batch sizes that its sweeps need next, or itself; a pure function of both."""
     last_of = last_attempts(records)
     ids = {trial.id for trial in session.trials}
+    halving = session.plan in HALVING
+    groups = _groups(session.trials) if halving else _sweeps(session.trials)
     new = [
         trial
-        for sweep in _sweeps(session.trials).values()
-        for trial in _next(sweep, last_of)
+        for group in groups.values()
+        for trial in (_halved if halving else _next)(group, last_of)
         if trial.id not in ids
     ]
     return session.model_copy(update={"trials": (*session.trials, *new)}) if new else session
+
+
+def replaced(session: Session, records: Sequence[Record]) -> frozenset[str]:
+    """The trials whose batch did not fit where a smaller one that stands for it did."""
+    fitting = {sweep_key(record.trial) for record in records if record.measurement}
+    return frozenset(
+        record.trial.id
+        for record in records
+        if session.plan in HALVING and out_of_memory(record) and sweep_key(record.trial) in fitting
+    )
 
 
 def stands_between(trial: TrialSpec, planned: Iterable[TrialSpec]) -> bool:
@@ -42,13 +56,28 @@ def _batch_size(trial: TrialSpec) -> int:
     return trial.asked.variant.batch_size
 
 
-def _sweeps(trials: Iterable[TrialSpec]) -> dict[str, list[TrialSpec]]:
+def _groups(trials: Iterable[TrialSpec]) -> dict[str, list[TrialSpec]]:
     groups: dict[str, list[TrialSpec]] = {}
     for trial in trials:
         groups.setdefault(sweep_key(trial), []).append(trial)
+    return groups
+
+
+def _sweeps(trials: Iterable[TrialSpec]) -> dict[str, list[TrialSpec]]:
     return {
-        key: group for key, group in groups.items() if len(set(map(_batch_size, group))) >= FEWEST_BATCH_SIZES
+        key: group
+        for key, group in _groups(trials).items()
+        if len(set(map(_batch_size, group))) >= FEWEST_BATCH_SIZES
     }
+
+
+def _halved(group: Sequence[TrialSpec], last_of: Mapping[str, Record]) -> list[TrialSpec]:
+    """Every repeat in half the smallest batch, where that did not fit."""
+    smallest = min(map(_batch_size, group))
+    tried = [trial for trial in group if _batch_size(trial) == smallest]
+    if smallest == 1 or not any(out_of_memory(last_of.get(trial.id)) for trial in tried):
+        return []
+    return [_with_batch(trial, smallest // 2) for trial in tried]
 
 
 def _next(sweep: Sequence[TrialSpec], last_of: Mapping[str, Record]) -> list[TrialSpec]:
@@ -85,8 +114,7 @@ def _fits(record: Record | None) -> bool | None:
         return None
     if record.measurement is not None:
         return (reserved_share(record.measurement) or 0.0) <= MOST_MEMORY_SHARE
-    assert record.failure is not None
-    return False if record.failure.reason == "out-of-memory" else None
+    return False if out_of_memory(record) else None
 
 
 def _with_batch(trial: TrialSpec, size: int) -> TrialSpec:

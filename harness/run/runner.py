@@ -146,7 +146,8 @@ def _outcome(ready: ReadyRun, opened: Session, ran: list[Record]) -> Outcome:
     if not left:
         session.close(ready.root, opened)
         shutil.rmtree(store.state_folder(ready.root) / "cache" / opened.id, ignore_errors=True)
-    failed = sum(record.status == "failed" for record in ran)
+    replaced = batch_search.replaced(opened, records)
+    failed = sum(record.status == "failed" and record.trial.id not in replaced for record in ran)
     return Outcome(opened, len(ran), failed, left, complete=not left)
 
 

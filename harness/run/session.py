@@ -16,6 +16,8 @@ from harness.plan.order import NO_BLOCK
 from harness.record import Against, LeftOut, Record, Session, TrialSpec, short_hash, store
 
 _COUNTED = "sessions-begun"
+HALVING = ("card",)
+"""Plans that ask for one batch or what fits: they are about the card, and a batch too large is no result."""
 
 
 @contextmanager
@@ -147,7 +149,7 @@ def missing(session: Session, records: Iterable[Record], *, retry: bool = False)
     """What a session still lacks: trials never ended, and those that the machinery failed.
 
     A trial's own failure is a result; with `retry` it is missing too. A batch above one that did not fit is
-    not tried.
+    not tried, nor that batch again where it is halved.
     """
     last_of = last_attempts(records)
     spared = {trial.id for trial, _ in _too_large(session, last_of)}
@@ -162,7 +164,12 @@ def missing(session: Session, records: Iterable[Record], *, retry: bool = False)
 
 
 def with_spared(session: Session, records: Iterable[Record]) -> Session:
-    """The session with a line in its list for the batches that were not tried, above one that did not fit."""
+    """The session with a line in its list for the batches that were not tried, above one that did not fit.
+
+    What was halved has none: a smaller batch stands for it.
+    """
+    if session.plan in HALVING:
+        return session
     spared = ((trial.asked.variant, size) for trial, size in _too_large(session, last_attempts(records)))
     counts = Counter(
         (f"{variant.model} {variant.precision} above batch {size}", f"batch {size} did not fit")
@@ -182,14 +189,20 @@ def last_attempts(records: Iterable[Record]) -> dict[str, Record]:
 def _too_large(session: Session, last_of: Mapping[str, Record]) -> Iterator[tuple[TrialSpec, int]]:
     """Trials never run whose sweep has a smaller batch that did not fit, each with that batch."""
     limits: dict[str, int] = {}
+    again = session.plan in HALVING
     for record in last_of.values():
-        if record.failure is not None and record.failure.reason == "out-of-memory":
+        if out_of_memory(record):
             key, batch_size = sweep_key(record.trial), record.trial.asked.variant.batch_size
             limits[key] = min(batch_size, limits.get(key, batch_size))
     for trial in session.trials if limits else ():
         limit = limits.get(sweep_key(trial))
-        if limit is not None and trial.id not in last_of and trial.asked.variant.batch_size > limit:
+        if limit is not None and trial.id not in last_of and trial.asked.variant.batch_size + again > limit:
             yield trial, limit
+
+
+def out_of_memory(record: Record | None) -> bool:
+    """Whether a trial's batch did not fit."""
+    return bool(record and record.failure and record.failure.reason == "out-of-memory")
 
 
 def sweep_key(trial: TrialSpec) -> str:

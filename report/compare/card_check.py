@@ -20,7 +20,8 @@ from scipy import special
 from harness.record import Finding, Gpu
 from harness.record.card_check import CardCheck
 from harness.record.published.cards import Card, find
-from report.expected.products import KnownSpeed, PublishedProduct, known_of, peak_of
+from report.expected.networks import CardFigures, PublishedSpeeds, known_network
+from report.expected.products import KnownSpeed, known_of, peak_of
 from report.trials.ceilings import BUS, Device, device_of
 from report.trials.key import grouped_by
 from report.trials.trial import TrialResult
@@ -146,7 +147,7 @@ def checked_cards(
     trials: Sequence[TrialResult],
     session: str | None,
     cards: Sequence[Card],
-    products: Sequence[PublishedProduct],
+    published: PublishedSpeeds,
 ) -> tuple[CheckedCard, ...]:
     """Return what a session's check says of its cards, the worst first, then of others of the machine."""
     usable = [trial for trial in trials if trial.record.measurement and _measures(trial)]
@@ -158,7 +159,7 @@ def checked_cards(
     for device, every in by_device.items():
         mine = [trial for trial in every if trial.session == session]
         if device and any(map(_check_of, mine or every)):
-            found.append((not mine, _checked(device, mine or every, usable, cards, products)))
+            found.append((not mine, _checked(device, mine or every, usable, cards, published)))
     return tuple(card for _, card in sorted(found, key=lambda one: (one[0], STATES.index(one[1].state))))
 
 
@@ -176,7 +177,7 @@ def _checked(
     mine: Sequence[TrialResult],
     every: Sequence[TrialResult],
     cards: Sequence[Card],
-    products: Sequence[PublishedProduct],
+    published: PublishedSpeeds,
 ) -> CheckedCard:
     checks = [trial for trial in mine if _check_of(trial)]
     longest = max(checks, key=lambda trial: trial.record.measurement.window.seconds)  # type: ignore[union-attr]
@@ -192,14 +193,15 @@ def _checked(
         and device_of(trial.record) != device
     ]
     card = find(name, cards)
-    measured, beside = _figures(mine), grouped_by(others, lambda trial: device_of(trial.record)).values()
+    measured = _figures(mine)
+    beside = [_figures(one) for one in grouped_by(others, lambda trial: device_of(trial.record)).values()]
+    reached = _by_model(every, cards)
     known = {
-        key: known_of(
-            key, [_figures(one)[key] for one in beside if key in _figures(one)], device[0], card, products
-        )
+        key: known_of(key, [one[key] for one in beside if key in one], device[0], card, published.products)
+        or known_network(key, card, published.networks, reached)
         for key in measured
     }
-    judged = sum(one is not None for one in known.values())
+    judged = sum(one is not None and one.sd is not None for one in known.values())
     load = levels(longest)
     return CheckedCard(
         unit=device[1],
@@ -219,9 +221,19 @@ def _checked(
     )
 
 
-def _figures(trials: Iterable[TrialResult]) -> dict[str, list[tuple[str, float]]]:
+def _by_model(trials: Iterable[TrialResult], cards: Sequence[Card]) -> Mapping[str, CardFigures]:
+    """Return what each model of card on record reached."""
+    valid = [trial for trial in trials if trial.verdict != "invalid"]
+    found: dict[str, CardFigures] = {}
+    for device, of in grouped_by(valid, lambda trial: trial.device_name).items():
+        if card := find(device, cards):
+            found[card.name] = _figures(of)
+    return found
+
+
+def _figures(trials: Iterable[TrialResult]) -> CardFigures:
     """Return by its name what was measured, with the machine: ceilings, and the speeds of networks."""
-    found: dict[str, list[tuple[str, float]]] = {}
+    found: CardFigures = {}
     for trial in trials:
         measured, summary = trial.record.measurement, trial.summary
         if measured is None or summary is None:
@@ -251,6 +263,8 @@ def speed_of(
     of = CheckedSpeed(name, unit, median(values), len(values), paper)
     if known is None:
         return of
+    if known.sd is None:
+        return CheckedSpeed(name, unit, of.value, of.runs, paper, known)
     reach = -float(special.ndtri(ALPHA / judged)) * known.sd
     loss = -math.expm1(-reach - float(special.ndtri(0.9)) * known.sd)
     if loss > WIDEST_LOSS:

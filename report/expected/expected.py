@@ -40,7 +40,7 @@ from report.expected.specs import CardSpecs, load_specs
 
 UNKNOWN_LEVEL = 1.0
 """The deviation of a task whose only software is left out: its level is unknown, and no range is given."""
-METHOD = "4"
+METHOD = "5"
 COVERAGE = 0.9
 """The share of new cards that a range holds."""
 MOST_KEPT = 4

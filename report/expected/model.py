@@ -1,8 +1,8 @@
 """The model: a figure's logarithm, as a sum of what the work, the software, the card and its family add.
 
     log speed = the task's own level + slopes × the card's specifications
-              + software + software of this task + architecture + card, in this arithmetic, in this work
-              + the figure's own scatter
+              + software + software of this task + architecture, in this arithmetic, in this program
+              + card, in this arithmetic, in this work + the figure's own scatter
 
 Every term but the level and the common slopes is drawn around nothing with a deviation of its own (a mixed
 model). So a card without figures is predicted from its specifications, one with figures from both, and a
@@ -42,7 +42,9 @@ SHRUNK = 10
 class TermDeviations:
     """How much each term scatters, as a logarithm.
 
-    By what made left-out cards likeliest; `card` and `card_work` were raised with the tables of 2026.
+    By what made left-out cards likeliest; `card` and `card_work` were raised with the tables of 2026. What
+    an architecture adds in an arithmetic and in a program came in after them, by what made all figures
+    likeliest with the others as they were.
     """
 
     peak_slope: float = 0.07
@@ -50,6 +52,8 @@ class TermDeviations:
     software: float = 0.146
     software_task: float = 0.08
     architecture: float = 0.248
+    architecture_arithmetic: float = 0.336
+    architecture_program: float = 0.115
     card: float = 0.12
     card_arithmetic: float = 0.006
     card_work: float = 0.06
@@ -60,11 +64,15 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "software": ("software", "arithmetic"),
     "software_task": ("software", "task"),
     "architecture": ("architecture",),
+    "architecture_arithmetic": ("architecture", "arithmetic"),
+    "architecture_program": ("architecture", "program"),
     "card": ("card",),
     "card_arithmetic": ("card", "arithmetic"),
     "card_work": ("card", "program", "work"),
 }
 """The columns that two figures share where they share a term."""
+UNSCALED = {"architecture_arithmetic", "architecture_program"}
+"""Terms that are no larger where a task scatters more."""
 
 
 def described(figures: pd.DataFrame, specs: Mapping[str, CardSpecs]) -> pd.DataFrame:
@@ -97,7 +105,8 @@ def covariance(first: pd.DataFrame, second: pd.DataFrame, scatter: TermDeviation
     found: Matrix = COMMON_SLOPE**2 * (a @ b.T) + task * (COMMON_OFFSET**2 + slopes)
     scales = np.outer(_floats(first.scale), _floats(second.scale))
     for name, columns in GROUPS.items():
-        found += getattr(scatter, name) ** 2 * _same(first, second, columns) * scales
+        scale = 1.0 if name in UNSCALED else scales
+        found += getattr(scatter, name) ** 2 * _same(first, second, columns) * scale
     return found
 
 

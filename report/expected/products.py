@@ -79,14 +79,16 @@ def peak_of(card: Card, arithmetic: str) -> float | None:
 @dataclass(frozen=True, slots=True)
 class KnownSpeed:
     """What other cards reach: the middle of `figures` of `cards`, and the standard deviation of its
-    logarithm for one card more."""
+    logarithm for one card more; null where the work differs by nobody knows how much."""
 
     basis: Basis
     middle: float
-    sd: float
+    sd: float | None
     figures: int
     cards: int
     years: tuple[int, ...] = ()
+    beside: int = 0
+    """Other cards by which published figures of another way to do the work are brought to this plan's."""
 
 
 def known_of(

@@ -20,6 +20,8 @@ CAPABILITY = (9, 0)
 MEMORY_BYTES = 80 * 2**30
 RECURRENT = ("lstm", "gru")
 LAYERS = (*RECURRENT, "conv2d", "linear", "matmul")
+LIMIT = "FAKE_CUDA_LARGEST_BYTES"
+"""The variable with the most bytes that a convolution in training takes in: beyond it the memory is full."""
 
 
 class Event:
@@ -153,7 +155,11 @@ def _mode(torch: Any, cards: Cards) -> Any:
             if function is torch.Tensor.type and len(args) == 1:
                 return function(*args).replace("torch.", "torch.cuda.")
             args = tuple(map(on_cpu, args))
-            if _lacks_a_kernel(torch, getattr(function, "__name__", ""), args):
+            name = getattr(function, "__name__", "")
+            trained = name == "conv2d" and torch.is_grad_enabled()
+            if trained and args[0].nbytes > int(os.environ.get(LIMIT, 2**60)):
+                raise torch.OutOfMemoryError(f"CUDA out of memory. Tried to allocate {args[0].nbytes} bytes.")
+            if _lacks_a_kernel(torch, name, args):
                 return _in_fp32(torch, function, args, kwargs)
             return function(*args, **kwargs)
 

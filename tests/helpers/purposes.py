@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import shutil
 import tempfile
 from dataclasses import dataclass
 from functools import cache
@@ -12,8 +13,9 @@ from harness.record import Against, Record, store
 from report.analysis import Analysis
 from report.page.build import WrittenPage, page_of, write
 from report.page.values import Page
-from tests.helpers import cases, records_fleet
+from tests.helpers import ROOT, cases, records_fleet
 from tests.helpers import records_builder as build
+from tests.helpers.bundled import PAPER
 from tests.helpers.cases import CASES, Case, published
 from tests.helpers.records_card import checked_card
 
@@ -72,6 +74,13 @@ def _check(name: str, *records: Record) -> Purpose:
     )
 
 
+def _check_published(root: Path) -> None:
+    """A card that no record is of, with the published figures of the clone, beside one of another model."""
+    build.write(root, [*checked_card(card=PAPER), *checked_card("d", machine="d", card="NVIDIA H200")])
+    shutil.copytree(ROOT / "results" / "tables", root / "results" / "tables")
+    shutil.copy(ROOT / "results" / "cards.toml", root / "results")
+
+
 PURPOSES = {
     "buyer": Purpose("costs", CASES["three-cards-watched-priced"]),
     "buyer-without-watts": Purpose("costs", CASES["two-cards-proven-priced"]),
@@ -86,6 +95,10 @@ PURPOSES = {
     "card-flips": _check("flips", *checked_card(at=lambda second: 0.8 if second // 15 % 2 else 1.0)),
     "card-differs": _check("differs", *checked_card(differing=3)),
     "card-unknown": _check("unknown", *checked_card(card="Constructed Card B")),
+    "card-small": _check("small", *checked_card(fits=64)),
+    "card-published": Purpose(
+        "check", Case("check-published", _check_published, session=checked_card()[0].session)
+    ),
     "two-stacks": Purpose("stacks", Case("two-stacks", _two_stacks)),
     "failed": Purpose("failed", Case("failed", _all_failed)),
     "nothing": Purpose("nothing", CASES["published-alone"]),

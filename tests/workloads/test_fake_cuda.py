@@ -10,7 +10,12 @@ from pathlib import Path
 import pytest
 
 from harness.record import TrialSpec
+from harness.run import batch_search
+from harness.run.session import missing
+from tests.fake_cuda.fake_cuda import LIMIT
 from tests.helpers import TESTS
+from tests.helpers import records_builder as build
+from tests.helpers.bundled import session_of
 from tests.helpers.workload_runner import (
     FRAMEWORKS,
     PYTHON,
@@ -126,6 +131,30 @@ def test_a_card_is_checked_in_every_arithmetic_over_its_link_and_in_its_memory(t
     }
     names = {phase.name for phase in found.phases}
     assert {"product fp8", "replay bf16", "copy", "device-to-host", "memory pattern"} < names
+
+
+def test_the_one_batch_of_plan_card_is_halved_where_it_does_not_fit_until_it_is_measured(
+    tmp_path, monkeypatch
+):
+    asked = convnet(device="cuda", precision="amp-fp16", batch_size=16, layout="channels_last")
+    monkeypatch.setenv(LIMIT, "120000")
+    on = build.machine("Constructed Card", label="card")
+    session = session_of([build.record(asked, None, on=on, failure=build.out_of_memory())], "f" * 64)
+    session = session.model_copy(update={"plan": "card"})
+    tried, records = {}, []
+    while left := missing(session, records):
+        one = left[0].trial
+        folder = tmp_path / str(one.asked.variant.batch_size)
+        folder.mkdir()
+        ended = on_fake(folder, one)
+        tried[one.asked.variant.batch_size] = (
+            ended.failed.reason if ended.failure else ended.measured.window.steps
+        )
+        failure = build.out_of_memory() if ended.failure else None
+        records.append(build.record(one, ended.measurement, on=on, failure=failure))
+        session = batch_search.grown(session, records)
+    assert tried == {16: "out-of-memory", 8: "out-of-memory", 4: 5}
+    assert len(batch_search.replaced(session, records)) == 2
 
 
 def test_a_card_that_is_not_there_is_no_device(tmp_path):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from harness.record import Gpu
@@ -10,9 +10,10 @@ from report import text
 from report.analysis import Analysis
 from report.charts.dots import Dot, DotRow, DotRows
 from report.charts.panels import CurveLine, CurvePanel, Panels
-from report.compare.card_check import CheckedCard, CheckedSpeed, State, gpu_of
+from report.compare.card_check import PLANS, CheckedCard, CheckedSpeed, State, gpu_of
 from report.page.values import Chip, Headline, Picture, Quantity, Systems
 from report.text import number
+from report.trials.trial import TrialResult
 
 LABELS = {"copy": "Memory copy", "host": "Host to device", "device": "Device to host", "all": "All-reduce"}
 KEY = ("this card", "too slow", "a sound card lies there", "paper")
@@ -46,6 +47,8 @@ class CardCheckView:
     """Each card's unit and state."""
     gpu: Gpu | None
     """What the driver says of the card."""
+    too_large: tuple[TrialResult, ...] = ()
+    """What was tried in a batch that did not fit."""
 
 
 def label(name: str) -> str:
@@ -75,7 +78,16 @@ def checked(analysis: Analysis) -> CardCheckView:
         ),
         tuple((one.unit[:6], one.state) for one in analysis.checks),
         gpu_of(card.longest),
+        too_large(analysis.own),
     )
+
+
+def too_large(trials: Sequence[TrialResult]) -> tuple[TrialResult, ...]:
+    """Return the trials whose batch the plan halved until it fitted: no failures of a check."""
+    of_check = [trial for trial in trials if trial.record.plan in PLANS[:2]]
+    fitted = {(trial.session, trial.key.model) for trial in of_check if not trial.failure}
+    tried = [trial for trial in of_check if (trial.session, trial.key.model) in fitted]
+    return tuple(one for one in tried if one.failure and one.failure.reason == "out-of-memory")
 
 
 def _row(of: CheckedSpeed) -> CheckedRow:
@@ -158,6 +170,14 @@ def chips(view: CardCheckView) -> Iterator[Chip]:
         yield Chip("care", "worn-memory", "check")
     if gpu and gpu.vgpu_license == "unlicensed":
         yield Chip("care", "no-licence", "check")
+    tried = sorted(view.too_large, key=lambda trial: trial.key.batch_size)
+    asked = {trial.key.model: trial.key.batch_size for trial in tried}
+    for row in view.rows:
+        model, *rest = row.of.name.split(":")
+        if model in asked:
+            yield Chip(
+                "care", "halved", "check", {"name": row.label, "batch": rest[1], "asked": asked[model]}
+            )
     if len(card.known) < len(card.speeds):
         yield Chip("care", "known", "check", {"of": len(card.speeds), "known": len(card.known)})
     yield Chip("care", "minutes", "check", {"seconds": card.load[-1][0] if card.load else 0.0})

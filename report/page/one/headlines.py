@@ -19,6 +19,7 @@ from report.compare.precisions import best_of_each_workload
 from report.compare.scaling import APART, parallelism_of, scalings
 from report.metrics import CLAIMED
 from report.page.filters import apart, work
+from report.page.one.check import too_large
 from report.page.one.measured import leading
 from report.page.values import Chip, Headline, Quantity, Systems, between, quantity, rate
 from report.stats.intervals import BLOCKS_NEEDED, FLOOR_RUNS, HEADLINE_RUNS
@@ -287,7 +288,9 @@ def trials_of(analysis: Analysis, cells: Sequence[Cell]) -> list[TrialResult]:
     """Those that page one counts: of the leading session, and of those of the cells that it is about."""
     sessions = {(cell.machine, cell.session) for cell in cells}
     beside = (trial for trial in analysis.trials if trial.session != analysis.lead)
-    return [*analysis.own, *(trial for trial in beside if (trial.machine, trial.session) in sessions)]
+    tried = {trial.path for trial in too_large(analysis.own)}
+    own = (trial for trial in analysis.own if trial.path not in tried)
+    return [*own, *(trial for trial in beside if (trial.machine, trial.session) in sessions)]
 
 
 def invalid_of(trials: Sequence[TrialResult]) -> list[TrialResult]:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from harness.record import Limit, Memory, Record, Session, TrialSpec
 from harness.run import batch_search
+from harness.run.session import missing, with_spared
 from tests.helpers import records_builder as build
 from tests.helpers.bundled import session_of
 
@@ -105,6 +106,26 @@ def test_a_search_waits_until_what_lies_below_the_out_of_memory_limit_has_been_t
     records = [run(trials[0], bool), run(trials[2], lambda batch: False)]
     planned = opened(*trials)
     assert batch_search.grown(planned, records) is planned
+
+
+@pytest.mark.parametrize(("capacity", "tried"), [(256, [256]), (100, [256, 128, 64]), (0, [2, 1])], ids=str)
+def test_plan_card_halves_its_one_batch_until_it_fits_in_every_repeat(capacity, tried):
+    planned = opened(sized(tried[0]), sized(tried[0], repeat=2)).model_copy(update={"plan": "card"})
+    session, records = climbed(planned, lambda batch: batch <= capacity)
+    assert list(dict.fromkeys(t.asked.variant.batch_size for t in session.trials)) == tried
+    fitting = {tried[-1]} if capacity else set()
+    assert sizes(records, 1) == sizes(records, 2) == fitting
+    failed = {record.trial.id for record in records if record.failure}
+    assert batch_search.replaced(session, records) == (failed if capacity else set())
+    assert missing(session, records) == ()
+    assert with_spared(session, records).left_out == ()
+
+
+def test_the_one_batch_of_another_plan_is_not_halved_and_tried_in_each_repeat():
+    other = opened(sized(256), sized(256, repeat=2))
+    session, records = climbed(other, lambda batch: batch <= 100)
+    assert session is other
+    assert (len(missing(session, records)), batch_search.replaced(session, records)) == (1, frozenset())
 
 
 def test_a_batch_size_of_a_search_is_known_by_its_sweep_and_by_nothing_else():

@@ -16,22 +16,24 @@ from harness.record import finding
 from harness.record.published.cards import load_cards
 from harness.record.store import Stored, read_all
 from report.compare.card_check import blocks, checked_cards, levels, speed_of, two_speeds
-from report.expected.products import UNIT_SD, known_of, load_products
+from report.expected.networks import NETWORK_SD, PublishedSpeeds, known_network, load_published
+from report.expected.products import UNIT_SD, known_of
 from report.trials.reading import read
 from tests.helpers.records_card import SPEEDS, checked_card
 
 ROOT = Path(__file__).parents[3]
 CARDS = load_cards(ROOT)
-PRODUCTS = load_products(ROOT, CARDS)
+PUBLISHED = load_published(ROOT, CARDS)
+PRODUCTS, NETWORKS = PUBLISHED.products, PUBLISHED.networks
 H200 = next(card for card in CARDS if card.name.startswith("H200"))
 MEASURED = 9
 """Things that a check measures."""
 CARDS_SIMULATED, LOADS_SIMULATED = 1000, 200
 
 
-def check_of(*records, session: str | None = None, products=()):
+def check_of(*records, session: str | None = None):
     trials = read([Stored(f"results/{n}.json", record) for n, record in enumerate(records)], CARDS)
-    return checked_cards(trials, session or records[0].session, CARDS, products)
+    return checked_cards(trials, session or records[0].session, CARDS, PublishedSpeeds())
 
 
 def three_others():
@@ -108,9 +110,48 @@ def test_a_product_is_known_by_figures_of_the_card_else_by_the_share_of_its_arch
     assert (lost.state, 0.35 < lost.smallest_loss < 0.45) == ("slow", True)
 
 
+@pytest.mark.parametrize(
+    ("name", "h100", "h200", "figures"),
+    [
+        ("resnet50:amp-fp16:256:image", 5562, 5750.0, 63),
+        ("gpt2-124m:amp-bf16:12:token", 194637, 209379.0, 2),
+    ],
+)
+def test_a_network_is_known_by_the_card_s_own_figures_and_what_another_reached_of_its_own(
+    name, h100, h200, figures
+):
+    card = _card("H100 SXM5 80GB")
+    on_record = {H200.name: {name: [("a", h200)]}}
+    known = known_network(name, card, NETWORKS, on_record)
+    assert (known.basis, known.figures, known.beside) == ("published", figures, 1)
+    assert known.middle == pytest.approx(h100, rel=0.001)
+    assert known.sd == pytest.approx(NETWORK_SD * math.sqrt(2))
+    judged = speed_of(name, [0.3 * known.middle], known, MEASURED + 2)
+    assert (judged.state, judged.smallest_loss < 0.75) == ("slow", True)
+    alone = known_network(name, H200, NETWORKS, on_record)
+    assert (alone.sd, alone.beside) == (None, 0), "a card never enters its own expectation"
+    assert speed_of(name, [h200], alone, MEASURED).state == "unknown"
+
+
+def test_only_the_same_network_in_the_same_precision_and_a_batch_that_is_no_smaller_part_counts():
+    batches = [one.batch for one in NETWORKS if one.card.startswith("H100 SXM") and one.batch]
+    assert min(batches) == 1, "the tables have batches of one"
+    h100 = _card("H100 SXM5 80GB")
+    of_large, of_small = (
+        known_network(f"resnet50:amp-fp16:{batch}:image", h100, NETWORKS, {}) for batch in (256, 4)
+    )
+    assert (of_large.figures, of_small.figures) == (63, 65)
+    assert known_network("resnet50:amp-bf16:256:image", h100, NETWORKS, {}) is None
+    assert known_network("gemm_bf16_tflops", h100, NETWORKS, {}) is None
+
+
+def _card(name: str):
+    return next(one for one in CARDS if one.name == name)
+
+
 def test_the_committed_h200_has_one_speed_and_equal_bits():
     stored = [one for one in read_all(ROOT).records if one.record.plan == "card"]
-    found = checked_cards(read(stored, CARDS), stored[0].record.session, CARDS, PRODUCTS)[0]
+    found = checked_cards(read(stored, CARDS), stored[0].record.session, CARDS, PUBLISHED)[0]
     assert (found.flips, found.differences, found.state) == (None, (), "sound")
 
 

@@ -67,6 +67,27 @@ def test_three_notes_stand_below_the_table(name: str):
     assert len(page(name).one.notes) == 3
 
 
+def test_a_batch_that_was_halved_until_it_fitted_is_said_and_no_failed_trial():
+    chips = {chip.name: chip.data for chip in page("card-small").one.chips}
+    assert chips["halved"] == {"name": "ResNet-50, amp-fp16", "batch": "64", "asked": 256}
+    assert "failed" not in chips and "halved" not in {chip.name for chip in page("card-sound").one.chips}
+    assert "ResNet-50, amp-fp16 in batch 64: 256 does not fit" in written("card-small").html.read_text(
+        "utf-8"
+    )
+
+
+def test_a_network_stands_beside_the_card_s_published_figures_with_their_number_and_what_differs():
+    (network,) = (
+        row.of for row in page("card-published").one.view.rows if row.of.name.startswith("resnet50")
+    )
+    assert (network.known.basis, network.known.beside, network.known.years) == ("published", 1, (2022, 2024))
+    said = re.sub(r"<[^>]+>|\s+", " ", written("card-published").html.read_text("utf-8"))
+    assert "63 published figures of this card, 2022 to 2024, 4,950 images/s by what 1 other card on" in said
+    assert (
+        "record reached of its own; others train with images that are read, in batches of their own" in said
+    )
+
+
 @pytest.mark.parametrize("name", ["pair", "one-machine", "first-look"])
 def test_the_picture_starts_at_the_fastest_and_has_room(name: str):
     chart = page(name).one.view.picture.picture.chart

@@ -235,7 +235,7 @@ def test_a_buyer_without_records_has_each_offer_on_page_one_with_its_cost_or_the
     assert list(rows) == ["RTX 5090", "MI300X", "H200", "RTX 3090"]
     cheap = rows["RTX 5090"]
     assert (cheap.measured, cheap.number, cheap.cheapest, cheap.tied) == (False, 2, True, False)
-    assert cheap.times.low < 2 < cheap.times.value < cheap.times.high < 4
+    assert cheap.times.low < 2 < cheap.times.value < cheap.times.high < 5
     assert cheap.cost.low < cheap.cost.value < cheap.cost.high
     assert rows["RTX 3090"].reference and rows["RTX 3090"].hours.value == 2500
     assert [rows[name].missing[0].state for name in ("MI300X", "H200")] == ["refused", "unknown-card"]

@@ -103,7 +103,7 @@ def software_of(row: PublishedRow) -> str:
 
 
 def figures_of(rows: Iterable[PublishedRow]) -> pd.DataFrame:
-    """Return one line for each task, software and card: the median of its rows."""
+    """Return one line for each task, software and card: the median of its rows, and how many they are."""
     found = pd.DataFrame(
         {
             "task": task.key,
@@ -120,7 +120,9 @@ def figures_of(rows: Iterable[PublishedRow]) -> pd.DataFrame:
         for task in (task_of(row),)
     )
     keys = [name for name in found.columns if name != "log_speed"]
-    return found.groupby(keys, sort=True, as_index=False).agg(log_speed=("log_speed", "median"))
+    return found.groupby(keys, sort=True, as_index=False).agg(
+        log_speed=("log_speed", "median"), rows=("log_speed", "size")
+    )
 
 
 def fingerprint(rows: Iterable[PublishedRow], specs: Mapping[str, CardSpecs], settings: object) -> str:

@@ -59,13 +59,15 @@ LINE = 17.0
 class Layout:
     """A width in px, and whether labels are beside what they name or above it."""
 
-    name: Literal["desk", "narrow"]
+    name: Literal["desk", "sheet", "narrow"]
     width: float
     beside: bool
 
 
 DESK = Layout("desk", 900.0, True)
-"""For a page up to 1120 px wide, and for paper 710 px wide."""
+"""For a page up to 1120 px wide."""
+SHEET = Layout("sheet", 800.0, True)
+"""For paper 710 px wide, on which the smallest text is 11 px."""
 NARROW = Layout("narrow", 358.0, False)
 """For a page 390 px wide, with 16 px on either side."""
 

@@ -144,7 +144,7 @@ def test_nothing_scrolls_sideways_nothing_is_fetched_and_all_charts_are_drawn(
     assert found["outside"] == []
     assert found["width"] == found["room"] <= width
     assert found["fetched"] == []
-    hidden = {"chart desk" if width < 760 else "chart narrow"}
+    hidden = {"chart desk" if width < 760 else "chart narrow", "chart sheet"}
     drawn = [kind for kind in found["drawn"] if kind and kind.startswith("chart")]
     assert not hidden & set(drawn)
     assert drawn
@@ -233,13 +233,18 @@ def test_page_one_prints_on_one_sheet(name: str, unshrunk: float):
     title = re.search(r'class="part">([^<]+)<', written(name).html.read_text(encoding="utf-8"))
     assert title
     words = re.findall(r">([^<]+)</word>", second)
-    assert " ".join(words).startswith(title[1])
+    said, more = " ".join(words), len(re.findall(r"^<figure>", _page_one(name), re.M)) > 1
+    assert title[1] in said if more else said.startswith(title[1])
     height = float(re.findall(r'height="([\d.]+)"', first)[0])
     lowest = max(float(end) for end in re.findall(r'yMax="([\d.]+)"', first))
     assert lowest <= 0.92 * height, "another font needs 5 % of the sheet to spare"
     assert _height_of_the_name(printed(name)) >= 0.97 * unshrunk, (
         "a browser shrinks the whole print where a table is wider than the sheet"
     )
+
+
+def _page_one(name: str) -> str:
+    return written(name).html.read_text(encoding="utf-8").partition("<nav")[0]
 
 
 def _height_of_the_name(sheet: Path) -> float:

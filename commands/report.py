@@ -154,12 +154,13 @@ def make(root: Path, how: ReportOptions) -> None:
     out = root / "report" / "out"
     analysis, written = report_on(root, out, how)
     screen = Screen()
-    screen.say(f"answer:   {answer(analysis)}")
+    one = page_one(analysis, systems_of(analysis))
+    screen.say(f"answer:   {render.answer(one.headline)}")
     screen.say(f"page:     {relative(written.html)}")
     if how.pdf:
         pdf = write_pdf(written.html, out / "report.pdf", root=os.geteuid() == 0)
         screen.say(f"PDF:      {relative(pdf)}")
-    screen.say(f"next:     {next_line(analysis)}")
+    screen.say(f"next:     {' && '.join(one.next_commands) or 'invoke claims --here'}")
 
 
 def report_on(root: Path, out: Path, how: ReportOptions) -> tuple[Analysis, WrittenPage]:
@@ -211,10 +212,3 @@ def _on_paper(root: Path, analysis: Analysis) -> CardsOnPaper:
 def answer(analysis: Analysis) -> str:
     """Return the page's headline."""
     return render.answer(page_one(analysis, systems_of(analysis)).headline)
-
-
-def next_line(analysis: Analysis) -> str:
-    """What to do next, as a line to type."""
-    if not analysis.own:
-        return "invoke build run report"
-    return analysis.question.longer or "invoke claims --here"

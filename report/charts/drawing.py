@@ -8,7 +8,7 @@ from html import escape
 from typing import Protocol
 
 from report.charts.sheet import HEADING, MARGIN, NEXT, SPACE, Sheet
-from report.charts.style import DESK, NARROW, PAPER, SHEET, Layout, plain
+from report.charts.style import DESK, NARROW, PAPER, Layout, plain
 
 FONTS = "system-ui,-apple-system,'Segoe UI',Roboto,'DejaVu Sans',sans-serif"
 LONGEST_DESCRIPTION = 4000
@@ -33,7 +33,7 @@ class Chart(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """A chart as SVG: in every layout for a page, which shows one of them, and as a file under its title."""
+    """A chart as SVG: in both layouts for a page, which shows one of them, and as a file under its title."""
 
     page: str
     file: str
@@ -50,10 +50,9 @@ def draw(chart: Chart, name: str, title: str, unit: str, described: str) -> Draw
     around = (left, top, desk.width + 2 * MARGIN, desk.height + above + 2 * MARGIN)
     file = _document(name, "", "chart", around, words + ground + heading + shown) + "\n"
     page = _document(name, "", "chart desk", (0.0, 0.0, desk.width, desk.height), words + shown)
-    for layout in (SHEET, NARROW):
-        sheet, which = chart.sheet(layout), f"-{layout.name}"
-        box = (0.0, 0.0, sheet.width, sheet.height)
-        page += _document(name, which, f"chart {layout.name}", box, _body(sheet, f"{name}{which}"))
+    narrow, which = chart.sheet(NARROW), f"-{NARROW.name}"
+    box = (0.0, 0.0, narrow.width, narrow.height)
+    page += _document(name, which, f"chart {NARROW.name}", box, _body(narrow, f"{name}{which}"))
     return Drawing(page, file)
 
 

@@ -59,15 +59,13 @@ LINE = 17.0
 class Layout:
     """A width in px, and whether labels are beside what they name or above it."""
 
-    name: Literal["desk", "sheet", "narrow"]
+    name: Literal["desk", "narrow"]
     width: float
     beside: bool
 
 
-DESK = Layout("desk", 900.0, True)
-"""For a page up to 1120 px wide."""
-SHEET = Layout("sheet", 800.0, True)
-"""For paper 710 px wide, on which the smallest text is 11 px."""
+DESK = Layout("desk", 800.0, True)
+"""For a page, where it is up to 1000 px wide, and for paper 710 px wide, where the smallest text is 11 px."""
 NARROW = Layout("narrow", 358.0, False)
 """For a page 390 px wide, with 16 px on either side."""
 

@@ -141,16 +141,22 @@ def _group(
         _failed(trial, systems)
         for trial in [trial for place, trial in failed.items() if place not in ran][:MOST_FAILED]
     ]
-    notes = _notes(group, [other.base for other in among])
+    notes = _notes(group, cells, [other.base for other in among])
     if len(bars) > most:
         notes.append(f"{most} of {len(bars):,}, the fastest and the nearest to this machine")
     return Group(text.model_name(group.base.model), (*shown, *ended), tuple(notes))
 
 
-def _notes(group: ComparisonGroup, among: Sequence[Key]) -> list[str]:
+def _notes(group: ComparisonGroup, cells: Sequence[Cell], among: Sequence[Key]) -> list[str]:
     key = group.base
-    told = f"{setting(key)}{apart(key, among)}".strip(", ")
+    told = f"{_common(cells)}{apart(key, among)}".strip(", ")
     return [note for note in (details(key, group.length.epochs), told) if note]
+
+
+def _common(cells: Sequence[Cell]) -> str:
+    """Return the setting of all cells; empty where they differ in it."""
+    settings = {setting(cell.key) for cell in cells}
+    return settings.pop() if len(settings) == 1 else ""
 
 
 def nearest_bars(bars: Sequence[Bar], most: int) -> tuple[Bar, ...]:
@@ -188,7 +194,7 @@ def _measured(cell: Cell, among: Sequence[Cell], alone: Cell | None, fastest: fl
         high,
         text=written or f"{rate} {rate_unit(cell)}",
         small=scaled,
-        note=cell.key.precision if named else f"{cell.key.precision}{setting(cell.key)}",
+        note=cell.key.precision if named or _common(among) else f"{cell.key.precision}{setting(cell.key)}",
         slot=system.slot,
     )
 

@@ -77,7 +77,7 @@ class _Drawings:
     pages: dict[str, Markup] = field(default_factory=dict)
 
     def on_page(self, picture: Picture, title: str, sub: str = "") -> Markup:
-        """The picture as SVG in every layout; as a file it has its title in it."""
+        """The picture as SVG in both layouts; as a file it has its title in it."""
         if picture.name not in self.pages:
             self._draw(picture, _words(title), _words(sub))
         return self.pages[picture.name]

@@ -254,6 +254,12 @@ class PageOne:
     ran: tuple[SystemRuns, ...] = ()
     """What to take along: of every system on the page."""
 
+    @property
+    def next_commands(self) -> tuple[str, ...]:
+        """The lines of the next step."""
+        steps = (self.next_first, *self.notes)
+        return next((step.data["commands"] for step in steps if step and "commands" in step.data), ())
+
 
 @dataclass(frozen=True, slots=True)
 class PagePart:

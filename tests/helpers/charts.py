@@ -16,7 +16,7 @@ from report.charts.drawing import Chart, Drawing, as_png, draw
 from report.charts.marks import KeyEntry
 from report.charts.panels import BarPanel, CurveLine, CurvePanel, PanelBar, Panels, SharePanel
 from report.charts.sheet import DPI, Sheet
-from report.charts.style import DESK, NARROW, SHEET
+from report.charts.style import DESK, NARROW
 from tests.helpers import records_hostile
 
 LONG_CARD = "Constructed Card B with a very long name 80GB HBM3"
@@ -212,7 +212,7 @@ CHARTS: dict[str, Chart] = {
     "nothing": Bars(()),
 }
 EACH_CHART = pytest.mark.parametrize("chart", CHARTS.values(), ids=CHARTS)
-EACH_LAYOUT = pytest.mark.parametrize("layout", [DESK, SHEET, NARROW], ids=["desk", "sheet", "narrow"])
+EACH_LAYOUT = pytest.mark.parametrize("layout", [DESK, NARROW], ids=["desk", "narrow"])
 
 
 @cache

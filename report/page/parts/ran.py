@@ -35,7 +35,7 @@ class RanView:
 
     trials: tuple[TrialResult, ...]
     failures: tuple[tuple[TrialResult, ...], ...]
-    """Trials without a measurement that differ in their repeat alone."""
+    """Trials of a system that ended at one stage with one message."""
     stacks: tuple[tuple[TrialResult, ...], ...]
     """The trials of each system and environment, finished ones first."""
     arithmetic: tuple[ArithmeticRow, ...]
@@ -86,7 +86,7 @@ def _alike(
 def _failed_as(trial: TrialResult) -> Hashable:
     assert trial.failure is not None
     failure = trial.failure
-    return trial.key, trial.machine, trial.card, failure.stage, failure.reason, failure.message
+    return trial.machine, trial.card, failure.stage, failure.reason, failure.message
 
 
 def _ran_with(trial: TrialResult) -> Hashable:

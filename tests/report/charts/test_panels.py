@@ -95,7 +95,7 @@ def test_gains_begin_at_one_whichever_side_they_are_on(layout: Layout):
 def test_a_bar_of_a_panel_has_its_range():
     panel = BarPanel("Speed", "", (PanelBar("a", 2.0, "2.00", ends=(1.0, 3.0)),))
     ranges = [places for line, places in lines_of(Panels((panel,)).sheet(DESK)) if line.get_zorder() == 3]
-    assert [x for x, _ in ranges[0]] == pytest.approx([300.0, 900.0])
+    assert [x for x, _ in ranges[0]] == pytest.approx([DESK.width / 3, DESK.width])
 
 
 @EACH_LAYOUT

@@ -89,6 +89,6 @@ def test_no_colour_is_drawn_that_a_dark_page_would_not_change(chart: Chart):
     assert drawn <= set(style.DARK)
 
 
-@pytest.mark.parametrize(("layout", "shown"), [(style.DESK, 900), (style.SHEET, 710), (style.NARROW, 358)])
-def test_the_smallest_text_is_11_px_on_a_desk_on_paper_and_on_a_phone(layout: style.Layout, shown: float):
+@pytest.mark.parametrize(("layout", "shown"), [(style.DESK, 710), (style.NARROW, 358)])
+def test_the_smallest_text_is_11_px_on_paper_and_on_a_phone(layout: style.Layout, shown: float):
     assert min(style.LABEL, style.NOTE) * shown / layout.width >= 11

@@ -144,7 +144,7 @@ def test_nothing_scrolls_sideways_nothing_is_fetched_and_all_charts_are_drawn(
     assert found["outside"] == []
     assert found["width"] == found["room"] <= width
     assert found["fetched"] == []
-    hidden = {"chart desk" if width < 760 else "chart narrow", "chart sheet"}
+    hidden = {"chart desk" if width < 760 else "chart narrow"}
     drawn = [kind for kind in found["drawn"] if kind and kind.startswith("chart")]
     assert not hidden & set(drawn)
     assert drawn

@@ -137,6 +137,12 @@ def test_trials_that_failed_alike_are_one_row_with_stage_and_reason():
     )
     for rows in shown.failures:
         assert (
-            len({(trial.key, trial.failure.stage, trial.failure.reason) for trial in rows if trial.failure})
+            len(
+                {
+                    (trial.failure.stage, trial.failure.reason, trial.failure.message)
+                    for trial in rows
+                    if trial.failure
+                }
+            )
             == 1
         )

@@ -1,4 +1,4 @@
-"""Two cards, machines, stacks or precisions side by side: all that may be compared, and why the rest may not."""
+"""Two cards, machines, stacks or precisions: all that may be compared, and why the rest may not."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ def _newest(cells: Sequence[Cell]) -> dict[Key, Cell]:
 
 
 def _of_precisions(first: Sequence[Cell], second: Sequence[Cell]) -> tuple[dict[Key, Cell], dict[Key, Cell]]:
-    """Return the newest cells of each work that one session did in both, at the same batch where it can be."""
+    """Return the newest cells of each work that one session did in both, at one batch if possible."""
     pairs = [
         (own, other)
         for own, others in matched(sorted(first, key=lambda cell: cell.turn), second, _one_session)

@@ -38,43 +38,6 @@ SheetLimit = tuple[str, float, bool]
 """A limit's name, its value, and whether it is the one on paper."""
 MOST_MACHINES = 6
 """Those whose computers are compared in columns."""
-NAMES = {
-    "cpu.model": "processor",
-    "cpu.sockets": "processor sockets",
-    "cpu.cores": "cores",
-    "cpu.threads": "hardware threads",
-    "cpu.usable": "CPUs that a process may use",
-    "cpu.mhz_max": "highest clock of the processor, MHz",
-    "cpu.governor": "CPU governor",
-    "cpu.turbo": "turbo",
-    "cpu.smt": "simultaneous threads",
-    "cpu.features": "instructions",
-    "cpu.numa_affinity": "NUMA nodes used",
-    "memory_bytes": "host memory",
-    "memory_limit_bytes": "limit on host memory",
-    "shared_memory_bytes": "shared memory",
-    "numa_nodes": "NUMA nodes",
-    "numa_balancing": "NUMA balancing",
-    "virtual": "virtual machine",
-    "gpus": "number of devices",
-}
-_TAILS = {
-    "pcie_generation": "PCIe generation at rest",
-    "pcie_width": "PCIe lanes at rest",
-    "pcie_generation_max": "PCIe generation",
-    "pcie_width_max": "PCIe lanes",
-    "pcie_generation_of_card": "PCIe generation of the card itself",
-    "remapping": "replacing rows of memory",
-    "ecc_uncorrected_ever": "uncorrected memory errors ever",
-    "vgpu_license": "license of the virtual GPU",
-    "vbios": "VBIOS",
-    "bar1_bytes": "BAR1",
-    "remapped_rows": "rows of memory replaced",
-    "power_limit_max_watts": "highest power limit, W",
-    "ecc": "ECC",
-    "mig": "MIG",
-    "numa_node": "NUMA node",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,18 +266,11 @@ def differences(machines: Sequence[Machine], labels: Sequence[str]) -> Differenc
             values = differing.setdefault(field, [mine] * len(machines))
             values[place] = theirs
     written = [
-        (name_of(field), *(shown(field, each) for each in values)) for field, values in differing.items()
+        (field.replace("cpu.", "processor ").replace("_", " "), *(shown(field, each) for each in values))
+        for field, values in differing.items()
     ]
     rows = tuple(row for row in written if len(set(row[1:])) > 1)
     return Differences(tuple(labels), rows) if rows else None
-
-
-def name_of(field: str) -> str:
-    """A field of the fingerprint as the page calls it."""
-    if field.startswith("gpu "):
-        _, place, name = field.split(" ", 2)
-        return f"device {place}: {_TAILS.get(name, name.replace('_', ' '))}"
-    return NAMES.get(field, field.replace("cpu.", "processor ").replace("_", " "))
 
 
 def shown(field: str, value: Any) -> str:

@@ -31,7 +31,7 @@ class ArithmeticRow:
 
 @dataclass(frozen=True, slots=True)
 class RanView:
-    """All that ran, and what measures it again."""
+    """All that ran."""
 
     trials: tuple[TrialResult, ...]
     failures: tuple[tuple[TrialResult, ...], ...]
@@ -39,7 +39,6 @@ class RanView:
     stacks: tuple[tuple[TrialResult, ...], ...]
     """The trials of each system and environment, finished ones first."""
     arithmetic: tuple[ArithmeticRow, ...]
-    again: tuple[str, ...]
     folders: tuple[tuple[str, int], ...]
     """Where the records lie, and how many of each folder are on the page."""
     precisions: tuple[tuple[str, str], ...]
@@ -53,13 +52,11 @@ def view(analysis: Analysis, systems: Systems) -> RanView | None:
         return None
     words: dict[str, str] = {label: traits.words for label, traits in PRECISIONS.items()}
     labels = dict.fromkeys(trial.key.precision for trial in trials)
-    asked = dict.fromkeys((trial.record.plan, trial.record.environment.image) for trial in analysis.own)
     return RanView(
         trials=tuple(trials),
         failures=_alike([trial for trial in trials if trial.failure], _failed_as),
         stacks=_alike(sorted(trials, key=lambda trial: trial.failure is not None), _ran_with),
         arithmetic=_arithmetic(trials),
-        again=tuple(text.run_again(plan, image) for plan, image in asked),
         folders=tuple(Counter(trial.path.rpartition("/")[0] for trial in trials).items()),
         precisions=tuple((label, words[label]) for label in labels),
     )

@@ -96,7 +96,7 @@ def _workload(
         title=_own_words(cells, "title") or (own.title if own else text.clean(workload, 60)),
         about=_own_words(cells, "about") or (own.about if own else ""),
         timing=time_picture(groups, systems, f"{anchor}-time", MOST_BELOW),
-        panels=panels.together(groups, cells, families, sweeps, analysis, systems, f"{anchor}-more"),
+        panels=panels.together(groups, cells, families, analysis, systems, f"{anchor}-more"),
         rows=tuple(
             (
                 work_name(group, entry.cell, groups),

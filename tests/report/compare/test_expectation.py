@@ -104,7 +104,10 @@ def test_hosts_that_differ_are_named_by_what_differs():
     table = differences([ON, other], ["a", "b"])
     assert table is not None and table.machines == ("a", "b")
     rows = {row[0]: row[1:] for row in table.rows}
-    assert rows["processor"] == ("Constructed CPU", "Another CPU") and rows["kernel"] == ("6.1.0", "6.12.0")
+    assert rows["processor model"] == ("Constructed CPU", "Another CPU") and rows["kernel"] == (
+        "6.1.0",
+        "6.12.0",
+    )
 
 
 def test_a_pair_that_ran_in_one_block_of_time_says_so_and_one_of_three_does_not():

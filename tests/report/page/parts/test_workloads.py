@@ -90,7 +90,6 @@ def test_growing_batches_end_at_the_first_that_does_not_fit():
     for sweep in sweeps:
         assert sweep.best is not None and sweep.largest is not None and sweep.wall is not None
         assert (sweep.best.key.batch_size, sweep.largest.key.batch_size, sweep.wall) == (32, 32, 64)
-    assert "Speed by batch size" in panel_titles(found)
     groups = cases.analysis_of(cases.CASES["sweep"]).groups
     assert [group.base.batch_size for group in groups] == [32], "the fixed batch is compared alone"
 

@@ -54,10 +54,10 @@ def of_each_key(cells: Iterable[Cell]) -> list[Cell]:
     return list({cell.key: cell for cell in cells}.values())
 
 
-def apart(key: Key, among: Iterable[Key], *, said: Sequence[str] = ()) -> str:
+def apart(key: Key, among: Iterable[Key]) -> str:
     """', protocol warmed/1, workers 24': what tells a key from those `among` of its model and setting.
 
-    Empty where nothing does, or where only `said` fields do.
+    Empty where nothing does.
     """
     named = (key.workload, key.model, setting(key))
     alike = {other for other in among if (other.workload, other.model, setting(other)) == named}
@@ -66,7 +66,7 @@ def apart(key: Key, among: Iterable[Key], *, said: Sequence[str] = ()) -> str:
     for name in ("protocol", "data_mode", *sorted(options), *SIZES):
         value = _value(key, name)
         same = {other for other in alike if _value(other, name) == value}
-        if len(same) < len(alike) and name not in said and value is not None:
+        if len(same) < len(alike) and value is not None:
             parts.append(VALUE_WORDS.get(name, f"{name.replace('_', ' ')} {{}}").format(value))
         alike = same
     return "".join(f", {text.clean(part, 40)}" for part in parts)

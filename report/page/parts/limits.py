@@ -1,4 +1,4 @@
-"""What limits the speed: each device's limits, what each work waits for, and how the computers differ."""
+"""What limits the speed: each device's limits, and what each work waits for."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
-from typing import Any
 
-from harness.record import PURE, DeviceUsed, Machine, differing_fields
+from harness.record import PURE, DeviceUsed
 from harness.record.published.cards import Card, find, peak_tflops
 from report import text
 from report.analysis import Analysis
@@ -17,7 +16,6 @@ from report.compare.cells import Cell, TimeBreakdown, time_breakdown
 from report.compare.key import same_but
 from report.page.filters import of_each_key, work
 from report.page.values import Picture, Systems
-from report.text import clean, gibibytes
 from report.trials.ceilings import (
     RooflinePoint,
     Together,
@@ -36,8 +34,6 @@ from report.trials.trial import TrialResult
 SAME_ROOF = 0.05
 SheetLimit = tuple[str, float, bool]
 """A limit's name, its value, and whether it is the one on paper."""
-MOST_MACHINES = 6
-"""Those whose computers are compared in columns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,15 +76,13 @@ class DeviceLimits:
 
 @dataclass(frozen=True, slots=True)
 class LimitsView:
-    """Devices, waits, and the computers around the cards."""
+    """Devices and waits."""
 
     waits: tuple[tuple[str, Cell, TimeBreakdown], ...]
     """Where the time of each work goes, by its name, the longest wait first."""
     unmeasured: int
     """Works whose wait for input was not measured."""
     devices: tuple[DeviceLimits, ...]
-    differences: Differences | None
-    machines_left: int
 
 
 def view(analysis: Analysis, systems: Systems) -> LimitsView | None:
@@ -98,18 +92,12 @@ def view(analysis: Analysis, systems: Systems) -> LimitsView | None:
     found = [(work(cell, among), cell, time_breakdown(cell)) for cell in cells]
     waits = [(name, cell, breakdown) for name, cell, breakdown in found if breakdown]
     devices = _devices(analysis)
-    machines = [*grouped_by((*analysis.own, *analysis.shown), lambda trial: trial.machine).values()]
-    beside = machines[:MOST_MACHINES]
-    labels = [text.clean(trials[-1].machine_label, 40) for trials in beside]
-    differing = differences([trials[0].record.machine for trials in beside], labels)
-    if not waits and not devices and differing is None:
+    if not waits and not devices:
         return None
     return LimitsView(
         waits=tuple(sorted(waits, key=lambda wait: -wait[2].input_wait)),
         unmeasured=len(cells) - len(waits),
         devices=devices,
-        differences=differing,
-        machines_left=len(machines) - len(beside),
     )
 
 
@@ -244,45 +232,3 @@ def _sheet(
         SheetRow("power", "W", power, max(watts, default=None)),
     ]
     return tuple(row for row in rows if row.paper is not None or row.measured is not None)
-
-
-@dataclass(frozen=True, slots=True)
-class Differences:
-    """A column for each machine, and a row for each field in which they are not alike."""
-
-    machines: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    """The field's name, then its value of each machine."""
-
-
-def differences(machines: Sequence[Machine], labels: Sequence[str]) -> Differences | None:
-    """Every field in which these machines are not alike; null where none differs.
-
-    Bytes that differ by a page or two read alike, and make no machine faster.
-    """
-    differing: dict[str, list[Any]] = {}
-    for place, other in enumerate(machines[1:], 1):
-        for field, mine, theirs in differing_fields(machines[0], other):
-            values = differing.setdefault(field, [mine] * len(machines))
-            values[place] = theirs
-    written = [
-        (field.replace("cpu.", "processor ").replace("_", " "), *(shown(field, each) for each in values))
-        for field, values in differing.items()
-    ]
-    rows = tuple(row for row in written if len(set(row[1:])) > 1)
-    return Differences(tuple(labels), rows) if rows else None
-
-
-def shown(field: str, value: Any) -> str:
-    """A field's value in its unit; unknown where it is not known."""
-    if value is None:
-        return "unknown"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if field.endswith("_bytes") and isinstance(value, int):
-        return gibibytes(value)
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    if isinstance(value, tuple):
-        return clean(" ".join(map(str, value)) or "none", 60)
-    return clean(value, 60)

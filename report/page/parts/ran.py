@@ -33,7 +33,8 @@ class ArithmeticRow:
 class RanView:
     """All that ran."""
 
-    trials: tuple[TrialResult, ...]
+    trials: tuple[tuple[TrialResult, ...], ...]
+    """Runs of one work on one system that ended alike."""
     failures: tuple[tuple[TrialResult, ...], ...]
     """Trials of a system that ended at one stage with one message."""
     stacks: tuple[tuple[TrialResult, ...], ...]
@@ -53,7 +54,7 @@ def view(analysis: Analysis, systems: Systems) -> RanView | None:
     words: dict[str, str] = {label: traits.words for label, traits in PRECISIONS.items()}
     labels = dict.fromkeys(trial.key.precision for trial in trials)
     return RanView(
-        trials=tuple(trials),
+        trials=_alike(trials, _ended_as),
         failures=_alike([trial for trial in trials if trial.failure], _failed_as),
         stacks=_alike(sorted(trials, key=lambda trial: trial.failure is not None), _ran_with),
         arithmetic=_arithmetic(trials),
@@ -78,6 +79,13 @@ def _alike(
     trials: Iterable[TrialResult], what: Callable[[TrialResult], Hashable]
 ) -> tuple[tuple[TrialResult, ...], ...]:
     return tuple(map(tuple, grouped_by(trials, what).values()))
+
+
+def _ended_as(trial: TrialResult) -> Hashable:
+    what = tuple(dict.fromkeys(found.name for found in trial.causes))
+    reason = trial.failure and trial.failure.reason
+    place = trial.machine, trial.card, trial.key.model, trial.key.precision, trial.key.batch_size
+    return *place, trial.samples_per_second is None, trial.verdict, what, reason
 
 
 def _failed_as(trial: TrialResult) -> Hashable:

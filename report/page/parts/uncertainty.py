@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
 
 from report import text
 from report.analysis import Analysis
@@ -102,9 +101,6 @@ def _caveats(analysis: Analysis, cells: Sequence[Cell]) -> Iterator[Doubt]:
             yield Doubt(
                 "baseline-missing", {"baseline": baseline, "model": text.model_name(group.base.model)}
             )
-    late = sum(trial.started_at > analysis.question.now + timedelta(days=1) for trial in analysis.shown)
-    if late:
-        yield Doubt("dated-ahead", {"count": late})
     yield from _not_here(analysis)
 
 

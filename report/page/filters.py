@@ -185,11 +185,6 @@ def _duration(seconds: float, beside: float, digits: int) -> tuple[str, str]:
     return text.rounded(seconds, digits), "s"
 
 
-def seconds(number: float | None) -> str:
-    """A time as people say it: '28 min', '9.1 h'."""
-    return value(Quantity(number, "seconds"))
-
-
 def flops(per_second: float) -> str:
     """'100 GFLOP/s'"""
     size, prefix = next((one for one in PREFIXES if per_second >= one[0] * 0.9995), (1.0, ""))
@@ -230,7 +225,6 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
     "span": span,
     "spread": spread,
     "times": times,
-    "seconds": seconds,
     "flops": flops,
     "figure": figure,
     "count": text.count,

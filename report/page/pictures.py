@@ -12,7 +12,7 @@ from report.charts.bars import Bar, Bars, Group
 from report.charts.marks import KeyEntry
 from report.compare.cells import Cell
 from report.compare.groups import ComparisonGroup
-from report.page.filters import UNKNOWN, apart, details, devices, seconds, setting
+from report.page.filters import UNKNOWN, apart, details, devices, figure, setting
 from report.page.values import Picture, Systems, rate_unit
 from report.trials.key import FRAMEWORK, PARALLEL, VIRTUAL_RANKS, Key, grouped_by, without
 from report.trials.trial import TrialResult
@@ -184,7 +184,7 @@ def _measured(cell: Cell, among: Sequence[Cell], alone: Cell | None, fastest: fl
     if speed.interval and speed.interval.low > 0:
         span = speed.interval
         low, high = (time / fastest * span.estimate / end for end in (span.high, span.low))
-    written, scaled = seconds(time) if alone else "", text.times(time / fastest)
+    written, scaled = figure(time, "seconds") if alone else "", text.times(time / fastest)
     rate = text.number(speed.mean)
     return Bar(
         named or system.name,
@@ -201,7 +201,7 @@ def _measured(cell: Cell, among: Sequence[Cell], alone: Cell | None, fastest: fl
 
 def _published(claim: Claim, fastest: float) -> Bar:
     assert claim.value is not None
-    written, scaled = seconds(claim.value), text.times(claim.value / fastest)
+    written, scaled = figure(claim.value, "seconds"), text.times(claim.value / fastest)
     return Bar(
         text.short_card(claim.of.card or UNKNOWN),
         "published",

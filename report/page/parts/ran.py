@@ -24,7 +24,6 @@ class ArithmeticRow:
     image: str
     method: str
     switches: str
-    overrides: str
     reads: tuple[tuple[str, float, str], ...]
     trials: int
 
@@ -112,23 +111,22 @@ def remarks_of(machine: Machine) -> list[str]:
 
 
 def _arithmetic(trials: Iterable[TrialResult]) -> tuple[ArithmeticRow, ...]:
-    """Each precision as it was probed, the switches that the framework showed, and what overrides them."""
-    probed: dict[tuple[str, str, str, str, str], list[PrecisionFound]] = {}
+    """Each precision as it was probed, the switches that the framework showed."""
+    probed: dict[tuple[str, str, str, str], list[PrecisionFound]] = {}
     for trial in trials:
         measured = trial.record.measurement
         if measured is not None:
             found = measured.precision
-            place = (found.label, image_of(trial), text.clean(found.method, 60), *_switches(found))
+            place = (found.label, image_of(trial), text.clean(found.method, 60), _switches(found))
             probed.setdefault(place, []).append(found)
     return tuple(ArithmeticRow(*place, _read(of), len(of)) for place, of in sorted(probed.items()))
 
 
-def _switches(found: PrecisionFound) -> tuple[str, str]:
-    """The framework's flags, and the environment's variables that override them; those are in capitals."""
-    flags = [(name, f"{name}={value}") for name, value in found.flags.items() if value is not None]
-    switches = (shown for name, shown in flags if not name.isupper())
-    overrides = (shown for name, shown in flags if name.isupper())
-    return text.clean(", ".join(switches), 400), text.clean(", ".join(overrides), 200)
+def _switches(found: PrecisionFound) -> str:
+    """The framework's flags, and the environment's variables that override them, which are in capitals."""
+    return text.clean(
+        ", ".join(f"{name}={value}" for name, value in found.flags.items() if value is not None), 600
+    )
 
 
 def _read(precisions: Sequence[PrecisionFound]) -> tuple[tuple[str, float, str], ...]:

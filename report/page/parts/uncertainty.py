@@ -25,8 +25,6 @@ class UncertaintyView:
     """The number of runs of each figure."""
     sessions: int
     blocks: int
-    generated: bool
-    projected: bool
     doubts: tuple[tuple[str, Cell], ...]
     """Cells with a range by the names of their works, the widest first."""
     doubts_left: int
@@ -54,8 +52,6 @@ def view(analysis: Analysis, systems: Systems) -> UncertaintyView | None:
         runs=tuple(runs_of_figures(cells)),
         sessions=len({cell.session for cell in cells}),
         blocks=max((cell.blocks for cell in cells), default=0),
-        generated=any(cell.key.data_source == "generated" for cell in cells),
-        projected=any(cell.length.projected and cell.seconds.n for cell in cells),
         doubts=tuple((work(cell, among), cell) for cell in doubts[:MOST_DOUBTS]),
         doubts_left=max(0, len(doubts) - MOST_DOUBTS),
         invalid=len(invalid_of(trials)),

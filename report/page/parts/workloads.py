@@ -21,8 +21,6 @@ from report.page.timelines import timelines
 from report.page.values import NamedSystem, Picture, Quantity, Systems, rate_unit
 from report.trials.key import grouped_by
 
-MOST_ROWS = 60
-"""Rows in a table of all figures."""
 MOST_TIMELINES = 4
 """Pictures of trials over time, on the whole page."""
 
@@ -38,7 +36,6 @@ class WorkloadView:
     panels: Picture | None
     rows: tuple[tuple[str, GroupEntry, Quantity | None], ...]
     """The name of each line, and what it gains over 32 bits."""
-    more_rows: int
     unit: str
     batches: tuple[BatchSweep, ...]
     targets: tuple[tuple[str, Cell, ToTarget], ...]
@@ -103,9 +100,8 @@ def _workload(
                 entry,
                 gain_of(entry.cell, over_strict),
             )
-            for group, entry in entries[:MOST_ROWS]
+            for group, entry in entries
         ),
-        more_rows=max(len(entries) - MOST_ROWS, 0),
         unit=rate_unit(cells[0]),
         batches=tuple(sweeps),
         targets=tuple(

@@ -232,7 +232,6 @@ class SystemRuns:
     name: str
     days: tuple[date, date]
     windows: Quantity
-    trials: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,8 +80,6 @@ class LimitsView:
 
     waits: tuple[tuple[str, Cell, TimeBreakdown], ...]
     """Where the time of each work goes, by its name, the longest wait first."""
-    unmeasured: int
-    """Works whose wait for input was not measured."""
     devices: tuple[DeviceLimits, ...]
 
 
@@ -96,7 +94,6 @@ def view(analysis: Analysis, systems: Systems) -> LimitsView | None:
         return None
     return LimitsView(
         waits=tuple(sorted(waits, key=lambda wait: -wait[2].input_wait)),
-        unmeasured=len(cells) - len(waits),
         devices=devices,
     )
 

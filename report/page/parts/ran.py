@@ -70,7 +70,7 @@ def ran_on(analysis: Analysis, systems: Systems) -> tuple[SystemRuns, ...]:
         days = sorted(trial.started_at.date() for trial in trials)
         lengths = [each.window.seconds for trial in trials if (each := trial.record.measurement)]
         windows = quantity((min(lengths), max(lengths), max(lengths)), "seconds")
-        found.append(SystemRuns(systems.of(trials[0]).name, (days[0], days[-1]), windows, len(trials)))
+        found.append(SystemRuns(systems.of(trials[0]).name, (days[0], days[-1]), windows))
     return tuple(found)
 
 

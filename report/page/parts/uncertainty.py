@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from report import text
 from report.analysis import Analysis
-from report.compare.cells import Cell, fewest_runs, runs_of_figures
+from report.compare.cells import Cell, fewest_runs
 from report.compare.precisions import Parity
 from report.page.filters import of_each_key, work
 from report.page.one.headlines import invalid_of, trials_of
@@ -19,15 +19,10 @@ MOST_DOUBTS = 8
 
 @dataclass(frozen=True, slots=True)
 class UncertaintyView:
-    """What counts, and all that speaks against it."""
+    """All that speaks against the figures."""
 
-    runs: tuple[int, ...]
-    """The number of runs of each figure."""
-    sessions: int
-    blocks: int
     doubts: tuple[tuple[str, Cell], ...]
     """Cells with a range by the names of their works, the widest first."""
-    doubts_left: int
     invalid: int
     """Of the `finished` trials."""
     finished: int
@@ -49,11 +44,7 @@ def view(analysis: Analysis, systems: Systems) -> UncertaintyView | None:
     known = (cell for cell in cells if cell.throughput.interval)
     doubts = sorted(known, key=lambda cell: cell.throughput.relative_width, reverse=True)
     return UncertaintyView(
-        runs=tuple(runs_of_figures(cells)),
-        sessions=len({cell.session for cell in cells}),
-        blocks=max((cell.blocks for cell in cells), default=0),
         doubts=tuple((work(cell, among), cell) for cell in doubts[:MOST_DOUBTS]),
-        doubts_left=max(0, len(doubts) - MOST_DOUBTS),
         invalid=len(invalid_of(trials)),
         finished=len(trials),
         caveats=tuple(_caveats(analysis, cells)),

@@ -151,7 +151,7 @@ def report(
     }
 )
 def compare(first: str, second: str, fail_below: str = "") -> None:
-    """Say how many times as fast one card, machine or stack is as another, and what may not be compared."""
+    """Say how many times as fast one card, machine, stack or precision is as another."""
     from commands import report as reporting
 
     reporting.compare_two(ROOT, first, second, fail_below or None)

@@ -153,15 +153,14 @@ def make(root: Path, how: ReportOptions) -> None:
     """Writes the page, and says in a few lines what it holds, where it lies, and what to do next."""
     out = root / "report" / "out"
     analysis, written = report_on(root, out, how)
-    screen, one = Screen(), page_one(analysis, systems_of(analysis))
+    screen = Screen()
+    one = page_one(analysis, systems_of(analysis))
     screen.say(f"answer:   {render.answer(one.headline)}")
     screen.say(f"page:     {relative(written.html)}")
     if how.pdf:
         pdf = write_pdf(written.html, out / "report.pdf", root=os.geteuid() == 0)
         screen.say(f"PDF:      {relative(pdf)}")
-    notes = (one.next_first, *one.notes)
-    for line in [line for note in notes if note for line in note.data.get("commands", ())][:1]:
-        screen.say(f"next:     {line}")
+    screen.say(f"next:     {' && '.join(one.next_commands) or 'invoke claims --here'}")
 
 
 def report_on(root: Path, out: Path, how: ReportOptions) -> tuple[Analysis, WrittenPage]:

@@ -68,16 +68,19 @@ def files(root: Path) -> Iterator[str]:
     readers += [partial(load_site, root, None)] if (root / SITE_FILE).is_file() else []
     readers += [partial(plan.load, root, name) for name in plan.files(root)]
     programs = sorted(root.glob(own_file.PROGRAMS))
-    readers += [partial(own_file.read_program, path.read_bytes(), path.name) for path in programs]
+    readers += [
+        partial(own_file.read_program, path.read_bytes(), path.relative_to(root).as_posix())
+        for path in programs
+    ]
     readers += [partial(read, root) for read in (load_images, load_claims, load_cards)]
     readers += [partial(read_pairs, root, ())]
-    unreadable = False
+    unreadable: dict[str, None] = {}
     for read in readers:
         try:
             read()
         except GpudynoError as error:
-            unreadable = True
-            yield str(error)
+            unreadable[str(error)] = None
+    yield from unreadable
     try:
         yield from table_problems(root, load_specs(root, load_cards(root)))
     except GpudynoError as error:

@@ -64,8 +64,8 @@ class Layout:
     beside: bool
 
 
-DESK = Layout("desk", 900.0, True)
-"""For a page up to 1120 px wide, and for paper 710 px wide."""
+DESK = Layout("desk", 800.0, True)
+"""For a page, where it is up to 1000 px wide, and for paper 710 px wide, where the smallest text is 11 px."""
 NARROW = Layout("narrow", 358.0, False)
 """For a page 390 px wide, with 16 px on either side."""
 

@@ -1,4 +1,4 @@
-"""Two cards, machines or stacks side by side: all that may be compared, and why the rest may not."""
+"""Two cards, machines, stacks or precisions: all that may be compared, and why the rest may not."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from typing import Literal
 
 from harness.errors import UserError
 from report.compare.cells import Cell, Ratio, cell_ratio, cells_of, states_of
-from report.compare.key import matched, same_but
+from report.compare.key import at_same_batch, matched, same_but
 from report.stats.intervals import BLOCKS_NEEDED, Interval
 from report.text import clean, failure_words, on_nodes, short_card
-from report.trials.key import Key, differing, grouped_by, stack_differences
+from report.trials.key import Key, differing, grouped_by, stack_differences, without
 from report.trials.trial import TrialResult
 
 _place = same_but()
+_one_session = same_but("precision", "batch_size", within=("session", "machine", "card", "stack"))
 
 
 StackDifference = tuple[str, tuple[str, ...]]
@@ -89,7 +90,8 @@ def compare(trials: Sequence[TrialResult], first: str, second: str) -> Compariso
     """Sets what `first` names against what `second` names, the newest session of each workload.
 
     A name is a part of a card's name, of a machine's label or id, of a session's id, or of the stack, as
-    `torch 2.13.0`, `driver 580` or an image's name; where it is exactly one of these, parts do not count.
+    `torch 2.13.0`, `driver 580` or an image's name; where it is exactly one of these, parts do not count. Two
+    precisions are held against each other within a session.
     Raises UserError where a name is unknown, or names what the other names too.
     """
     of_first, of_second = _named(trials, first), _named(trials, second)
@@ -97,12 +99,13 @@ def compare(trials: Sequence[TrialResult], first: str, second: str) -> Compariso
         shared_sessions = sorted({t.session for t in of_first} & {t.session for t in of_second})
         raise UserError(
             f"'{first}' and '{second}' both name records of session {shared_sessions[0]}",
-            remedy="name two cards, labels, sessions or stacks that share none",
+            remedy="name two cards, labels, sessions, stacks or precisions that share none",
         )
-    first_cells, second_cells = _newest(cells_of(of_first)), _newest(cells_of(of_second))
-    shared = [
-        (own, same[0]) for own, same in matched(first_cells.values(), second_cells.values(), _place) if same
-    ]
+    if {first, second} <= {trial.key.precision for trial in trials}:
+        first_cells, second_cells = _of_precisions(cells_of(of_first), cells_of(of_second))
+    else:
+        first_cells, second_cells = _newest(cells_of(of_first)), _newest(cells_of(of_second))
+    shared = [(own, second_cells[key]) for key, own in first_cells.items() if key in second_cells]
     pairs = [_pair(own, same, len(shared)) for own, same in shared]
     compared = tuple(pair for pair in pairs if pair is not None)
     return Comparison(
@@ -135,6 +138,7 @@ def _machines(trials: Sequence[TrialResult]) -> tuple[str, ...]:
 def _names_of(trial: TrialResult) -> list[str]:
     stack = trial.stack
     parts = [trial.card, short_card(trial.card), trial.machine_label, trial.machine, trial.session]
+    parts.append(trial.key.precision)
     parts.append(trial.record.machine.label)
     parts += [part for part in (stack.image, stack.lock, stack.base) if part]
     parts += [f"driver {stack.driver}"] if stack.driver else []
@@ -145,6 +149,17 @@ def _newest(cells: Sequence[Cell]) -> dict[Key, Cell]:
     """Return the newest cell of each workload; one with repeats goes before a single run."""
     ordered = sorted(cells, key=lambda cell: (cell.throughput.n > 1, cell.turn))
     return {place.key: alike[-1] for place, alike in grouped_by(ordered, _place).items()}
+
+
+def _of_precisions(first: Sequence[Cell], second: Sequence[Cell]) -> tuple[dict[Key, Cell], dict[Key, Cell]]:
+    """Return the newest cells of each work that one session did in both, at one batch if possible."""
+    pairs = [
+        (own, other)
+        for own, others in matched(sorted(first, key=lambda cell: cell.turn), second, _one_session)
+        if (other := at_same_batch(own, others))
+    ]
+    newest = {without(own.key, "precision"): (own, other) for own, other in pairs}
+    return {key: own for key, (own, _) in newest.items()}, {key: other for key, (_, other) in newest.items()}
 
 
 def _pair(first: Cell, second: Cell, comparisons: int) -> Pair | None:

@@ -54,10 +54,10 @@ def of_each_key(cells: Iterable[Cell]) -> list[Cell]:
     return list({cell.key: cell for cell in cells}.values())
 
 
-def apart(key: Key, among: Iterable[Key], *, said: Sequence[str] = ()) -> str:
+def apart(key: Key, among: Iterable[Key]) -> str:
     """', protocol warmed/1, workers 24': what tells a key from those `among` of its model and setting.
 
-    Empty where nothing does, or where only `said` fields do.
+    Empty where nothing does.
     """
     named = (key.workload, key.model, setting(key))
     alike = {other for other in among if (other.workload, other.model, setting(other)) == named}
@@ -66,7 +66,7 @@ def apart(key: Key, among: Iterable[Key], *, said: Sequence[str] = ()) -> str:
     for name in ("protocol", "data_mode", *sorted(options), *SIZES):
         value = _value(key, name)
         same = {other for other in alike if _value(other, name) == value}
-        if len(same) < len(alike) and name not in said and value is not None:
+        if len(same) < len(alike) and value is not None:
             parts.append(VALUE_WORDS.get(name, f"{name.replace('_', ' ')} {{}}").format(value))
         alike = same
     return "".join(f", {text.clean(part, 40)}" for part in parts)
@@ -185,11 +185,6 @@ def _duration(seconds: float, beside: float, digits: int) -> tuple[str, str]:
     return text.rounded(seconds, digits), "s"
 
 
-def seconds(number: float | None) -> str:
-    """A time as people say it: '28 min', '9.1 h'."""
-    return value(Quantity(number, "seconds"))
-
-
 def flops(per_second: float) -> str:
     """'100 GFLOP/s'"""
     size, prefix = next((one for one in PREFIXES if per_second >= one[0] * 0.9995), (1.0, ""))
@@ -230,7 +225,6 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
     "span": span,
     "spread": spread,
     "times": times,
-    "seconds": seconds,
     "flops": flops,
     "figure": figure,
     "count": text.count,

@@ -1,4 +1,4 @@
-"""Small pictures of a workload: memory, where the time goes, learning, devices, batches."""
+"""Small pictures of a workload: memory, where the time goes, learning, devices."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ from report.charts.panels import (
     SharePanel,
 )
 from report.charts.style import Form
-from report.compare.batch_sweeps import BatchSweep
 from report.compare.cells import Cell, time_breakdown
 from report.compare.groups import ComparisonGroup
 from report.compare.scaling import VIRTUAL, Scaling, ranks_of
@@ -44,7 +43,6 @@ def together(
     groups: Sequence[ComparisonGroup],
     cells: Sequence[Cell],
     families: Sequence[Scaling],
-    sweeps: Sequence[BatchSweep],
     analysis: Analysis,
     systems: Systems,
     name: str,
@@ -55,7 +53,6 @@ def together(
         shares(cells, systems),
         learning(groups, analysis.evidence.claims.curves_for(groups[0].base.workload), systems),
         devices(families, systems),
-        batches(sweeps, systems),
     ]
     shown = tuple(panel for panel in drawn if panel is not None)
     return picture(name, shown) if shown else None
@@ -248,29 +245,6 @@ def devices(found: Sequence[Scaling], systems: Systems) -> Panel | None:
     ticks = tuple((2.0**n, f"{2**n}") for n in range(int(most).bit_length()) if 2**n <= most)
     title, note = "Speed-up by devices", "times as fast as one device; logarithmic across"
     return CurvePanel(title, note, (ideal, *lines[:MOST_LINES]), "times", doubling=True, ticks=ticks)
-
-
-def batches(sweeps: Sequence[BatchSweep], systems: Systems) -> Panel | None:
-    """Speed against batch size of the work with the most batches."""
-    if not sweeps:
-        return None
-    by_work = grouped_by(sweeps, lambda sweep: (sweep.key.model, sweep.key.data_mode))
-    members = max(by_work.values(), key=lambda each: max(len(sweep.cells) for sweep in each))
-    among = [sweep.cells[0] for sweep in members]
-    lines = tuple(
-        CurveLine(
-            name,
-            tuple((float(cell.key.batch_size), cell.throughput.mean or 0.0) for cell in sweep.cells),
-            systems.of(sweep.cells[0]).slot,
-            PRECISION_ORDER.index(sweep.key.precision) % 4,
-            marked=True,
-            ranges=tuple(_ends(cell) for cell in sweep.cells),
-        )
-        for sweep, name in zip(members[:MOST_LINES], labels(among, systems), strict=False)
-    )
-    unit = members[0].cells[0].trials[0].sample_unit
-    note = f"{unit}s/s; {text.model_name(members[0].key.model)}; logarithmic across"
-    return CurvePanel("Speed by batch size", note, lines, doubling=True)
 
 
 def _ends(cell: Cell) -> tuple[float, float] | None:

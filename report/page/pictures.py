@@ -12,7 +12,7 @@ from report.charts.bars import Bar, Bars, Group
 from report.charts.marks import KeyEntry
 from report.compare.cells import Cell
 from report.compare.groups import ComparisonGroup
-from report.page.filters import UNKNOWN, apart, details, devices, seconds, setting
+from report.page.filters import UNKNOWN, apart, details, devices, figure, setting
 from report.page.values import Picture, Systems, rate_unit
 from report.trials.key import FRAMEWORK, PARALLEL, VIRTUAL_RANKS, Key, grouped_by, without
 from report.trials.trial import TrialResult
@@ -133,10 +133,11 @@ def _group(
     published = [claim for claim in group.published if claim.value] if alone else []
     fastest = min([*(_time(cell, alone) for cell in cells), *(claim.value or 0.0 for claim in published)])
     names = devices(cells)
-    named = len(set(names)) > 1 and all(names)
+    named, common = len(set(names)) > 1 and all(names), _common(cells)
+    notes = [cell.key.precision + ("" if named or common else setting(cell.key)) for cell in cells]
     bars = [
-        _measured(cell, name if named else "", alone, fastest, systems)
-        for cell, name in zip(cells, names, strict=True)
+        _measured(cell, name if named else "", note, alone, fastest, systems)
+        for cell, name, note in zip(cells, names, notes, strict=True)
     ]
     bars += [_published(claim, fastest) for claim in published]
     shown = nearest_bars(sorted(bars, key=lambda bar: bar.value or 0.0), most)
@@ -146,16 +147,17 @@ def _group(
         _failed(trial, systems)
         for trial in [trial for place, trial in failed.items() if place not in ran][:MOST_FAILED]
     ]
-    notes = _notes(group, [other.base for other in among])
+    told = f"{common}{apart(group.base, [other.base for other in among])}".strip(", ")
+    below = [note for note in (details(group.base, group.length.epochs), told) if note]
     if len(bars) > most:
-        notes.append(f"{most} of {len(bars):,}, the fastest and the nearest to this machine")
-    return Group(text.model_name(group.base.model), (*shown, *ended), tuple(notes))
+        below.append(f"{most} of {len(bars):,}, the fastest and the nearest to this machine")
+    return Group(text.model_name(group.base.model), (*shown, *ended), tuple(below))
 
 
-def _notes(group: ComparisonGroup, among: Sequence[Key]) -> list[str]:
-    key = group.base
-    told = f"{setting(key)}{apart(key, among)}".strip(", ")
-    return [note for note in (details(key, group.length.epochs), told) if note]
+def _common(cells: Sequence[Cell]) -> str:
+    """Return the setting of all cells; empty where they differ in it."""
+    settings = {setting(cell.key) for cell in cells}
+    return settings.pop() if len(settings) == 1 else ""
 
 
 def nearest_bars(bars: Sequence[Bar], most: int) -> tuple[Bar, ...]:
@@ -171,14 +173,14 @@ def nearest_bars(bars: Sequence[Bar], most: int) -> tuple[Bar, ...]:
     return tuple(bar for place, bar in enumerate(bars) if place in kept)
 
 
-def _measured(cell: Cell, named: str, alone: Cell | None, fastest: float, systems: Systems) -> Bar:
+def _measured(cell: Cell, named: str, note: str, alone: Cell | None, fastest: float, systems: Systems) -> Bar:
     """Return the bar of a cell, whose range is as wide as that of its speed."""
     time, system, speed = _time(cell, alone), systems.of(cell), cell.throughput
     low, high = None, None
     if speed.interval and speed.interval.low > 0:
         span = speed.interval
         low, high = (time / fastest * span.estimate / end for end in (span.high, span.low))
-    written, scaled = seconds(time) if alone else "", text.times(time / fastest)
+    written, scaled = figure(time, "seconds") if alone else "", text.times(time / fastest)
     rate = text.number(speed.mean)
     return Bar(
         named or system.name,
@@ -188,14 +190,14 @@ def _measured(cell: Cell, named: str, alone: Cell | None, fastest: float, system
         high,
         text=written or f"{rate} {rate_unit(cell)}",
         small=scaled,
-        note=cell.key.precision if named else f"{cell.key.precision}{setting(cell.key)}",
+        note=note,
         slot=system.slot,
     )
 
 
 def _published(claim: Claim, fastest: float) -> Bar:
     assert claim.value is not None
-    written, scaled = seconds(claim.value), text.times(claim.value / fastest)
+    written, scaled = figure(claim.value, "seconds"), text.times(claim.value / fastest)
     return Bar(
         text.short_card(claim.of.card or UNKNOWN),
         "published",

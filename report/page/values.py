@@ -232,7 +232,6 @@ class SystemRuns:
     name: str
     days: tuple[date, date]
     windows: Quantity
-    trials: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,6 +252,12 @@ class PageOne:
     """Whether records are labelled as made up, by a simulated device."""
     ran: tuple[SystemRuns, ...] = ()
     """What to take along: of every system on the page."""
+
+    @property
+    def next_commands(self) -> tuple[str, ...]:
+        """The lines of the next step."""
+        steps = (self.next_first, *self.notes)
+        return next((step.data["commands"] for step in steps if step and "commands" in step.data), ())
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,10 +25,11 @@ QUICK, DESK = "20261121-38cb4c", "20261121-8a1add"
 def test_a_first_look_names_the_line_whose_figures_may_be_ranked(
     session: str, leads_on: bool, tmp_path: Path
 ):
-    _, written = report_on(ROOT, tmp_path, ReportOptions(session=session))
+    analysis, written = report_on(ROOT, tmp_path, ReportOptions(session=session))
     text = written.markdown.read_text()
     assert (f"`{LONGER_ON_CPU}`" in text) == leads_on
     assert ("Runs long enough to be ranked" in text) == leads_on
+    assert (page_of(analysis).one.next_commands == (LONGER_ON_CPU,)) == leads_on
 
 
 def test_the_first_page_of_a_clone_shows_published_studies_and_the_records_that_came_with_it(

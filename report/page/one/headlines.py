@@ -312,7 +312,7 @@ def _runs(analysis: Analysis, cells: Sequence[Cell]) -> Iterator[Chip]:
     if invalid:
         causes = counted(trial.causes for trial in invalid)
         cause = causes[0][0] if causes else ""
-        yield Chip("care", "invalid", "uncertainty", {"count": len(invalid), "of": of, "cause": cause})
+        yield Chip("care", "invalid", "ran", {"count": len(invalid), "of": of, "cause": cause})
     if trials and not failed and not invalid:
         yield Chip("good", "all-finished", data={"of": of})
     if any(pair.blocks_assumed and pair.standing == "first look" for pair in analysis.expectations[:1]):

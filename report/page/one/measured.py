@@ -26,7 +26,6 @@ IDLE = 0.9
 """Where a work computes for less of a step, page one shows what the rest of it is."""
 STRICT = "fp32-ieee"
 """The baseline of a gain, where it was measured."""
-MOST_MACHINES = 20
 MOST_STRIPS = 3
 
 
@@ -143,18 +142,17 @@ def _needs(cell: Cell) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Machines:
-    """All machines sorted; `shown` are those in page one's table, the part below has all."""
+    """All machines sorted."""
 
     picture: Picture
     all: Standings
-    shown: tuple[Standing, ...]
 
 
 def machines(analysis: Analysis, systems: Systems) -> Machines:
     """All that did the leading session's work."""
     found = standings(analysis.own_cells, analysis.cells)
     assert found is not None
-    return Machines(_picture(found, systems), found, _nearest(found.rows, systems))
+    return Machines(_picture(found, systems), found)
 
 
 def _picture(found: Standings, systems: Systems) -> Picture:
@@ -192,16 +190,6 @@ def _times_of_work(found: Standings, at: int) -> list[tuple[Standing, float]]:
     speeds = [(row, speed) for row, speed in cells if speed]
     most = max(speed for _, speed in speeds)
     return [(row, most / speed) for row, speed in speeds]
-
-
-def _nearest(rows: tuple[Standing, ...], systems: Systems) -> tuple[Standing, ...]:
-    """All where there is room; else the fastest half, and those nearest to this machine."""
-    if len(rows) <= MOST_MACHINES:
-        return rows
-    own = next((at for at, row in enumerate(rows) if systems.of(row).own), 0)
-    near = sorted(range(len(rows)), key=lambda at: abs(at - own))[: MOST_MACHINES // 2]
-    kept = {*range(MOST_MACHINES // 2), *near}
-    return tuple(row for at, row in enumerate(rows) if at in kept)
 
 
 def of_machines(found: Machines, systems: Systems) -> Headline:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -31,6 +32,8 @@ class OfferRow:
     system: NamedSystem
     measured: bool
     """Whether the whole work was measured on it, and not expected of its card."""
+    unranked: bool
+    """Whether something ran on it, of which nothing is ranked."""
     reference: bool
     """Whether the hours are given on it."""
     number: int
@@ -121,6 +124,7 @@ def _row(
     return OfferRow(
         system=systems.of(one),
         measured=costs.measured_on(place),
+        unranked=not one.measured and _ran(one, analysis),
         reference=place == on,
         number=offer.number if offer else 1,
         offered=offer.date if offer else None,
@@ -158,9 +162,7 @@ def _fits(memory: float | None, peaks: Sequence[float | None]) -> bool | None:
 def _missing(costs: Costs, place: int, analysis: Analysis) -> Iterator[Headline]:
     """Yield why an offer has no figure of a line: a failure, a card that no one knows, or a refusal."""
     one = costs.offers[place]
-    words = one.card.casefold()
-    ran = [trial for trial in analysis.trials if words in f"{trial.card} {trial.machine_label}".casefold()]
-    if ran and not one.measured and one.card not in costs.paper.specs:
+    if _ran(one, analysis) and not one.measured and one.card not in costs.paper.specs:
         yield Headline("not-ranked", {"card": one.name})
     for line in costs.lines or costs.left_out:
         if not line.cells[place]:
@@ -168,6 +170,11 @@ def _missing(costs: Costs, place: int, analysis: Analysis) -> Iterator[Headline]
                 yield Headline("not-measured", {"work": line.name, "reason": line.reasons[place]})
             else:
                 yield _unknown(costs, one, line)
+
+
+def _ran(one: OfferedCard, analysis: Analysis) -> bool:
+    words = one.card.casefold()
+    return any(words in f"{trial.card} {trial.machine_label}".casefold() for trial in analysis.trials)
 
 
 def _unknown(costs: Costs, one: OfferedCard, line: WorkLine) -> Headline:
@@ -272,8 +279,10 @@ def chips(view: OffersView) -> Iterator[Chip]:
     """Yield how many offers nobody measured, which have no cost, and which are old."""
     offered = [row for row in view.rows if row.offered]
     guessed = [row for row in offered if not row.measured]
-    if guessed:
-        yield Chip("stop", "not-measured", data={"count": len(guessed), "of": len(offered)})
+    for name, count in Counter(
+        "not-ranked-offers" if row.unranked else "not-measured" for row in guessed
+    ).items():
+        yield Chip("stop", name, data={"count": count, "of": len(offered)})
     for row in [row for row in offered if row.missing][:1]:
         yield Chip("care", "no-cost", data={"name": row.system.name, "why": row.missing[0]})
     if any(work.left_out for work in view.works):

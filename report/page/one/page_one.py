@@ -276,34 +276,21 @@ _PAGES: dict[str, Callable[[Analysis, Systems], PageOne]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class FailureCause:
-    """Trials that failed alike: the template words `reason` and `stage`, `message` is the trial's own."""
-
-    reason: str
-    stage: str
-    message: str
-    trials: int
-
-
-@dataclass(frozen=True, slots=True)
 class Failures:
     """How far the trials got, and why they ended."""
 
     picture: Picture
-    causes: tuple[FailureCause, ...]
+    causes: tuple[tuple[TrialResult, ...], ...]
+    """Trials that failed for one reason at one stage."""
     of: int
 
 
 def failures(analysis: Analysis) -> Failures:
     """Return how far the leading session's trials got, none of which gave a figure."""
     failed = [trial for trial in analysis.own if trial.failure is not None]
-    ended = (trial.failure for trial in failed if trial.failure is not None)
-    by_cause = grouped_by(ended, lambda failure: (failure.reason, failure.stage)).values()
-    causes = [
-        FailureCause(alike[0].reason, alike[0].stage, text.clean(alike[0].message, 160), len(alike))
-        for alike in sorted(by_cause, key=len, reverse=True)
-    ]
-    return Failures(_picture(failed), tuple(causes[:MOST_CAUSES]), len(analysis.own))
+    causes = grouped_by(failed, lambda trial: trial.failure and (trial.failure.reason, trial.failure.stage))
+    alike = sorted(map(tuple, causes.values()), key=len, reverse=True)
+    return Failures(_picture(failed), tuple(alike[:MOST_CAUSES]), len(analysis.own))
 
 
 def _picture(failed: list[TrialResult]) -> Picture:

@@ -1,4 +1,4 @@
-"""What limits the speed: each device's limits, what each work waits for, and how the computers differ."""
+"""What limits the speed: each device's limits, and what each work waits for."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
-from typing import Any
 
-from harness.record import PURE, DeviceUsed, Machine, differing_fields
+from harness.record import PURE, DeviceUsed
 from harness.record.published.cards import Card, find, peak_tflops
 from report import text
 from report.analysis import Analysis
@@ -17,7 +16,6 @@ from report.compare.cells import Cell, TimeBreakdown, time_breakdown
 from report.compare.key import same_but
 from report.page.filters import of_each_key, work
 from report.page.values import Picture, Systems
-from report.text import clean, gibibytes
 from report.trials.ceilings import (
     RooflinePoint,
     Together,
@@ -36,45 +34,6 @@ from report.trials.trial import TrialResult
 SAME_ROOF = 0.05
 SheetLimit = tuple[str, float, bool]
 """A limit's name, its value, and whether it is the one on paper."""
-MOST_MACHINES = 6
-"""Those whose computers are compared in columns."""
-NAMES = {
-    "cpu.model": "processor",
-    "cpu.sockets": "processor sockets",
-    "cpu.cores": "cores",
-    "cpu.threads": "hardware threads",
-    "cpu.usable": "CPUs that a process may use",
-    "cpu.mhz_max": "highest clock of the processor, MHz",
-    "cpu.governor": "CPU governor",
-    "cpu.turbo": "turbo",
-    "cpu.smt": "simultaneous threads",
-    "cpu.features": "instructions",
-    "cpu.numa_affinity": "NUMA nodes used",
-    "memory_bytes": "host memory",
-    "memory_limit_bytes": "limit on host memory",
-    "shared_memory_bytes": "shared memory",
-    "numa_nodes": "NUMA nodes",
-    "numa_balancing": "NUMA balancing",
-    "virtual": "virtual machine",
-    "gpus": "number of devices",
-}
-_TAILS = {
-    "pcie_generation": "PCIe generation at rest",
-    "pcie_width": "PCIe lanes at rest",
-    "pcie_generation_max": "PCIe generation",
-    "pcie_width_max": "PCIe lanes",
-    "pcie_generation_of_card": "PCIe generation of the card itself",
-    "remapping": "replacing rows of memory",
-    "ecc_uncorrected_ever": "uncorrected memory errors ever",
-    "vgpu_license": "license of the virtual GPU",
-    "vbios": "VBIOS",
-    "bar1_bytes": "BAR1",
-    "remapped_rows": "rows of memory replaced",
-    "power_limit_max_watts": "highest power limit, W",
-    "ecc": "ECC",
-    "mig": "MIG",
-    "numa_node": "NUMA node",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,15 +76,11 @@ class DeviceLimits:
 
 @dataclass(frozen=True, slots=True)
 class LimitsView:
-    """Devices, waits, and the computers around the cards."""
+    """Devices and waits."""
 
     waits: tuple[tuple[str, Cell, TimeBreakdown], ...]
     """Where the time of each work goes, by its name, the longest wait first."""
-    unmeasured: int
-    """Works whose wait for input was not measured."""
     devices: tuple[DeviceLimits, ...]
-    differences: Differences | None
-    machines_left: int
 
 
 def view(analysis: Analysis, systems: Systems) -> LimitsView | None:
@@ -135,18 +90,11 @@ def view(analysis: Analysis, systems: Systems) -> LimitsView | None:
     found = [(work(cell, among), cell, time_breakdown(cell)) for cell in cells]
     waits = [(name, cell, breakdown) for name, cell, breakdown in found if breakdown]
     devices = _devices(analysis)
-    machines = [*grouped_by((*analysis.own, *analysis.shown), lambda trial: trial.machine).values()]
-    beside = machines[:MOST_MACHINES]
-    labels = [text.clean(trials[-1].machine_label, 40) for trials in beside]
-    differing = differences([trials[0].record.machine for trials in beside], labels)
-    if not waits and not devices and differing is None:
+    if not waits and not devices:
         return None
     return LimitsView(
         waits=tuple(sorted(waits, key=lambda wait: -wait[2].input_wait)),
-        unmeasured=len(cells) - len(waits),
         devices=devices,
-        differences=differing,
-        machines_left=len(machines) - len(beside),
     )
 
 
@@ -281,52 +229,3 @@ def _sheet(
         SheetRow("power", "W", power, max(watts, default=None)),
     ]
     return tuple(row for row in rows if row.paper is not None or row.measured is not None)
-
-
-@dataclass(frozen=True, slots=True)
-class Differences:
-    """A column for each machine, and a row for each field in which they are not alike."""
-
-    machines: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    """The field's name, then its value of each machine."""
-
-
-def differences(machines: Sequence[Machine], labels: Sequence[str]) -> Differences | None:
-    """Every field in which these machines are not alike; null where none differs.
-
-    Bytes that differ by a page or two read alike, and make no machine faster.
-    """
-    differing: dict[str, list[Any]] = {}
-    for place, other in enumerate(machines[1:], 1):
-        for field, mine, theirs in differing_fields(machines[0], other):
-            values = differing.setdefault(field, [mine] * len(machines))
-            values[place] = theirs
-    written = [
-        (name_of(field), *(shown(field, each) for each in values)) for field, values in differing.items()
-    ]
-    rows = tuple(row for row in written if len(set(row[1:])) > 1)
-    return Differences(tuple(labels), rows) if rows else None
-
-
-def name_of(field: str) -> str:
-    """A field of the fingerprint as the page calls it."""
-    if field.startswith("gpu "):
-        _, place, name = field.split(" ", 2)
-        return f"device {place}: {_TAILS.get(name, name.replace('_', ' '))}"
-    return NAMES.get(field, field.replace("cpu.", "processor ").replace("_", " "))
-
-
-def shown(field: str, value: Any) -> str:
-    """A field's value in its unit; unknown where it is not known."""
-    if value is None:
-        return "unknown"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if field.endswith("_bytes") and isinstance(value, int):
-        return gibibytes(value)
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    if isinstance(value, tuple):
-        return clean(" ".join(map(str, value)) or "none", 60)
-    return clean(value, 60)

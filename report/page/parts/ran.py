@@ -24,22 +24,21 @@ class ArithmeticRow:
     image: str
     method: str
     switches: str
-    overrides: str
     reads: tuple[tuple[str, float, str], ...]
     trials: int
 
 
 @dataclass(frozen=True, slots=True)
 class RanView:
-    """All that ran, and what measures it again."""
+    """All that ran."""
 
-    trials: tuple[TrialResult, ...]
+    trials: tuple[tuple[TrialResult, ...], ...]
+    """Runs of one work on one system that ended alike."""
     failures: tuple[tuple[TrialResult, ...], ...]
-    """Trials without a measurement that differ in their repeat alone."""
+    """Trials of a system that ended at one stage with one message."""
     stacks: tuple[tuple[TrialResult, ...], ...]
     """The trials of each system and environment, finished ones first."""
     arithmetic: tuple[ArithmeticRow, ...]
-    again: tuple[str, ...]
     folders: tuple[tuple[str, int], ...]
     """Where the records lie, and how many of each folder are on the page."""
     precisions: tuple[tuple[str, str], ...]
@@ -53,13 +52,11 @@ def view(analysis: Analysis, systems: Systems) -> RanView | None:
         return None
     words: dict[str, str] = {label: traits.words for label, traits in PRECISIONS.items()}
     labels = dict.fromkeys(trial.key.precision for trial in trials)
-    asked = dict.fromkeys((trial.record.plan, trial.record.environment.image) for trial in analysis.own)
     return RanView(
-        trials=tuple(trials),
+        trials=_alike(trials, _ended_as),
         failures=_alike([trial for trial in trials if trial.failure], _failed_as),
         stacks=_alike(sorted(trials, key=lambda trial: trial.failure is not None), _ran_with),
         arithmetic=_arithmetic(trials),
-        again=tuple(text.run_again(plan, image) for plan, image in asked),
         folders=tuple(Counter(trial.path.rpartition("/")[0] for trial in trials).items()),
         precisions=tuple((label, words[label]) for label in labels),
     )
@@ -73,7 +70,7 @@ def ran_on(analysis: Analysis, systems: Systems) -> tuple[SystemRuns, ...]:
         days = sorted(trial.started_at.date() for trial in trials)
         lengths = [each.window.seconds for trial in trials if (each := trial.record.measurement)]
         windows = quantity((min(lengths), max(lengths), max(lengths)), "seconds")
-        found.append(SystemRuns(systems.of(trials[0]).name, (days[0], days[-1]), windows, len(trials)))
+        found.append(SystemRuns(systems.of(trials[0]).name, (days[0], days[-1]), windows))
     return tuple(found)
 
 
@@ -83,10 +80,17 @@ def _alike(
     return tuple(map(tuple, grouped_by(trials, what).values()))
 
 
+def _ended_as(trial: TrialResult) -> Hashable:
+    what = tuple(dict.fromkeys(found.name for found in trial.causes))
+    reason = trial.failure and trial.failure.reason
+    place = trial.machine, trial.card, trial.key.model, trial.key.precision, trial.key.batch_size
+    return *place, trial.samples_per_second is None, trial.verdict, what, reason
+
+
 def _failed_as(trial: TrialResult) -> Hashable:
     assert trial.failure is not None
     failure = trial.failure
-    return trial.key, trial.machine, trial.card, failure.stage, failure.reason, failure.message
+    return trial.machine, trial.card, failure.stage, failure.reason, failure.message
 
 
 def _ran_with(trial: TrialResult) -> Hashable:
@@ -107,23 +111,22 @@ def remarks_of(machine: Machine) -> list[str]:
 
 
 def _arithmetic(trials: Iterable[TrialResult]) -> tuple[ArithmeticRow, ...]:
-    """Each precision as it was probed, the switches that the framework showed, and what overrides them."""
-    probed: dict[tuple[str, str, str, str, str], list[PrecisionFound]] = {}
+    """Each precision as it was probed, the switches that the framework showed."""
+    probed: dict[tuple[str, str, str, str], list[PrecisionFound]] = {}
     for trial in trials:
         measured = trial.record.measurement
         if measured is not None:
             found = measured.precision
-            place = (found.label, image_of(trial), text.clean(found.method, 60), *_switches(found))
+            place = (found.label, image_of(trial), text.clean(found.method, 60), _switches(found))
             probed.setdefault(place, []).append(found)
     return tuple(ArithmeticRow(*place, _read(of), len(of)) for place, of in sorted(probed.items()))
 
 
-def _switches(found: PrecisionFound) -> tuple[str, str]:
-    """The framework's flags, and the environment's variables that override them; those are in capitals."""
-    flags = [(name, f"{name}={value}") for name, value in found.flags.items() if value is not None]
-    switches = (shown for name, shown in flags if not name.isupper())
-    overrides = (shown for name, shown in flags if name.isupper())
-    return text.clean(", ".join(switches), 400), text.clean(", ".join(overrides), 200)
+def _switches(found: PrecisionFound) -> str:
+    """The framework's flags, and the environment's variables that override them, which are in capitals."""
+    return text.clean(
+        ", ".join(f"{name}={value}" for name, value in found.flags.items() if value is not None), 600
+    )
 
 
 def _read(precisions: Sequence[PrecisionFound]) -> tuple[tuple[str, float, str], ...]:

@@ -2,42 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
 
-from harness.record.finding import counted, label
 from report import text
 from report.analysis import Analysis
-from report.compare.cells import Cell, fewest_runs, runs_of_figures
+from report.compare.cells import Cell, fewest_runs
 from report.compare.precisions import Parity
 from report.page.filters import of_each_key, work
-from report.page.one.headlines import trials_of
+from report.page.one.headlines import invalid_of, trials_of
 from report.page.values import Systems
 from report.stats.intervals import BLOCKS_NEEDED, Doubt, outlying_run, rare_runs_missed, unequal_spread
-from report.trials.key import grouped_by
-from report.trials.trial import TrialResult
 
 MOST_DOUBTS = 8
 
 
 @dataclass(frozen=True, slots=True)
 class UncertaintyView:
-    """What counts, and all that speaks against it."""
+    """All that speaks against the figures."""
 
-    runs: tuple[int, ...]
-    """The number of runs of each figure."""
-    sessions: int
-    blocks: int
-    generated: bool
-    projected: bool
     doubts: tuple[tuple[str, Cell], ...]
     """Cells with a range by the names of their works, the widest first."""
-    doubts_left: int
-    spoiled: tuple[tuple[TrialResult, ...], ...]
-    """Runs of one work with the same verdict by the same causes."""
+    invalid: int
+    """Of the `finished` trials."""
     finished: int
-    warnings: tuple[tuple[str, int], ...]
     caveats: tuple[Doubt, ...]
     learning: tuple[tuple[str, Parity, str], ...]
     """By the name of a work whether a precision ends as well as fp32, and its first steps.
@@ -56,16 +44,9 @@ def view(analysis: Analysis, systems: Systems) -> UncertaintyView | None:
     known = (cell for cell in cells if cell.throughput.interval)
     doubts = sorted(known, key=lambda cell: cell.throughput.relative_width, reverse=True)
     return UncertaintyView(
-        runs=tuple(runs_of_figures(cells)),
-        sessions=len({cell.session for cell in cells}),
-        blocks=max((cell.blocks for cell in cells), default=0),
-        generated=any(cell.key.data_source == "generated" for cell in cells),
-        projected=any(cell.length.projected and cell.seconds.n for cell in cells),
         doubts=tuple((work(cell, among), cell) for cell in doubts[:MOST_DOUBTS]),
-        doubts_left=max(0, len(doubts) - MOST_DOUBTS),
-        spoiled=_spoiled(trials),
+        invalid=len(invalid_of(trials)),
         finished=len(trials),
-        warnings=counted(trial.causes for trial in trials if trial.verdict in ("valid", "warn")),
         caveats=tuple(_caveats(analysis, cells)),
         learning=tuple(_learning(analysis)),
     )
@@ -81,19 +62,6 @@ def _learning(analysis: Analysis) -> Iterator[tuple[str, Parity, str]]:
         first = next(word for word in ("departs", "follows", "unknown") if word in words)
         if first != "unknown" or parity.unjudged is None:
             yield work(parity.of, among), parity, first
-
-
-def _spoiled(trials: Sequence[TrialResult]) -> tuple[tuple[TrialResult, ...], ...]:
-    """Invalid runs, then those without a settled speed, equal ones together."""
-
-    def what(trial: TrialResult) -> Hashable:
-        work = text.model_name(trial.key.model), trial.key.precision, trial.key.batch_size
-        causes = tuple(dict.fromkeys(map(label, trial.causes)))
-        return work, trial.machine, trial.card, trial.verdict, causes
-
-    spoiled = (trial for trial in trials if trial.verdict in ("invalid", "unproven"))
-    rows = map(tuple, grouped_by(spoiled, what).values())
-    return tuple(sorted(rows, key=lambda alike: (alike[0].verdict != "invalid", -len(alike))))
 
 
 def _caveats(analysis: Analysis, cells: Sequence[Cell]) -> Iterator[Doubt]:
@@ -120,9 +88,6 @@ def _caveats(analysis: Analysis, cells: Sequence[Cell]) -> Iterator[Doubt]:
             yield Doubt(
                 "baseline-missing", {"baseline": baseline, "model": text.model_name(group.base.model)}
             )
-    late = sum(trial.started_at > analysis.question.now + timedelta(days=1) for trial in analysis.shown)
-    if late:
-        yield Doubt("dated-ahead", {"count": late})
     yield from _not_here(analysis)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from harness.record.vocabulary.workload import declared
@@ -13,7 +13,7 @@ from report.compare.cells import Cell, ToTarget, targets_of, to_target
 from report.compare.groups import ComparisonGroup, GroupEntry
 from report.compare.scaling import scalings
 from report.page import panels
-from report.page.filters import apart, setting
+from report.page.filters import work
 from report.page.one.measured import STRICT, gain_of
 from report.page.parts.frameworks import FrameworksView, frameworks
 from report.page.pictures import MOST_BELOW, TimePicture, time_picture
@@ -21,8 +21,6 @@ from report.page.timelines import timelines
 from report.page.values import NamedSystem, Picture, Quantity, Systems, rate_unit
 from report.trials.key import grouped_by
 
-MOST_ROWS = 60
-"""Rows in a table of all figures."""
 MOST_TIMELINES = 4
 """Pictures of trials over time, on the whole page."""
 
@@ -38,7 +36,6 @@ class WorkloadView:
     panels: Picture | None
     rows: tuple[tuple[str, GroupEntry, Quantity | None], ...]
     """The name of each line, and what it gains over 32 bits."""
-    more_rows: int
     unit: str
     batches: tuple[BatchSweep, ...]
     targets: tuple[tuple[str, Cell, ToTarget], ...]
@@ -96,20 +93,19 @@ def _workload(
         title=_own_words(cells, "title") or (own.title if own else text.clean(workload, 60)),
         about=_own_words(cells, "about") or (own.about if own else ""),
         timing=time_picture(groups, systems, f"{anchor}-time", MOST_BELOW),
-        panels=panels.together(groups, cells, families, sweeps, analysis, systems, f"{anchor}-more"),
+        panels=panels.together(groups, cells, families, analysis, systems, f"{anchor}-more"),
         rows=tuple(
             (
-                work_name(group, entry.cell, groups),
+                work(entry.cell, cells),
                 entry,
                 gain_of(entry.cell, over_strict),
             )
-            for group, entry in entries[:MOST_ROWS]
+            for group, entry in entries
         ),
-        more_rows=max(len(entries) - MOST_ROWS, 0),
         unit=rate_unit(cells[0]),
         batches=tuple(sweeps),
         targets=tuple(
-            (work_name(group, entry.cell, groups), entry.cell, found)
+            (work(entry.cell, cells), entry.cell, found)
             for group, entry in entries
             for target in targets_of([entry.cell])
             if (found := to_target(entry.cell, target)).runs
@@ -123,15 +119,6 @@ def _own_words(cells: Sequence[Cell], field: str) -> str:
     said = {getattr(trial.record.measurement, field, None) for cell in cells for trial in cell.trials}
     words = said.pop() if len(said) == 1 else None
     return text.clean(words, 300) if words else ""
-
-
-def work_name(group: ComparisonGroup, cell: Cell, among: Iterable[ComparisonGroup]) -> str:
-    """'ResNet-18, fp32-ieee, host data': what tells a line from the others of its workload."""
-    base = group.base
-    bases = [other.base for other in among]
-    return f"{text.model_name(base.model)}, {cell.key.precision}{setting(base)}" + apart(
-        base, bases, said=("batch_size",)
-    )
 
 
 def quality_unit(cell: Cell) -> str:
@@ -151,7 +138,7 @@ def _over_time(analysis: Analysis, systems: Systems) -> dict[str, list[tuple[str
         system = systems.of(entry.cell)
         picture = timelines(entry.cell, f"trials-{drawn + 1}", system.slot)
         if picture is not None:
-            name = work_name(group, entry.cell, analysis.groups)
+            name = work(entry.cell, analysis.grouped)
             found.setdefault(group.base.workload, []).append((name, system, picture))
             drawn += 1
     return found

@@ -44,6 +44,15 @@ def test_a_setting_of_one_s_own_that_is_none_is_a_problem(tmp_path):
     assert any("devise" in problem for problem in check.files(tmp_path))
 
 
+def test_a_program_s_mistake_is_said_once_however_many_plans_run_it(tmp_path):
+    clone = copied(
+        tmp_path, "plans", "docker", "workloads", "examples", "results/claims", "results/cards.toml"
+    )
+    path = clone / "workloads" / "programs" / "nanogpt.toml"
+    path.write_text(f"mistake = 1\n{path.read_text()}")
+    assert len([problem for problem in check.files(clone) if "mistake" in problem]) == 1
+
+
 def test_a_published_table_is_checked_row_by_row_with_line_and_column(tmp_path):
     parts = ("results/claims", "results/cards.toml", "results/tables")
     clone = copied(tmp_path, "plans", "docker", "workloads", "examples", *parts)

@@ -87,3 +87,8 @@ def test_on_a_dark_page_every_colour_stands_out_as_far():
 def test_no_colour_is_drawn_that_a_dark_page_would_not_change(chart: Chart):
     drawn = set(re.findall(r'(?:fill|stroke)="(#[0-9a-f]{6})"', drawing_of(chart).page))
     assert drawn <= set(style.DARK)
+
+
+@pytest.mark.parametrize(("layout", "shown"), [(style.DESK, 710), (style.NARROW, 358)])
+def test_the_smallest_text_is_11_px_on_paper_and_on_a_phone(layout: style.Layout, shown: float):
+    assert min(style.LABEL, style.NOTE) * shown / layout.width >= 11

@@ -6,10 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.record import Cpu, Limit
+from harness.record import Limit
 from report.compare import pairs as expectation
 from report.compare.cells import Ratio
-from report.page.parts.limits import differences
 from report.stats.intervals import Interval
 from tests.helpers import records_builder as build
 from tests.report.compare.test_groups import CARD, LEAD, elsewhere, found, series
@@ -96,15 +95,6 @@ def test_three_units_of_each_model_make_the_band_a_measured_one():
             records += [build.changed(one, measurement__device__unit=digit * 16) for one in made]
     first = expectation.expectations(found(records))[0]
     assert first.band.measured and first.band.units == 3
-
-
-def test_hosts_that_differ_are_named_by_what_differs():
-    other = build.machine("Constructed Card B", label="card-b", digits="b")
-    other = other.model_copy(update={"cpu": Cpu(model="Another CPU", cores=4, threads=8), "kernel": "6.12.0"})
-    table = differences([ON, other], ["a", "b"])
-    assert table is not None and table.machines == ("a", "b")
-    rows = {row[0]: row[1:] for row in table.rows}
-    assert rows["processor"] == ("Constructed CPU", "Another CPU") and rows["kernel"] == ("6.1.0", "6.12.0")
 
 
 def test_a_pair_that_ran_in_one_block_of_time_says_so_and_one_of_three_does_not():

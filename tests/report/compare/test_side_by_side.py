@@ -171,6 +171,21 @@ def test_an_exact_name_goes_before_a_part_of_a_longer_one(tmp_path):
     assert pair.ratio.estimate == pytest.approx(2, rel=0.01)
 
 
+def test_two_precisions_are_compared_within_the_newest_session_that_has_both(tmp_path):
+    def in_bf16(session: str, seconds: float, digits: str = "a") -> list[Record]:
+        on = machine_with("580.65", digits=digits)
+        values: dict[str, Any] = {"repeats": 5, "spread": 0.004, "batch_size": 20}
+        return build.series_of(
+            build.LM, "amp-bf16", seconds, on=on, card="Constructed Card A", session=session, **values
+        )
+
+    both = [*runs(OLD, 0.03), *in_bf16(OLD, 0.01), *runs(NEW, 0.03), *in_bf16(NEW, 0.02)]
+    alone = in_bf16("20260201-cccccc", 0.005, digits="c")
+    (pair,) = compared(clone(tmp_path, *both, *alone), "amp-bf16", "fp32-ieee").pairs
+    assert (pair.first.session, pair.second.session, pair.runs) == (NEW, NEW, (5, 5))
+    assert pair.ratio.estimate == pytest.approx(1.5, rel=0.02)
+
+
 def test_the_gate_says_no_where_the_upper_end_lies_below_and_says_why(updated, capsys):
     with pytest.raises(GateError) as refused:
         report.compare_two(updated, "driver 590", "driver 580", "0.95")

@@ -226,20 +226,25 @@ def unshrunk(tmp_path_factory: pytest.TempPathFactory) -> float:
 
 @pytest.mark.parametrize("name", PURPOSES)
 def test_page_one_prints_on_one_sheet(name: str, unshrunk: float):
-    line = ["pdftotext", "-bbox", "-l", "2", str(printed(name)), "-"]
-    first, second = subprocess.run(line, capture_output=True, text=True, check=True).stdout.split("<page ")[
-        1:
-    ]
+    line = ["pdftotext", "-bbox", "-l", "3", str(printed(name)), "-"]
+    _, first, *others = subprocess.run(line, capture_output=True, text=True, check=True).stdout.split(
+        "<page "
+    )
     title = re.search(r'class="part">([^<]+)<', written(name).html.read_text(encoding="utf-8"))
     assert title
-    words = re.findall(r">([^<]+)</word>", second)
-    assert " ".join(words).startswith(title[1])
+    said = [" ".join(re.findall(r">([^<]+)</word>", sheet)) for sheet in others]
+    pictures = len(re.findall(r"^<figure>", _page_one(name), re.M))
+    assert any(title[1] in sheet for sheet in said) if pictures > 1 else said[0].startswith(title[1])
     height = float(re.findall(r'height="([\d.]+)"', first)[0])
     lowest = max(float(end) for end in re.findall(r'yMax="([\d.]+)"', first))
     assert lowest <= 0.92 * height, "another font needs 5 % of the sheet to spare"
     assert _height_of_the_name(printed(name)) >= 0.97 * unshrunk, (
         "a browser shrinks the whole print where a table is wider than the sheet"
     )
+
+
+def _page_one(name: str) -> str:
+    return written(name).html.read_text(encoding="utf-8").partition("<nav")[0]
 
 
 def _height_of_the_name(sheet: Path) -> float:

@@ -13,7 +13,6 @@ import pytest
 from report.charts.bars import Bars
 from report.page.build import page_of
 from report.page.one import headlines
-from report.page.render import render
 from report.page.values import Quantity, systems_of
 from tests.helpers import ROOT
 from tests.helpers.cases import Case, analysis_of, published
@@ -120,19 +119,6 @@ def test_a_program_s_page_has_its_verdict_and_ours_beside_the_original_as_a_rati
     assert set(beside) == {"word-language-model", "timm-benchmark"}
     assert all(times.low < 1 < times.high and times.tied for times in beside.values())
     assert [bar.text for bar in made.view.picture.chart.groups[0].bars] == ["0.97", "1.04"]
-
-
-def test_of_forty_machines_the_fastest_and_the_nearest_to_this_one_stand_on_page_one():
-    made = page_of(analysis_of(machines(40)))
-    view, systems = made.one.view, made.systems
-    ranks = [systems.of(row).name for row in view.all.rows]
-    shown = [systems.of(row).name for row in view.shown]
-    assert len(ranks) == 40
-    assert len(shown) <= 20
-    assert shown[:10] == ranks[:10]
-    assert any(systems.of(row).own for row in view.shown)
-    assert shown == [name for name in ranks if name in shown]
-    assert f"{len(shown)} of 40" in render(made, drawn=False).markdown.replace("\N{NO-BREAK SPACE}", " ")
 
 
 def test_machines_that_took_a_first_look_each_are_a_class_without_places():

@@ -120,7 +120,7 @@ def test_every_trial_and_stack_is_shown_once():
     found = analysed("two-cards-proven")
     shown = ran.view(found, systems_of(found))
     assert shown is not None
-    assert (len(shown.trials), sum(count for _, count in shown.folders)) == (18, 18)
+    assert (sum(map(len, shown.trials)), sum(count for _, count in shown.folders)) == (18, 18)
     assert [(one.planned, one.shown, dict(one.fates).get("invalid")) for one in found.accounts] == [
         (9, 6, 3)
     ] * 2
@@ -137,6 +137,12 @@ def test_trials_that_failed_alike_are_one_row_with_stage_and_reason():
     )
     for rows in shown.failures:
         assert (
-            len({(trial.key, trial.failure.stage, trial.failure.reason) for trial in rows if trial.failure})
+            len(
+                {
+                    (trial.failure.stage, trial.failure.reason, trial.failure.message)
+                    for trial in rows
+                    if trial.failure
+                }
+            )
             == 1
         )

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta, tzinfo
 from functools import cached_property
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -180,7 +179,7 @@ def watch_trial(box: Box, files: Files, work: Path, device: DeviceRequest, scene
     clock = Clock(moved)
     moved(0)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sampler, "nvml", SimpleNamespace(library=lambda: driver))
+        patch.setattr(nvml, "library", lambda: driver)
         patch.setattr(amd, "Files", lambda root: files)
         cards = sampler.source(device.kind, list(device.marks))
         watch(cards, work / recorder.FILE, clock, *OWN, seconds=end + 4)

@@ -174,8 +174,8 @@ def test_each_planned_trial_that_loads_from_the_host_has_room_for_the_batches_of
     for one in trials:
         asked = one.asked
         if asked.workload not in OWN_WORKERS:
-            # Text without workers, and a published program's own loader.
-            assert asked.workload in ("program", "tensorcore_mlp", "word_lm")
+            # Text and TensorFlow without worker processes, and a published program's own loader.
+            assert asked.workload in ("cifar_resnet44", "program", "tensorcore_mlp", "word_lm")
             continue
         workers = asked.variant.options.get("workers") or own_workers(asked.workload)
         side = asked.variant.image_size or PIXELS[asked.workload]

@@ -58,9 +58,9 @@ def doctor(settings: Settings) -> None:
 )
 def plan(settings: Settings, card: str = "") -> None:
     """Print a plan's trials, how long they take and what they need, here or on a card by its name."""
-    from commands.plans import show
+    from commands.plans import matrix
 
-    show.show(ROOT, settings, card)
+    matrix.show(ROOT, settings, card)
 
 
 @line.verb(

@@ -10,7 +10,7 @@ from unittest.mock import Mock
 import pytest
 
 from commands import doctor, measure
-from commands.plans import show
+from commands.plans import matrix
 from harness.doctor.diagnosis import examine, lines
 from harness.doctor.surroundings import (
     DataNeed,
@@ -319,7 +319,7 @@ def test_doctor_and_plan_speak_with_a_full_disk_and_name_its_folder(tmp_path, mo
     asked = Settings(plan="card", engine="venv", device="cpu")
     finding = found(doctor.diagnose(ROOT, asked), f"the disk is full: '{state}")
     assert (finding.level, finding.remedy[:15]) == ("problem", "free some space")
-    show.show(ROOT, asked)
+    matrix.show(ROOT, asked)
     assert "disk: image 'cpu'" in capsys.readouterr().out
     with pytest.raises(NoSpace, match=f"the disk is full: '{state}"):
         measure.run(ROOT, asked, measure.RunOptions())

@@ -121,7 +121,7 @@ def run(
         "session": "the session that the page leads with (default: this machine's newest)",
         "bundle": "a bundle's file whose records to take in place of results/; may be given several times",
         "expect": "a card, as 'RTX 5090': what it should do by published figures, with the range",
-        "pdf": "also print report/out/report.pdf, by an installed Chromium; page one is one sheet",
+        "pdf": "also print report/out/report.pdf, by an installed Chromium; page one comes first",
         "png": "also write each chart as PNG, which report.md then shows: for mail, and comments on code",
     },
     iterable=["bundle"],
@@ -199,7 +199,7 @@ def quote() -> None:
     "baseline",
     help={
         "out": "the file to write (default: report/out/gpudyno-<session>.tar.gz)",
-        "session": "pack this session alone (default: every session that the page stands on)",
+        "session": "pack this alone (default: what the page stands on, but for what came with the clone)",
         "sign": "a private key of OpenSSH's to sign it with",
         "margin": "how far below its figure a delivered machine may be (default: 0.05)",
         "with_prices": "also pack purchase.toml, with your prices, and show them on its page",

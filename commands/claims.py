@@ -71,7 +71,9 @@ def here(root: Path, settings: Settings, card: str = "", study: str = "", rows: 
         print(_row(claim.id, _value(claim), _card(claim), minutes, _told(answer)))
     left = len(found) - len(shown)
     more = f"; {left} more with `--rows {len(found)}`" if left else ""
-    print(f"{text.count(len(found), 'figure')} of {len(claims)} can be answered here{more}")
+    others = sum(bool(answer.claim.of.card) and order(answer)[0] > 0 for answer in found)
+    of_others = f", {others} of them beside another card's" if others else ""
+    print(f"{text.count(len(found), 'figure')} of {len(claims)} can be answered here{of_others}{more}")
     print("`invoke claims ID` gives one figure's answer, `invoke run --claim ID` what it needs")
 
 

@@ -63,6 +63,9 @@ class NamedSystem:
     name: str
     slot: int
     own: bool
+    """Whether the page is about its machine."""
+    here: bool = False
+    """Whether the page is made on its machine."""
 
     @property
     def look(self) -> Look:
@@ -72,7 +75,7 @@ class NamedSystem:
     @property
     def title(self) -> str:
         """Its name in a key, which says which one is this machine."""
-        return f"{THIS}, {self.name}" if self.own and self.name != THIS else self.name
+        return f"{THIS}, {self.name}" if self.here and self.name != THIS else self.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +187,7 @@ def systems_of(analysis: Analysis) -> Systems:
             text.short_card(card),
             slots.setdefault((machine, card.rpartition(SEVERAL)[2]), len(slots)),
             machine in own,
+            machine in own and machine == analysis.question.machine,
         )
         for machine, card in ordered
     ]
@@ -201,7 +205,7 @@ def _told_apart(found: Sequence[NamedSystem], analysis: Analysis) -> list[NamedS
         if counted[system.name.rpartition(SEVERAL)[2]] == 1:
             return system.name
         label = labels.get(system.machine, system.machine[:4]) or OFFERED
-        if own == [system] and system.machine == analysis.question.machine:
+        if own == [system] and system.here:
             return text.THIS
         if own == [system] and label.endswith(")"):
             return system.name

@@ -123,7 +123,7 @@ def test_a_program_s_page_has_its_verdict_and_ours_beside_the_original_as_a_rati
 
 def test_machines_that_took_a_first_look_each_are_a_class_without_places():
     made = page_of(analysis_of(machines(20, "unproven")))
-    rows = made.one.view.shown
+    rows = made.one.view.all.rows
     assert (made.one.subject.state, len(rows), made.one.headline.data["fastest"]) == ("class", 20, [])
     assert [row.time for row in rows] == sorted(row.time for row in rows)
     assert {row.first for row in rows} == {None}

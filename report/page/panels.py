@@ -241,7 +241,9 @@ def devices(found: Sequence[Scaling], systems: Systems) -> Panel | None:
             )
     if not lines:
         return None
-    ideal = CurveLine("ideal", ((1.0, 1.0), (most, most)), published=True)
+    # A line of equal speed-up is no straight one where the axis is logarithmic.
+    bent = tuple((most ** (n / 32), most ** (n / 32)) for n in range(33))
+    ideal = CurveLine("ideal", bent, published=True)
     ticks = tuple((2.0**n, f"{2**n}") for n in range(int(most).bit_length()) if 2**n <= most)
     title, note = "Speed-up by devices", "times as fast as one device; logarithmic across"
     return CurvePanel(title, note, (ideal, *lines[:MOST_LINES]), "times", doubling=True, ticks=ticks)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from harness.record import Claim
 from report import text
@@ -14,7 +15,7 @@ from report.compare.cells import Cell
 from report.compare.groups import ComparisonGroup
 from report.page.filters import UNKNOWN, apart, details, devices, figure, setting
 from report.page.values import Picture, Systems, rate_unit
-from report.trials.key import FRAMEWORK, PARALLEL, VIRTUAL_RANKS, Key, grouped_by, without
+from report.trials.key import FRAMEWORK, LOADER_ALONE, PARALLEL, VIRTUAL_RANKS, Key, grouped_by, without
 from report.trials.trial import TrialResult
 
 MOST_ON_PAGE_ONE, MOST_BELOW = 14, 24
@@ -36,8 +37,8 @@ class TimePicture:
     picture: Picture
     works_left: int
     has_published: bool
-    of_samples: bool
-    """Whether it shows the time of a sample where that of the whole protocol is not known."""
+    of: Literal["training", "samples", "loading"]
+    """What is timed: a sample's share where the time of the whole protocol is not known."""
 
 
 def time_picture(
@@ -59,8 +60,10 @@ def time_picture(
     chart = Bars(tuple(drawn), "fastest = 1.00", key_of(systems))
     shown = [group for group, _ in compared[: len(drawn)]]
     published, whole = any(group.published for group in shown), all(map(_has_seconds, shown))
+    loads = all(group.base.protocol == LOADER_ALONE for group in shown)
     picture = Picture(name, chart, described(chart.groups))
-    return TimePicture(picture, len(timed) - len(drawn), published, not whole)
+    of: Literal["training", "samples", "loading"] = "loading" if loads else "training" if whole else "samples"
+    return TimePicture(picture, len(timed) - len(drawn), published, of)
 
 
 def shared_work(key: Key) -> Key:
@@ -221,7 +224,7 @@ def key_of(systems: Systems) -> tuple[KeyEntry, ...]:
     shown = [by_slot[slot] for slot in sorted(by_slot)]
     return (
         *(KeyEntry(one.title, one.look, one.slot) for one in shown),
-        *(KeyEntry(f"{one.title}, not ranked", "unranked", one.slot) for one in shown),
+        *(KeyEntry(f"{one.title}, not settled", "unranked", one.slot) for one in shown),
         KeyEntry("published, no range", "published"),
         *(KeyEntry("failed", "failed", one.slot) for one in shown),
     )

@@ -18,7 +18,7 @@ from report.compare.pairs import Expectation
 from report.compare.precisions import best_of_each_workload
 from report.compare.scaling import APART, parallelism_of, scalings
 from report.metrics import CLAIMED
-from report.page.filters import apart, work
+from report.page.filters import apart, setting, work
 from report.page.one.check import too_large
 from report.page.one.measured import leading
 from report.page.values import Chip, Headline, Quantity, Systems, between, quantity, rate
@@ -63,7 +63,7 @@ def of_speeds(analysis: Analysis, systems: Systems, *, ranked: bool) -> Headline
     keys = [cell.key for cell in firsts]
     shown = [
         {
-            "name": f"{text.model_name(key.model)}{apart(key, keys)}",
+            "name": f"{text.model_name(key.model)}{setting(key)}{apart(key, keys)}",
             "rate": _stated(rate(cell)),
             "precision": "" if key.protocol == LOADER_ALONE else key.precision,
         }

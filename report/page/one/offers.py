@@ -197,12 +197,15 @@ def _unknown(costs: Costs, one: OfferedCard, line: WorkLine) -> Headline:
 def _works(costs: Costs, analysis: Analysis) -> Iterator[WorkRow]:
     """Yield each line of work with its hours; of what is left out, the reason."""
     for line in (*costs.lines, *costs.left_out):
-        left = isinstance(line, UnrecordedLine) and line in costs.left_out
-        peak = Quantity(_peak(line, analysis), "bytes")
-        yield WorkRow(line.name, line.hours, peak, _left_out(costs, line) if left else None)
+        out = isinstance(line, UnrecordedLine) and line in costs.left_out
+        why = _left_out(costs, line, analysis) if out and isinstance(line, UnrecordedLine) else None
+        yield WorkRow(line.name, line.hours, Quantity(_peak(line, analysis), "bytes"), why)
 
 
-def _left_out(costs: Costs, line: WorkLine) -> Headline:
+def _left_out(costs: Costs, line: UnrecordedLine, analysis: Analysis) -> Headline:
+    ran = [trial for trial in analysis.trials if fits_work(trial.key, line.work)]
+    if ran and all(trial.verdict == "invalid" for trial in ran):
+        return Headline("invalid-runs", {"count": len(ran)})
     base = costs.numbers.hours_on
     others = [one for place, one in enumerate(costs.offers) if place != base] or [costs.offers[base]]
     return _unknown(costs, others[0], line)

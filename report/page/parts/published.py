@@ -246,7 +246,7 @@ def _line(study: str, members: Sequence[Claim], analysis: Analysis) -> StudyLine
     return StudyLine(
         analysis.evidence.claims.name_of(study),
         known.title if known else "",
-        sum(claim.value is not None for claim in members),
+        len(members),
         len(ways),
         next((way.seconds for way in ways if way.line == line), None),
         f"invoke build --plan {line} run report" if line else "",

@@ -77,7 +77,10 @@ def test_published_times_of_the_same_work_stand_in_the_lead_picture():
 def test_several_devices_are_drawn_as_a_speed_up_beside_the_ideal():
     curve, speeds = panels(SURF, "scaling")
     assert isinstance(curve, CurvePanel) and isinstance(speeds, BarPanel)
-    assert curve.lines[0].points == ((1.0, 1.0), (4.0, 4.0))
+    ideal = curve.lines[0].points
+    assert all(devices == times for devices, times in ideal) and {(1.0, 1.0), (2.0, 2.0), (4.0, 4.0)} <= {
+        *ideal
+    }
     assert {len(line.points) for line in curve.lines[1:]} == {2, 3}
     assert all(bar.ends for bar in speeds.bars)
     assert page(SURF).one.headline.state == "scaling"

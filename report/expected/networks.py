@@ -27,7 +27,6 @@ LEAST_BATCH = 0.25
 """A published batch is at least so large beside this plan's."""
 NETWORK_SD = 0.23
 """How far the ratio of two programs' speeds of ResNet-50 on one card lies from that on others (22 pairs)."""
-YEAR = re.compile(r"NGC(?: PyTorch)? (\d\d)\.|\b20(\d\d)\b")
 
 CardFigures = dict[str, list[tuple[str, float]]]
 """By its name what was measured on a card, with the machine."""
@@ -68,8 +67,7 @@ def known_network(
     own = [row for row in alike if row.card == card.name]
     if not own:
         return None
-    found = [YEAR.search(f"{row.software} {row.source}") for row in own]
-    years = tuple(sorted({2000 + int(year[1] or year[2]) for year in found if year}))
+    years = tuple(sorted({row.year for row in own if row.year}))
     others = {
         model: median(rate for _, rate in figures[name])
         for model, figures in reached.items()

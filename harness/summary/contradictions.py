@@ -7,16 +7,13 @@ from collections.abc import Hashable, Iterator, Sequence
 
 from harness.device_kinds import DEVICE_KINDS
 from harness.record import DeviceUsed, Machine, Measurement, Record, TrialRequest
-from harness.record.store import Results, Stored
+from harness.record.store import Results
 
 CLOCKS_APART = 0.02
 """Two clocks, and the first step of a segment, may differ by so much of a window."""
 
 DIFFERENT = 10
 """Step times that differ: fewer may be the ticks of a coarse clock."""
-
-OWN_MEMORY = 0.02
-"""A kernel keeps so much more or less of a machine's memory."""
 
 _GPU = re.compile(r"GeForce|\b[RG]TX\b|Quadro|Tesla|Instinct|(?<!with )\bRadeon|NVIDIA (?!Grace\b)")
 """What a card is called, and no processor."""
@@ -112,12 +109,7 @@ def _window(record: Record, measured: Measurement) -> Iterator[str]:
 
 
 def among(results: Results) -> Iterator[str]:
-    """Name records of another machine than their session's, and copies of one measurement."""
-    of_session: dict[str, list[Stored]] = {}
-    for stored in results.records:
-        of_session.setdefault(stored.record.session, []).append(stored)
-    for records in of_session.values():
-        yield from _of_other_builds(records)
+    """Name copies of one measurement."""
     for copy, first in copies([stored.record for stored in results.records]):
         paths = [results.records[place].path for place in (copy, first)]
         yield f"{paths[0]}: its step times are those of {paths[1]}: it is one measurement, named twice"
@@ -134,21 +126,3 @@ def copies(records: Sequence[Record]) -> Iterator[tuple[int, int]]:
         found = first.setdefault((request, measured.step_us), place)
         if found != place:
             yield place, found
-
-
-def _of_other_builds(records: Sequence[Stored]) -> Iterator[str]:
-    """Name each record that reports another build of its machine than the session's first one of it."""
-    machines = [stored.record.machine for stored in records]
-    for stored, machine in zip(records, machines, strict=True):
-        first = next(other for other in machines if other.id == machine.id)
-        for name, here, there in (
-            ("processor", machine.cpu.model, first.cpu.model),
-            ("cores", machine.cpu.cores, first.cpu.cores),
-            ("threads", machine.cpu.threads, first.cpu.threads),
-            ("kernel", machine.kernel, first.kernel),
-        ):
-            if here != there:
-                yield f"{stored.path}: its machine's {name} is {here}, in its session's first record {there}"
-        here, there = machine.memory_bytes or 0, first.memory_bytes or 0
-        if abs(here - there) > OWN_MEMORY * there:
-            yield f"{stored.path}: its machine's memory is {here} B, in its session's first record {there} B"

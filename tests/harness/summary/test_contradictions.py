@@ -26,10 +26,6 @@ def said_of(record: Record) -> str:
     return "\n".join((*contradictions.within(record), *contradictions.of_another_place(record)))
 
 
-def said_among(*records: Stored) -> str:
-    return "\n".join(contradictions.among(Results(records, (SESSION,), ())))
-
-
 def test_nothing_that_was_measured_here_contradicts_itself():
     assert [said_of(stored.record) for stored in RESULTS.records if said_of(stored.record)] == []
     assert RESULTS.problems == ()
@@ -82,20 +78,6 @@ def test_the_card_that_was_measured_is_one_of_its_machines(kind, card, device, f
     places |= {"trial__asked__device": kind, "environment__device": kind}
     said = said_of(build.changed(RECORD, machine__gpus=(card,) if card else (), **places))
     assert ("which its machine does not have" in said) is not fits
-
-
-@pytest.mark.parametrize(
-    ("places", "says"),
-    [
-        ({"machine__cpu__cores": 64}, "its machine's cores is 64"),
-        ({"machine__kernel": "6.66.6"}, "its machine's kernel is 6.66.6"),
-        ({"machine__memory_bytes": 2**40}, "its machine's memory is 1099511627776 B"),
-    ],
-)
-def test_a_record_of_another_build_than_its_session_s_is_named(places, says):
-    first, second = OWN[:2]
-    assert said_among(first, second) == ""
-    assert says in said_among(first, Stored(second.path, build.changed(second.record, **places)))
 
 
 def test_a_copy_of_a_record_as_a_further_repeat_is_named():

@@ -14,7 +14,6 @@ from harness.record import Session
 from harness.record.published.cards import Card
 from harness.record.published.claims import ClaimSet, load_claims
 from harness.record.store import Results
-from harness.summary import contradictions
 from report import text
 from report.buying.clause import MARGIN, AcceptanceClause, clause
 from report.buying.costs import Costs, costs
@@ -228,7 +227,6 @@ def evidence_in(root: Path, *, purchase: bool = True) -> Evidence:
     """
     bought = load_purchase(root) if purchase else None
     results = results_of(root)
-    results = replace(results, problems=(*results.problems, *contradictions.among(results)))
     cards = cards_of(root)
     return Evidence(results, load_claims(root), cards, bought, load_published(root, cards))
 

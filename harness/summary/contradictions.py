@@ -7,7 +7,6 @@ from collections.abc import Hashable, Iterator, Sequence
 
 from harness.device_kinds import DEVICE_KINDS
 from harness.record import DeviceUsed, Machine, Measurement, Record, TrialRequest
-from harness.record.store import Results
 
 CLOCKS_APART = 0.02
 """Two clocks, and the first step of a segment, may differ by so much of a window."""
@@ -106,13 +105,6 @@ def _window(record: Record, measured: Measurement) -> Iterator[str]:
     all_trained = sum(epoch.steps for epoch in measured.epochs) == window.steps
     if all_trained and abs(trained - window.seconds) > slack:
         yield f"its epochs trained for {trained:.4g} s in a window of {window.seconds:.4g} s"
-
-
-def among(results: Results) -> Iterator[str]:
-    """Name copies of one measurement."""
-    for copy, first in copies([stored.record for stored in results.records]):
-        paths = [results.records[place].path for place in (copy, first)]
-        yield f"{paths[0]}: its step times are those of {paths[1]}: it is one measurement, named twice"
 
 
 def copies(records: Sequence[Record]) -> Iterator[tuple[int, int]]:

@@ -116,10 +116,14 @@ def main() -> int:
     few, many = (measure(size) for size in SIZES)
     times = many["seconds"] / few["seconds"]
     print(f"{SIZES[1]:,} against {SIZES[0]:,}: {times:.1f} times the time")
-    fails = times > MOST_TIMES or many["seconds"] >= MOST_SECONDS or many["bytes"] >= MOST_BYTES
-    most = f"{MOST_TIMES:g} times the time, {MOST_SECONDS:g} s and {MOST_BYTES / 1e9:g} GB"
-    print(f"{'above' if fails else 'within'} {most}")
-    return int(fails)
+    asked = (
+        (times > MOST_TIMES, f"{MOST_TIMES:g} times the time"),
+        (many["seconds"] >= MOST_SECONDS, f"{MOST_SECONDS:g} s"),
+        (many["bytes"] >= MOST_BYTES, f"{MOST_BYTES / 1e9:g} GB"),
+    )
+    above = ", ".join(most for fails, most in asked if fails)
+    print(f"above {above}" if above else "holds")
+    return int(bool(above))
 
 
 if __name__ == "__main__":

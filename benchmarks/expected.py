@@ -108,13 +108,32 @@ def frozen(tables: Tables) -> pd.DataFrame:
     return pd.concat(found)
 
 
-def medians(title: str, ratios: Sequence[float], goals: Sequence[tuple[float, float]]) -> bool:
+def medians(title: str, ratios: Sequence[float], goals: tuple[float, float]) -> bool:
     """Prints how many medians of true over expected lie where; whether the goals are met."""
     found, met = np.exp(ratios), []
     for low, high in ((0.9, 1.1), (0.8, 1.25)):
         met.append(float(np.mean((found >= low) & (found <= high))))
     print(f"{title:58} {len(found):4}  {met[0]:6.1%}  {met[1]:6.1%}", flush=True)
     return all(one >= goal for one, goal in zip(met, goals, strict=True))
+
+
+def repeats(figures: pd.DataFrame) -> None:
+    """Prints how near one card's figures in two software of a program are: what a model can hope for.
+
+    First as published, then less what the two differ by on other cards: known of software that has others.
+    """
+    pairs = figures.merge(figures, on=["program", "task", "card"]).query("software_x < software_y")
+    gains = pairs.log_speed_x - pairs.log_speed_y
+    ratios = gains.groupby([pairs.software_x, pairs.software_y, pairs.card]).median()
+    both = ratios.groupby(level=[0, 1])
+    others = both.transform("size") - 1
+    elsewhere = (both.transform("sum") - ratios)[others > 0] / others[others > 0]
+    medians("no model: one software of a card over another", list(ratios), (0, 0))
+    medians("likewise, less what they differ by on other cards", list((ratios - elsewhere).dropna()), (0, 0))
+    cards, software = figures.groupby("card").software.nunique(), figures.groupby("software").card
+    left_out = figures[figures.card.map(cards) > 1].drop_duplicates(["card", "software"])
+    alone = (left_out.software.map(software.nunique()) == 1).sum()
+    print(f"{alone} of the {len(left_out)} left-out software ran on no other card")
 
 
 def software_and_cards(tables: Tables) -> dict[str, bool]:
@@ -139,6 +158,7 @@ def software_and_cards(tables: Tables) -> dict[str, bool]:
     goal = medians("one software of a card that has another", same + other, SOFTWARE_GOALS)
     whole = medians("a whole card, others of its architecture known", known, CARD_GOALS)
     medians("a whole card, the first of its architecture", first, CARD_GOALS)
+    repeats(figures)
     return {"left-out software": goal, "left-out cards": whole}
 
 

@@ -77,11 +77,6 @@ def rounded(value: float, digits: int) -> str:
     return number(_to_digits(value, digits), digits)
 
 
-def percent(value: float | None) -> str:
-    """A share of 1 in percent."""
-    return "–" if value is None or not math.isfinite(value) else f"{value * 100:.0f} %"
-
-
 def day(moment: date) -> str:
     """'31 January 2026'"""
     return f"{moment.day} {moment:%B %Y}"

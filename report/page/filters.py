@@ -39,7 +39,6 @@ DATA_SETS = {
 NBSP = "\N{NO-BREAK SPACE}"
 UNKNOWN = "–"
 GIB = 2**30
-PREFIXES = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 
 def work(cell: Cell, among: Iterable[Cell]) -> str:
@@ -185,12 +184,6 @@ def _duration(seconds: float, beside: float, digits: int) -> tuple[str, str]:
     return text.rounded(seconds, digits), "s"
 
 
-def flops(per_second: float) -> str:
-    """'100 GFLOP/s'"""
-    size, prefix = next((one for one in PREFIXES if per_second >= one[0] * 0.9995), (1.0, ""))
-    return f"{per_second / size:.3g}{NBSP}{prefix}FLOP/s"
-
-
 def figure(number: float | None, unit: str = "") -> str:
     """A number without a range in a unit, three digits: '12.3 GB/s'."""
     return value(Quantity(number, unit))
@@ -225,7 +218,6 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
     "span": span,
     "spread": spread,
     "times": times,
-    "flops": flops,
     "figure": figure,
     "count": text.count,
     "listed": listed,

@@ -25,9 +25,6 @@ from report.page.parts import acceptance, ran, workloads
 from report.page.values import Headline, Page, Picture
 from report.stats.intervals import rare_runs_missed
 
-SCRIPTS = ("page.js",)
-"""Written into the page, each allowed by its hash; without them everything is still there."""
-
 _READING: Mapping[str, Callable[..., Any]] = {
     "image": ran.image_of,
     "remarks": ran.remarks_of,
@@ -138,14 +135,14 @@ def _html(given: Mapping[str, Any], drawings: _Drawings) -> str:
     def made(name: str, **more: Any) -> str:
         return _made(name, HTML, drawings.on_page, **more)
 
-    sheet, scripts = made("page.css", dark=DARK), [made(name) for name in SCRIPTS]
+    sheet, script = made("page.css", dark=DARK), made("page.js")
     return made(
         "page.html",
         **given,
         sheet=Markup(sheet),
         sheet_hash=_digest(sheet),
-        scripts=[Markup(script) for script in scripts],
-        script_hashes=[_digest(script) for script in scripts],
+        script=Markup(script),
+        script_hash=_digest(script),
     )
 
 

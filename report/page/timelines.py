@@ -65,14 +65,7 @@ def timelines(cell: Cell, name: str, slot: int) -> Picture | None:
     for (title, unit), lines in traces.items():
         zero = unit not in ("MHz", "°C")
         panels.append(CurvePanel(title, f"{unit} by second", tuple(lines), zero=zero, shaded=windows))
-    return Picture(name, Panels(tuple(panels)), "; ".join(map(_extent, panels)))
-
-
-def _extent(panel: CurvePanel) -> str:
-    """Return what a panel reaches from and to: 'clock 1,200 to 1,350 MHz by second'."""
-    values = [value for line in panel.lines for _, value in line.finite()]
-    ends = dict.fromkeys(map(text.number, (min(values), max(values)))) if values else {"none": None}
-    return f"{panel.title} {' to '.join(ends)} {panel.note}"
+    return Picture(name, Panels(tuple(panels)), "; ".join(f"{panel.title}, {panel.note}" for panel in panels))
 
 
 def _line(trial: TrialResult, points: CurvePoints, slot: int) -> CurveLine:

@@ -10,8 +10,9 @@ from harness.record.finding import fault as fault_of
 from harness.record.finding import label, sentence
 from report import text
 from report.compare.cells import Cell
+from report.compare.key import PartialKey
 from report.stats.intervals import Interval, Runs, blocks_interval
-from report.trials.key import Key, differing, without
+from report.trials.key import Key, without
 from report.trials.trial import TrialResult
 
 MARGIN = 0.05
@@ -186,14 +187,13 @@ def _too_few_runs(
         same = ("workload", "model", "precision")
         keys = [cell.key for cell in delivered]
         near = [
-            differing(demand.key, key)
+            PartialKey.of(demand.key).differences(PartialKey.of(key))
             for key in keys
             if all(getattr(demand.key, name) == getattr(key, name) for name in same)
         ]
-        for name, ordered, given in min(near, key=len, default=())[:1]:
-            another = (
-                f"it was measured with another {name}: ordered {_value(ordered)}, delivered {_value(given)}"
-            )
+        for other in min(near, key=len, default=())[:1]:
+            values = f"ordered {_value(other.wanted)}, delivered {_value(other.here)}"
+            another = f"it was measured with another {other.name}: {values}"
             return RequirementResult(demand, None, another)
     return RequirementResult(demand, None, counted)
 

@@ -11,7 +11,6 @@ from harness.record import Claim
 from harness.record.published.cards import Card
 from report import text
 from report.analysis import Analysis
-from report.claims.answers import ObstacleKind
 from report.compare.cells import Cell
 from report.page.parts.studies import StudyFigure, figures
 from report.page.parts.study_pictures import DrawnStudy, picture
@@ -72,8 +71,6 @@ class PublishedView:
     rows: tuple[ClaimRow, ...]
     answers: tuple[AnswerRow, ...]
     """Figures of the same work on another card or other software."""
-    barriers: tuple[tuple[ObstacleKind, int], ...]
-    """How many figures each obstacle keeps away, the most first."""
     studies: tuple[StudyView, ...]
 
 
@@ -93,13 +90,11 @@ def view(analysis: Analysis, systems: Systems) -> PublishedView | None:
     if alone:
         by_study = {study: by_study[study][:1] for study in [*by_study][:MOST_ALONE]}
     drawn = [_study_view(study, members, analysis, systems) for study, members in by_study.items()]
-    barriers = Counter(one.obstacle.kind for one in analysis.answers if one.obstacle)
     return PublishedView(
         alone=alone,
         counts=counts(analysis),
         rows=claim_rows(analysis),
         answers=answer_rows(analysis),
-        barriers=tuple(barriers.most_common()),
         studies=tuple(drawn),
     )
 

@@ -90,7 +90,7 @@ def _ran_with(trial: TrialResult) -> Hashable:
 def _probed_as(trial: TrialResult) -> Hashable:
     assert trial.record.measurement is not None
     found = trial.record.measurement.precision
-    reads = tuple((probe.operation, probe.reads_as) for probe in found.probes)
+    reads = frozenset((probe.operation, probe.reads_as) for probe in found.probes)
     return found.label, image_of(trial), found.method, reads, tuple(found.flags.items())
 
 

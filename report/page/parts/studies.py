@@ -153,8 +153,7 @@ def study_figures(
     """
     absolute = [claim for claim in claims if claim.kind == "absolute" and claim.metric in DRAWN]
     known = [claim for claim in absolute if claim.value is not None and claim.value > 0]
-    drawn = _once(known, {cell.key.protocol for cell in own})
-    by_metric = grouped_by(drawn, lambda claim: (claim.study, claim.metric, claim.unit))
+    by_metric = grouped_by(known, lambda claim: (claim.study, claim.metric, claim.unit))
     found = []
     for (study, metric, _), members in by_metric.items():
         parts = grouped_by(members, _subject_of_picture)
@@ -171,20 +170,6 @@ def _subject_of_picture(claim: Claim) -> tuple[tuple[str, Value], ...]:
     return ("workload", claim.workload), ("protocol", claim.protocol), ("image_size", size)
 
 
-def _once(claims: Sequence[Claim], measured: Collection[str]) -> list[Claim]:
-    """Without a program's figures that a protocol of ours is held against too, unless the program was run."""
-
-    def figure(claim: Claim) -> tuple[str, str, float | None]:
-        return claim.study, claim.metric, claim.value
-
-    named = {figure(claim) for claim in claims if claim.of.precision != "program"}
-    return [
-        claim
-        for claim in claims
-        if claim.of.precision != "program" or claim.protocol in measured or figure(claim) not in named
-    ]
-
-
 # Terms
 
 
@@ -198,7 +183,7 @@ class RowTerms:
 
     def differences(self, source: Claim | Cell) -> tuple[str, ...]:
         """The names of the terms in which a figure differs, as far as both say theirs."""
-        found = [NAMES.get(each.field, each.field) for each in self.terms.differences(_terms_of(source))]
+        found = [each.name for each in self.terms.differences(_terms_of(source))]
         side = source.key if isinstance(source, Cell) else source.of
         return (
             *found,

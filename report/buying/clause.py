@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from harness.record import Finding, finding
@@ -11,6 +11,7 @@ from harness.record.finding import label, sentence
 from report import text
 from report.compare.cells import Cell
 from report.compare.key import PartialKey
+from report.compare.spread import UnitSpread, missing_share
 from report.stats.intervals import Interval, Runs, blocks_interval
 from report.trials.key import Key, without
 from report.trials.trial import TrialResult
@@ -61,21 +62,31 @@ class AcceptanceClause:
     demands: tuple[SpeedRequirement, ...]
     disturbed: int
     """How many of the order's own runs their surroundings disturbed."""
+    spread: UnitSpread
+    """How far units of the ordered card lie apart."""
 
     @property
     def unproven(self) -> bool:
         """Whether a test of the order was too short, so that this is a first look and no clause."""
         return any(demand.unproven for demand in self.demands)
 
+    @property
+    def missing_share(self) -> float:
+        """The share of sound machines that miss a figure by their unit alone."""
+        return missing_share(self.spread, self.margin)
 
-def clause(cells: Sequence[Cell], *, margin: float = MARGIN) -> AcceptanceClause | None:
+
+def clause(
+    cells: Sequence[Cell], spreads: Mapping[str, UnitSpread], *, margin: float = MARGIN
+) -> AcceptanceClause | None:
     """Return the requirements that the cells of one session support; null where none has two valid runs."""
     usable = [cell for cell in cells if cell.verdict != "invalid"]
     demands = tuple(demand for cell in usable if (demand := _demand(cell)))
     if not demands:
         return None
     trials = [trial for cell in usable for trial in cell.trials]
-    return AcceptanceClause(margin, demands, sum(disturbed(trial) for trial in trials))
+    spread = spreads.get(demands[0].card, UnitSpread())
+    return AcceptanceClause(margin, demands, sum(disturbed(trial) for trial in trials), spread)
 
 
 def _demand(cell: Cell) -> SpeedRequirement | None:

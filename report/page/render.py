@@ -21,7 +21,7 @@ from report.charts.style import DARK
 from report.compare.cells import states_of
 from report.compare.side_by_side import Comparison, GateReason
 from report.page.filters import FILTERS
-from report.page.parts import acceptance, ran, workloads
+from report.page.parts import ran, workloads
 from report.page.values import Headline, Page, Picture
 from report.stats.intervals import rare_runs_missed
 
@@ -114,7 +114,7 @@ def clause(order: Analysis, command: str) -> str:
 
     `command` is what answers on that machine.
     """
-    written = _markdown("clause.md", lambda *_: Markup(""), str, view=acceptance.view(order), command=command)
+    written = _markdown("clause.md", lambda *_: Markup(""), str, view=order.clause, command=command)
     return re.sub(r"\n{2,}", "\n", written).replace("**", "").strip()
 
 

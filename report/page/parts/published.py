@@ -135,7 +135,7 @@ def held_back(figure: StudyFigure, cards: Sequence[Card]) -> Iterable[tuple[str,
             known = next((one for one in cards if one.name == card), None)
             half, whole = timed[card, precision], timed.get((card, "fp32-ieee"), math.inf)
             if precision == "fp16-master" and known and known.matrix_units and half > HELD_BACK * whole:
-                yield text.short_card(card or ""), text.model_name(row.model)
+                yield text.short_card(card or ""), text.model_name(row.claim.of.model)
 
 
 def _setups(figures: Sequence[StudyFigure], analysis: Analysis, systems: Systems) -> Iterable[StudySetup]:

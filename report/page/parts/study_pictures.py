@@ -15,7 +15,7 @@ from report.page.filters import GIB, value
 from report.page.parts.studies import StudyEntry, StudyFigure, StudyRow
 from report.page.pictures import described, key_of, nearest_bars, with_room
 from report.page.values import Picture, Quantity, Systems
-from report.trials.key import FRAMEWORK
+from report.trials.key import DATA, FRAMEWORK
 
 MOST_BARS, MOST_IN_ROW, LEAST_ROWS = 24, 8, 3
 """Bars of a picture and of a row; rows that a picture has room for, where a study has as many."""
@@ -63,11 +63,12 @@ def _group(row: StudyRow, figure: StudyFigure, systems: Systems, most: int) -> G
     bars = nearest_bars(
         [_bar(entry, figure, systems) for entry in row.entries], min(MOST_IN_ROW, max(most // LEAST_ROWS, 4))
     )
-    subject = row.subject
-    notes = [text.count(subject.epochs, "epoch")] if subject.epochs else []
-    notes += [f"{text.clean(subject.data, 20)} data"] if subject.data else []
-    notes += [f"{subject.gpus} devices"] if subject.gpus > 1 else []
-    return Group(text.model_name(row.model), bars, tuple(notes))
+    of, data = row.claim.of, row.claim.of.options.get(DATA)
+    whole = row.claim.epochs if figure.metric == "protocol_seconds" else None
+    notes = [text.count(whole, "epoch")] if whole else []
+    notes += [f"{text.clean(data, 20)} data"] if data is not None else []
+    notes += [f"{of.gpus} devices"] if of.gpus > 1 else []
+    return Group(text.model_name(of.model), bars, tuple(notes))
 
 
 def _bar(entry: StudyEntry, figure: StudyFigure, systems: Systems) -> Bar:

@@ -254,6 +254,12 @@ def test_the_register_s_study_of_five_resnets_is_drawn_with_every_published_card
     drawn = study_figures(claims_here().claims, ())
     (resnets,) = [each for each in drawn if (each.study, each.metric) == ("004", "protocol_seconds")]
     rows = [row for row in resnets.rows if row.claim.workload == "cifar_fastai"]
-    assert [row.claim.of.model for row in rows] == ["resnet18", "resnet34", "resnet50", "resnet101", "resnet152"]
+    assert [row.claim.of.model for row in rows] == [
+        "resnet18",
+        "resnet34",
+        "resnet50",
+        "resnet101",
+        "resnet152",
+    ]
     for row in rows:
         assert "RTX 2080 Ti" in cards(row.entries)

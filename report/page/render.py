@@ -27,6 +27,7 @@ from report.stats.intervals import rare_runs_missed
 
 _READING: Mapping[str, Callable[..., Any]] = {
     "image": ran.image_of,
+    "meaning": ran.meaning_of,
     "remarks": ran.remarks_of,
     "states": states_of,
     "quality_unit": workloads.quality_unit,

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 
-from harness.record import PRECISIONS, Machine
+from harness.record import PRECISIONS, Machine, Precision
 from harness.record.finding import sentence
 from harness.summary.device_checks import machine_findings
 from report.analysis import Analysis
@@ -29,8 +29,6 @@ class RanView:
     """Trials whose precision was probed alike, by its label."""
     folders: tuple[tuple[str, int], ...]
     """Where the records lie, and how many of each folder are on the page."""
-    precisions: tuple[tuple[str, str], ...]
-    """The labels of precisions on the page, and what they mean."""
 
 
 def view(analysis: Analysis, systems: Systems) -> RanView | None:
@@ -39,14 +37,12 @@ def view(analysis: Analysis, systems: Systems) -> RanView | None:
     if not trials:
         return None
     measured = [trial for trial in trials if trial.record.measurement]
-    labels = dict.fromkeys(trial.key.precision for trial in trials)
     return RanView(
         trials=_alike(trials, _ended_as),
         failures=_alike([trial for trial in trials if trial.failure], _failed_as),
         stacks=_alike(sorted(trials, key=lambda trial: trial.failure is not None), _ran_with),
         arithmetic=_alike(sorted(measured, key=lambda trial: trial.key.precision), _probed_as),
         folders=tuple(Counter(trial.path.rpartition("/")[0] for trial in trials).items()),
-        precisions=tuple((label, traits.words) for label, traits in PRECISIONS.items() if label in labels),
     )
 
 
@@ -98,6 +94,11 @@ def image_of(trial: TrialResult) -> str:
     """The image, with the device where its name does not say it."""
     used = trial.environment
     return used.image if used.image == used.device else f"{used.image} ({used.device})"
+
+
+def meaning_of(label: Precision) -> str:
+    """Return what a precision's label promises."""
+    return PRECISIONS[label].words
 
 
 def remarks_of(machine: Machine) -> list[str]:

@@ -42,10 +42,7 @@ class StudySetup:
     study: str
     cards: tuple[str, ...]
     software: str
-    data: tuple[str, ...]
     batches: tuple[tuple[str, int], ...]
-    runs: tuple[int, ...]
-    """The number of runs of each figure, where it is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,9 +146,7 @@ def _setups(figures: Sequence[StudyFigure], analysis: Analysis, systems: Systems
             study="",
             cards=(),
             software=software,
-            data=tuple(dict.fromkeys(cell.key.data_source for cell in alike)),
             batches=_batches((cell.key.precision, cell.key.batch_size) for cell in alike),
-            runs=tuple(cell.throughput.n for cell in alike),
         )
     claims = [entry.source for entry in entries if isinstance(entry.source, Claim)]
     for (study, stack), same in grouped_by(claims, lambda claim: (claim.study, claim.stack)).items():
@@ -161,9 +156,7 @@ def _setups(figures: Sequence[StudyFigure], analysis: Analysis, systems: Systems
             study=analysis.evidence.claims.name_of(study),
             cards=tuple(dict.fromkeys(cards)),
             software=text.clean(stack or "", 120),
-            data=(),
             batches=_batches((claim.of.precision or "", claim.of.batch_size) for claim in same),
-            runs=tuple(claim.runs for claim in same if claim.runs),
         )
 
 

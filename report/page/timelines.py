@@ -46,12 +46,10 @@ def utilization(cells: Sequence[Cell], systems: Systems) -> Picture | None:
     return Picture("utilization", chart, "; ".join(f"{panel.title} {panel.note}" for panel in panels))
 
 
-def timelines(cell: Cell, name: str, slot: int) -> Picture | None:
-    """Return a line's trials over each other, the doubtful ones first; null where none has its steps."""
+def timelines(cell: Cell, name: str, slot: int) -> Picture:
+    """Return a line's trials over each other, the doubtful ones first."""
     trials = [trial for trial in cell.trials if trial.record.measurement and trial.summary]
     chosen = sorted(trials, key=lambda trial: (not trial.causes, trial.repeat))[:MOST_TRIALS]
-    if not chosen:
-        return None
     watched = [(trial, read) for trial in chosen if (read := trial.record.telemetry) and read.times.values()]
     traces: dict[tuple[str, str], list[CurveLine]] = {}
     for trial, read in watched:

@@ -289,7 +289,7 @@ def analyse(evidence: Evidence, question: Question) -> Analysis:
         expectations=expectations(groups, spreads),
         verdicts=judge(evidence.claims.claims, groups, evidence.cards, batch_sweeps(own_cells, failed)),
         costs=bought,
-        clause=clause(own_cells, margin=question.margin),
+        clause=clause(own_cells, spreads, margin=question.margin),
     )
 
 

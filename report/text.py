@@ -52,11 +52,6 @@ def times(value: float | None) -> str:
     return f"{value:.2f}" if size < 10 else f"{value:.1f}" if size < 100 else f"{value:,.0f}"
 
 
-def about(best: float, low: float, high: float) -> str:
-    """A figure with as many digits as its range bears: 1.684 of 1.49 to 1.89 is '1.7'."""
-    return rounded(best, digits_of(best, low, high))
-
-
 def digits_of(best: float, low: float, high: float) -> int:
     """How many digits a figure's range bears; rounded to them the figure stays within its range."""
     width = (high - low) / 2 / abs(best) if best else 1.0
@@ -75,11 +70,6 @@ def _to_digits(value: float, digits: int) -> float:
 def rounded(value: float, digits: int) -> str:
     """A number with that many significant digits and no more: 4,322 with two is '4,300'."""
     return number(_to_digits(value, digits), digits)
-
-
-def percent(value: float | None) -> str:
-    """A share of 1 in percent."""
-    return "–" if value is None or not math.isfinite(value) else f"{value * 100:.0f} %"
 
 
 def day(moment: date) -> str:

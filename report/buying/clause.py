@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from harness.record import Finding, finding
@@ -10,8 +10,10 @@ from harness.record.finding import fault as fault_of
 from harness.record.finding import label, sentence
 from report import text
 from report.compare.cells import Cell
+from report.compare.key import PartialKey
+from report.compare.spread import UnitSpread, missing_share
 from report.stats.intervals import Interval, Runs, blocks_interval
-from report.trials.key import Key, differing, without
+from report.trials.key import Key, without
 from report.trials.trial import TrialResult
 
 MARGIN = 0.05
@@ -60,21 +62,31 @@ class AcceptanceClause:
     demands: tuple[SpeedRequirement, ...]
     disturbed: int
     """How many of the order's own runs their surroundings disturbed."""
+    spread: UnitSpread
+    """How far units of the ordered card lie apart."""
 
     @property
     def unproven(self) -> bool:
         """Whether a test of the order was too short, so that this is a first look and no clause."""
         return any(demand.unproven for demand in self.demands)
 
+    @property
+    def missing_share(self) -> float:
+        """The share of sound machines that miss a figure by their unit alone."""
+        return missing_share(self.spread, self.margin)
 
-def clause(cells: Sequence[Cell], *, margin: float = MARGIN) -> AcceptanceClause | None:
+
+def clause(
+    cells: Sequence[Cell], spreads: Mapping[str, UnitSpread], *, margin: float = MARGIN
+) -> AcceptanceClause | None:
     """Return the requirements that the cells of one session support; null where none has two valid runs."""
     usable = [cell for cell in cells if cell.verdict != "invalid"]
     demands = tuple(demand for cell in usable if (demand := _demand(cell)))
     if not demands:
         return None
     trials = [trial for cell in usable for trial in cell.trials]
-    return AcceptanceClause(margin, demands, sum(disturbed(trial) for trial in trials))
+    spread = spreads.get(demands[0].card, UnitSpread())
+    return AcceptanceClause(margin, demands, sum(disturbed(trial) for trial in trials), spread)
 
 
 def _demand(cell: Cell) -> SpeedRequirement | None:
@@ -186,14 +198,13 @@ def _too_few_runs(
         same = ("workload", "model", "precision")
         keys = [cell.key for cell in delivered]
         near = [
-            differing(demand.key, key)
+            PartialKey.of(demand.key).differences(PartialKey.of(key))
             for key in keys
             if all(getattr(demand.key, name) == getattr(key, name) for name in same)
         ]
-        for name, ordered, given in min(near, key=len, default=())[:1]:
-            another = (
-                f"it was measured with another {name}: ordered {_value(ordered)}, delivered {_value(given)}"
-            )
+        for other in min(near, key=len, default=())[:1]:
+            values = f"ordered {_value(other.wanted)}, delivered {_value(other.here)}"
+            another = f"it was measured with another {other.name}: {values}"
             return RequirementResult(demand, None, another)
     return RequirementResult(demand, None, counted)
 

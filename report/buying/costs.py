@@ -40,7 +40,6 @@ from report.compare.cells import Cell, cell_ratio
 from report.compare.groups import ComparisonGroup
 from report.compare.spread import UnitBand, UnitSpread, unit_band, unit_spreads
 from report.expected.relative import CardsOnPaper
-from report.stats.intervals import Doubt
 from report.trials.trial import TrialResult
 
 LIFE_YEARS: Range = (2.0, 4.0, 8.0)
@@ -66,12 +65,20 @@ class Costs:
     """Lines of the buyer's work of which nothing is known on any offer."""
     paper: CardsOnPaper
     purchase: Purchase
-    caveats: tuple[Doubt, ...]
 
     @property
     def stacks_differ(self) -> bool:
         """Whether a line was not run with the same software on all cards."""
         return any(len({cell.stack for cell in line.cells if cell}) > 1 for line in self.lines)
+
+    @property
+    def single_runs(self) -> int:
+        """How many lines stand on a single run of a card, whose own scatter no range holds."""
+        return sum(
+            any(cell and len(line.unit_seconds(cell).values) < 2 for cell in line.cells)
+            for line in self.lines
+            if isinstance(line, MixLine)
+        )
 
     def measured_on(self, place: int) -> bool:
         """Return whether all the work was measured on an offer."""
@@ -97,8 +104,7 @@ def costs(
     if purchase is None:
         return None
     cells = ranked_cells(groups)
-    own_machines = {entry.cell.machine for group in groups for entry in group.entries if entry.own}
-    offered, caveats = candidates(cells, purchase, own_machines)
+    offered = candidates(cells, purchase)
     recorded = mix_lines(cells, offered, trials)
     in_use = HOURS_A_YEAR * _inputs(purchase)["utilisation"][1]
     mix: tuple[WorkLine, ...] = default_mix(recorded, in_use)
@@ -135,25 +141,12 @@ def costs(
             for i in places
         ),
     )
-    low, best, high = LIFE_YEARS
-    assumed = Doubt("life-assumed", {"years": best, "low": low, "high": high})
-    life = [assumed] if _life_assumed(purchase) else []
     unknown = _power_unknown(numbers)
     if unknown:
         # As if the cards drew nothing, all alike; the host's share stays.
         unpowered = (replace(offer, watts=(NO_WATTS,) * len(offer.watts)) for offer in numbers.offers)
         numbers = replace(numbers, offers=tuple(unpowered))
-    return Costs(
-        numbers,
-        rank_costs(numbers),
-        unknown,
-        offered,
-        mix,
-        left_out,
-        paper,
-        purchase,
-        (*caveats, *life, *_single_runs(mix)),
-    )
+    return Costs(numbers, rank_costs(numbers), unknown, offered, mix, left_out, paper, purchase)
 
 
 def _power_unknown(numbers: CostNumbers) -> tuple[str, ...]:
@@ -208,11 +201,8 @@ def _slowest(offers: Sequence[OfferedCard], mix: Sequence[WorkLine], paper: Card
 def _inputs(purchase: Purchase) -> dict[str, Range]:
     given = ((name, getattr(purchase, name)) for name in INPUTS)
     known = {name: value.values if value else RENTED[name] for name, value in given}
-    return known | ({"life_years": LIFE_YEARS} if _life_assumed(purchase) else {})
-
-
-def _life_assumed(purchase: Purchase) -> bool:
-    return purchase.buys and purchase.life_years is None
+    assumed = purchase.buys and purchase.life_years is None
+    return known | ({"life_years": LIFE_YEARS} if assumed else {})
 
 
 def _offer(
@@ -272,11 +262,3 @@ def _times_as_fast(line: MixLine, fast: Cell, slow: Cell, best: float, band: Uni
     low, high = (ends.low / ends.estimate, ends.high / ends.estimate) if ends else (1.0, 1.0)
     below, above = band.around(best * low, best, best * high)
     return below, best, above
-
-
-def _single_runs(mix: Sequence[WorkLine]) -> tuple[Doubt, ...]:
-    recorded = [line for line in mix if isinstance(line, MixLine)]
-    single = sum(
-        any(cell and len(line.unit_seconds(cell).values) < 2 for cell in line.cells) for line in recorded
-    )
-    return (Doubt("single-runs", {"lines": single}),) if single else ()

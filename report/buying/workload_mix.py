@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from harness.errors import UserError
@@ -12,7 +11,7 @@ from report.buying.purchase import FILE, Offer, Purchase, PurchaseWork
 from report.compare.cells import Cell
 from report.compare.groups import ComparisonGroup
 from report.compare.key import MEASURED_FIELDS, each_nearest_the_card, nearest_the_card, same_but
-from report.stats.intervals import Doubt, Runs
+from report.stats.intervals import Runs
 from report.trials.key import LOADER_ALONE, Key, ProtocolLength, grouped_by, without
 from report.trials.trial import TrialResult
 
@@ -31,8 +30,6 @@ class OfferedCard:
     """Empty without a record."""
     card: str
     device: str
-    label: str
-    """The label of its machine."""
     offer: Offer | None = None
 
     @property
@@ -137,44 +134,34 @@ def ranked_cells(groups: Iterable[ComparisonGroup]) -> list[Cell]:
     return [cell for cell in ranked if cell.key.protocol != LOADER_ALONE]
 
 
-def candidates(
-    cells: Sequence[Cell], purchase: Purchase, own: Collection[str] = ()
-) -> tuple[tuple[OfferedCard, ...], tuple[Doubt, ...]]:
+def candidates(cells: Sequence[Cell], purchase: Purchase) -> tuple[OfferedCard, ...]:
     """Return the offers, then the other cards on record, and last the offers that no record is of.
 
-    Cards of one name are distinguished by their machines; those in `own` are this machine. A processor is
-    what its machine makes of it, so that machines of unlike labels are never one.
+    A processor is what its machine makes of it, so that machines of unlike labels are never one.
     Raises UserError where an offer's text fits several cards.
     """
     sides = list({(cell.machine, cell.card): cell for cell in reversed(cells)}.values())[::-1]
     found: list[OfferedCard] = []
-    caveats: list[Doubt] = []
     by_card: set[tuple[str, str]] = set()
     for number, offer in enumerate(purchase.offer, 1):
         cell = meant(offer.card, sides, f"offer {number}")
-        if cell is None:
-            named = text.clean(offer.card, 60)
-            found.append(OfferedCard(text.short_card(named), "", named, named, "", offer))
-            continue
-        found.append(_candidate(cell, offer))
-        if offer.card.casefold() in cell.card.casefold():
+        found.append(_candidate(cell, offer) if cell else _unrecorded(offer.card, offer))
+        if cell and offer.card.casefold() in cell.card.casefold():
             by_card.add(_type(cell))
-            caveats += _on_others(cell, sides, own)
     on = purchase.hours_on
     if (
         on
         and meant(on, sides, "'hours_on'") is None
         and on.casefold() not in (one.card.casefold() for one in found)
     ):
-        named = text.clean(on, 60)
-        found.append(OfferedCard(text.short_card(named), "", named, named, ""))
+        found.append(_unrecorded(on))
     spare = [
         cell
         for cell in sides
         if _type(cell) not in by_card and not any(one.made(cell.machine, cell.card) for one in found)
     ]
-    found += [_candidate(cell) for cell in _one_of_each(spare)]
-    return _named(sorted(found[:MOST_OFFERS], key=lambda one: not one.measured), own), tuple(caveats)
+    found += [_candidate(cell) for cell in {_type(cell): cell for cell in reversed(spare)}.values()][::-1]
+    return tuple(sorted(found[:MOST_OFFERS], key=lambda one: not one.measured))
 
 
 def _type(cell: Cell) -> tuple[str, str]:
@@ -183,23 +170,14 @@ def _type(cell: Cell) -> tuple[str, str]:
     return cell.card, cell.machine_label if processor else ""
 
 
-def _on_others(measured: Cell, sides: Sequence[Cell], own: Collection[str]) -> list[Doubt]:
-    """Return a caveat where several machines have the card: whose figures its price is set against."""
-    alike = [cell for cell in sides if _type(cell) == _type(measured)]
-    if len(alike) < 2:
-        return []
-    machine = "" if measured.machine in own else text.clean(measured.machine_label, 40)
-    card = f"the {text.short_card(measured.card)}"
-    return [Doubt("several-machines", {"count": len(alike), "card": card, "machine": machine})]
-
-
-def _one_of_each(cells: Sequence[Cell]) -> list[Cell]:
-    return list({_type(cell): cell for cell in reversed(cells)}.values())[::-1]
-
-
 def _candidate(cell: Cell, offer: Offer | None = None) -> OfferedCard:
     name, device = text.short_card(cell.card), cell.trials[0].device_name
-    return OfferedCard(name, cell.machine, cell.card, device, cell.machine_label, offer)
+    return OfferedCard(name, cell.machine, cell.card, device, offer)
+
+
+def _unrecorded(words: str, offer: Offer | None = None) -> OfferedCard:
+    named = text.clean(words, 60)
+    return OfferedCard(text.short_card(named), "", named, named, offer)
 
 
 def _machine_names(cell: Cell) -> tuple[str, str]:
@@ -230,33 +208,6 @@ def meant(words: str, sides: Sequence[Cell], where: str) -> Cell | None:
         if fitting:
             return fitting[0]
     return None
-
-
-def _named(found: Sequence[OfferedCard], own: Collection[str]) -> tuple[OfferedCard, ...]:
-    """Return the candidates with distinct names: by machine, as bought or rented, else by number."""
-    machines = _ambiguous_by(found, lambda one: one.machine)
-    named = []
-    for one in found:
-        machine = text.THIS if one.machine in own else f"machine {text.clean(one.label, 40)}"
-        named.append(replace(one, name=machine) if one.name in machines else one)
-    terms = _ambiguous_by(named, _terms)
-    seen: Counter[str] = Counter()
-    final = []
-    for one in named:
-        name = f"{one.name}, {_terms(one)}" if one.name in terms and one.offer else one.name
-        seen[name] += 1
-        final.append(replace(one, name=f"{name} ({seen[name]})" if seen[name] > 1 else name))
-    return tuple(final)
-
-
-def _ambiguous_by(found: Sequence[OfferedCard], key: Callable[[OfferedCard], str]) -> set[str]:
-    """Return the names whose candidates differ in `key`."""
-    counted = Counter(name for name, _ in {(one.name, key(one)) for one in found})
-    return {name for name, count in counted.items() if count > 1}
-
-
-def _terms(one: OfferedCard) -> str:
-    return "" if one.offer is None else "rented" if one.offer.rented else "bought"
 
 
 def mix_lines(

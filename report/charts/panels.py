@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 from report.charts.marks import SWATCH, Look, draw_bar, draw_range, key_rows, uprights
 from report.charts.sheet import Sheet, StyledText, fitted
@@ -218,61 +217,6 @@ def _name(sheet: Sheet, plot: _Plot, lines: Sequence[CurveLine], right: float) -
         sheet.text(x + LEADER, y + 4.5, cut(line.label, right - x - LEADER, NOTE), colour=colour)
 
 
-class Panel(Protocol):
-    """A small picture under a title and a note."""
-
-    @property
-    def title(self) -> str:
-        """What it shows."""
-
-    @property
-    def note(self) -> str:
-        """Its unit, and what else a reader needs."""
-
-    def height(self, width: float) -> float:
-        """What it takes, px."""
-
-    def draw(self, sheet: Sheet, left: float, top: float, width: float, height: float) -> None:
-        """Draws it into a box, px."""
-
-
-@dataclass(frozen=True, slots=True)
-class Panels:
-    """Panels in rows of equal length, as many beside each other as the layout has room for."""
-
-    panels: tuple[Panel, ...]
-    across: int = ACROSS
-
-    def sheet(self, layout: Layout) -> Sheet:
-        """Each row is as high as its highest panel."""
-        lines = (
-            math.ceil(len(self.panels) / (self.across if layout.beside else max(self.across // 2, 1))) or 1
-        )
-        count = max(math.ceil(len(self.panels) / lines), 1)
-        width = (layout.width - BETWEEN * (count - 1)) / count
-        rows = [self.panels[at : at + count] for at in range(0, len(self.panels), count)]
-        heads = [max(HEAD_LINE * len(_head(panel, width)) + 6 for panel in row) for row in rows]
-        heights = [max(panel.height(width) for panel in row) for row in rows]
-        total = sum(heads) + sum(heights) + BELOW * max(len(rows) - 1, 0)
-        sheet, top = Sheet(layout.width, total), 0.0
-        for row, head, height in zip(rows, heads, heights, strict=True):
-            for place, panel in enumerate(row):
-                left = (width + BETWEEN) * place
-                for n, words in enumerate(_head(panel, width)):
-                    sheet.run(left, top + HEAD_LINE * n + 13, [words])
-                panel.draw(sheet, left, top + head, width, height)
-            top += head + height + BELOW
-        return sheet
-
-
-def _head(panel: Panel, width: float) -> list[StyledText]:
-    title = wrapped(panel.title, width, LABEL, True)
-    return [
-        *(StyledText(line, LABEL, True, INK) for line in title),
-        *(StyledText(line) for line in wrapped(panel.note, width, NOTE)),
-    ]
-
-
 @dataclass(frozen=True, slots=True)
 class PanelBar:
     """A small bar with its text, and an outline that shows what there is in all."""
@@ -369,3 +313,43 @@ class SharePanel:
 
 def _entry_width(entry: tuple[int, str]) -> float:
     return SWATCH[1] + 5 + width_of(entry[1], NOTE)
+
+
+Panel = CurvePanel | BarPanel | SharePanel
+
+
+@dataclass(frozen=True, slots=True)
+class Panels:
+    """Panels in rows of equal length, as many beside each other as the layout has room for."""
+
+    panels: tuple[Panel, ...]
+    across: int = ACROSS
+
+    def sheet(self, layout: Layout) -> Sheet:
+        """Each row is as high as its highest panel."""
+        lines = (
+            math.ceil(len(self.panels) / (self.across if layout.beside else max(self.across // 2, 1))) or 1
+        )
+        count = max(math.ceil(len(self.panels) / lines), 1)
+        width = (layout.width - BETWEEN * (count - 1)) / count
+        rows = [self.panels[at : at + count] for at in range(0, len(self.panels), count)]
+        heads = [max(HEAD_LINE * len(_head(panel, width)) + 6 for panel in row) for row in rows]
+        heights = [max(panel.height(width) for panel in row) for row in rows]
+        total = sum(heads) + sum(heights) + BELOW * max(len(rows) - 1, 0)
+        sheet, top = Sheet(layout.width, total), 0.0
+        for row, head, height in zip(rows, heads, heights, strict=True):
+            for place, panel in enumerate(row):
+                left = (width + BETWEEN) * place
+                for n, words in enumerate(_head(panel, width)):
+                    sheet.run(left, top + HEAD_LINE * n + 13, [words])
+                panel.draw(sheet, left, top + head, width, height)
+            top += head + height + BELOW
+        return sheet
+
+
+def _head(panel: Panel, width: float) -> list[StyledText]:
+    title = wrapped(panel.title, width, LABEL, True)
+    return [
+        *(StyledText(line, LABEL, True, INK) for line in title),
+        *(StyledText(line) for line in wrapped(panel.note, width, NOTE)),
+    ]

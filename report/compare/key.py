@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 from report.trials.key import (
     EMPTY_LENGTH,
+    NAMES,
     PARALLEL,
     Key,
     Pairs,
@@ -82,6 +83,11 @@ class Difference:
     field: str
     here: Value
     wanted: Value
+
+    @property
+    def name(self) -> str:
+        """What the page calls the field."""
+        return NAMES.get(self.field, self.field)
 
 
 @dataclass(frozen=True, slots=True)

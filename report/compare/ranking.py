@@ -18,7 +18,7 @@ from report.compare.cells import Cell, Ratio, cell_ratio, own_spread, repeated
 from report.compare.key import each_nearest_the_card, matched, same_but
 from report.compare.scaling import parallelism_of, way_name
 from report.stats.intervals import blocks_interval
-from report.trials.key import FRAMEWORK, PARALLEL, grouped_by
+from report.trials.key import FRAMEWORK, PARALLEL, grouped_by, without
 
 _place = same_but(within=("length",))
 
@@ -217,8 +217,7 @@ def framework_of(cell: Cell) -> str:
 
 def _framework_place(cell: Cell) -> Hashable:
     """What all frameworks have to have alike; the data's hash joins it where the protocol is one for all."""
-    options = tuple(option for option in cell.key.options if option[0] not in (FRAMEWORK, PARALLEL))
-    key = replace(cell.key, protocol="", data_sha256=None, options=options)
+    key = without(cell.key, "protocol", "data_sha256", f"options.{FRAMEWORK}", f"options.{PARALLEL}")
     return key, cell.length.epochs, cell.machine, cell.card
 
 

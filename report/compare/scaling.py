@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from harness.record import PRECISION_ORDER
 from report.compare.cells import Cell, Ratio, cell_ratio, repeated
-from report.trials.key import PARALLEL, VIRTUAL_RANKS, Key, grouped_by, without
+from report.trials.key import VIRTUAL_RANKS, Key, grouped_by, without
 
 VIRTUAL, APART = "virtual", "each"
 PARALLELISMS = {
@@ -104,9 +104,7 @@ def _place(cell: Cell) -> Hashable:
 
 def _work(cell: Cell) -> Key:
     """The key less precision, number of devices, their nodes and how they share; the loss scale stays."""
-    shared = (PARALLEL, VIRTUAL_RANKS)
-    options = tuple(option for option in cell.key.options if option[0] not in shared)
-    return replace(without(cell.key, "gpus"), precision="", options=options)
+    return replace(without(cell.key, "gpus", f"options.{VIRTUAL_RANKS}"), precision="")
 
 
 def _by_machine(cells: Sequence[Cell]) -> list[list[Cell]]:

@@ -8,10 +8,10 @@ from typing import Literal
 
 from harness.errors import UserError
 from report.compare.cells import Cell, Ratio, cell_ratio, cells_of, states_of
-from report.compare.key import at_same_batch, matched, same_but
+from report.compare.key import PartialKey, at_same_batch, matched, same_but
 from report.stats.intervals import BLOCKS_NEEDED, Interval
 from report.text import clean, failure_words, on_nodes, short_card
-from report.trials.key import Key, differing, grouped_by, stack_differences, without
+from report.trials.key import Key, grouped_by, stack_differences, without
 from report.trials.trial import TrialResult
 
 _place = same_but()
@@ -186,10 +186,14 @@ def _apart(
     reasons = []
     for cells, others, name in ((first_cells, second_cells, second), (second_cells, first_cells, first)):
         for key in (key for key in cells if key not in others):
-            near = [differing(key, other) for other in others if other.workload == key.workload]
+            near = [
+                PartialKey.of(key).differences(PartialKey.of(other))
+                for other in others
+                if other.workload == key.workload
+            ]
             closest = min(near, key=len, default=())
-            why = "; ".join(f"{field} {value}, there {other}" for field, value, other in closest[:3])
-            reasons.append((what(key), clean(why or f"'{name}' has none of this workload", 160)))
+            why = "; ".join(f"{each.name} {each.wanted}, there {each.here}" for each in closest[:3])
+            reasons.append((what(key), clean(why or f"'{name}' has none of this work", 160)))
     return tuple(reasons)
 
 

@@ -46,11 +46,6 @@ class UnitSpread:
     def measured(self) -> bool:
         return math.isfinite(self.df)
 
-    @property
-    def brief(self) -> str:
-        """The CV and where it is from."""
-        return f"{100 * self.cv:.2g} % {'measured' if self.measured else 'assumed'}"
-
 
 @dataclass(frozen=True, slots=True)
 class UnitBand:

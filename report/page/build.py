@@ -12,7 +12,6 @@ from report.page.one.check import checked
 from report.page.one.offers import offers
 from report.page.one.page_one import page_one
 from report.page.parts import (
-    acceptance,
     limits,
     pairs,
     published,
@@ -36,7 +35,7 @@ PARTS: tuple[tuple[str, str, Callable[[Analysis, Systems], Any]], ...] = (
     ("limits", "What limits the speed", limits.view),
     ("costs", "Costs", lambda analysis, systems: offers(analysis, systems) if analysis.costs else None),
     ("expected", "What to expect", lambda analysis, systems: analysis.question.asked or None),
-    ("acceptance", "Acceptance", lambda analysis, systems: acceptance.view(analysis)),
+    ("acceptance", "Acceptance", lambda analysis, systems: analysis.clause),
     ("uncertainty", "How sure", uncertainty.view),
     ("ran", "What ran", ran.view),
 )

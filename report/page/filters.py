@@ -39,7 +39,6 @@ DATA_SETS = {
 NBSP = "\N{NO-BREAK SPACE}"
 UNKNOWN = "–"
 GIB = 2**30
-PREFIXES = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 
 def work(cell: Cell, among: Iterable[Cell]) -> str:
@@ -108,8 +107,8 @@ def value(quantity: Quantity | None) -> str:
     """A quantity without its range: '1.43 ×', '28 min', '5.6 GiB', '1,010 images/s'."""
     if quantity is None or quantity.value is None or not math.isfinite(quantity.value):
         return UNKNOWN
-    digits = _digits(quantity)
-    return _with_unit(quantity.value, quantity.unit, digits)
+    written = _written(quantity.value, quantity.unit, _digits(quantity), quantity.value)
+    return NBSP.join(filter(None, written))
 
 
 def span(quantity: Quantity | None) -> str:
@@ -117,8 +116,8 @@ def span(quantity: Quantity | None) -> str:
     if quantity is None or quantity.value is None or quantity.low is None or quantity.high is None:
         return ""
     digits = _digits(quantity)
-    ends = (_plain(end, quantity.unit, digits, quantity.value) for end in (quantity.low, quantity.high))
-    return f"{NBSP}to{NBSP}".join(ends)
+    ends = (_written(end, quantity.unit, digits, quantity.value) for end in (quantity.low, quantity.high))
+    return f"{NBSP}to{NBSP}".join(number for number, _ in ends)
 
 
 def times(quantity: Quantity | None) -> str:
@@ -127,7 +126,7 @@ def times(quantity: Quantity | None) -> str:
         return UNKNOWN
     if quantity.low is None or quantity.high is None:
         return f"{text.times(quantity.value)}{NBSP}times"
-    about = text.about(quantity.value, quantity.low, quantity.high)
+    about = text.rounded(quantity.value, text.digits_of(quantity.value, quantity.low, quantity.high))
     return f"{min(text.times(quantity.value), about, key=len)}{NBSP}times"
 
 
@@ -146,33 +145,20 @@ def _digits(quantity: Quantity) -> int:
     return max(2, text.digits_of(quantity.value, quantity.low, quantity.high))
 
 
-def _plain(number: float, unit: str, digits: int, beside: float) -> str:
-    """A number in the unit that `beside` is written in, without the unit's name."""
+def _written(number: float, unit: str, digits: int, beside: float) -> tuple[str, str]:
+    """A number and its unit, which is the one that `beside` is written in."""
     if unit == "ratio":
-        return text.times(number)
+        return text.times(number), "×"
     if unit == "bytes":
-        return text.number(number / (GIB if beside >= 0.1 * GIB else 2**20), 3)
-    if unit in ("share", "accuracy"):
-        return f"{number * 100:.3g}"
-    if unit == "seconds":
-        return _duration(number, beside, digits)[0]
-    return text.rounded(number, digits)
-
-
-def _with_unit(number: float, unit: str, digits: int) -> str:
-    if unit == "ratio":
-        return f"{text.times(number)}{NBSP}×"
-    if unit == "bytes":
-        return text.gibibytes(number).replace(" ", NBSP)
+        size, name = (GIB, "GiB") if beside >= 0.1 * GIB else (2**20, "MiB")
+        return text.number(number / size), name
     if unit == "share":
-        return f"{'under 1' if 0 < number < 0.01 else f'{number * 100:.0f}'}{NBSP}%"
+        return "under 1" if 0 < number < 0.01 else f"{number * 100:.0f}", "%"
     if unit == "accuracy":
-        return f"{number * 100:.1f}{NBSP}%"
+        return f"{number * 100:.1f}", "%"
     if unit == "seconds":
-        return NBSP.join(_duration(number, number, digits))
-    if unit == "count":
-        return f"{number:,.0f}"
-    return f"{text.rounded(number, digits)}{NBSP}{unit}" if unit else text.rounded(number, digits)
+        return _duration(number, beside, digits)
+    return (f"{number:,.0f}", "") if unit == "count" else (text.rounded(number, digits), unit)
 
 
 def _duration(seconds: float, beside: float, digits: int) -> tuple[str, str]:
@@ -183,12 +169,6 @@ def _duration(seconds: float, beside: float, digits: int) -> tuple[str, str]:
     if beside < 0.1:
         return text.rounded(seconds * 1000, digits), "ms"
     return text.rounded(seconds, digits), "s"
-
-
-def flops(per_second: float) -> str:
-    """'100 GFLOP/s'"""
-    size, prefix = next((one for one in PREFIXES if per_second >= one[0] * 0.9995), (1.0, ""))
-    return f"{per_second / size:.3g}{NBSP}{prefix}FLOP/s"
 
 
 def figure(number: float | None, unit: str = "") -> str:
@@ -225,7 +205,6 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
     "span": span,
     "spread": spread,
     "times": times,
-    "flops": flops,
     "figure": figure,
     "count": text.count,
     "listed": listed,

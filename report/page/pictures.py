@@ -68,8 +68,7 @@ def time_picture(
 
 def shared_work(key: Key) -> Key:
     """Return the key less framework, profile, layout, devices and how they share a step."""
-    options = tuple(option for option in key.options if option[0] not in VARIED)
-    return replace(without(key, "gpus", "profile", "layout"), options=options)
+    return without(key, "gpus", "profile", "layout", *(f"options.{name}" for name in VARIED))
 
 
 def _joined(base: Key, groups: Sequence[ComparisonGroup]) -> ComparisonGroup:

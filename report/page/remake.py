@@ -21,7 +21,6 @@ CLOSE = 1e-9
 
 _DRAWING = re.compile(r"<svg.*?</svg>", re.S)
 _DESCRIBED = re.compile(r"<(?:title|desc)[^>]*>(.*?)</", re.S)
-_HEADING = re.compile(r"h[1-3]\b|summary|caption")
 _FIGURES = (
     *("lead", "groups", "left_over", "speedups", "parities", "early_gates", "expectations"),
     *("verdicts", "costs", "clause", "accounts"),
@@ -82,7 +81,7 @@ def differences(packed: Any, anew: Any, place: str = "") -> Iterator[str]:
 
 
 def other_words(packed: Path, anew: Path) -> Iterator[str]:
-    """Each place where the words of two files of a page differ, under its heading; drawings are left out.
+    """Each place where the words of two files of a page differ; drawings are left out.
 
     Where one has more than the other, only the first place.
     """
@@ -90,15 +89,11 @@ def other_words(packed: Path, anew: Path) -> Iterator[str]:
         yield "is missing"
         return
     given, made = (_pieces(path.read_text(encoding="utf-8", errors="replace")) for path in (packed, anew))
-    heading, before = (made[0] if anew.suffix == ".svg" and made else ""), ""
     for theirs, ours in zip_longest(given, made, fillvalue=""):
-        if _HEADING.match(before) or ours.startswith("#"):
-            heading = ours.strip("# ")
-        before = ours
         if theirs != ours:
             parted = len(commonprefix((theirs, ours)))  # noqa: RUF071
             cut = slice(max(parted - 24, 0), parted + 96)
-            yield f"under '{heading}' it says '{theirs[cut]}', and the records give '{ours[cut]}'"
+            yield f"it says '{theirs[cut]}', and the records give '{ours[cut]}'"
             if len(given) != len(made):
                 return
 

@@ -21,15 +21,13 @@ from report.charts.style import DARK
 from report.compare.cells import states_of
 from report.compare.side_by_side import Comparison, GateReason
 from report.page.filters import FILTERS
-from report.page.parts import acceptance, ran, workloads
+from report.page.parts import ran, workloads
 from report.page.values import Headline, Page, Picture
 from report.stats.intervals import rare_runs_missed
 
-SCRIPTS = ("page.js",)
-"""Written into the page, each allowed by its hash; without them everything is still there."""
-
 _READING: Mapping[str, Callable[..., Any]] = {
     "image": ran.image_of,
+    "meaning": ran.meaning_of,
     "remarks": ran.remarks_of,
     "states": states_of,
     "quality_unit": workloads.quality_unit,
@@ -117,7 +115,7 @@ def clause(order: Analysis, command: str) -> str:
 
     `command` is what answers on that machine.
     """
-    written = _markdown("clause.md", lambda *_: Markup(""), str, view=acceptance.view(order), command=command)
+    written = _markdown("clause.md", lambda *_: Markup(""), str, view=order.clause, command=command)
     return re.sub(r"\n{2,}", "\n", written).replace("**", "").strip()
 
 
@@ -138,14 +136,14 @@ def _html(given: Mapping[str, Any], drawings: _Drawings) -> str:
     def made(name: str, **more: Any) -> str:
         return _made(name, HTML, drawings.on_page, **more)
 
-    sheet, scripts = made("page.css", dark=DARK), [made(name) for name in SCRIPTS]
+    sheet, script = made("page.css", dark=DARK), made("page.js")
     return made(
         "page.html",
         **given,
         sheet=Markup(sheet),
         sheet_hash=_digest(sheet),
-        scripts=[Markup(script) for script in scripts],
-        script_hashes=[_digest(script) for script in scripts],
+        script=Markup(script),
+        script_hash=_digest(script),
     )
 
 

@@ -46,12 +46,10 @@ def utilization(cells: Sequence[Cell], systems: Systems) -> Picture | None:
     return Picture("utilization", chart, "; ".join(f"{panel.title} {panel.note}" for panel in panels))
 
 
-def timelines(cell: Cell, name: str, slot: int) -> Picture | None:
-    """Return a line's trials over each other, the doubtful ones first; null where none has its steps."""
+def timelines(cell: Cell, name: str, slot: int) -> Picture:
+    """Return a line's trials over each other, the doubtful ones first."""
     trials = [trial for trial in cell.trials if trial.record.measurement and trial.summary]
     chosen = sorted(trials, key=lambda trial: (not trial.causes, trial.repeat))[:MOST_TRIALS]
-    if not chosen:
-        return None
     watched = [(trial, read) for trial in chosen if (read := trial.record.telemetry) and read.times.values()]
     traces: dict[tuple[str, str], list[CurveLine]] = {}
     for trial, read in watched:
@@ -65,14 +63,7 @@ def timelines(cell: Cell, name: str, slot: int) -> Picture | None:
     for (title, unit), lines in traces.items():
         zero = unit not in ("MHz", "°C")
         panels.append(CurvePanel(title, f"{unit} by second", tuple(lines), zero=zero, shaded=windows))
-    return Picture(name, Panels(tuple(panels)), "; ".join(map(_extent, panels)))
-
-
-def _extent(panel: CurvePanel) -> str:
-    """Return what a panel reaches from and to: 'clock 1,200 to 1,350 MHz by second'."""
-    values = [value for line in panel.lines for _, value in line.finite()]
-    ends = dict.fromkeys(map(text.number, (min(values), max(values)))) if values else {"none": None}
-    return f"{panel.title} {' to '.join(ends)} {panel.note}"
+    return Picture(name, Panels(tuple(panels)), "; ".join(f"{panel.title}, {panel.note}" for panel in panels))
 
 
 def _line(trial: TrialResult, points: CurvePoints, slot: int) -> CurveLine:

@@ -231,16 +231,6 @@ def _joined(values: Sequence[Value]) -> Value:
     return values[0] if len(distinct) == 1 else ", ".join(sorted(map(str, distinct)))
 
 
-def differing(
-    first: Key | ProtocolLength, second: Key | ProtocolLength
-) -> tuple[tuple[str, Value, Value], ...]:
-    """The fields in which two keys differ, by the page's names, with both values."""
-    values = (
-        (field.name, getattr(first, field.name), getattr(second, field.name)) for field in fields(first)
-    )
-    return tuple((NAMES[name], _plain(a), _plain(b)) for name, a, b in values if a != b)
-
-
 def stack_differences(stacks: tuple[Stack, ...]) -> tuple[tuple[str, tuple[str, ...]], ...]:
     """The parts of the stack that are not the same everywhere, each with its values in order."""
     flat = [_flat_stack(stack) for stack in stacks]
@@ -259,9 +249,3 @@ def _flat_stack(stack: Stack) -> dict[str, str]:
 
 def _short(digest: str | None) -> str | None:
     return digest.removeprefix("sha256:")[:12] if digest else None
-
-
-def _plain(value: object) -> Value:
-    if isinstance(value, tuple):
-        return ", ".join(f"{name}={item}" for name, item in value) or "none"
-    return value if isinstance(value, bool | int | float | str) else None

@@ -61,7 +61,7 @@ def _device(rows: Sequence[TrialResult], analysis: Analysis, measured: Mapping[s
     ]
     card = find(used.device.name, analysis.evidence.cards)
     sheet = page_limits._sheet(used.device, card, measured, rows)
-    roofs = page_limits._together([one for row in sheet if row.unit == "TFLOP/s" for one in row.limits])
+    roofs = [one for row in sheet if row.unit == "TFLOP/s" for one in row.limits]
     return {
         "device": used.device.name,
         "ceilings": measured,

@@ -41,13 +41,13 @@ def test_numbers_keep_the_digits_that_count(value: float, said: str):
     ],
 )
 def test_a_figure_has_the_digits_that_its_range_bears(best: float, low: float, high: float, said: str):
-    assert text.about(best, low, high) == said
+    assert text.rounded(best, text.digits_of(best, low, high)) == said
 
 
 @given(st.floats(1e-6, 1e9), st.floats(0, 1), st.floats(0, 3))
 def test_a_rounded_figure_stays_in_its_range_or_has_four_digits(best: float, below: float, above: float):
     low, high = best * (1 - below), best * (1 + above)
-    said = float(text.about(best, low, high).replace(",", ""))
+    said = float(text.rounded(best, text.digits_of(best, low, high)).replace(",", ""))
     assert low <= said <= high or text.digits_of(best, low, high) == 4 or best < 1e-3
 
 

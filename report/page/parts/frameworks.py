@@ -11,7 +11,7 @@ from report.analysis import Analysis
 from report.compare.cells import Speedup
 from report.compare.ranking import FrameworkLine, Work, places, works
 from report.page.values import Chip, Headline, Picture, Quantity, Systems, quantity
-from report.trials.key import Key, grouped_by
+from report.trials.key import Key
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,27 +33,10 @@ class FrameworkWork:
         return self.work.alike[0].cell.key
 
 
-@dataclass(frozen=True, slots=True)
-class FrameworksView:
-    """All works of several frameworks; by a framework's name, what it does otherwise, in its own words."""
-
-    works: tuple[FrameworkWork, ...]
-    differences: tuple[tuple[str, tuple[str, ...]], ...]
-
-
-def frameworks(analysis: Analysis) -> FrameworksView | None:
-    """Null where fewer than two frameworks kept one protocol on this machine."""
-    found = works(analysis.measured_here, analysis.lead)
-    if not found:
-        return None
-    by_framework = grouped_by((line for work in found for line in work.lines), lambda line: line.framework)
-    differs = []
-    for same in by_framework.values():
-        said = dict.fromkeys(each for line in same if line.used for each in line.used.differs)
-        differs.append((same[0].name, tuple(said)))
-    return FrameworksView(
-        tuple(framework_work(work, analysis.speedups) for work in found),
-        tuple((name, words) for name, words in differs if words),
+def frameworks(analysis: Analysis) -> tuple[FrameworkWork, ...]:
+    """Each work that several frameworks did alike on this machine."""
+    return tuple(
+        framework_work(work, analysis.speedups) for work in works(analysis.measured_here, analysis.lead)
     )
 
 

@@ -31,7 +31,6 @@ from report.trials.ceilings import (
 from report.trials.key import grouped_by
 from report.trials.trial import TrialResult
 
-SAME_ROOF = 0.05
 SheetLimit = tuple[str, float, bool]
 """A limit's name, its value, and whether it is the one on paper."""
 
@@ -168,7 +167,7 @@ def _picture(
         for trial, point in works
         if point.intensity is not None and point.flops_per_second is not None
     ]
-    roofs = _together([limit for row in sheet if row.unit == "TFLOP/s" for limit in row.limits])
+    roofs = [limit for row in sheet if row.unit == "TFLOP/s" for limit in row.limits]
     copies = (limit for row in sheet if row.name == "bandwidth" for limit in row.limits)
     slopes = [("memory", speed / 1e3, paper) for _, speed, paper in copies]
     if not dots or not (roofs and slopes):
@@ -191,19 +190,6 @@ def _limit(limit: SheetLimit, *points: tuple[float, float]) -> CurveLine:
     return CurveLine(
         f"{label}, {'on paper' if paper else 'measured'}", points, stroke=int(paper), published=True
     )
-
-
-def _together(roofs: Sequence[SheetLimit]) -> list[SheetLimit]:
-    """Roofs that no drawing tells apart become one with both names."""
-    kept: list[SheetLimit] = []
-    for label, speed, paper in roofs:
-        for place, (other, height, on_paper) in enumerate(kept):
-            if on_paper == paper and abs(height / speed - 1) < SAME_ROOF:
-                kept[place] = (f"{other} and {label}", height, paper)
-                break
-        else:
-            kept.append((label, speed, paper))
-    return kept
 
 
 def _sheet(

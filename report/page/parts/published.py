@@ -11,7 +11,6 @@ from harness.record import Claim
 from harness.record.published.cards import Card
 from report import text
 from report.analysis import Analysis
-from report.claims.answers import ObstacleKind
 from report.compare.cells import Cell
 from report.page.parts.studies import StudyFigure, figures
 from report.page.parts.study_pictures import DrawnStudy, picture
@@ -43,10 +42,7 @@ class StudySetup:
     study: str
     cards: tuple[str, ...]
     software: str
-    data: tuple[str, ...]
     batches: tuple[tuple[str, int], ...]
-    runs: tuple[int, ...]
-    """The number of runs of each figure, where it is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +68,6 @@ class PublishedView:
     rows: tuple[ClaimRow, ...]
     answers: tuple[AnswerRow, ...]
     """Figures of the same work on another card or other software."""
-    barriers: tuple[tuple[ObstacleKind, int], ...]
-    """How many figures each obstacle keeps away, the most first."""
     studies: tuple[StudyView, ...]
 
 
@@ -93,13 +87,11 @@ def view(analysis: Analysis, systems: Systems) -> PublishedView | None:
     if alone:
         by_study = {study: by_study[study][:1] for study in [*by_study][:MOST_ALONE]}
     drawn = [_study_view(study, members, analysis, systems) for study, members in by_study.items()]
-    barriers = Counter(one.obstacle.kind for one in analysis.answers if one.obstacle)
     return PublishedView(
         alone=alone,
         counts=counts(analysis),
         rows=claim_rows(analysis),
         answers=answer_rows(analysis),
-        barriers=tuple(barriers.most_common()),
         studies=tuple(drawn),
     )
 
@@ -140,7 +132,7 @@ def held_back(figure: StudyFigure, cards: Sequence[Card]) -> Iterable[tuple[str,
             known = next((one for one in cards if one.name == card), None)
             half, whole = timed[card, precision], timed.get((card, "fp32-ieee"), math.inf)
             if precision == "fp16-master" and known and known.matrix_units and half > HELD_BACK * whole:
-                yield text.short_card(card or ""), text.model_name(row.model)
+                yield text.short_card(card or ""), text.model_name(row.claim.of.model)
 
 
 def _setups(figures: Sequence[StudyFigure], analysis: Analysis, systems: Systems) -> Iterable[StudySetup]:
@@ -154,9 +146,7 @@ def _setups(figures: Sequence[StudyFigure], analysis: Analysis, systems: Systems
             study="",
             cards=(),
             software=software,
-            data=tuple(dict.fromkeys(cell.key.data_source for cell in alike)),
             batches=_batches((cell.key.precision, cell.key.batch_size) for cell in alike),
-            runs=tuple(cell.throughput.n for cell in alike),
         )
     claims = [entry.source for entry in entries if isinstance(entry.source, Claim)]
     for (study, stack), same in grouped_by(claims, lambda claim: (claim.study, claim.stack)).items():
@@ -166,9 +156,7 @@ def _setups(figures: Sequence[StudyFigure], analysis: Analysis, systems: Systems
             study=analysis.evidence.claims.name_of(study),
             cards=tuple(dict.fromkeys(cards)),
             software=text.clean(stack or "", 120),
-            data=(),
             batches=_batches((claim.of.precision or "", claim.of.batch_size) for claim in same),
-            runs=tuple(claim.runs for claim in same if claim.runs),
         )
 
 

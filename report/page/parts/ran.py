@@ -3,29 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 
-from harness.record import PRECISIONS, Machine, PrecisionFound, Probe
+from harness.record import PRECISIONS, Machine, Precision
 from harness.record.finding import sentence
 from harness.summary.device_checks import machine_findings
-from report import text
 from report.analysis import Analysis
 from report.page.values import SystemRuns, Systems, quantity
 from report.trials.key import grouped_by
 from report.trials.trial import TrialResult
-
-
-@dataclass(frozen=True, slots=True)
-class ArithmeticRow:
-    """One precision as it was probed against float64; `reads` are operations, their error, and its type."""
-
-    precision: str
-    image: str
-    method: str
-    switches: str
-    reads: tuple[tuple[str, float, str], ...]
-    trials: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +25,10 @@ class RanView:
     """Trials of a system that ended at one stage with one message."""
     stacks: tuple[tuple[TrialResult, ...], ...]
     """The trials of each system and environment, finished ones first."""
-    arithmetic: tuple[ArithmeticRow, ...]
+    arithmetic: tuple[tuple[TrialResult, ...], ...]
+    """Trials whose precision was probed alike, by its label."""
     folders: tuple[tuple[str, int], ...]
     """Where the records lie, and how many of each folder are on the page."""
-    precisions: tuple[tuple[str, str], ...]
-    """The labels of precisions on the page, and what they mean."""
 
 
 def view(analysis: Analysis, systems: Systems) -> RanView | None:
@@ -50,15 +36,13 @@ def view(analysis: Analysis, systems: Systems) -> RanView | None:
     trials = [*analysis.own, *(trial for trial in analysis.shown if trial.session != analysis.lead)]
     if not trials:
         return None
-    words: dict[str, str] = {label: traits.words for label, traits in PRECISIONS.items()}
-    labels = dict.fromkeys(trial.key.precision for trial in trials)
+    measured = [trial for trial in trials if trial.record.measurement]
     return RanView(
         trials=_alike(trials, _ended_as),
         failures=_alike([trial for trial in trials if trial.failure], _failed_as),
         stacks=_alike(sorted(trials, key=lambda trial: trial.failure is not None), _ran_with),
-        arithmetic=_arithmetic(trials),
+        arithmetic=_alike(sorted(measured, key=lambda trial: trial.key.precision), _probed_as),
         folders=tuple(Counter(trial.path.rpartition("/")[0] for trial in trials).items()),
-        precisions=tuple((label, words[label]) for label in labels),
     )
 
 
@@ -99,40 +83,24 @@ def _ran_with(trial: TrialResult) -> Hashable:
     return *place, used.image, used.lock_sha256, used.base_digest, trial.stack.driver
 
 
+def _probed_as(trial: TrialResult) -> Hashable:
+    assert trial.record.measurement is not None
+    found = trial.record.measurement.precision
+    reads = frozenset((probe.operation, probe.reads_as) for probe in found.probes)
+    return found.label, image_of(trial), found.method, reads, tuple(found.flags.items())
+
+
 def image_of(trial: TrialResult) -> str:
     """The image, with the device where its name does not say it."""
     used = trial.environment
     return used.image if used.image == used.device else f"{used.image} ({used.device})"
 
 
+def meaning_of(label: Precision) -> str:
+    """Return what a precision's label promises."""
+    return PRECISIONS[label].words
+
+
 def remarks_of(machine: Machine) -> list[str]:
     """What is known of a machine that makes it slower, or its figures doubtful."""
     return [sentence(found) for found in machine_findings(machine)]
-
-
-def _arithmetic(trials: Iterable[TrialResult]) -> tuple[ArithmeticRow, ...]:
-    """Each precision as it was probed, the switches that the framework showed."""
-    probed: dict[tuple[str, str, str, str], list[PrecisionFound]] = {}
-    for trial in trials:
-        measured = trial.record.measurement
-        if measured is not None:
-            found = measured.precision
-            place = (found.label, image_of(trial), text.clean(found.method, 60), _switches(found))
-            probed.setdefault(place, []).append(found)
-    return tuple(ArithmeticRow(*place, _read(of), len(of)) for place, of in sorted(probed.items()))
-
-
-def _switches(found: PrecisionFound) -> str:
-    """The framework's flags, and the environment's variables that override them, which are in capitals."""
-    return text.clean(
-        ", ".join(f"{name}={value}" for name, value in found.flags.items() if value is not None), 600
-    )
-
-
-def _read(precisions: Sequence[PrecisionFound]) -> tuple[tuple[str, float, str], ...]:
-    """What each operation's largest error reads as."""
-    most: dict[str, Probe] = {}
-    for probe in (probe for precision in precisions for probe in precision.probes):
-        if probe.operation not in most or not probe.error <= most[probe.operation].error:
-            most[probe.operation] = probe
-    return tuple((name, probe.error, text.clean(probe.reads_as, 20)) for name, probe in most.items())

@@ -1,7 +1,7 @@
 """Published studies drawn again with what was measured.
 
-A row is what one publication has of a model on equal terms: protocol, image size, layout, profile, options,
-and the batch, or the batches where a study fixes one for each precision. Cards, precisions and software may
+A row is what one publication has of a model on equal terms: protocol, sizes, layout, profile, options, and
+the batch, or the batches where a study fixes one for each precision. Cards, precisions and software may
 differ within a row, and so may the loader, which is told. What was measured on other terms is counted and is
 in no row. A picture is of one protocol and one size of images.
 """
@@ -29,7 +29,8 @@ DRAWN = (
 OF_A_PASS = ("protocol_seconds", "epoch_seconds")
 FEWER_IMAGES = "train_images"
 """An option by which a pass over the data is shorter than the protocol's: its seconds are of another work."""
-_TERMS = ("protocol", "data_mode", "image_size", "layout", "profile")
+_SUBJECT = ("workload", "model", "gpus", "nodes", "epochs", DATA)
+"""What a figure is of: one that differs in it is on no other terms, but another figure."""
 _LOADER = (NAMES["data_mode"],)
 
 
@@ -46,22 +47,10 @@ class StudyEntry:
 
 
 @dataclass(frozen=True, slots=True)
-class RowSubject:
-    """What the figures of a row are of; `data` is what an option says of the data, such as 'synthetic'."""
-
-    workload: str
-    model: str
-    gpus: int
-    epochs: int | None
-    data: str | None
-
-
-@dataclass(frozen=True, slots=True)
 class StudyRow:
-    """Entries of one subject on equal terms, the best first, which is 1.00."""
+    """Entries of one work on equal terms, the best first, which is 1.00; `claim` is the first published."""
 
-    subject: RowSubject
-    model: str
+    claim: Claim
     entries: tuple[StudyEntry, ...]
 
     @property
@@ -106,7 +95,7 @@ def figures(analysis: Analysis) -> tuple[StudyFigure, ...]:
         return (
             sum(row.measured > 0 for row in figure.rows),
             figure.metric == "protocol_seconds",
-            len({(row.subject.model, row.subject.gpus) for row in figure.rows}),
+            len({(row.claim.of.model.casefold(), row.claim.of.gpus) for row in figure.rows}),
             published[figure.study],
         )
 
@@ -153,8 +142,7 @@ def study_figures(
     """
     absolute = [claim for claim in claims if claim.kind == "absolute" and claim.metric in DRAWN]
     known = [claim for claim in absolute if claim.value is not None and claim.value > 0]
-    drawn = _once(known, {cell.key.protocol for cell in own})
-    by_metric = grouped_by(drawn, lambda claim: (claim.study, claim.metric, claim.unit))
+    by_metric = grouped_by(known, lambda claim: (claim.study, claim.metric, claim.unit))
     found = []
     for (study, metric, _), members in by_metric.items():
         parts = grouped_by(members, _subject_of_picture)
@@ -171,41 +159,30 @@ def _subject_of_picture(claim: Claim) -> tuple[tuple[str, Value], ...]:
     return ("workload", claim.workload), ("protocol", claim.protocol), ("image_size", size)
 
 
-def _once(claims: Sequence[Claim], measured: Collection[str]) -> list[Claim]:
-    """Without a program's figures that a protocol of ours is held against too, unless the program was run."""
-
-    def figure(claim: Claim) -> tuple[str, str, float | None]:
-        return claim.study, claim.metric, claim.value
-
-    named = {figure(claim) for claim in claims if claim.of.precision != "program"}
-    return [
-        claim
-        for claim in claims
-        if claim.of.precision != "program" or claim.protocol in measured or figure(claim) not in named
-    ]
-
-
 # Terms
 
 
 @dataclass(frozen=True, slots=True)
 class RowTerms:
-    """The terms of one publication of a subject, and its batches with the precision of each."""
+    """The terms of one publication of a work, and its batches with the precision of each."""
 
-    subject: RowSubject
-    terms: PartialKey
+    asked: PartialKey
     batches: frozenset[tuple[str | None, int]]
 
-    def differences(self, source: Claim | Cell) -> tuple[str, ...]:
-        """The names of the terms in which a figure differs, as far as both say theirs."""
-        found = [NAMES.get(each.field, each.field) for each in self.terms.differences(_terms_of(source))]
-        side = source.key if isinstance(source, Cell) else source.of
+    def differences(self, cell: Cell, metric: str) -> tuple[str, ...] | None:
+        """The names of the terms in which a cell differs; null where it has no such figure of this work."""
+        found = self.asked.differences(PartialKey.of(cell.key, cell.length).less(FRAMEWORK))
+        if not _has(cell, metric) or any(each.field in _SUBJECT for each in found):
+            return None
+        generated = cell.key.data_source == "generated" and not CLAIMED[metric].on_generated
         return (
-            *found,
-            *([] if self._takes_batch(side.precision, side.batch_size) else [NAMES["batch_size"]]),
+            *(each.name for each in found),
+            *([] if self.takes_batch(cell.key.precision, cell.key.batch_size) else [NAMES["batch_size"]]),
+            *(["size of the model"] if scaled_down(cell) else []),
+            *([NAMES["data_source"]] if generated else []),
         )
 
-    def _takes_batch(self, precision: str | None, batch_size: int | None) -> bool:
+    def takes_batch(self, precision: str | None, batch_size: int | None) -> bool:
         """Whether a batch is one that was published for its precision, or for any where none was for it."""
         if batch_size is None or not self.batches:
             return True
@@ -213,23 +190,30 @@ class RowTerms:
         return batch_size in (same or {batch for _, batch in self.batches})
 
 
-def _row_terms(subject: RowSubject, claims: Sequence[Claim]) -> Iterable[RowTerms]:
+def _row_terms(claims: Sequence[Claim]) -> Iterable[RowTerms]:
     """One for all where a published protocol fixes a batch for each precision, else one for each batch."""
-    for terms, members in grouped_by(claims, _terms_of).items():
+    for asked, members in grouped_by(claims, _asked).items():
         batches = {(c.of.precision, c.of.batch_size) for c in members if c.of.batch_size is not None}
         published = members[0].protocol.startswith("published")
         if not batches or (published and len(batches) == len({precision for precision, _ in batches})):
-            yield RowTerms(subject, terms, frozenset(batches))
+            yield RowTerms(asked, frozenset(batches))
             continue
         for size in dict.fromkeys(claim.of.batch_size for claim in members if claim.of.batch_size):
-            yield RowTerms(subject, terms, frozenset(pair for pair in batches if pair[1] == size))
+            yield RowTerms(asked, frozenset(pair for pair in batches if pair[1] == size))
 
 
-def _terms_of(source: Claim | Cell) -> PartialKey:
-    """The terms of a figure, its batch and framework aside; without what a publication does not say."""
-    whole = PartialKey.of(source.key) if isinstance(source, Cell) else asked_by(source, source.of)
-    terms = tuple((name, value) for name, value in whole.fields if name in _TERMS and value is not None)
-    return PartialKey(terms, tuple(sorted(whole.less(FRAMEWORK).options)))
+def _asked(claim: Claim) -> PartialKey:
+    """The work and terms of a published figure, its precision, batch and framework aside."""
+    asked = asked_by(claim, claim.of).less("precision", "batch_size", FRAMEWORK)
+    return PartialKey(asked.fields, tuple(sorted(asked.options)))
+
+
+def _has(cell: Cell, metric: str) -> bool:
+    """Whether a cell has a figure of a metric of claims that may stand in a row."""
+    figure = measured_of(cell, metric)
+    shorter = metric in OF_A_PASS and FEWER_IMAGES in dict(cell.key.options)
+    known = figure is not None and figure.mean is not None and figure.mean > 0
+    return known and not shorter and cell.key.protocol != LOADER_ALONE
 
 
 # Rows
@@ -238,19 +222,17 @@ def _terms_of(source: Claim | Cell) -> PartialKey:
 def _figure(
     study: str, metric: str, claims: Sequence[Claim], own: Sequence[Cell], beside: Sequence[Cell]
 ) -> StudyFigure:
-    subjects = grouped_by(claims, _subject)
-    terms = [each for subject, members in subjects.items() for each in _row_terms(subject, members)]
+    terms = list(_row_terms(claims))
     mine = [alike[0] for alike in grouped_by(own, lambda cell: (cell.key, cell.card)).values()]
     found: dict[RowTerms, list[Claim | Cell]] = {each: [] for each in terms}
     apart: list[tuple[str, ...]] = []
     otherwise: dict[RowTerms, list[Cell]] = {}
     for claim in claims:
-        fits = (each for each in terms if each.subject == _subject(claim) and not each.differences(claim))
-        found[next(fits)].append(claim)
+        of = _asked(claim), claim.of.precision, claim.of.batch_size
+        found[next(each for each in terms if each.asked == of[0] and each.takes_batch(*of[1:]))].append(claim)
     for cell in (*mine, *beside):
-        differing = {
-            each: _other_terms(cell, each, metric) for each in terms if _is_of(cell, each.subject, metric)
-        }
+        apart_by = {each: each.differences(cell, metric) for each in terms}
+        differing = {each: names for each, names in apart_by.items() if names is not None}
         nearest = min(differing, key=lambda each: len(differing[each]), default=None)
         if nearest is not None and not differing[nearest]:
             found[nearest].append(cell)
@@ -263,7 +245,7 @@ def _figure(
         fed = {_place(source) for source in found[each] if isinstance(source, Cell)}
         found[each] += (cell for cell in cells if _place(cell) not in fed)
     loose = {id(cell) for cells in otherwise.values() for cell in cells}
-    rows = [_row(each.subject, sources, metric, loose) for each, sources in found.items() if sources]
+    rows = [_row(sources, metric, loose) for sources in found.values() if sources]
     return StudyFigure(study, metric, tuple(rows), tuple(apart))
 
 
@@ -271,43 +253,7 @@ def _place(cell: Cell) -> tuple[str, str, str]:
     return cell.machine, cell.card, cell.key.precision
 
 
-def _subject(claim: Claim) -> RowSubject:
-    epochs = claim.epochs if claim.metric == "protocol_seconds" else None
-    return RowSubject(
-        claim.workload, claim.of.model.casefold(), claim.of.gpus, epochs, _data(claim.of.options)
-    )
-
-
-def _data(options: Mapping[str, Value]) -> str | None:
-    named = options.get(DATA)
-    return None if named is None else str(named)
-
-
-def _is_of(cell: Cell, subject: RowSubject, metric: str) -> bool:
-    figure, key = measured_of(cell, metric), cell.key
-    named = (subject.workload, subject.model, subject.gpus)
-    return (
-        (key.workload, key.model.casefold(), key.gpus) == named
-        and key.nodes == 1
-        and subject.epochs in (None, cell.length.epochs)
-        and subject.data in (None, _data(dict(key.options)))
-        and key.protocol != LOADER_ALONE
-        and not (metric in OF_A_PASS and FEWER_IMAGES in dict(key.options))
-        and figure is not None
-        and figure.mean is not None
-        and figure.mean > 0
-    )
-
-
-def _other_terms(cell: Cell, terms: RowTerms, metric: str) -> tuple[str, ...]:
-    scaled = ["size of the model"] if scaled_down(cell) else []
-    generated = cell.key.data_source == "generated" and not CLAIMED[metric].on_generated
-    return (*terms.differences(cell), *scaled, *([NAMES["data_source"]] if generated else []))
-
-
-def _row(
-    subject: RowSubject, sources: Sequence[Claim | Cell], metric: str, loose: Collection[int]
-) -> StudyRow:
+def _row(sources: Sequence[Claim | Cell], metric: str, loose: Collection[int]) -> StudyRow:
     """The sources over the best of them, the best first; `loose` are those that another loader fed."""
     entries = [replace(_entry(source, metric), loader=id(source) in loose) for source in sources]
     values = [entry.value for entry in entries]
@@ -315,8 +261,8 @@ def _row(
         scaled = [replace(entry, scaled=max(values) / entry.value) for entry in entries]
     else:
         scaled = [replace(entry, scaled=entry.value / min(values)) for entry in entries]
-    model = next((source.of.model for source in sources if isinstance(source, Claim)), subject.model)
-    return StudyRow(subject, model, tuple(sorted(scaled, key=lambda entry: entry.scaled)))
+    first = next(source for source in sources if isinstance(source, Claim))
+    return StudyRow(first, tuple(sorted(scaled, key=lambda entry: entry.scaled)))
 
 
 def _entry(source: Claim | Cell, metric: str) -> StudyEntry:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from harness.record import Claim
@@ -17,7 +15,7 @@ from report.page.filters import GIB, value
 from report.page.parts.studies import StudyEntry, StudyFigure, StudyRow
 from report.page.pictures import described, key_of, nearest_bars, with_room
 from report.page.values import Picture, Quantity, Systems
-from report.trials.key import FRAMEWORK
+from report.trials.key import DATA, FRAMEWORK
 
 MOST_BARS, MOST_IN_ROW, LEAST_ROWS = 24, 8, 3
 """Bars of a picture and of a row; rows that a picture has room for, where a study has as many."""
@@ -42,10 +40,7 @@ def picture(
     wide = most >= MOST_BARS or not figure.measured
     rows = [row for row in figure.rows if row.measured or wide]
     rows = [row for row in rows if len(row.entries) > 1] or rows
-    drawn = [
-        (row, _group(row, label, figure, systems, most))
-        for row, label in zip(rows, _labels(rows), strict=True)
-    ]
+    drawn = [(row, _group(row, figure, systems, most)) for row in rows]
     by_measured = sorted(drawn, key=lambda each: -each[0].measured)
     kept = set(map(id, with_room([group for _, group in by_measured], most)))
     shown = [(row, group) for row, group in drawn if id(group) in kept]
@@ -64,26 +59,16 @@ def picture(
     )
 
 
-def _group(row: StudyRow, label: str, figure: StudyFigure, systems: Systems, most: int) -> Group:
+def _group(row: StudyRow, figure: StudyFigure, systems: Systems, most: int) -> Group:
     bars = nearest_bars(
         [_bar(entry, figure, systems) for entry in row.entries], min(MOST_IN_ROW, max(most // LEAST_ROWS, 4))
     )
-    subject = row.subject
-    notes = [text.count(subject.epochs, "epoch")] if subject.epochs else []
-    notes += [f"{text.clean(subject.data, 20)} data"] if subject.data else []
-    notes += [f"{subject.gpus} devices"] if subject.gpus > 1 else []
-    return Group(label, bars, tuple(notes))
-
-
-def _labels(rows: Sequence[StudyRow]) -> list[str]:
-    """The model of each row; with its workload where two would be equal."""
-    counted = Counter(text.model_name(row.model) for row in rows)
-    several = len({row.subject.workload for row in rows}) > 1
-    return [
-        f"{name}, {text.clean(row.subject.workload, 40)}" if counted[name] > 1 and several else name
-        for row in rows
-        for name in [text.model_name(row.model)]
-    ]
+    of, data = row.claim.of, row.claim.of.options.get(DATA)
+    whole = row.claim.epochs if figure.metric == "protocol_seconds" else None
+    notes = [text.count(whole, "epoch")] if whole else []
+    notes += [f"{text.clean(data, 20)} data"] if data is not None else []
+    notes += [f"{of.gpus} devices"] if of.gpus > 1 else []
+    return Group(text.model_name(of.model), bars, tuple(notes))
 
 
 def _bar(entry: StudyEntry, figure: StudyFigure, systems: Systems) -> Bar:

@@ -1,4 +1,4 @@
-"""How sure the page is: what counts, where doubt is greatest, what is invalid, warnings, and units."""
+"""How sure the page is: where doubt is greatest, what was learned, and what to keep in mind."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from report.analysis import Analysis
 from report.compare.cells import Cell, fewest_runs
 from report.compare.precisions import Parity
 from report.page.filters import of_each_key, work
-from report.page.one.headlines import invalid_of, trials_of
 from report.page.values import Systems
 from report.stats.intervals import BLOCKS_NEEDED, Doubt, outlying_run, rare_runs_missed, unequal_spread
 
@@ -23,9 +22,6 @@ class UncertaintyView:
 
     doubts: tuple[tuple[str, Cell], ...]
     """Cells with a range by the names of their works, the widest first."""
-    invalid: int
-    """Of the `finished` trials."""
-    finished: int
     caveats: tuple[Doubt, ...]
     learning: tuple[tuple[str, Parity, str], ...]
     """By the name of a work whether a precision ends as well as fp32, and its first steps.
@@ -35,21 +31,18 @@ class UncertaintyView:
 
 
 def view(analysis: Analysis, systems: Systems) -> UncertaintyView | None:
-    """Return how sure the page's cells are; null without a cell, a trial and a problem."""
+    """Return how sure the page's cells are; null where nothing speaks against them."""
     cells = analysis.grouped or list(analysis.own_cells)
-    trials = [trial for trial in trials_of(analysis, cells) if trial.failure is None]
-    if not trials and not analysis.evidence.results.problems:
-        return None
     among = of_each_key(cells)
     known = (cell for cell in cells if cell.throughput.interval)
     doubts = sorted(known, key=lambda cell: cell.throughput.relative_width, reverse=True)
-    return UncertaintyView(
+    found = UncertaintyView(
         doubts=tuple((work(cell, among), cell) for cell in doubts[:MOST_DOUBTS]),
-        invalid=len(invalid_of(trials)),
-        finished=len(trials),
         caveats=tuple(_caveats(analysis, cells)),
         learning=tuple(_learning(analysis)),
     )
+    problems = analysis.evidence.results.problems
+    return found if found.doubts or found.caveats or found.learning or problems else None
 
 
 def _learning(analysis: Analysis) -> Iterator[tuple[str, Parity, str]]:
@@ -88,21 +81,8 @@ def _caveats(analysis: Analysis, cells: Sequence[Cell]) -> Iterator[Doubt]:
             yield Doubt(
                 "baseline-missing", {"baseline": baseline, "model": text.model_name(group.base.model)}
             )
-    yield from _not_here(analysis)
 
 
 def _named(some: Sequence[Cell], among: Sequence[Cell]) -> tuple[str, ...]:
     keys = of_each_key(among)
     return tuple(dict.fromkeys(work(cell, keys) for cell in of_each_key(some)))
-
-
-def _not_here(analysis: Analysis) -> Iterator[Doubt]:
-    """Sessions that a gap in a machine's numbers tells of, and planned trials without a record."""
-    for account in analysis.accounts:
-        missing = {
-            "sessions-absent": account.absent_sessions,
-            "trials-missing": dict(account.fates).get("missing", 0),
-        }
-        for name, count in missing.items():
-            if count:
-                yield Doubt(name, {"count": count, "machine": text.clean(account.label, 40)})

@@ -15,7 +15,7 @@ from report.compare.scaling import scalings
 from report.page import panels
 from report.page.filters import work
 from report.page.one.measured import STRICT, gain_of
-from report.page.parts.frameworks import FrameworksView, frameworks
+from report.page.parts.frameworks import FrameworkWork, frameworks
 from report.page.pictures import MOST_BELOW, TimePicture, time_picture
 from report.page.timelines import timelines
 from report.page.values import NamedSystem, Picture, Quantity, Systems, rate_unit
@@ -49,7 +49,7 @@ class WorkloadsView:
     """All workloads, and what several frameworks did alike."""
 
     workloads: tuple[WorkloadView, ...]
-    frameworks: FrameworksView | None
+    frameworks: tuple[FrameworkWork, ...]
 
 
 def view(analysis: Analysis, systems: Systems) -> WorkloadsView | None:
@@ -128,17 +128,10 @@ def quality_unit(cell: Cell) -> str:
 
 def _over_time(analysis: Analysis, systems: Systems) -> dict[str, list[tuple[str, NamedSystem, Picture]]]:
     """Return this machine's lines of each workload, doubtful trials first."""
-    lines = [(group, entry) for group in analysis.groups for entry in group.entries if entry.own]
-    doubtful = sorted(lines, key=lambda line: not any(trial.causes for trial in line[1].cell.trials))
+    doubtful = sorted(analysis.measured_here, key=lambda cell: not any(trial.causes for trial in cell.trials))
     found: dict[str, list[tuple[str, NamedSystem, Picture]]] = {}
-    drawn = 0
-    for group, entry in doubtful:
-        if drawn == MOST_TIMELINES:
-            break
-        system = systems.of(entry.cell)
-        picture = timelines(entry.cell, f"trials-{drawn + 1}", system.slot)
-        if picture is not None:
-            name = work(entry.cell, analysis.grouped)
-            found.setdefault(group.base.workload, []).append((name, system, picture))
-            drawn += 1
+    for number, cell in enumerate(doubtful[:MOST_TIMELINES], 1):
+        system = systems.of(cell)
+        picture = timelines(cell, f"trials-{number}", system.slot)
+        found.setdefault(cell.key.workload, []).append((work(cell, analysis.grouped), system, picture))
     return found

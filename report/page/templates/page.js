@@ -2,10 +2,10 @@
   for (const table of document.querySelectorAll("table")) {
     const body = table.tBodies[0];
     if (!body || body.rows.length < 4 || body.querySelector("[scope=rowgroup]")) continue;
-    const units = { ms: 1e-3, min: 60, h: 3600, days: 86400, MiB: 2 ** 20, GiB: 2 ** 30, M: 1e6, G: 1e9, T: 1e12 };
+    const units = { ms: 1e-3, min: 60, h: 3600, days: 86400, MiB: 2 ** 20, GiB: 2 ** 30 };
     const worth = (cell) => {
       const words = cell.textContent.replace(/,/g, "").replace(/\u00a0/g, " ").trim().replace(/^under 1 /, "0.5 ");
-      const figure = /^(-?\d+(?:\.\d+)?) ?(ms|min|h|days|MiB|GiB|[MGT](?=FLOP))?/.exec(words);
+      const figure = /^(-?\d+(?:\.\d+)?) ?(ms|min|h|days|MiB|GiB)?/.exec(words);
       return figure ? Number(figure[1]) * (units[figure[2]] || 1) : words.toLowerCase();
     };
     const heads = [...table.tHead.rows[0].cells];

@@ -21,6 +21,7 @@ from report.analysis import Analysis, Question, analyse, evidence_in
 from report.buying import clause
 from report.buying.clause import AcceptanceClause, SpeedRequirement, judge
 from report.compare.cells import Cell
+from report.compare.spread import UnitSpread
 from report.page import render
 from tests.helpers import bundled
 from tests.helpers import records_builder as build
@@ -40,7 +41,7 @@ def cells_in(folder: Path, session: str) -> tuple[Cell, ...]:
 
 
 def clause_of(folder: Path, session: str = bundled.LEAD, **more: Any) -> AcceptanceClause:
-    found = clause.clause(cells_in(folder, session), **more)
+    found = clause.clause(cells_in(folder, session), {}, **more)
     assert found is not None
     return found
 
@@ -77,7 +78,7 @@ def test_the_clause_asks_for_the_ordered_mean_less_five_percent_by_as_many_runs(
 
 def test_a_session_of_single_runs_supports_no_clause(tmp_path):
     folder = bundled.write(tmp_path, bundled.one_card(repeats=1))
-    assert clause.clause(cells_in(folder, bundled.LEAD)) is None
+    assert clause.clause(cells_in(folder, bundled.LEAD), {}) is None
 
 
 @pytest.fixture
@@ -241,7 +242,7 @@ def test_windows_too_short_to_be_proven_answer_no_order_that_was_proven(bench, c
 
 def test_work_that_was_not_measured_at_all_is_not_known(demand):
     both = (demand, replace(demand, key=replace(demand.key, model="another")))
-    wanted = AcceptanceClause(0.05, both, 0)
+    wanted = AcceptanceClause(0.05, both, 0, UnitSpread())
     found = judge(wanted, ())
     assert [one.passed for one in found] == [None, None]
     assert [one.why for one in found if one.passed is None] == ["0 of 3 runs were measured"] * 2

@@ -24,7 +24,7 @@ def cell(*verdicts: str, causes: tuple[Finding, ...] = ()) -> Cell:
 
 
 def test_one_run_that_did_not_settle_among_others_that_did_is_no_missing_run():
-    ordered = clause.clause([cell(*["valid"] * 5)])
+    ordered = clause.clause([cell(*["valid"] * 5)], {})
     assert ordered and ordered.demands[0].runs == 5
     (one,) = judge(ordered, [cell(*["valid"] * 4, "unproven")])
     assert one.passed and one.ratio == pytest.approx(1.0, rel=0.02)
@@ -36,14 +36,14 @@ UNSTEADY = finding("no-steady-state")
 
 
 def test_a_run_that_its_surroundings_disturbed_fails_no_card():
-    ordered = clause.clause([cell(*["valid"] * 5)])
+    ordered = clause.clause([cell(*["valid"] * 5)], {})
     assert ordered
     (one,) = judge(ordered, [cell(*["valid"] * 4, "invalid", causes=(UNSTEADY,))])
     assert one.passed and one.why == "reached"
 
 
 def test_more_than_a_quarter_of_disturbed_runs_is_measured_again():
-    ordered = clause.clause([cell(*["valid"] * 5)])
+    ordered = clause.clause([cell(*["valid"] * 5)], {})
     assert ordered
     for verdicts in (["valid"] * 3 + ["invalid"] * 2, ["invalid"] * 5):
         (one,) = judge(ordered, [cell(*verdicts, causes=(UNSTEADY,))])
@@ -61,20 +61,20 @@ def test_more_than_a_quarter_of_disturbed_runs_is_measured_again():
     ],
 )
 def test_a_run_that_the_machine_spoils_by_itself_fails_it(causes):
-    ordered = clause.clause([cell(*["valid"] * 5)])
+    ordered = clause.clause([cell(*["valid"] * 5)], {})
     assert ordered
     (one,) = judge(ordered, [cell(*["valid"] * 4, "invalid", causes=causes)])
     assert one.passed is False and one.why.endswith(sentence(causes[-1]))
 
 
 def test_disturbed_runs_of_the_order_are_counted_and_take_no_part_in_it():
-    ordered = clause.clause([cell(*["valid"] * 3, *["invalid"] * 2, causes=(UNSTEADY,))])
+    ordered = clause.clause([cell(*["valid"] * 3, *["invalid"] * 2, causes=(UNSTEADY,))], {})
     assert ordered and (ordered.demands[0].runs, ordered.demands[0].planned, ordered.disturbed) == (3, 5, 2)
 
 
 def test_blocks_decide_over_an_order_and_a_delivery_and_not_single_runs():
     """Four times as many runs in a slow hour must not pull the mean of the hours to it."""
-    ordered = clause.clause([cell(*["valid"] * 12)])
+    ordered = clause.clause([cell(*["valid"] * 12)], {})
     assert ordered
     values = (100.0, 100.0, 90.0, 90.0, 90.0, 90.0, 90.0, 90.0, 90.0, 90.0, 100.0, 100.0)
     blocks = (0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2)

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from report.page import pdf, render
+from report.page import pdf
 from tests.helpers.checks import require
 from tests.helpers.purposes import PURPOSES, written
 from tests.report.page.test_page import page_of_any
@@ -154,7 +154,7 @@ def test_nothing_scrolls_sideways_nothing_is_fetched_and_all_charts_are_drawn(
 def test_no_string_of_a_record_became_a_part_of_the_page_that_acts(seen: Seen, name: str):
     found = seen.frames[f"{name} 800"]
     assert (found["active"], found["loading"]) == ([], 0)
-    assert found["scripts"] == len(render.SCRIPTS)
+    assert found["scripts"] == 1
 
 
 @EACH_PAGE

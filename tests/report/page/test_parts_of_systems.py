@@ -14,7 +14,7 @@ from report.compare.ranking import standings
 from report.compare.spread import missing_share
 from report.page.build import page_of
 from report.page.one.offers import offers
-from report.page.parts import acceptance, limits, pairs, ran
+from report.page.parts import limits, pairs, ran
 from report.page.render import render
 from report.page.values import systems_of
 from tests.helpers import bundled, cases
@@ -102,10 +102,10 @@ def test_without_ranked_runs_no_offer_has_a_cost_and_without_prices_there_are_no
 
 @pytest.mark.parametrize(("units", "measured"), [(2, False), (5, True)])
 def test_the_units_on_record_say_how_many_sound_machines_miss_the_clause_from_three_on(units, measured):
-    found = acceptance.view(of(fleet(units, cards_per_machine=1)))
+    found = of(fleet(units, cards_per_machine=1)).clause
     assert found is not None
     assert (found.spread.measured, found.spread.units) == (measured, units)
-    assert found.missing_share == missing_share(found.spread, found.rule.margin)
+    assert found.missing_share == missing_share(found.spread, found.margin)
 
 
 def test_files_that_cannot_be_read_and_what_a_budget_left_out_are_there():

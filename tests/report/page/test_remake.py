@@ -138,5 +138,5 @@ def test_a_price_that_was_changed_in_the_buyer_s_file_shows_in_every_figure_that
 ):
     change = bundles.replaced("purchase.toml", "price = 2000", "price = 2900")
     printed = bundles.differs(bundles.forged(packed, tmp_path, change), capsys)
-    assert "page/index.html: under" in printed
+    assert "page/index.html: it says" in printed
     assert "costs.ranking.offers" in printed and printed.count("DIFFERS") > 10

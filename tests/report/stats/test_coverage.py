@@ -23,7 +23,6 @@ from report.compare.precisions import speedups
 from report.compare.sides import StackWork, TwinRuns, stack_ratio
 from report.stats.equivalence import bound_holds, equivalence
 from report.stats.intervals import FLOOR_RUNS, blocks_interval, rare_runs_missed
-from report.text import percent
 from tests.helpers import ROOT
 from tests.helpers import step_series as shapes
 from tests.helpers.bent_figures import CASES as BENT
@@ -51,6 +50,10 @@ EDGE = 1 + MARGIN
 WELL, FAIR, SELDOM = Target("94 to 97.5", 94, 97.5), Target("≥ 92", 92), Target("≤ 3", 0, 3)
 TOGETHER, MOSTLY, DELIVERED = Target("≥ 94", 94), Target("≥ 97", 97), Target("≥ 95", 95)
 WRONG, NONE, ENOUGH = Target("≤ 5", 0, 5), Target("none"), Target("≥ 80", 80)
+
+
+def percent(share):
+    return f"{share * 100:.0f} %"
 
 
 def page(interval, truth=1.0, *, doubt=False):

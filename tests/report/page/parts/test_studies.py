@@ -167,7 +167,7 @@ def test_a_row_is_a_model_on_a_number_of_devices():
         claim("RTX 2080 Ti", 350.0, metric="throughput", unit="images/s", epochs=None, gpus=2),
     ]
     rows = figure(claims, measured(1750.0)).rows
-    assert [(row.subject.gpus, row.measured) for row in rows] == [(1, 1), (2, 0)]
+    assert [(row.claim.of.gpus, row.measured) for row in rows] == [(1, 1), (2, 0)]
 
 
 def test_of_throughput_the_most_is_one_and_comes_first():
@@ -201,7 +201,7 @@ def test_real_and_synthetic_data_have_a_row_each():
         )
     ]
     rows = figure(claims).rows
-    assert [(row.subject.data, row.subject.gpus, len(row.entries)) for row in rows] == [
+    assert [(row.claim.of.options.get("data"), row.claim.of.gpus, len(row.entries)) for row in rows] == [
         ("real", 1, 1),
         ("synthetic", 1, 1),
         ("real", 4, 1),
@@ -253,7 +253,13 @@ def test_every_published_figure_is_drawn_or_counted_and_the_best_of_each_row_is_
 def test_the_register_s_study_of_five_resnets_is_drawn_with_every_published_card():
     drawn = study_figures(claims_here().claims, ())
     (resnets,) = [each for each in drawn if (each.study, each.metric) == ("004", "protocol_seconds")]
-    rows = [row for row in resnets.rows if row.subject.workload == "cifar_fastai"]
-    assert [row.model for row in rows] == ["resnet18", "resnet34", "resnet50", "resnet101", "resnet152"]
+    rows = [row for row in resnets.rows if row.claim.workload == "cifar_fastai"]
+    assert [row.claim.of.model for row in rows] == [
+        "resnet18",
+        "resnet34",
+        "resnet50",
+        "resnet101",
+        "resnet152",
+    ]
     for row in rows:
         assert "RTX 2080 Ti" in cards(row.entries)

@@ -100,8 +100,7 @@ def test_trials_over_time_are_few(frameworks: WorkloadsView):
 
 
 def test_frameworks_have_the_places_that_their_ranges_allow(frameworks: WorkloadsView):
-    assert frameworks.frameworks is not None
-    works = frameworks.frameworks.works
+    works = frameworks.frameworks
     ranked = [places for work in works for _, places, _ in work.rows if places]
     assert len(ranked) > 1
     assert all(1 <= first <= last <= len(ranked) for first, last in ranked)

@@ -14,10 +14,8 @@ from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 
-from commands.terminal import circumstances
 from harness.bundle import validate
 from harness.bundle.validate import folder_problems
-from harness.doctor.surroundings import DUBIOUS, TRUST
 from harness.errors import GateError, MachineError, UserError
 from harness.files import last_line
 from harness.record import store
@@ -156,8 +154,11 @@ def git(root: Path, *words: str, given: bytes = b"", environ: Mapping[str, str] 
         )
     except FileNotFoundError:
         raise MachineError("git is not on the PATH", remedy="install git") from None
-    if DUBIOUS in done.stderr:
-        raise UserError("git reads nothing of this clone, which another user owns", remedy=TRUST)
+    if b"dubious ownership" in done.stderr:
+        raise UserError(
+            "git reads nothing of this clone, which another user owns",
+            remedy='git config --global --add safe.directory "$PWD"',
+        )
     if done.returncode:
         raise UserError(
             f"git {words[0]} says: {last_line(done.stderr)}", remedy="name two commits that this clone holds"
@@ -175,8 +176,6 @@ def judge(root: Path, base: str, head: str) -> None:
             raise GateError(text.count(len(refused), "problem"), remedy="correct what is listed above")
         brought = [stored.record for stored in store.read_all(Path(folder)).records]
         accounts = _beside(root, Path(folder)).accounts
-    for line in circumstances(brought):
-        print(text.clean(line, 200))
     machines = {record.machine.id for record in brought}
     for line in account_lines(account for account in accounts if account.machine in machines):
         print(line)

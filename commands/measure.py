@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 
 from commands.plans import matrix
-from commands.terminal import PlanWatcher, Screen, circumstances
+from commands.terminal import PlanWatcher, Screen
 from harness.data import chest_xray
 from harness.data.catalog import DATASETS, dataset_named
 from harness.data.download import FetchProgress
@@ -237,7 +237,7 @@ def run(root: Path, settings: Settings, how: RunOptions) -> Outcome:
         say_data(resolved, screen)
         with run_lock(own_folder(state_folder()), store.state_folder(root)):
             outcome = _run(setup, built, resolved, how, screen)
-        _say_outcome(root, settings, outcome, screen)
+        _say_outcome(settings, outcome, screen)
     if setup.plan.name == SELFCHECK:
         _say_selfcheck(root, outcome.session.id)
     if how.strict and outcome.failed:
@@ -313,11 +313,9 @@ def _going_on(setup: RunSetup, chosen: Chosen, screen: Screen, *, exactly: bool)
     return None
 
 
-def _say_outcome(root: Path, settings: Settings, outcome: Outcome, screen: Screen) -> None:
+def _say_outcome(settings: Settings, outcome: Outcome, screen: Screen) -> None:
     """What was run, what happened to the session's trials, and the line that goes on where some are left."""
     failed = f", {outcome.failed} of them failed" if outcome.failed else ""
     again = f"`{shlex.join(('invoke', 'run', *words(settings)))}` goes on"
     left = "" if outcome.complete else f"; {text.count(outcome.left, 'trial')} left: {again}"
     screen.say(f"session {outcome.session.id}: {text.count(outcome.ran, 'trial')} run{failed}{left}")
-    for line in circumstances(stored.record for stored in session_records(root, outcome.session)):
-        screen.say(f"  {line}")

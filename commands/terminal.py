@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -17,7 +17,6 @@ from rich.text import Text
 from commands.line import plain
 from harness.errors import harmless
 from harness.record import Limit, Record, TrialSpec, Variant, events
-from harness.record.finding import counted
 from harness.units import duration
 
 LINE_SECONDS = 60.0
@@ -25,7 +24,6 @@ LINE_SECONDS = 60.0
 BAR_WIDTH = 12
 MOST_LETTERS = 158
 """A line of news is at most as long as two lines of a terminal with 80 columns."""
-MOST_NAMED = 8
 
 
 class Screen:
@@ -212,9 +210,3 @@ def result_of(record: Record) -> str:
         f"{record.summary.throughput:,.1f} {unit}s/s, {record.summary.verdict}, "
         f"{duration(record.wall_seconds)}"
     )
-
-
-def circumstances(records: Iterable[Record]) -> tuple[str, ...]:
-    """'12 of 12 measured trials: machine was busy before', what most trials met first."""
-    met = [record.summary.causes for record in records if record.summary]
-    return tuple(f"{n} of {len(met)} measured trials: {name}" for name, n in counted(met)[:MOST_NAMED])

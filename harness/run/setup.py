@@ -11,7 +11,7 @@ from pathlib import Path
 
 from harness.data import fetch
 from harness.data.download import FetchProgress
-from harness.doctor.surroundings import TRUST, older_rocm, untrusted
+from harness.doctor.surroundings import older_rocm
 from harness.engine.base import Engine
 from harness.engine.choose import choose as choose_engine
 from harness.engine.container import DeviceRequest
@@ -129,7 +129,6 @@ def prepare(
             *unserved,
             *lost,
             *(f"{problem}; {ANOTHER_FRAMEWORK}" for problem in (older,) if problem),
-            *(f"{problem} ({TRUST})" for problem in (untrusted(root),) if problem),
         ),
         older_rocm=older,
         against=against,

@@ -100,11 +100,6 @@ class ApptainerEngine(Processes):
             return User()
         return User(os.getuid(), os.getgid())
 
-    def at_hand(self, image: Image) -> bool:
-        """Whether the image lies in the clone, as a SIF or as an archive to make one of."""
-        tag = self.settings.spec(image).tag
-        return sif_of(self.root, tag).is_file() or archive_of(self.root, tag).is_file()
-
     def build(self, image: Image, say: Say) -> Built:
         """Makes the SIF of an archive, or finds it made; raises NotBuilt, NoSpace or MachineError."""
         tag = self.settings.spec(image).tag

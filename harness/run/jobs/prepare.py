@@ -10,15 +10,13 @@ from pathlib import Path
 from harness.device_kinds import DEVICE_KINDS
 from harness.engine import apptainer
 from harness.engine.apptainer import ApptainerEngine
-from harness.engine.base import Built, Engine
+from harness.engine.base import Engine
 from harness.engine.build import build_settings
 from harness.engine.choose import venv
 from harness.engine.slurm.script import spread
 from harness.engine.slurm.site import Site
-from harness.engine.venv import VenvEngine
-from harness.errors import NoEngine, NotBuilt, UserError
+from harness.errors import UserError
 from harness.image.catalog import choose, load_images
-from harness.image.spec import without_venv
 from harness.machine import VISIBILITY, Selection, local_names, look, passed_variables, recorded_variables
 from harness.plan import plan, selection
 from harness.record import Gpu
@@ -95,15 +93,3 @@ def fitting(chosen: Chosen, site: Site) -> Chosen:
             remedy="see 'nodes' and 'gpus_per_node' of its profile",
         )
     return replace(chosen, planned=able, left_out=(*chosen.left_out, *others))
-
-
-def foreseen(setup: RunSetup) -> Built:
-    """The environment as it is, or as `submit` would make it; raises what that would raise beforehand."""
-    try:
-        return setup.engine.built(setup.image)
-    except NotBuilt:
-        if isinstance(setup.engine, ApptainerEngine) and not setup.engine.at_hand(setup.image):
-            raise
-        if isinstance(setup.engine, VenvEngine) and (problem := without_venv(setup.image)):
-            raise NoEngine(problem, remedy="see 'runtime' of the site profile") from None
-    return setup.engine.expected(setup.image)

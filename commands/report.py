@@ -13,9 +13,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from commands import gate
 from commands.expected import expected_of, on_paper, should
-from commands.offer import PURCHASE, intact
+from commands.offer import PURCHASE, committed_sessions, intact
 from commands.plans.ways import prospects
 from commands.terminal import Screen, relative
 from harness.bundle import archive, bundle
@@ -167,7 +166,7 @@ def report_on(root: Path, out: Path, how: ReportOptions) -> tuple[Analysis, Writ
     """Writes the page of this clone's records, or of several bundles' with equal work side by side."""
     question = Question(datetime.now(UTC), how.session, machine_id(state_folder()), how.baseline)
     if not how.bundles:
-        question = replace(question, committed=gate.committed_sessions(root))
+        question = replace(question, committed=committed_sessions(root))
         analysis = analyse(evidence_in(root), question)
         ahead = prospects(root, analysis)
         question = replace(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -18,6 +18,8 @@ from commands.line import plain
 from harness.errors import harmless
 from harness.record import Limit, Record, TrialSpec, Variant, events
 from harness.units import duration
+from report import text
+from report.trials.account import MachineAccount
 
 LINE_SECONDS = 60.0
 """Without a terminal, how often a long wait says that it goes on."""
@@ -155,6 +157,15 @@ class PlanWatcher:
 def relative(path: Path) -> Path:
     """A path as a person in this folder would type it."""
     return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
+
+
+def account_lines(accounts: Iterable[MachineAccount]) -> Iterator[str]:
+    """How many trials each machine's sessions planned, and what became of them."""
+    for account in accounts:
+        fates = ", ".join(f"{number:,} {fate}" for fate, number in account.fates)
+        yield f"{text.clean(account.label)}: {text.count(account.planned, 'trial')} planned: {fates}"
+        if account.absent_sessions:
+            yield f"  {text.count(account.absent_sessions, 'session')} of its numbers not here"
 
 
 def name_of(trial: TrialSpec) -> str:

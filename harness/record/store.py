@@ -7,7 +7,7 @@ import json
 import os
 import re
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -49,6 +49,12 @@ def state_folder(root: Path) -> Path:
 def session_folder(root: Path, session: Session) -> Path:
     """results/<date>/<machine>-<session>"""
     return results_folder(root) / f"{session.started_at:%Y-%m-%d}" / f"{session.label}-{session.id}"
+
+
+def sessions_among(paths: Iterable[str]) -> dict[str, str]:
+    """By its id, the folder of each session whose file is one of these paths."""
+    folders = (path.rpartition("/")[0] for path in paths if path.endswith("/session.json"))
+    return {"-".join(folder.split("-")[-2:]): folder for folder in folders}
 
 
 def record_name(trial_id: str, attempt: int) -> str:

@@ -67,16 +67,6 @@ def work_folder(root: Path, session: str, trial_id: str, attempt: int) -> Path:
     return state_folder(root) / "work" / session / f"{trial_id}.a{attempt}"
 
 
-_POINTED = re.compile(r"[A-Za-z0-9][A-Za-z0-9.@_/-]{0,199}")
-
-
-def pointed(pointer: Path) -> str:
-    """The name that a file of one line holds; empty where it holds anything else."""
-    with pointer.open("rb") as file:
-        name = file.read(300).decode(errors="replace").strip()
-    return name if _POINTED.fullmatch(name) and ".." not in name else ""
-
-
 def write_record(root: Path, session: Session, record: Record) -> Path:
     """Writes one record; raises UserError where the file exists and NoSpace where the disk is full."""
     path = session_folder(root, session) / record_name(record.trial.id, record.attempt)

@@ -225,29 +225,19 @@ def _known(claims: Sequence[Claim], ids: Collection[str]) -> list[Claim]:
     return [claim for claim in claims if claim.id in ids]
 
 
-def run_asked(
-    root: Path, settings: Settings, ids: Sequence[str], where: str, how: measure.RunOptions
-) -> None:
-    """Runs what `--claim` and `--claims` ask for, or the whole plan where they ask for nothing.
-
-    Raises UserError for another `where` than 'here', which stands for all that can be judged.
-    """
-    if where not in ("", "here"):
-        raise UserError(f"'--claims {where}' is not known", remedy="write `--claims here`, or `--claim ID`")
-    if where and ids:
-        raise UserError("--claims here stands for all of them", remedy="leave out --claim, or --claims")
-    if ids or where:
-        run(root, settings, ids, how)
-    else:
-        measure.run(root, settings, how)
-
-
-def run(root: Path, settings: Settings, ids: Sequence[str], how: measure.RunOptions) -> None:
+def run(root: Path, settings: Settings, ids: Sequence[str], where: str, how: measure.RunOptions) -> None:
     """Runs the trials that some claims need, each in the plan that takes the least time for it.
 
-    Without ids, as many claims as the settings' budget holds, those first that cost the least more. Raises
-    UserError for an id that there is not, and for a claim that no shipped plan can judge here.
+    With 'here' in place of ids as many claims as the settings' budget holds, those first that cost the least
+    more; without both the whole plan. Raises UserError for an id that there is not, and for a claim that no
+    shipped plan can judge here.
     """
+    if not ids and not where:
+        measure.run(root, settings, how)
+        return
+    if (ids and where) or where not in ("", "here"):
+        problem = f"'--claims {where}' is not known, or stands beside --claim"
+        raise UserError(problem, remedy="write `--claims here`, or `--claim ID`")
     claims = load_claims(root).claims
     _known(claims, ids)
     setup = run_setup.prepare(root, settings)

@@ -87,7 +87,7 @@ def _opened(setup: RunSetup, chosen: Chosen, site: Site, how: SubmitOptions, scr
         return opened.model_copy(update={"site": site})
     if opened is not None:
         screen.say(f"submission {opened.id} asked for another plan, lock or data: a new one begins")
-    matrix.say(setup, chosen, screen)
+    screen.say("\n".join(matrix.lines(setup, chosen)))
     whole = session_of(setup, chosen)
     return Submission(whole=whole, site=site)
 

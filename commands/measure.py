@@ -280,7 +280,7 @@ def _run(
     exactly = bool(how.keep or setup.settings.role or setup.settings.precision)
     opened = None if how.new_session else _going_on(setup, chosen, screen, exactly=exactly)
     if opened is None:
-        matrix.say(setup, chosen, screen)
+        screen.say("\n".join(matrix.lines(setup, chosen)))
         number = session.next_number(own_folder(state_folder()), setup.root, setup.machine.id)
         opened = session.begin(setup.root, session_of(setup, chosen, number=number))
     else:

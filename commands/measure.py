@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 import shlex
 import time
 from collections.abc import Sequence
@@ -46,8 +45,6 @@ from report.page.one.page_one import page_one
 from report.page.values import systems_of
 from report.trials.leading import SELFCHECK
 
-_BUILD_STEP = re.compile(r"(?:\[(?:[\w-]+ +)?|STEP )(\d+)/(\d+)")
-"""BuildKit's `[stack 2/7]` and Podman's `STEP 2/7`; the whole output is in the build's log."""
 MOST_OF_A_STEP = 24
 """Letters of what a builder prints, in the line that moves."""
 
@@ -199,9 +196,6 @@ def _made(image: Image, engine: Engine, screen: Screen) -> Built:
         screen.say(f"building environment '{image.name}' with {engine.name}")
 
     def say(line: str, done: int = 0, total: int | None = None) -> None:
-        step = _BUILD_STEP.search(line)
-        if step:
-            done, total = int(step[1]), int(step[2])
         screen.move(f"building {image.name}", done, total, line.strip()[:MOST_OF_A_STEP])
 
     built = engine.build(image, say)

@@ -7,8 +7,9 @@ import fcntl
 import hashlib
 import os
 import shutil
+import signal
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -103,6 +104,30 @@ def printed(*command: str) -> str | None:
     except (OSError, subprocess.TimeoutExpired):
         return None
     return done.stdout.decode(errors="replace") if done.returncode == 0 else None
+
+
+def streamed(
+    command: Sequence[str], log: IO[str], environ: Mapping[str, str], show: Callable[[str], None]
+) -> int:
+    """Runs a command whose every line goes into a log and is shown, and returns its exit code."""
+    with subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        env=environ,
+        text=True,
+        errors="replace",
+        start_new_session=True,
+    ) as process:
+        try:
+            for line in process.stdout or ():
+                log.write(line)
+                show(line.rstrip())
+        except BaseException:
+            os.killpg(process.pid, signal.SIGKILL)
+            raise
+        return process.wait()
 
 
 def free_bytes(path: Path) -> int | None:

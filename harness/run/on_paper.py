@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 from pathlib import Path
 
 from harness.device_kinds import BY_VENDOR
@@ -15,6 +14,7 @@ from harness.machine import Selection
 from harness.plan import plan
 from harness.record import Cpu, Gpu, Machine
 from harness.record.published.cards import Card, find, load_cards
+from harness.record.published.claims import nearest
 from harness.run import setup as run_setup
 from harness.run.second_stack import second_stack
 from harness.run.setup import RunSetup, to_build
@@ -73,14 +73,9 @@ def cards_named(named: str, cards: Sequence[Card]) -> tuple[int, Card]:
     parts = [exact] if exact else [card for card in cards if wanted in card.name.casefold()]
     if len(parts) == 1:
         return count, parts[0]
-    names = {card.name.casefold(): card.name for card in cards}
-    near = [card.name for card in parts] or [
-        names[one] for one in get_close_matches(wanted, names, cutoff=0.3)
-    ]
-    raise UserError(
-        f"'{name}' is no one card of results/cards.toml",
-        remedy=f"name one, such as {', '.join(near)}" if near else "see its names there",
-    )
+    meant = "" if parts else nearest(name, [card.name for card in cards])
+    such = f"name one, such as {', '.join(card.name for card in parts)}" if parts else "see its names there"
+    raise UserError(f"'{name}' is no one card of results/cards.toml{meant}", remedy=such)
 
 
 def _devices(count: int, card: Card) -> tuple[Gpu, ...]:

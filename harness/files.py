@@ -9,6 +9,7 @@ import os
 import shutil
 import signal
 import subprocess
+import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -84,15 +85,20 @@ class Files:
 
 
 @contextmanager
-def whole(path: Path) -> Iterator[Path]:
-    """A temporary name beside `path`, which becomes `path` once all is written; nothing is left otherwise."""
+def whole(path: Path, put: Callable[[Path, Path], object] = Path.replace) -> Iterator[Path]:
+    """A temporary file beside `path`, which is `put` there once all is written; nothing is left otherwise."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_name(f".{path.name}.part")
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".part")
+    os.close(handle)
+    unfinished = Path(name)
     try:
         yield unfinished
         with unfinished.open("rb") as file:
             os.fsync(file.fileno())
-        unfinished.replace(path)
+        with suppress(PermissionError):
+            # exFAT and FAT know no such permissions.
+            unfinished.chmod(0o644)
+        put(unfinished, path)
     finally:
         unfinished.unlink(missing_ok=True)
 

@@ -114,7 +114,7 @@ class ApptainerEngine(Processes):
             raise ABSENT
         made_of = image_id(archive)
         with whole(sif) as unfinished:
-            unfinished.unlink(missing_ok=True)
+            unfinished.unlink()
             line = (self.program, "build", str(unfinished), f"docker-archive:{archive}")
             done = subprocess.run(line, capture_output=True, text=True, errors="replace", check=False)
             if done.returncode != 0:

@@ -6,7 +6,6 @@ import errno
 import json
 import os
 import re
-import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from harness.errors import NoSpace, RecordError, UserError
+from harness.files import whole
 from harness.record import SCHEMA, Record, Session
 
 
@@ -95,19 +95,8 @@ def write_whole(path: Path, text: str, *, replace: bool) -> None:
     """Temporary name, fsync, then the final name; an interrupted write leaves nothing under that name."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with _disk_errors(path):
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".part")
-        temporary = Path(name)
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                file.write(text)
-                file.flush()
-                os.fsync(file.fileno())
-            with suppress(PermissionError):
-                # exFAT and FAT know no such permissions.
-                temporary.chmod(0o644)
-            (Path.replace if replace else _put_new)(temporary, path)
-        finally:
-            temporary.unlink(missing_ok=True)
+        with whole(path, Path.replace if replace else _put_new) as temporary:
+            temporary.write_text(text, encoding="utf-8")
         _sync_folder(path.parent)
 
 

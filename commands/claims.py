@@ -35,7 +35,7 @@ from report.expected.specs import FOLDER
 def listed(root: Path, study: str = "") -> None:
     """Prints the claims of all studies, or of one by its name or id; raises UserError for an unknown one."""
     every = load_claims(root)
-    claims = (every.of(study) if study else every).claims
+    claims = every.of(study) if study else every.claims
     print(_row("figure", "published", "card", "", "what"))
     for claim in sorted(claims, key=lambda claim: (claim.study, claim.workload)):
         print(_row(claim.id, _value(claim), _card(claim), "", _what(claim)))
@@ -51,7 +51,7 @@ def here(root: Path, settings: Settings, card: str = "", study: str = "", rows: 
     """Prints a table of the figures that this machine or that card can answer: its own card's first."""
     setup = on_paper.prepare(root, settings, card)
     every = load_claims(root)
-    claims = every.of(study).claims if study else every.claims
+    claims = every.of(study) if study else every.claims
     found = [answer for answer in _answers(setup, claims, alone=bool(card)) if answer.way or answer.cell]
     device, cards = device_of(setup.machine, setup.selection), load_cards(root)
 

@@ -57,7 +57,7 @@ def test_a_card_is_named_as_people_do(named, count, name):
     [
         ("RTX 4090 D", "is 'RTX 4090' meant?"),
         ("H100", "H100 PCIe 80GB, H100 SXM5 80GB"),
-        ("0x T4", "4x RTX 4090"),
+        ("0x T4", "no one card"),
     ],
 )
 def test_what_names_no_one_card_is_answered_with_the_nearest(named, near):

@@ -19,7 +19,7 @@ from harness.engine.local import identity
 from harness.errors import NoDevice, NoEngine
 from harness.files import Files, printed
 from harness.image.catalog import ANOTHER_FRAMEWORK, Image, ImageFile, choose, load_images
-from harness.machine import Selection, look, passed_variables, select
+from harness.machine import VISIBILITY, Selection, look, passed_variables, select
 from harness.machine.devices import card_notes
 from harness.plan import plan
 from harness.plan.plan import Plan
@@ -44,6 +44,10 @@ class RunSetup:
     engine: Engine
     plan: Plan
     passed: Mapping[str, str]
+    """The user's variables that reach a trial, but for those that choose cards.
+
+    The runtimes filter one after the other, and what ROCR_VISIBLE_DEVICES leaves is counted again from 0.
+    """
     notes: tuple[str, ...]
     """What a person should hear: cards not taken, and what is lost without a container."""
     older_rocm: str = ""
@@ -94,7 +98,7 @@ def prepare(
     machine, selection = seen or devices(settings, environ)
     images = load_images(root)
     image, unserved = _image(images, selection, settings)
-    passed = passed_variables(environ)
+    passed = {name: text for name, text in passed_variables(environ).items() if name not in VISIBILITY}
     own = settings.python is not None or selection.kind != "rocm"
     older = "" if own else older_rocm(Files(), image.base)
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from harness.device_kinds import BY_VENDOR
@@ -22,14 +21,14 @@ from harness.settings import Settings
 from harness.units import GIB
 
 
-def prepare(root: Path, settings: Settings, named: str, environ: Mapping[str, str] = os.environ) -> RunSetup:
+def prepare(root: Path, settings: Settings, named: str) -> RunSetup:
     """What a line would work with on a machine with such cards, as "4x RTX 4090"; on this one without a name.
 
     Raises UserError for a card that the table does not have, NoDevice where the image named does not serve
     it, and what plan.load raises.
     """
     if not named:
-        return run_setup.prepare(root, settings, environ)
+        return run_setup.prepare(root, settings)
     count, card = cards_named(named, load_cards(root))
     gpus = _devices(count, card)
     kind = BY_VENDOR[card.vendor]
@@ -42,7 +41,7 @@ def prepare(root: Path, settings: Settings, named: str, environ: Mapping[str, st
             raise
         # The first of its kind, so that what it would run is told.
         image, unserved = choose(images, kind), (f"it cannot run there: {error.problem}",)
-    _, engine, _ = to_build(root, settings.model_copy(update={"image": image.name}), environ)
+    _, engine, _ = to_build(root, settings.model_copy(update={"image": image.name}))
     machine = Machine(
         id="0" * 12, label="on-paper", system="Linux", architecture="x86_64", cpu=Cpu(), gpus=gpus
     )

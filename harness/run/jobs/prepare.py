@@ -25,7 +25,7 @@ from harness.run.setup import RunSetup
 from harness.settings import Settings
 
 
-def prepare(root: Path, settings: Settings, site: Site, environ: Mapping[str, str] = os.environ) -> RunSetup:
+def prepare(root: Path, settings: Settings, site: Site) -> RunSetup:
     """What `submit` works with, before anything is built or fetched.
 
     Raises NoDevice where no image serves the site's devices, and what plan.load and load_images do.
@@ -37,14 +37,14 @@ def prepare(root: Path, settings: Settings, site: Site, environ: Mapping[str, st
     selection = _selection(site)
     capability = (site.capability,) if site.capability else ()
     image = choose(load_images(root), site.device, capability=capability, name=settings.image)
-    passed = {name: text for name, text in passed_variables(environ).items() if name not in VISIBILITY}
+    passed = {name: text for name, text in passed_variables(os.environ).items() if name not in VISIBILITY}
     return RunSetup(
         root=root,
         settings=settings,
         machine=machine,
         selection=selection,
         image=image,
-        engine=_engine(root, settings, site, recorded_variables(passed, local_names()), environ),
+        engine=_engine(root, settings, site, recorded_variables(passed, local_names())),
         plan=plan.load(root, settings.plan),
         passed=passed,
         notes=(),
@@ -66,15 +66,13 @@ def _selection(site: Site) -> Selection:
     )
 
 
-def _engine(
-    root: Path, settings: Settings, site: Site, recorded: Mapping[str, str], environ: Mapping[str, str]
-) -> Engine:
+def _engine(root: Path, settings: Settings, site: Site, recorded: Mapping[str, str]) -> Engine:
     """What makes the environment that jobs start in."""
     if site.runtime == "none":
         return replace(venv(root, settings, recorded), name="slurm")
-    building = build_settings(settings, root=root, environ=environ)
+    building = build_settings(settings, root=root, environ=os.environ)
     # Where it is a module of the site's, only a job that has loaded it finds it.
-    program = apptainer.client(environ) or apptainer.CLIENTS[0]
+    program = apptainer.client() or apptainer.CLIENTS[0]
     return ApptainerEngine(root, program, building, recorded, "slurm")
 
 

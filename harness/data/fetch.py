@@ -20,7 +20,7 @@ from typing import IO, Literal
 import platformdirs
 
 from harness.data import chest_xray
-from harness.data.catalog import Dataset, Download, Presence, check, dataset_named, first_fault
+from harness.data.catalog import Dataset, Download, check, dataset_named, first_fault
 from harness.data.download import Deadline, FetchProgress, download, silent
 from harness.errors import Busy, DataError, NoNetwork, UserError
 from harness.files import alone, free_bytes, need_room, sha256_of, users_folder
@@ -62,21 +62,19 @@ def default_folder() -> Path:
 
 def fetch(
     dataset: Dataset, folder: Path, *, progress: FetchProgress = silent, deadline: Deadline | None = None
-) -> Presence:
-    """Makes the data set complete in `folder` and says so; does nothing where it is already.
+) -> None:
+    """Makes the data set complete in `folder`; does nothing where it is already.
 
     Raises NoNetwork when no mirror could give it (or not within the deadline), DataError when a mirror gave
     something else, NoSpace when the disk is full, and Busy while another gpudyno fetches into that folder.
     """
-    presence = check(dataset, folder)
-    if presence.state == "complete":
-        return presence
+    if check(dataset, folder).state == "complete":
+        return
     need_room(f"'{dataset.name}'", _room([dataset]), free_bytes(folder), folder, ELSEWHERE)
     with locked(folder) as new:
         for item in dataset.downloads:
             _unpack(item, download(item, new, deadline=deadline or Deadline(None), progress=progress), new)
         _checked_into_place(dataset, new, folder, "as unpacked")
-    return check(dataset, folder)
 
 
 def brought(dataset: Dataset, given: Path) -> dict[str, Path]:

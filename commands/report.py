@@ -178,7 +178,8 @@ def report_on(root: Path, out: Path, how: ReportOptions) -> tuple[Analysis, Writ
                 question, ways=ahead.ways, barred=ahead.barred, longer=_longer(analysis), logs=logs
             )
         question = replace(question, **_expected(root, analysis, how.expect))
-        analysis = analysis.answering(question, _on_paper(root, analysis))
+        tables = on_paper(root, analysis) if (root / FOLDER).is_dir() else CardsOnPaper()
+        analysis = analysis.answering(question, tables)
         written = write(analysis, out, csv=True, png=how.png)
     for warning in written.warnings:
         print(f"warning: {warning}", file=sys.stderr)
@@ -194,8 +195,3 @@ def _expected(root: Path, analysis: Analysis, card: str) -> dict[str, Any]:
         "should": should(root, analysis),
         "sizes": sizes(read_pairs(root, [row for table in read_tables(root).values() for row in table])),
     }
-
-
-def _on_paper(root: Path, analysis: Analysis) -> CardsOnPaper:
-    """What this clone's tables say of the cards of offers; nothing where it has none."""
-    return on_paper(root, analysis) if (root / FOLDER).is_dir() else CardsOnPaper()

@@ -176,13 +176,6 @@ def _image(images: ImageFile, selection: Selection, settings: Settings) -> tuple
         return image, (f"image: {error.problem}; your interpreter's own framework is taken",)
 
 
-def revision(root: Path) -> tuple[str | None, bool | None]:
-    """Return this clone's commit, and whether anything in it was changed; nulls outside of git."""
-    git = partial(printed, "git", "-C", str(root))
-    head, changed = git("rev-parse", "HEAD"), git("status", "--porcelain", "--untracked-files=no")
-    return head and head.strip(), None if changed is None else bool(changed.strip())
-
-
 def data_folders(settings: Settings, root: Path) -> fetch.DataFolders:
     """The user's own data folder, else the clone's where it has one, and ours."""
     own = own_path(settings.data).absolute() if settings.data else root / DATA
@@ -237,6 +230,8 @@ def request_of(selection: Selection) -> DeviceRequest:
 
 
 def harness(root: Path) -> Harness:
-    """This gpudyno, as records name it."""
-    commit, changed = revision(root)
-    return Harness(version=version("gpudyno"), revision=commit, modified=changed)
+    """This gpudyno, as records name it; its commit is null outside of git."""
+    git = partial(printed, "git", "-C", str(root))
+    head, changed = git("rev-parse", "HEAD"), git("status", "--porcelain", "--untracked-files=no")
+    modified = None if changed is None else bool(changed.strip())
+    return Harness(version=version("gpudyno"), revision=head and head.strip(), modified=modified)

@@ -67,11 +67,10 @@ def work_folder(root: Path, session: str, trial_id: str, attempt: int) -> Path:
     return state_folder(root) / "work" / session / f"{trial_id}.a{attempt}"
 
 
-def write_record(root: Path, session: Session, record: Record) -> Path:
+def write_record(root: Path, session: Session, record: Record) -> None:
     """Writes one record; raises UserError where the file exists and NoSpace where the disk is full."""
     path = session_folder(root, session) / record_name(record.trial.id, record.attempt)
     write_whole(path, dump(record), replace=False)
-    return path
 
 
 def write_session(root: Path, session: Session) -> Path:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from harness.data import fetch
 from harness.data.download import FetchProgress
-from harness.doctor.surroundings import older_rocm
+from harness.doctor.surroundings import device_files, older_rocm
 from harness.engine.base import Engine
 from harness.engine.choose import choose as choose_engine
 from harness.engine.container import DeviceRequest
@@ -215,17 +215,14 @@ def resolve_data(
 
 def request_of(selection: Selection) -> DeviceRequest:
     """What an engine is asked for; a trial on fewer cards takes the first of them."""
-    groups: tuple[int, ...] = ()
-    if selection.kind == "rocm":
-        paths = [Path("/dev/kfd"), *sorted(Path("/dev/dri").glob("render*"))]
-        groups = tuple(sorted({path.stat().st_gid for path in paths if path.exists()}))
+    nodes = device_files(Files()) if selection.kind == "rocm" else ()
     complete = len(selection.uuids) == len(selection.gpus)
     return DeviceRequest(
         selection.kind,
         ids=selection.uuids if complete else (),
         indices=tuple(gpu.index for gpu in selection.gpus),
         every=not selection.others,
-        groups=groups,
+        groups=tuple(sorted({node.group for node in nodes})),
     )
 
 

@@ -112,7 +112,7 @@ def run(
 
         versions.bisect(ROOT, settings, bisect, how)
         return
-    published.run_asked(ROOT, settings, claim or [], claims, how)
+    published.run(ROOT, settings, claim or [], claims, how)
 
 
 @line.verb(

@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 
 from harness.record.published.cards import load_cards
-from report.expected.expected import UNKNOWN_LEVEL, ExpectationModel, ExpectedValue, model_of
+from report.expected.expected import UNKNOWN_LEVEL, ExpectationModel, model_of
 from report.expected.figures import PublishedRow, figures_of, read_tables
 from report.expected.model import FEWEST_CARDS, SETTINGS, described, fit, modelled
 from report.expected.refusal import Refusal
@@ -35,25 +35,19 @@ BEFORE = replace(SETTINGS, architecture_arithmetic=0.0, architecture_program=0.0
 
 
 def looks(model: ExpectationModel, figures: pd.DataFrame) -> pd.DataFrame:
-    """What the model says of a left-out card's figures.
+    """What the model says of a left-out card's figures, where it does not refuse.
 
-    `error` is of the logarithm, `reach` that of the 90 % range; both are null where it refuses.
+    `error` is of the logarithm, `reach` that of the 90 % range.
     """
     found = []
     for (name, software), rows in figures.groupby(["card", "software"]):
         card, figure = model.specs[str(name)], dict(zip(rows.task, rows.log_speed, strict=True))
-        tasks = [model.tasks[key] for key in figure if key in model.tasks]
-        found += [(card.name, math.nan, math.nan)] * (len(figure) - len(tasks))
-        for task in tasks:
+        for task in (model.tasks[key] for key in figure if key in model.tasks):
             said = model.ask(card, task, software=str(software))
-            found.append((card.name, *_error(said, figure[task.key])))
+            if not isinstance(said, Refusal):
+                error = abs(figure[task.key] - task.log_speed(said.value))
+                found.append((card.name, error, math.log(said.factor)))
     return pd.DataFrame(found, columns=["card", "error", "reach"])
-
-
-def _error(said: ExpectedValue | Refusal, log_speed: float) -> tuple[float, float]:
-    if isinstance(said, Refusal):
-        return math.nan, math.nan
-    return abs(log_speed - said.task.log_speed(said.value)), math.log(said.factor)
 
 
 @dataclass(frozen=True)
@@ -162,31 +156,17 @@ def software_and_cards(tables: Tables) -> dict[str, bool]:
     return {"left-out software": goal, "left-out cards": whole}
 
 
-def quantile(values: pd.Series, cards: pd.Series, level: float) -> float:
-    """The quantile of values, each card counting alike."""
-    weights = 1 / cards.map(cards.value_counts())
-    return float(np.quantile(values, level, weights=weights, method="inverted_cdf"))
+HEADING = f"{'left out':42} {'cards':>5} {'figures':>7}  {'coverage':>14}   {'width':>8}"
 
 
-HEADING = (
-    f"{'left out':34} {'cards':>5} {'figures':>7}  {'coverage':>14}   {'width (by figure)':>17}"
-    f"   {'median':>6} {'90 %':>6}   {'refused':>7}"
-)
-
-
-def summary(title: str, found: pd.DataFrame) -> float:
-    """Prints a row, and returns the coverage; a card is refused where every figure of it is."""
-    said = found.dropna()
+def summary(title: str, said: pd.DataFrame) -> float:
+    """Prints a row, each card counting alike, and returns the coverage."""
     by_card = (said.error <= said.reach).groupby(said.card).mean()
     coverage, error = float(by_card.mean()), float(by_card.std() / math.sqrt(len(by_card)))
-    refused = 1 - len(by_card) / found.card.nunique()
-    print(
-        f"{title:34} {len(by_card):5} {len(said):7}  {coverage:6.1%} ± {error:4.1%}"
-        f"   ×/÷ {math.exp(quantile(said.reach, said.card, 0.5)):.2f} ({math.exp(said.reach.median()):.2f})"
-        f"   {math.expm1(quantile(said.error, said.card, 0.5)):6.1%}"
-        f" {math.expm1(quantile(said.error, said.card, 0.9)):6.1%}   {refused:6.1%}",
-        flush=True,
-    )
+    weights = 1 / said.card.map(said.card.value_counts())
+    width = math.exp(np.quantile(said.reach, 0.5, weights=weights, method="inverted_cdf"))
+    counts = f"{len(by_card):5} {len(said):7}"
+    print(f"{title:42} {counts}  {coverage:6.1%} ± {error:4.1%}   ×/÷ {width:.2f}", flush=True)
     return coverage
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -30,22 +30,27 @@ def accept(root: Path, settings: Settings, path: Path, records: str | None) -> N
     to answer.
     """
     with intact(path) as opened:
-        manifest = opened.manifest
-        ordered = analysis_of(opened, manifest) if manifest else None
-        if manifest is None or ordered is None or ordered.clause is None:
+        ordered = analysis_of(opened)
+        bundled = {session.id for session in ordered.evidence.results.sessions}
+        if ordered.clause is None:
             raise UserError(
                 f"'{path.name}' holds no work with two valid runs", remedy="ask for a longer session"
             )
-        if records in manifest.sessions:
+        if records in bundled:
             raise UserError(
                 f"session {records} is one that the bundle itself stands on, and no delivery",
                 remedy=WHOLE_PLAN,
             )
         print(render.clause(ordered, f"invoke accept {path.name}"))
-        _answer(root, records or _measured(root, settings, ordered, manifest.sessions), ordered)
+        session = records or _measured(root, settings, ordered, bundled)
+        delivered = analyse(evidence_in(root, purchase=False), Question(datetime.now(UTC), session=session))
+        both = ([trial.record for trial in each.own] for each in (ordered, delivered))
+        _refuse_other(not_as_ordered(*both))
+        print(f"\nDelivered, session {session}:")
+        _answer(clause.judge(ordered.clause, delivered.own_cells, delivered.own))
 
 
-def _measured(root: Path, settings: Settings, ordered: Analysis, bundled: Sequence[str]) -> str:
+def _measured(root: Path, settings: Settings, ordered: Analysis, bundled: Collection[str]) -> str:
     """A session of the bundle's plan, resumed where an earlier call was stopped.
 
     Another machine is refused before anything runs. A session that the bundle holds is never resumed.
@@ -75,15 +80,7 @@ def _refuse_other(found: Sequence[MachineDifference]) -> None:
         raise GateError(f"NOT THE MACHINE THAT WAS ORDERED: {differences[0]}")
 
 
-def _answer(root: Path, session: str, ordered: Analysis) -> None:
-    assert ordered.clause is not None
-    question = Question(datetime.now(UTC), session=session)
-    delivered = analyse(evidence_in(root, purchase=False), question)
-    records = [trial.record for trial in delivered.own]
-    _refuse_other(not_as_ordered([trial.record for trial in ordered.own], records))
-    failures = [trial for trial in delivered.own if trial.failure is not None]
-    results = clause.judge(ordered.clause, delivered.own_cells, failures)
-    print(f"\nDelivered, session {session}:")
+def _answer(results: Sequence[RequirementResult]) -> None:
     for result in results:
         print(f"  {_sentence(result)}")
     missed = sum(result.passed is False for result in results)

@@ -35,7 +35,7 @@ from report.expected.specs import FOLDER
 def listed(root: Path, study: str = "") -> None:
     """Prints the claims of all studies, or of one by its name or id; raises UserError for an unknown one."""
     every = load_claims(root)
-    claims = (every.of(study) if study else every).claims
+    claims = every.of(study) if study else every.claims
     print(_row("figure", "published", "card", "", "what"))
     for claim in sorted(claims, key=lambda claim: (claim.study, claim.workload)):
         print(_row(claim.id, _value(claim), _card(claim), "", _what(claim)))
@@ -51,7 +51,7 @@ def here(root: Path, settings: Settings, card: str = "", study: str = "", rows: 
     """Prints a table of the figures that this machine or that card can answer: its own card's first."""
     setup = on_paper.prepare(root, settings, card)
     every = load_claims(root)
-    claims = every.of(study).claims if study else every.claims
+    claims = every.of(study) if study else every.claims
     found = [answer for answer in _answers(setup, claims, alone=bool(card)) if answer.way or answer.cell]
     device, cards = device_of(setup.machine, setup.selection), load_cards(root)
 
@@ -225,29 +225,19 @@ def _known(claims: Sequence[Claim], ids: Collection[str]) -> list[Claim]:
     return [claim for claim in claims if claim.id in ids]
 
 
-def run_asked(
-    root: Path, settings: Settings, ids: Sequence[str], where: str, how: measure.RunOptions
-) -> None:
-    """Runs what `--claim` and `--claims` ask for, or the whole plan where they ask for nothing.
-
-    Raises UserError for another `where` than 'here', which stands for all that can be judged.
-    """
-    if where not in ("", "here"):
-        raise UserError(f"'--claims {where}' is not known", remedy="write `--claims here`, or `--claim ID`")
-    if where and ids:
-        raise UserError("--claims here stands for all of them", remedy="leave out --claim, or --claims")
-    if ids or where:
-        run(root, settings, ids, how)
-    else:
-        measure.run(root, settings, how)
-
-
-def run(root: Path, settings: Settings, ids: Sequence[str], how: measure.RunOptions) -> None:
+def run(root: Path, settings: Settings, ids: Sequence[str], where: str, how: measure.RunOptions) -> None:
     """Runs the trials that some claims need, each in the plan that takes the least time for it.
 
-    Without ids, as many claims as the settings' budget holds, those first that cost the least more. Raises
-    UserError for an id that there is not, and for a claim that no shipped plan can judge here.
+    With 'here' in place of ids as many claims as the settings' budget holds, those first that cost the least
+    more; without both the whole plan. Raises UserError for an id that there is not, and for a claim that no
+    shipped plan can judge here.
     """
+    if not ids and not where:
+        measure.run(root, settings, how)
+        return
+    if (ids and where) or where not in ("", "here"):
+        problem = f"'--claims {where}' is not known, or stands beside --claim"
+        raise UserError(problem, remedy="write `--claims here`, or `--claim ID`")
     claims = load_claims(root).claims
     _known(claims, ids)
     setup = run_setup.prepare(root, settings)

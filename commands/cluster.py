@@ -47,7 +47,7 @@ def submit(root: Path, settings: Settings, how: SubmitOptions, scheduler: Slurm 
     setup = prepare.prepare(root, settings, site)
     with Screen() as screen:
         if how.dry_run:
-            built = prepare.foreseen(setup)
+            built = setup.engine.expected(setup.image)
         else:
             (built,), engine, noted = environments_of(root, settings, (setup.image,), setup.engine, screen)
             setup = replace(setup, engine=engine, notes=(*setup.notes, *noted))
@@ -87,7 +87,7 @@ def _opened(setup: RunSetup, chosen: Chosen, site: Site, how: SubmitOptions, scr
         return opened.model_copy(update={"site": site})
     if opened is not None:
         screen.say(f"submission {opened.id} asked for another plan, lock or data: a new one begins")
-    matrix.say(setup, chosen, screen)
+    screen.say("\n".join(matrix.lines(setup, chosen)))
     whole = session_of(setup, chosen)
     return Submission(whole=whole, site=site)
 

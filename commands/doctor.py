@@ -19,7 +19,6 @@ from harness.doctor.surroundings import (
     Surroundings,
     device_files,
     reach,
-    untrusted,
 )
 from harness.engine.choose import search
 from harness.engine.container import shared_memory
@@ -59,7 +58,6 @@ def diagnose(root: Path, settings: Settings) -> tuple[Diagnosis, ...]:
         nodes=device_files(Files()),
         in_the_way=tuple(in_the_way),
         older_rocm=setup.older_rocm if setup else "",
-        untrusted=untrusted(root),
         plan_problem=refusal,
         disks=(
             Disk("this clone", root, free_bytes(root), "" if engine else "image"),

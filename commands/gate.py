@@ -4,26 +4,24 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 
-from commands.terminal import circumstances
+from commands.terminal import account_lines
 from harness.bundle import validate
 from harness.bundle.validate import folder_problems
-from harness.doctor.surroundings import DUBIOUS, TRUST
 from harness.errors import GateError, MachineError, UserError
 from harness.files import last_line
 from harness.record import store
+from harness.record.store import Results
 from report import text
 from report.analysis import Analysis, Question, analyse, evidence_in
-from report.trials.account import MachineAccount
 
 MOST_FILES = 2000
 _PLACE = re.compile(
@@ -51,9 +49,9 @@ def laid_out(root: Path, base: str, head: str, folder: Path) -> tuple[str, ...]:
     where one of the two is no commit of this clone.
     """
     diff = changes(root, base, head)
-    sizes, sessions = _sizes(root, diff), sessions_at(root, base)
+    sizes = _sizes(root, diff)
     refused = [f"{one.path}: {why}" for one in diff if (why := _refusal(one, sizes.get(one.path, 0)))]
-    refused += _taken(diff, sessions)
+    refused += _taken(root, base, diff)
     if len(diff) > MOST_FILES:
         refused.append(f"results: {len(diff)} files, where one contribution has at most {MOST_FILES}")
     if refused:
@@ -104,40 +102,14 @@ def _sizes(root: Path, diff: Sequence[Change]) -> dict[str, int]:
     return {change.path: int(size) for change, size in zip(added, sizes, strict=True)}
 
 
-def account_lines(accounts: Iterable[MachineAccount]) -> Iterator[str]:
-    """How many trials each machine's sessions planned, and what became of them."""
-    for account in accounts:
-        fates = ", ".join(f"{number:,} {fate}" for fate, number in account.fates)
-        yield f"{text.clean(account.label)}: {text.count(account.planned, 'trial')} planned: {fates}"
-        if account.absent_sessions:
-            yield f"  {text.count(account.absent_sessions, 'session')} of its numbers not here"
-
-
-def committed_sessions(root: Path) -> frozenset[str]:
-    """The sessions that the clone came with; none where it is no clone of git's."""
-    with suppress(UserError, MachineError):
-        return frozenset(sessions_at(root, "HEAD"))
-    return frozenset()
-
-
-def sessions_at(root: Path, commit: str) -> dict[str, str]:
-    """The sessions of a commit by their id, each with its folder."""
-    names = git(root, "ls-tree", "-r", "-z", "--name-only", _commit(root, commit), "--", "results")
-    paths = [PurePosixPath(name) for name in names.decode("utf-8", errors="replace").split("\0")]
-    return {_id_of(path): path.parent.as_posix() for path in paths if path.name == "session.json"}
-
-
-def _taken(diff: Sequence[Change], folders: Mapping[str, str]) -> Iterator[str]:
+def _taken(root: Path, base: str, diff: Sequence[Change]) -> Iterator[str]:
     """A second session of an id that is here would add its runs to the first one's."""
-    for path in (PurePosixPath(change.path) for change in diff if _PLACE.fullmatch(change.path)):
-        folder = folders.get(_id_of(path), path.parent.as_posix())
-        if path.name == "session.json" and folder != path.parent.as_posix():
-            yield f"{path}: session '{_id_of(path)}' is in '{folder}' already"
-
-
-def _id_of(path: PurePosixPath) -> str:
-    """<date>-<six hex digits>, the end of a session's folder."""
-    return "-".join(path.parent.name.split("-")[-2:])
+    listed = git(root, "ls-tree", "-r", "-z", "--name-only", _commit(root, base), "--", "results")
+    there = store.sessions_among(listed.decode("utf-8", errors="replace").split("\0"))
+    brought = (change.path for change in diff if _PLACE.fullmatch(change.path))
+    for session, folder in store.sessions_among(brought).items():
+        if there.get(session, folder) != folder:
+            yield f"{folder}/session.json: session '{session}' is in '{there[session]}' already"
 
 
 def _commit(root: Path, name: str) -> str:
@@ -156,8 +128,11 @@ def git(root: Path, *words: str, given: bytes = b"", environ: Mapping[str, str] 
         )
     except FileNotFoundError:
         raise MachineError("git is not on the PATH", remedy="install git") from None
-    if DUBIOUS in done.stderr:
-        raise UserError("git reads nothing of this clone, which another user owns", remedy=TRUST)
+    if b"dubious ownership" in done.stderr:
+        raise UserError(
+            "git reads nothing of this clone, which another user owns",
+            remedy='git config --global --add safe.directory "$PWD"',
+        )
     if done.returncode:
         raise UserError(
             f"git {words[0]} says: {last_line(done.stderr)}", remedy="name two commits that this clone holds"
@@ -173,11 +148,9 @@ def judge(root: Path, base: str, head: str) -> None:
             print(text.clean(problem, 500), file=sys.stderr)
         if refused:
             raise GateError(text.count(len(refused), "problem"), remedy="correct what is listed above")
-        brought = [stored.record for stored in store.read_all(Path(folder)).records]
-        accounts = _beside(root, Path(folder)).accounts
-    for line in circumstances(brought):
-        print(text.clean(line, 200))
-    machines = {record.machine.id for record in brought}
+        brought = store.read_all(Path(folder))
+    machines = {session.machine for session in brought.sessions}
+    accounts = _beside(root, brought).accounts
     for line in account_lines(account for account in accounts if account.machine in machines):
         print(line)
     print("They agree with themselves and their session; only measuring again shows that they were measured.")
@@ -217,16 +190,12 @@ def _is_commit(root: Path, name: str) -> bool:
     return False
 
 
-def _beside(root: Path, contributed: Path) -> Analysis:
+def _beside(root: Path, brought: Results) -> Analysis:
     """The contribution's newest session beside this clone's records; no buyer's file."""
-    lead = max(store.read_sessions(contributed), key=store.in_order).id
-    ours = store.results_folder(root)
-    if ours.is_dir():
-        shutil.copytree(
-            ours,
-            store.results_folder(contributed),
-            ignore=shutil.ignore_patterns(".*"),
-            dirs_exist_ok=True,
-        )
-    question = Question(datetime.now(UTC), session=lead)
-    return analyse(evidence_in(contributed, purchase=False), question)
+    evidence = evidence_in(root, purchase=False)
+    both = (evidence.results, brought)
+    records = {stored.path: stored for results in both for stored in results.records}
+    sessions = {session.id: session for results in both for session in results.sessions}
+    results = Results(tuple(records.values()), tuple(sessions.values()), ())
+    lead = max(brought.sessions, key=store.in_order).id
+    return analyse(replace(evidence, results=results), Question(datetime.now(UTC), session=lead))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 import shlex
 import time
 from collections.abc import Sequence
@@ -13,7 +12,7 @@ from functools import partial
 from pathlib import Path
 
 from commands.plans import matrix
-from commands.terminal import PlanWatcher, Screen, circumstances
+from commands.terminal import PlanWatcher, Screen
 from harness.data import chest_xray
 from harness.data.catalog import DATASETS, dataset_named
 from harness.data.download import FetchProgress
@@ -46,8 +45,6 @@ from report.page.one.page_one import page_one
 from report.page.values import systems_of
 from report.trials.leading import SELFCHECK
 
-_BUILD_STEP = re.compile(r"(?:\[(?:[\w-]+ +)?|STEP )(\d+)/(\d+)")
-"""BuildKit's `[stack 2/7]` and Podman's `STEP 2/7`; the whole output is in the build's log."""
 MOST_OF_A_STEP = 24
 """Letters of what a builder prints, in the line that moves."""
 
@@ -199,9 +196,6 @@ def _made(image: Image, engine: Engine, screen: Screen) -> Built:
         screen.say(f"building environment '{image.name}' with {engine.name}")
 
     def say(line: str, done: int = 0, total: int | None = None) -> None:
-        step = _BUILD_STEP.search(line)
-        if step:
-            done, total = int(step[1]), int(step[2])
         screen.move(f"building {image.name}", done, total, line.strip()[:MOST_OF_A_STEP])
 
     built = engine.build(image, say)
@@ -237,7 +231,7 @@ def run(root: Path, settings: Settings, how: RunOptions) -> Outcome:
         say_data(resolved, screen)
         with run_lock(own_folder(state_folder()), store.state_folder(root)):
             outcome = _run(setup, built, resolved, how, screen)
-        _say_outcome(root, settings, outcome, screen)
+        _say_outcome(settings, outcome, screen)
     if setup.plan.name == SELFCHECK:
         _say_selfcheck(root, outcome.session.id)
     if how.strict and outcome.failed:
@@ -280,7 +274,7 @@ def _run(
     exactly = bool(how.keep or setup.settings.role or setup.settings.precision)
     opened = None if how.new_session else _going_on(setup, chosen, screen, exactly=exactly)
     if opened is None:
-        matrix.say(setup, chosen, screen)
+        screen.say("\n".join(matrix.lines(setup, chosen)))
         number = session.next_number(own_folder(state_folder()), setup.root, setup.machine.id)
         opened = session.begin(setup.root, session_of(setup, chosen, number=number))
     else:
@@ -313,11 +307,9 @@ def _going_on(setup: RunSetup, chosen: Chosen, screen: Screen, *, exactly: bool)
     return None
 
 
-def _say_outcome(root: Path, settings: Settings, outcome: Outcome, screen: Screen) -> None:
+def _say_outcome(settings: Settings, outcome: Outcome, screen: Screen) -> None:
     """What was run, what happened to the session's trials, and the line that goes on where some are left."""
     failed = f", {outcome.failed} of them failed" if outcome.failed else ""
     again = f"`{shlex.join(('invoke', 'run', *words(settings)))}` goes on"
     left = "" if outcome.complete else f"; {text.count(outcome.left, 'trial')} left: {again}"
     screen.say(f"session {outcome.session.id}: {text.count(outcome.ran, 'trial')} run{failed}{left}")
-    for line in circumstances(stored.record for stored in session_records(root, outcome.session)):
-        screen.say(f"  {line}")

@@ -12,14 +12,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from commands import gate
+from commands.terminal import account_lines
 from harness.bundle import archive, bundle
 from harness.bundle.bundle import Manifest, Opened
 from harness.bundle.validate import simulated
 from harness.errors import GateError, GpudynoError, UserError
-from harness.files import sha256_of
+from harness.files import printed, sha256_of
 from harness.machine import machine_id, state_folder
-from harness.record import Harness
+from harness.record import Harness, store
 from harness.run.setup import harness
 from report import text
 from report.analysis import Analysis, Question, analyse, evidence_in
@@ -55,7 +55,7 @@ def pack(root: Path, how: Packing) -> Path:
         machine_id(state_folder()),
         how.baseline,
         how.margin,
-        committed=gate.committed_sessions(root),
+        committed=committed_sessions(root),
     )
     here = analyse(evidence_in(root), question)
     if here.came_with_clone:
@@ -101,6 +101,12 @@ def pack(root: Path, how: Packing) -> Path:
     return out
 
 
+def committed_sessions(root: Path) -> frozenset[str]:
+    """The sessions that the clone came with; none where it is no clone of git's."""
+    listed = printed("git", "-C", str(root), "ls-tree", "-r", "-z", "--name-only", "HEAD", "--", "results")
+    return frozenset(store.sessions_among((listed or "").split("\0")))
+
+
 def _own(here: Analysis) -> list[str]:
     """The sessions that the page stands on, without those of other machines that came with the clone."""
     machines = {session.id: session.machine for session in here.evidence.results.sessions}
@@ -118,9 +124,10 @@ def _question(manifest: Manifest) -> Question:
     )
 
 
-def analysis_of(opened: Opened, manifest: Manifest) -> Analysis:
+def analysis_of(opened: Opened) -> Analysis:
     """An opened bundle's analysis, made anew from its raw samples."""
-    return analyse(evidence_in(opened.folder), _question(manifest))
+    assert opened.manifest is not None
+    return analyse(evidence_in(opened.folder), _question(opened.manifest))
 
 
 def _say_packed(out: Path, analysis: Analysis, manifest: Manifest, how: Packing, *, prices: bool) -> None:
@@ -131,7 +138,7 @@ def _say_packed(out: Path, analysis: Analysis, manifest: Manifest, how: Packing,
         f"  {text.count(len(results.records), 'record')} of {text.count(len(results.sessions), 'session')}, "
         f"{text.count(len(manifest.locks), 'lock')}"
     )
-    for line in gate.account_lines(analysis.accounts):
+    for line in account_lines(analysis.accounts):
         print(f"  {line}")
     for note in manifest.notes:
         print(f"  not in it: {note}")
@@ -175,7 +182,7 @@ def verify(path: Path, signers: Path | None) -> None:
                 "  signature: none, so nobody answers for its samples; a run by someone else would show more"
             )
         if manifest is not None:
-            problems += _figure_problems(opened, manifest)
+            problems += _figure_problems(opened)
         for problem in problems:
             print(f"  DIFFERS: {text.clean(problem, 500)}", file=sys.stderr)
         if problems:
@@ -194,15 +201,15 @@ def _other_packer(packed: Harness) -> str:
     return f"gpudyno {packed.version}" + (f", commit {packed.revision}" if packed.revision else "")
 
 
-def _figure_problems(opened: Opened, manifest: Manifest) -> list[str]:
+def _figure_problems(opened: Opened) -> list[str]:
     """What differs from the figures that the raw samples give."""
     try:
-        analysis = analysis_of(opened, manifest)
+        analysis = analysis_of(opened)
     except GpudynoError as error:
         return [f"{bundle.PAGE}: cannot be made again ({error.problem})"]
     count = len(analysis.evidence.results.records)
     print(f"  records: {count}, each summary computed from raw samples")
-    for line in gate.account_lines(analysis.accounts):
+    for line in account_lines(analysis.accounts):
         print(f"  {line}")
     packed, made = _packed_figures(opened.folder), remake.figures(analysis)
     print(f"  figures: {remake.count(made):,} figures made again from raw samples")

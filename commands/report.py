@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import chain
@@ -13,9 +13,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from commands import gate
 from commands.expected import expected_of, on_paper, should
-from commands.offer import PURCHASE, intact
+from commands.offer import PURCHASE, committed_sessions, intact
 from commands.plans.ways import prospects
 from commands.terminal import Screen, relative
 from harness.bundle import archive, bundle
@@ -166,28 +165,22 @@ def make(root: Path, how: ReportOptions) -> None:
 def report_on(root: Path, out: Path, how: ReportOptions) -> tuple[Analysis, WrittenPage]:
     """Writes the page of this clone's records, or of several bundles' with equal work side by side."""
     question = Question(datetime.now(UTC), how.session, machine_id(state_folder()), how.baseline)
-    if not how.bundles:
-        question = replace(question, committed=gate.committed_sessions(root))
-        analysis = analyse(evidence_in(root), question)
-        ahead = prospects(root, analysis)
-        question = replace(
-            question,
-            ways=ahead.ways,
-            barred=ahead.barred,
-            longer=_longer(analysis),
-            **_expected(root, analysis, how.expect),
-            logs=_ends_of_logs(root, analysis),
-        )
-        analysis = analysis.answering(question, _on_paper(root, analysis))
-        written = write(analysis, out, csv=True, png=how.png)
-    else:
-        with merged(root, how.bundles) as (clone, lead):
+    with merged(root, how.bundles) if how.bundles else nullcontext((root, None)) as (clone, lead):
+        if how.bundles:
             files = tuple((path.name, sha256_of(path)) for path in how.bundles)
             question = replace(question, session=how.session or lead, machine=None, bundles=files)
             analysis = analyse(evidence_in(clone), question)
-            question = replace(question, **_expected(root, analysis, how.expect))
-            analysis = analysis.answering(question, _on_paper(root, analysis))
-            written = write(analysis, out, csv=True, png=how.png)
+        else:
+            question = replace(question, committed=committed_sessions(root))
+            analysis = analyse(evidence_in(root), question)
+            ahead, logs = prospects(root, analysis), _ends_of_logs(root, analysis)
+            question = replace(
+                question, ways=ahead.ways, barred=ahead.barred, longer=_longer(analysis), logs=logs
+            )
+        question = replace(question, **_expected(root, analysis, how.expect))
+        tables = on_paper(root, analysis) if (root / FOLDER).is_dir() else CardsOnPaper()
+        analysis = analysis.answering(question, tables)
+        written = write(analysis, out, csv=True, png=how.png)
     for warning in written.warnings:
         print(f"warning: {warning}", file=sys.stderr)
     return analysis, written
@@ -202,8 +195,3 @@ def _expected(root: Path, analysis: Analysis, card: str) -> dict[str, Any]:
         "should": should(root, analysis),
         "sizes": sizes(read_pairs(root, [row for table in read_tables(root).values() for row in table])),
     }
-
-
-def _on_paper(root: Path, analysis: Analysis) -> CardsOnPaper:
-    """What this clone's tables say of the cards of offers; nothing where it has none."""
-    return on_paper(root, analysis) if (root / FOLDER).is_dir() else CardsOnPaper()

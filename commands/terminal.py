@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -17,15 +17,15 @@ from rich.text import Text
 from commands.line import plain
 from harness.errors import harmless
 from harness.record import Limit, Record, TrialSpec, Variant, events
-from harness.record.finding import counted
 from harness.units import duration
+from report import text
+from report.trials.account import MachineAccount
 
 LINE_SECONDS = 60.0
 """Without a terminal, how often a long wait says that it goes on."""
 BAR_WIDTH = 12
 MOST_LETTERS = 158
 """A line of news is at most as long as two lines of a terminal with 80 columns."""
-MOST_NAMED = 8
 
 
 class Screen:
@@ -159,6 +159,15 @@ def relative(path: Path) -> Path:
     return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
 
 
+def account_lines(accounts: Iterable[MachineAccount]) -> Iterator[str]:
+    """How many trials each machine's sessions planned, and what became of them."""
+    for account in accounts:
+        fates = ", ".join(f"{number:,} {fate}" for fate, number in account.fates)
+        yield f"{text.clean(account.label)}: {text.count(account.planned, 'trial')} planned: {fates}"
+        if account.absent_sessions:
+            yield f"  {text.count(account.absent_sessions, 'session')} of its numbers not here"
+
+
 def name_of(trial: TrialSpec) -> str:
     """A trial in a few words."""
     variant = trial.asked.variant
@@ -212,9 +221,3 @@ def result_of(record: Record) -> str:
         f"{record.summary.throughput:,.1f} {unit}s/s, {record.summary.verdict}, "
         f"{duration(record.wall_seconds)}"
     )
-
-
-def circumstances(records: Iterable[Record]) -> tuple[str, ...]:
-    """'12 of 12 measured trials: machine was busy before', what most trials met first."""
-    met = [record.summary.causes for record in records if record.summary]
-    return tuple(f"{n} of {len(met)} measured trials: {name}" for name, n in counted(met)[:MOST_NAMED])

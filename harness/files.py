@@ -7,8 +7,10 @@ import fcntl
 import hashlib
 import os
 import shutil
+import signal
 import subprocess
-from collections.abc import Callable, Iterator
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -83,15 +85,20 @@ class Files:
 
 
 @contextmanager
-def whole(path: Path) -> Iterator[Path]:
-    """A temporary name beside `path`, which becomes `path` once all is written; nothing is left otherwise."""
+def whole(path: Path, put: Callable[[Path, Path], object] = Path.replace) -> Iterator[Path]:
+    """A temporary file beside `path`, which is `put` there once all is written; nothing is left otherwise."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_name(f".{path.name}.part")
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".part")
+    os.close(handle)
+    unfinished = Path(name)
     try:
         yield unfinished
         with unfinished.open("rb") as file:
             os.fsync(file.fileno())
-        unfinished.replace(path)
+        with suppress(PermissionError):
+            # exFAT and FAT know no such permissions.
+            unfinished.chmod(0o644)
+        put(unfinished, path)
     finally:
         unfinished.unlink(missing_ok=True)
 
@@ -103,6 +110,30 @@ def printed(*command: str) -> str | None:
     except (OSError, subprocess.TimeoutExpired):
         return None
     return done.stdout.decode(errors="replace") if done.returncode == 0 else None
+
+
+def streamed(
+    command: Sequence[str], log: IO[str], environ: Mapping[str, str], show: Callable[[str], None]
+) -> int:
+    """Runs a command whose every line goes into a log and is shown, and returns its exit code."""
+    with subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        env=environ,
+        text=True,
+        errors="replace",
+        start_new_session=True,
+    ) as process:
+        try:
+            for line in process.stdout or ():
+                log.write(line)
+                show(line.rstrip())
+        except BaseException:
+            os.killpg(process.pid, signal.SIGKILL)
+            raise
+        return process.wait()
 
 
 def free_bytes(path: Path) -> int | None:

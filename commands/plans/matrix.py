@@ -32,8 +32,7 @@ def show(root: Path, settings: Settings, card: str = "") -> None:
         for line in wrapped(note, "  "):
             screen.say(line)
     chosen = choose(setup)
-    for line in [*lines(setup, chosen), *_room(setup, anywhere=bool(card))]:
-        screen.say(line)
+    screen.say("\n".join([*lines(setup, chosen), *_room(setup, anywhere=bool(card))]))
 
 
 def _room(setup: RunSetup, *, anywhere: bool) -> list[str]:
@@ -53,12 +52,6 @@ def _room(setup: RunSetup, *, anywhere: bool) -> list[str]:
         *wrapped(f"to fetch: {fetched}", "  "),
         f"disk: {place} {made}, data {size(data)}{or_more} before it is unpacked",
     ]
-
-
-def say(setup: RunSetup, chosen: Chosen, screen: Screen) -> None:
-    """Prints the chosen trials."""
-    for line in lines(setup, chosen):
-        screen.say(line)
 
 
 def lines(setup: RunSetup, chosen: Chosen) -> list[str]:

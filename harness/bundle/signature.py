@@ -22,8 +22,8 @@ class Signed:
     signer: str | None = None
 
 
-def sign(path: Path, key: Path) -> Path:
-    """Signs a file with a private key, or a public one whose private half an agent holds; gives `path`.sig.
+def sign(path: Path, key: Path) -> None:
+    """Signs a file with a private key, or a public one whose private half an agent holds, into `path`.sig.
 
     Raises UserError where ssh-keygen refuses, MachineError where there is none.
     """
@@ -33,7 +33,6 @@ def sign(path: Path, key: Path) -> Path:
             f"'{key}' does not sign ({last_line(done.stderr or done.stdout)})",
             remedy="name a key that ssh-keygen can use",
         )
-    return path.with_name(path.name + ".sig")
 
 
 def check(path: Path, signature: Path, signers: Path | None = None) -> Signed:

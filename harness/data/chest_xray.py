@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -129,16 +129,11 @@ def present(folder: Path) -> Presence:
     ours = folder / NAME
     if not (ours / SUMS).is_file():
         return Presence("missing")
-    sums = dict(_sums(ours))
+    lines = (line.partition("  ") for line in (ours / SUMS).read_text(encoding="utf-8").splitlines())
+    sums = {path: digest for digest, _, path in lines}
     for file in (TABLE_FILE, IMAGES):
         if file not in sums or not (ours / file).is_file():
             return Presence("corrupt", f"{NAME}/{file}", "it is not there")
     if sha256_of(ours / TABLE_FILE) != sums[TABLE_FILE]:
         return Presence("corrupt", f"{NAME}/{TABLE_FILE}", "it is not the one of its sums")
     return Presence("complete")
-
-
-def _sums(ours: Path) -> Iterator[tuple[str, str]]:
-    for line in (ours / SUMS).read_text(encoding="utf-8").splitlines():
-        digest, _, path = line.partition("  ")
-        yield path, digest

@@ -20,7 +20,7 @@ from typing import IO, Literal
 import platformdirs
 
 from harness.data import chest_xray
-from harness.data.catalog import Dataset, Download, Presence, check, dataset_named, first_fault
+from harness.data.catalog import Dataset, Download, check, dataset_named, first_fault
 from harness.data.download import Deadline, FetchProgress, download, silent
 from harness.errors import Busy, DataError, NoNetwork, UserError
 from harness.files import alone, free_bytes, need_room, sha256_of, users_folder
@@ -62,19 +62,19 @@ def default_folder() -> Path:
 
 def fetch(
     dataset: Dataset, folder: Path, *, progress: FetchProgress = silent, deadline: Deadline | None = None
-) -> Presence:
-    """Makes the data set complete in `folder` and says so; does nothing where it is already.
+) -> None:
+    """Makes the data set complete in `folder`; does nothing where it is already.
 
     Raises NoNetwork when no mirror could give it (or not within the deadline), DataError when a mirror gave
     something else, NoSpace when the disk is full, and Busy while another gpudyno fetches into that folder.
     """
-    presence = check(dataset, folder)
-    if presence.state == "complete":
-        return presence
+    if check(dataset, folder).state == "complete":
+        return
     need_room(f"'{dataset.name}'", _room([dataset]), free_bytes(folder), folder, ELSEWHERE)
-    with locked(folder):
-        _install(dataset, folder, progress=progress, deadline=deadline or Deadline(None))
-    return check(dataset, folder)
+    with locked(folder) as new:
+        for item in dataset.downloads:
+            _unpack(item, download(item, new, deadline=deadline or Deadline(None), progress=progress), new)
+        _checked_into_place(dataset, new, folder, "as unpacked")
 
 
 def brought(dataset: Dataset, given: Path) -> dict[str, Path]:
@@ -96,16 +96,11 @@ def bring(dataset: Dataset, given: Path, folder: Path) -> None:
     if absent := [member.path for member in dataset.members if member.path not in members]:
         problem = f"'{given}' has no '{Path(absent[0]).name}' of {dataset.name}"
         raise UserError(problem, remedy="name the folder that has all its files; docs/data.md lists them")
-    folder.mkdir(parents=True, exist_ok=True)
-    with locked(folder):
-        new = Path(tempfile.mkdtemp(prefix=".new-", dir=folder))
+    with locked(folder) as new:
         for path, place in members.items():
             (new / path).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(place, new / path)
-        try:
-            _checked_into_place(dataset, new, folder, "as brought")
-        finally:
-            shutil.rmtree(new, ignore_errors=True)
+        _checked_into_place(dataset, new, folder, "as brought")
 
 
 def _room(datasets: Sequence[Dataset]) -> int:
@@ -116,13 +111,20 @@ def _room(datasets: Sequence[Dataset]) -> int:
 
 
 @contextmanager
-def locked(folder: Path) -> Iterator[None]:
-    """Holds the folder for this process, and clears away what a killed one left half unpacked."""
+def locked(folder: Path) -> Iterator[Path]:
+    """Holds the folder for this process, with a place in it for what is not whole yet.
+
+    What a killed one left half unpacked is cleared away.
+    """
     busy = Busy("another gpudyno is fetching data", remedy="wait until it is done")
     with alone(folder / ".lock", "set GPUDYNO_CACHE to a folder on a disk of this machine", busy):
         for left in (*folder.glob(".new-*"), *folder.glob(".old-*")):
             shutil.rmtree(left, ignore_errors=True)
-        yield
+        new = Path(tempfile.mkdtemp(prefix=".new-", dir=folder))
+        try:
+            yield new
+        finally:
+            shutil.rmtree(new, ignore_errors=True)
 
 
 def resolve(
@@ -196,17 +198,6 @@ def _at_hand(dataset: Dataset, folders: DataFolders) -> Resolved | None:
 
 def _real(dataset: Dataset, folder: Path, why: str) -> Resolved:
     return Resolved(dataset.name, "real", folder, dataset.subfolder, dataset.sha256, why)
-
-
-def _install(dataset: Dataset, folder: Path, *, progress: FetchProgress, deadline: Deadline) -> None:
-    """Downloads, unpacks beside the final place, checks every member, then renames."""
-    new = Path(tempfile.mkdtemp(prefix=".new-", dir=folder))
-    try:
-        for item in dataset.downloads:
-            _unpack(item, download(item, new, deadline=deadline, progress=progress), new)
-        _checked_into_place(dataset, new, folder, "as unpacked")
-    finally:
-        shutil.rmtree(new, ignore_errors=True)
 
 
 def _checked_into_place(dataset: Dataset, new: Path, folder: Path, how: str) -> None:

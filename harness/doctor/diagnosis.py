@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from harness.data import chest_xray
-from harness.doctor.surroundings import TRUST, Diagnosis, Disk, PlanEstimate, Surroundings, ok, problem, warn
+from harness.doctor.surroundings import Diagnosis, Disk, PlanEstimate, Surroundings, ok, problem, warn
 from harness.engine.access import ALL_CARDS, CDI_REMEDY, PODMAN_GIVES_GPUS
 from harness.engine.base import EngineFacts
 from harness.engines import ENGINES
@@ -276,8 +276,6 @@ def _data(around: Surroundings, estimate: PlanEstimate | None) -> Iterator[Diagn
 
 
 def _plan(around: Surroundings, estimate: PlanEstimate | None) -> Iterator[Diagnosis]:
-    if around.untrusted:
-        yield warn(around.untrusted, TRUST)
     if around.plan_problem is not None:
         yield around.plan_problem
     if estimate is None:

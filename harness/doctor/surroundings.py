@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -55,23 +53,6 @@ def older_rocm(files: Files, base: str) -> str:
     if host is None or wanted is None or int(host[1]) >= int(wanted[1]):
         return ""
     return f"this host has ROCm {host[0]}, and its driver may be too old for the image's ROCm {wanted[1]}"
-
-
-DUBIOUS = b"dubious ownership"
-"""What git says of a clone that another user owns."""
-TRUST = 'git config --global --add safe.directory "$PWD"'
-
-
-def untrusted(root: Path) -> str:
-    """What it means where git reads nothing of this clone since another user owns it; empty where it does."""
-    words = ["git", "-C", str(root), "rev-parse", "HEAD"]
-    try:
-        done = subprocess.run(words, capture_output=True, env={**os.environ, "LC_ALL": "C"}, check=False)
-    except OSError:
-        return ""
-    if DUBIOUS not in done.stderr:
-        return ""
-    return "git reads nothing of this clone, which another user owns: no record will have its commit"
 
 
 def reach(urls: Sequence[str], *, seconds: float = 3.0) -> dict[str, MachineError | None]:
@@ -158,8 +139,6 @@ class Surroundings:
     """Such as that no image serves the card."""
     older_rocm: str = ""
     """What it means that this host has an older ROCm than the image; empty where it has none."""
-    untrusted: str = ""
-    """Why git reads nothing of this clone; empty where it does."""
     plan_problem: Diagnosis | None = None
     """Why `run` would refuse the plan here; null where it would not."""
     disks: tuple[Disk, ...] = ()

@@ -100,11 +100,6 @@ class ApptainerEngine(Processes):
             return User()
         return User(os.getuid(), os.getgid())
 
-    def at_hand(self, image: Image) -> bool:
-        """Whether the image lies in the clone, as a SIF or as an archive to make one of."""
-        tag = self.settings.spec(image).tag
-        return sif_of(self.root, tag).is_file() or archive_of(self.root, tag).is_file()
-
     def build(self, image: Image, say: Say) -> Built:
         """Makes the SIF of an archive, or finds it made; raises NotBuilt, NoSpace or MachineError."""
         tag = self.settings.spec(image).tag
@@ -119,7 +114,7 @@ class ApptainerEngine(Processes):
             raise ABSENT
         made_of = image_id(archive)
         with whole(sif) as unfinished:
-            unfinished.unlink(missing_ok=True)
+            unfinished.unlink()
             line = (self.program, "build", str(unfinished), f"docker-archive:{archive}")
             done = subprocess.run(line, capture_output=True, text=True, errors="replace", check=False)
             if done.returncode != 0:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import signal
-import subprocess
 import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -16,7 +14,7 @@ from harness.engine.access import Client, Connection
 from harness.engine.base import Say
 from harness.engines import EngineName
 from harness.errors import MachineError, NoEngine, NoSpace
-from harness.files import printed
+from harness.files import printed, streamed
 from harness.image.spec import BuildSettings, BuildSpec, docker_build_argv
 from harness.network import PROXY_VARIABLES, authority, cause
 from harness.record import Environment
@@ -113,34 +111,10 @@ def build(build_spec: BuildSpec, client: Client, proxy: Mapping[str, str], log: 
             path.write_text("".join(lines), encoding="utf-8")
             build_spec = replace(build_spec, secrets={**build_spec.secrets, "proxy": path})
         argv = docker_build_argv(build_spec, client=client.path, buildx=client.buildx)
-        code = _run(argv, client, log, say)
+        with log.open("w", encoding="utf-8") as log_file:
+            code = streamed(argv, log_file, {**os.environ, **client.environment}, say)
     if code != 0:
         raise _failed(build_spec, log)
-
-
-def _run(argv: tuple[str, ...], client: Client, log: Path, say: Say) -> int:
-    with (
-        log.open("w", encoding="utf-8") as log_file,
-        subprocess.Popen(
-            argv,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            env={**os.environ, **client.environment},
-            text=True,
-            errors="replace",
-            start_new_session=True,
-        ) as process,
-    ):
-        try:
-            for line in process.stdout or ():
-                log_file.write(line)
-                if line.strip():
-                    say(line.rstrip())
-        except BaseException:
-            os.killpg(process.pid, signal.SIGKILL)
-            raise
-        return process.wait()
 
 
 def _failed(build_spec: BuildSpec, log: Path) -> MachineError:

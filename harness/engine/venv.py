@@ -8,7 +8,6 @@ import platform
 import re
 import shlex
 import shutil
-import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -20,7 +19,7 @@ from harness.engine.base import Built, Say
 from harness.engine.local import Processes
 from harness.engines import EngineName
 from harness.errors import MachineError, NoEngine, NoSpace, NotBuilt
-from harness.files import free_bytes, last_line, need_room, printed
+from harness.files import free_bytes, last_line, need_room, printed, streamed
 from harness.image.catalog import Image, version_numbers
 from harness.image.lock import lock_packages, lock_sha256
 from harness.image.spec import venv_name, venv_steps
@@ -182,7 +181,7 @@ def first_that_works(
     own = {"PIP_USER": "0", "PATH": f"{programs}{os.pathsep}{path}" if programs else path}
     environ = {**os.environ, **for_programs(), **own}
     for number, argv in enumerate(alternatives, 1):
-        if _streamed(argv, log, say, environ) == 0:
+        if _logged(argv, log, say, environ) == 0:
             return
         if number < len(alternatives):
             say(f"{label}: source {number} of {len(alternatives)} did not have it; trying the next")
@@ -200,23 +199,18 @@ def first_that_works(
     )
 
 
-def _streamed(argv: tuple[str, ...], log: Path, say: Callable[..., None], environ: Mapping[str, str]) -> int:
+def _logged(argv: tuple[str, ...], log: Path, say: Callable[..., None], environ: Mapping[str, str]) -> int:
     """Runs a command, shows what it fetches, and keeps the whole of its output."""
     collected = 0
+
+    def show(line: str) -> None:
+        nonlocal collected
+        if _COLLECTS.match(line):
+            collected += 1
+            say("", collected)
+        elif _SHOWN.match(line):
+            say(line.strip()[:90], collected)
+
     with log.open("a") as log_file:
         log_file.write(f"$ {shlex.join(argv)}\n")
-        with subprocess.Popen(
-            argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environ
-        ) as child:
-            try:
-                for line in child.stdout or ():
-                    log_file.write(line)
-                    if _COLLECTS.match(line):
-                        collected += 1
-                        say("", collected)
-                    elif _SHOWN.match(line):
-                        say(line.strip()[:90], collected)
-            except BaseException:
-                child.terminate()
-                raise
-        return child.wait()
+        return streamed(argv, log_file, environ, show)

@@ -72,7 +72,7 @@ def describe(files: Files) -> list[dict[str, Any]]:
         {
             "index": device.index,
             "vendor": "AMD",
-            **_card(files, device.folder),
+            **_card(files, device.folder, device.uuid),
             **(_chip(device.chip) if device.chip else {}),
             "bus": device.bus,
         }
@@ -88,8 +88,7 @@ def _chip(fields: dict[str, int]) -> dict[str, Any]:
     }
 
 
-def _card(files: Files, device: str) -> dict[str, Any]:
-    uuid = files.text(f"{device}/unique_id") or None
+def _card(files: Files, device: str, uuid: str | None) -> dict[str, Any]:
     name, chip = files.text(f"{device}/product_name"), files.text(f"{device}/device")
     power, node = _sensors(files, device), files.number(f"{device}/numa_node")
     # Cards of one chip may differ in the revision alone.

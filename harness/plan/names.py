@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
-from harness.image.catalog import Image, load_images
-from harness.image.lock import disagreements, lock_packages
+from harness.image.catalog import load_images
+from harness.image.lock import disagreements
 from harness.plan import plan
 from harness.plan.plan import Measure
 from harness.record.published.claims import nearest
@@ -31,19 +31,6 @@ def problems(root: Path) -> Iterator[str]:
                 yield f"plans/{path.name}: {clause}"
     for image in images:
         yield from disagreements(image, root)
-    yield from _apart(root, [image for image in images if not image.by_name_alone])
-
-
-def _apart(root: Path, images: Sequence[Image]) -> Iterator[str]:
-    """Images that a device calls for have one release of what they share: their records are compared."""
-    shared: dict[str, dict[str, list[str]]] = {}
-    for image in images:
-        for name, version in lock_packages(root / "docker" / image.requirements).items():
-            shared.setdefault(name, {}).setdefault(version, []).append(image.name)
-    for name, versions in shared.items():
-        if len(versions) > 1:
-            named = "; ".join(f"{version} in {', '.join(of)}" for version, of in versions.items())
-            yield f"docker: the images have several releases of {name} ({named}): move it in all of them"
 
 
 def _of_a_measure(

@@ -1,9 +1,9 @@
 """The models of everything that meets a file."""
 
 from harness.device_kinds import DeviceKind
-from harness.record.base import Model, Number, canonical_json, first_problem, parse_toml, short_hash, utf8
+from harness.record.base import Model, canonical_json, first_problem, parse_toml, short_hash
 from harness.record.finding import Finding, finding
-from harness.record.machine import Cpu, Environment, Gpu, Load, Machine, differences, differing_fields
+from harness.record.machine import Cpu, Environment, Gpu, Load, Machine, differences
 from harness.record.measurement import (
     AllReduce,
     DataFound,
@@ -12,7 +12,6 @@ from harness.record.measurement import (
     Flops,
     FrameworkUsed,
     KernelTime,
-    LinesOfCode,
     LossScale,
     Measurement,
     Memory,
@@ -31,7 +30,6 @@ from harness.record.published.claim import (
     ClaimFile,
     ClaimKind,
     Curve,
-    Point,
     Seeds,
     Side,
     Study,
@@ -55,10 +53,9 @@ from harness.record.telemetry import (
     CpuTelemetry,
     Energy,
     OtherProcesses,
-    PhaseSpan,
     Telemetry,
     Trace,
     TraceStats,
 )
-from harness.record.trial import DataMode, DataSource, Limit, Role, TrialRequest, TrialSpec, Variant, trial_id
+from harness.record.trial import DataMode, DataSource, Limit, Role, TrialRequest, TrialSpec, Variant
 from harness.record.vocabulary.precision import FULL_PRECISION, PRECISION_ORDER, PRECISIONS, PURE, Precision

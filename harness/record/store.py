@@ -6,8 +6,7 @@ import errno
 import json
 import os
 import re
-import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -16,6 +15,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from harness.errors import NoSpace, RecordError, UserError
+from harness.files import whole
 from harness.record import SCHEMA, Record, Session
 
 
@@ -51,6 +51,12 @@ def session_folder(root: Path, session: Session) -> Path:
     return results_folder(root) / f"{session.started_at:%Y-%m-%d}" / f"{session.label}-{session.id}"
 
 
+def sessions_among(paths: Iterable[str]) -> dict[str, str]:
+    """By its id, the folder of each session whose file is one of these paths."""
+    folders = (path.rpartition("/")[0] for path in paths if path.endswith("/session.json"))
+    return {"-".join(folder.split("-")[-2:]): folder for folder in folders}
+
+
 def record_name(trial_id: str, attempt: int) -> str:
     """<trial>.json, or <trial>.a2.json for a second attempt."""
     return f"{trial_id}.json" if attempt == 1 else f"{trial_id}.a{attempt}.json"
@@ -61,21 +67,10 @@ def work_folder(root: Path, session: str, trial_id: str, attempt: int) -> Path:
     return state_folder(root) / "work" / session / f"{trial_id}.a{attempt}"
 
 
-_POINTED = re.compile(r"[A-Za-z0-9][A-Za-z0-9.@_/-]{0,199}")
-
-
-def pointed(pointer: Path) -> str:
-    """The name that a file of one line holds; empty where it holds anything else."""
-    with pointer.open("rb") as file:
-        name = file.read(300).decode(errors="replace").strip()
-    return name if _POINTED.fullmatch(name) and ".." not in name else ""
-
-
-def write_record(root: Path, session: Session, record: Record) -> Path:
+def write_record(root: Path, session: Session, record: Record) -> None:
     """Writes one record; raises UserError where the file exists and NoSpace where the disk is full."""
     path = session_folder(root, session) / record_name(record.trial.id, record.attempt)
     write_whole(path, dump(record), replace=False)
-    return path
 
 
 def write_session(root: Path, session: Session) -> Path:
@@ -99,19 +94,8 @@ def write_whole(path: Path, text: str, *, replace: bool) -> None:
     """Temporary name, fsync, then the final name; an interrupted write leaves nothing under that name."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with _disk_errors(path):
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".part")
-        temporary = Path(name)
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                file.write(text)
-                file.flush()
-                os.fsync(file.fileno())
-            with suppress(PermissionError):
-                # exFAT and FAT know no such permissions.
-                temporary.chmod(0o644)
-            (Path.replace if replace else _put_new)(temporary, path)
-        finally:
-            temporary.unlink(missing_ok=True)
+        with whole(path, Path.replace if replace else _put_new) as temporary:
+            temporary.write_text(text, encoding="utf-8")
         _sync_folder(path.parent)
 
 

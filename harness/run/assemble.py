@@ -89,11 +89,10 @@ def assemble(
     output: Path,
     *,
     wall_seconds: float,
-    locked: Mapping[str, str] | None,
-    over_base: bool = False,
+    locked: tuple[Mapping[str, str], bool] | None,
     timed_out: bool = False,
 ) -> Record:
-    """The record of one attempt. `locked` is what its lock pins; null where no lock holds it."""
+    """The record of one attempt. `locked` is as locked_packages gives it; null where no lock holds it."""
     measurement: Measurement | None = None
     problem = ""
     try:
@@ -105,7 +104,8 @@ def assemble(
         return _record(started, wall_seconds, started.environment, failure=failure)
     environment = started.environment
     # 'Pinned' is a fact checked in every trial: what is installed equals the lock.
-    if locked is not None and (wrong := differences(locked, measurement.packages, over_base=over_base)):
+    wrong = differences(locked[0], measurement.packages, over_base=locked[1]) if locked else ()
+    if wrong:
         shown = ", ".join(wrong[:5]) + (f" and {len(wrong) - 5} more" if len(wrong) > 5 else "")
         reasons = (*environment.unpinned_because, f"installed differs from the lock: {shown}")
         environment = environment.model_copy(update={"pinned": False, "unpinned_because": reasons})
@@ -265,16 +265,9 @@ def conclude(
     """
     environment = started.environment
     lock = environment.lock_sha256
-    locked, over_base = _locked(root, environment.image, lock) if lock else (None, False)
-    made = assemble(
-        started,
-        exit,
-        work / "out",
-        wall_seconds=wall_seconds,
-        locked=locked,
-        over_base=over_base,
-        timed_out=timed_out,
-    )
+    locked = _locked(root, environment.image, lock) if lock else None
+    out = work / "out"
+    made = assemble(started, exit, out, wall_seconds=wall_seconds, locked=locked, timed_out=timed_out)
     recorder.stop(work)
     watched = recorder.added(made, work)
     found = changed_since(earlier, watched)

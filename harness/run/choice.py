@@ -63,12 +63,10 @@ def choose(
     resolved: Mapping[str, Resolved] | None = None,
     *,
     keep: Keep | None = None,
-    speeds: estimate.Speeds | None = None,
 ) -> Chosen:
     """The trials of a line. Without `resolved`, nothing being fetched yet, all data is taken to be real.
 
-    With `keep` only those that it names are chosen; `speeds` spares reading them anew. Raises UserError where
-    the device can do none of them.
+    With `keep` only those that it names are chosen. Raises UserError where the device can do none of them.
     """
     seed = secrets.randbelow(2**31)
     everything = plan.trials(setup.plan, *_contexts(setup, resolved, seed))
@@ -90,7 +88,7 @@ def choose(
     if keep is not None:
         able, others = _kept(able, keep, resolved or {})
         left_out += others
-    speeds = speeds or speeds_of(setup)
+    speeds = speeds_of(setup)
     seconds_each = partial(estimate.seconds, speeds=speeds)
     ids = frozenset(item.trial.id for item in everything)
     budget_seconds = seconds_of(setup.settings.budget) if setup.settings.budget else None

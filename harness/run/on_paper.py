@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
+from collections.abc import Sequence
 from pathlib import Path
 
 from harness.device_kinds import BY_VENDOR
@@ -15,23 +13,22 @@ from harness.machine import Selection
 from harness.plan import plan
 from harness.record import Cpu, Gpu, Machine
 from harness.record.published.cards import Card, find, load_cards
+from harness.record.published.claims import nearest
 from harness.run import setup as run_setup
 from harness.run.second_stack import second_stack
 from harness.run.setup import RunSetup, to_build
 from harness.settings import Settings
 from harness.units import GIB
 
-MOST_CARDS = 1024
 
-
-def prepare(root: Path, settings: Settings, named: str, environ: Mapping[str, str] = os.environ) -> RunSetup:
+def prepare(root: Path, settings: Settings, named: str) -> RunSetup:
     """What a line would work with on a machine with such cards, as "4x RTX 4090"; on this one without a name.
 
     Raises UserError for a card that the table does not have, NoDevice where the image named does not serve
     it, and what plan.load raises.
     """
     if not named:
-        return run_setup.prepare(root, settings, environ)
+        return run_setup.prepare(root, settings)
     count, card = cards_named(named, load_cards(root))
     gpus = _devices(count, card)
     kind = BY_VENDOR[card.vendor]
@@ -44,7 +41,7 @@ def prepare(root: Path, settings: Settings, named: str, environ: Mapping[str, st
             raise
         # The first of its kind, so that what it would run is told.
         image, unserved = choose(images, kind), (f"it cannot run there: {error.problem}",)
-    _, engine, _ = to_build(root, settings.model_copy(update={"image": image.name}), environ)
+    _, engine, _ = to_build(root, settings.model_copy(update={"image": image.name}))
     machine = Machine(
         id="0" * 12, label="on-paper", system="Linux", architecture="x86_64", cpu=Cpu(), gpus=gpus
     )
@@ -64,23 +61,16 @@ def prepare(root: Path, settings: Settings, named: str, environ: Mapping[str, st
 
 def cards_named(named: str, cards: Sequence[Card]) -> tuple[int, Card]:
     """How many of which card, by its name or a part of it; raises UserError with the nearest names."""
-    counted = re.fullmatch(r"\s*(?:(\d{1,4})\s*[x×]\s*)?(.+?)\s*", named, re.IGNORECASE)
+    counted = re.fullmatch(r"\s*(?:([1-9]\d{0,2})\s*[x×]\s*)?(.+?)\s*", named, re.IGNORECASE)
     count, name = (int(counted[1] or 1), counted[2]) if counted else (1, named)
-    if not 1 <= count <= MOST_CARDS:
-        raise UserError(f"'{named}' is no number of cards", remedy='write it as --card "4x RTX 4090"')
     wanted = name.casefold()
     exact = find(name, cards) or next((card for card in cards if card.name.casefold() == wanted), None)
     parts = [exact] if exact else [card for card in cards if wanted in card.name.casefold()]
     if len(parts) == 1:
         return count, parts[0]
-    names = {card.name.casefold(): card.name for card in cards}
-    near = [card.name for card in parts] or [
-        names[one] for one in get_close_matches(wanted, names, cutoff=0.3)
-    ]
-    raise UserError(
-        f"'{name}' is no one card of results/cards.toml",
-        remedy=f"name one, such as {', '.join(near)}" if near else "see its names there",
-    )
+    meant = "" if parts else nearest(name, [card.name for card in cards])
+    such = f"name one, such as {', '.join(card.name for card in parts)}" if parts else "see its names there"
+    raise UserError(f"'{name}' is no one card of results/cards.toml{meant}", remedy=such)
 
 
 def _devices(count: int, card: Card) -> tuple[Gpu, ...]:

@@ -11,7 +11,6 @@ from harness.engine.base import Built
 from harness.engine.container import DeviceRequest, RunSpec, TrialFolders
 from harness.errors import DataError
 from harness.image.catalog import Image
-from harness.machine import VISIBILITY
 from harness.plan.estimate import WARM_UP_STEPS
 from harness.record import Harness, Limit, TrialSpec
 from harness.record.trial import StackKey
@@ -49,14 +48,6 @@ class ReadyRun:
     def root(self) -> Path:
         """Return the clone that it is run from."""
         return self.setup.root
-
-    @property
-    def passed(self) -> dict[str, str]:
-        """Return those of the user's variables that reach a trial, but for those that choose cards.
-
-        The runtimes filter one after the other, and what ROCR_VISIBLE_DEVICES leaves is counted again from 0.
-        """
-        return {name: value for name, value in self.setup.passed.items() if name not in VISIBILITY}
 
     def stack(self, trial: TrialSpec) -> BuiltStack:
         """Return the trial's own stack."""
@@ -124,7 +115,7 @@ class ReadyRun:
             sif=stack.built.sif,
             user=self.setup.engine.user(),
             memory_bytes=self.setup.settings.memory_bytes,
-            passed={**self.passed, **stack.variables},
+            passed={**self.setup.passed, **stack.variables},
         )
 
 

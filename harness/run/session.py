@@ -104,10 +104,10 @@ def _pointer(root: Path, plan: str, against: Against | None) -> Path:
 def find_open(root: Path, plan: str, against: Against | None = None) -> Session | None:
     """This clone's open session of a plan and a second stack, or null where none can be read."""
     try:
-        name = store.pointed(_pointer(root, plan, against))
+        name = _pointer(root, plan, against).read_text(encoding="utf-8").strip()
         path = store.results_folder(root) / name / "session.json"
-        return Session.parse(path.read_bytes(), path.relative_to(root).as_posix()) if name else None
-    except (OSError, RecordError):
+        return Session.parse(path.read_bytes(), path.relative_to(root).as_posix())
+    except (OSError, ValueError, RecordError):
         return None
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from harness.data import fetch
 from harness.data.download import FetchProgress
-from harness.doctor.surroundings import TRUST, older_rocm, untrusted
+from harness.doctor.surroundings import device_files, older_rocm
 from harness.engine.base import Engine
 from harness.engine.choose import choose as choose_engine
 from harness.engine.container import DeviceRequest
@@ -19,7 +19,7 @@ from harness.engine.local import identity
 from harness.errors import NoDevice, NoEngine
 from harness.files import Files, printed
 from harness.image.catalog import ANOTHER_FRAMEWORK, Image, ImageFile, choose, load_images
-from harness.machine import Selection, look, passed_variables, select
+from harness.machine import VISIBILITY, Selection, look, passed_variables, select
 from harness.machine.devices import card_notes
 from harness.plan import plan
 from harness.plan.plan import Plan
@@ -44,6 +44,10 @@ class RunSetup:
     engine: Engine
     plan: Plan
     passed: Mapping[str, str]
+    """The user's variables that reach a trial, but for those that choose cards.
+
+    The runtimes filter one after the other, and what ROCR_VISIBLE_DEVICES leaves is counted again from 0.
+    """
     notes: tuple[str, ...]
     """What a person should hear: cards not taken, and what is lost without a container."""
     older_rocm: str = ""
@@ -94,7 +98,7 @@ def prepare(
     machine, selection = seen or devices(settings, environ)
     images = load_images(root)
     image, unserved = _image(images, selection, settings)
-    passed = passed_variables(environ)
+    passed = {name: text for name, text in passed_variables(environ).items() if name not in VISIBILITY}
     own = settings.python is not None or selection.kind != "rocm"
     older = "" if own else older_rocm(Files(), image.base)
 
@@ -129,7 +133,6 @@ def prepare(
             *unserved,
             *lost,
             *(f"{problem}; {ANOTHER_FRAMEWORK}" for problem in (older,) if problem),
-            *(f"{problem} ({TRUST})" for problem in (untrusted(root),) if problem),
         ),
         older_rocm=older,
         against=against,
@@ -173,13 +176,6 @@ def _image(images: ImageFile, selection: Selection, settings: Settings) -> tuple
         return image, (f"image: {error.problem}; your interpreter's own framework is taken",)
 
 
-def revision(root: Path) -> tuple[str | None, bool | None]:
-    """Return this clone's commit, and whether anything in it was changed; nulls outside of git."""
-    git = partial(printed, "git", "-C", str(root))
-    head, changed = git("rev-parse", "HEAD"), git("status", "--porcelain", "--untracked-files=no")
-    return head and head.strip(), None if changed is None else bool(changed.strip())
-
-
 def data_folders(settings: Settings, root: Path) -> fetch.DataFolders:
     """The user's own data folder, else the clone's where it has one, and ours."""
     own = own_path(settings.data).absolute() if settings.data else root / DATA
@@ -219,21 +215,20 @@ def resolve_data(
 
 def request_of(selection: Selection) -> DeviceRequest:
     """What an engine is asked for; a trial on fewer cards takes the first of them."""
-    groups: tuple[int, ...] = ()
-    if selection.kind == "rocm":
-        paths = [Path("/dev/kfd"), *sorted(Path("/dev/dri").glob("render*"))]
-        groups = tuple(sorted({path.stat().st_gid for path in paths if path.exists()}))
+    nodes = device_files(Files()) if selection.kind == "rocm" else ()
     complete = len(selection.uuids) == len(selection.gpus)
     return DeviceRequest(
         selection.kind,
         ids=selection.uuids if complete else (),
         indices=tuple(gpu.index for gpu in selection.gpus),
         every=not selection.others,
-        groups=groups,
+        groups=tuple(sorted({node.group for node in nodes})),
     )
 
 
 def harness(root: Path) -> Harness:
-    """This gpudyno, as records name it."""
-    commit, changed = revision(root)
-    return Harness(version=version("gpudyno"), revision=commit, modified=changed)
+    """This gpudyno, as records name it; its commit is null outside of git."""
+    git = partial(printed, "git", "-C", str(root))
+    head, changed = git("rev-parse", "HEAD"), git("status", "--porcelain", "--untracked-files=no")
+    modified = None if changed is None else bool(changed.strip())
+    return Harness(version=version("gpudyno"), revision=head and head.strip(), modified=modified)

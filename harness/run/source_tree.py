@@ -9,9 +9,6 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from harness.data.fetch import DataFolders, Resolved, locked
@@ -56,9 +53,11 @@ def bring(program: Program, given: Path | None, folder: Path) -> None:
     """Takes the source from a repository's folder or a bundle of the user's, or from its forge."""
     if given is not None and not given.exists():
         raise UserError(f"there is no '{given}'", remedy="name a repository's folder, or a git bundle")
-    with _made(program, folder) as new:
+    with locked(folder) as new:
         _fetch(program, given, new / "repository")
         _export(program, new / "repository", new / program.folder)
+        shutil.rmtree(folder / program.folder, ignore_errors=True)
+        (new / program.folder).rename(folder / program.folder)
 
 
 def is_repository(given: Path) -> bool:
@@ -66,20 +65,6 @@ def is_repository(given: Path) -> bool:
     if given.is_file():
         return given.read_bytes().startswith(b"# v")
     return (given / ".git").exists() or (given / "HEAD").is_file()
-
-
-@contextmanager
-def _made(program: Program, folder: Path) -> Iterator[Path]:
-    """A place in a data folder for what becomes the source there, if nothing goes wrong."""
-    with locked(folder):
-        new = Path(tempfile.mkdtemp(prefix=".new-", dir=folder))
-        try:
-            yield new
-            final = folder / program.folder
-            shutil.rmtree(final, ignore_errors=True)
-            (new / program.folder).rename(final)
-        finally:
-            shutil.rmtree(new, ignore_errors=True)
 
 
 def _git(repository: Path, *words: str) -> subprocess.CompletedProcess[bytes]:

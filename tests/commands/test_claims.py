@@ -106,7 +106,7 @@ def test_a_claim_runs_the_trials_that_it_needs_and_no_others(monkeypatch):
 
     monkeypatch.setattr(measure, "run", planned)
     asked = Settings(device="cpu", engine="venv")
-    claims.run(ROOT, asked, ["001-mlp-fp32-peak-by-arithmetic"], measure.RunOptions())
+    claims.run(ROOT, asked, ["001-mlp-fp32-peak-by-arithmetic"], "", measure.RunOptions())
     (item,) = seen
     variant = item.trial.asked.variant
     assert (item.trial.asked.workload, variant.precision) == ("tensorcore_mlp", "fp32-ieee")
@@ -119,17 +119,14 @@ def test_a_budget_takes_the_claims_that_cost_the_least():
     assert claims.cheapest([only], 10.0) == {}
 
 
-def test_claims_are_asked_for_by_id_or_all_that_can_be_judged_here(monkeypatch):
-    asked = []
-    monkeypatch.setattr(claims, "run", lambda root, settings, ids, how: asked.append(ids))
-    how = measure.RunOptions()
-    claims.run_asked(ROOT, Settings(), ["a", "b"], "", how)
-    claims.run_asked(ROOT, Settings(), [], "here", how)
-    assert asked == [["a", "b"], []]
-    with pytest.raises(UserError, match="'--claims there' is not known"):
-        claims.run_asked(ROOT, Settings(), [], "there", how)
-    with pytest.raises(UserError, match="--claims here stands for all"):
-        claims.run_asked(ROOT, Settings(), ["a"], "here", how)
+def test_without_a_claim_the_whole_plan_is_run_and_other_places_than_here_are_refused(monkeypatch):
+    ran, how = [], measure.RunOptions()
+    monkeypatch.setattr(measure, "run", lambda root, settings, how: ran.append(how))
+    claims.run(ROOT, Settings(), [], "", how)
+    assert ran == [how]
+    for ids, where in (([], "there"), (["a"], "here")):
+        with pytest.raises(UserError, match=f"'--claims {where}' is not known, or stands beside --claim"):
+            claims.run(ROOT, Settings(), ids, where, how)
 
 
 def test_a_time_that_nobody_knows_is_called_a_limit(capsys):

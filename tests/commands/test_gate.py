@@ -11,7 +11,7 @@ import pytest
 
 from commands import gate
 from harness.errors import GateError, UserError
-from harness.record import Load, store
+from harness.record import store
 from harness.summary.statistics import judge_trial
 from tests.helpers import bundled
 from tests.helpers.programs import git, refused
@@ -32,10 +32,9 @@ def clone(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def contribute(clone: Path, load: Load | None = None) -> Path:
+def contribute(clone: Path) -> Path:
     """The folder of one session of one card, as a run leaves it; two measured trials."""
-    measured = [record.model_copy(update={"load": load or record.load}) for record in two_cards()[:2]]
-    records = [record.model_copy(update={"summary": judge_trial(record)}) for record in measured]
+    records = [record.model_copy(update={"summary": judge_trial(record)}) for record in two_cards()[:2]]
     session = bundled.session_of(records, "f" * 64)
     store.write_session(clone, session)
     for record in records:
@@ -204,14 +203,6 @@ def answered(clone: Path) -> None:
     base, head = git(clone, "rev-parse", "HEAD"), commit(clone)
     git(clone, "checkout", "--quiet", base)
     gate.judge(clone, base, head)
-
-
-def test_a_busy_machine_is_named_in_the_answer_to_a_good_contribution(clone, capsys):
-    contribute(clone, Load(busy_cpus=7.5))
-    answered(clone)
-    said = capsys.readouterr().out
-    assert "2 of 2 measured trials: machine was busy before\n" in said
-    assert said.endswith("the records are good\n")
 
 
 def test_a_refused_contribution_is_answered_with_what_is_wrong_and_no_figure(clone, capsys):

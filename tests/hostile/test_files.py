@@ -103,7 +103,7 @@ def telemetry() -> bytes:
 def assembled(output: Path, log: str = "", code: int | None = None, seconds: float = 5.0) -> None:
     """A record reads back as it was written."""
     done = Exit(code=0 if (output / assemble.MEASUREMENT).exists() else code or 1, log=log)
-    made = assemble.assemble(started(), done, output, wall_seconds=seconds, locked={})
+    made = assemble.assemble(started(), done, output, wall_seconds=seconds, locked=({}, False))
     text = store.dump(assemble.judged(made))
     (output / "record.json").write_text(text, encoding="utf-8")
     assert store.dump(store.read_record(output / "record.json", "record.json")) == text

@@ -9,7 +9,7 @@ files; a `[[tables]]` is many claims in few lines.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, TypeVar
@@ -38,16 +38,15 @@ class ClaimSet:
         """The study of that id or name; null where no file says who published it."""
         return next((study for study in self.studies if name in (study.id, study.name)), None)
 
-    def of(self, name: str) -> ClaimSet:
-        """The claims and curves of one study, by its id or name; raises UserError where it has none."""
+    def of(self, name: str) -> tuple[Claim, ...]:
+        """The claims of one study, by its id or name; raises UserError where it has none."""
         found = self.study(name)
         study = found.id if found else name
         claims = tuple(claim for claim in self.claims if claim.study == study)
         if not claims:
             named = ", ".join(dict.fromkeys(self.name_of(claim.study) for claim in self.claims))
             raise UserError(f"there is no study '{name}'", remedy=f"name one of {named}")
-        curves = tuple(curve for curve in self.curves if curve.study == study)
-        return replace(self, claims=claims, curves=curves)
+        return claims
 
     def name_of(self, study_id: str) -> str:
         """What people call a study: who published it and when, else its id."""

@@ -10,15 +10,13 @@ from pathlib import Path
 from harness.device_kinds import DEVICE_KINDS
 from harness.engine import apptainer
 from harness.engine.apptainer import ApptainerEngine
-from harness.engine.base import Built, Engine
+from harness.engine.base import Engine
 from harness.engine.build import build_settings
 from harness.engine.choose import venv
 from harness.engine.slurm.script import spread
 from harness.engine.slurm.site import Site
-from harness.engine.venv import VenvEngine
-from harness.errors import NoEngine, NotBuilt, UserError
+from harness.errors import UserError
 from harness.image.catalog import choose, load_images
-from harness.image.spec import without_venv
 from harness.machine import VISIBILITY, Selection, local_names, look, passed_variables, recorded_variables
 from harness.plan import plan, selection
 from harness.record import Gpu
@@ -27,7 +25,7 @@ from harness.run.setup import RunSetup
 from harness.settings import Settings
 
 
-def prepare(root: Path, settings: Settings, site: Site, environ: Mapping[str, str] = os.environ) -> RunSetup:
+def prepare(root: Path, settings: Settings, site: Site) -> RunSetup:
     """What `submit` works with, before anything is built or fetched.
 
     Raises NoDevice where no image serves the site's devices, and what plan.load and load_images do.
@@ -39,14 +37,14 @@ def prepare(root: Path, settings: Settings, site: Site, environ: Mapping[str, st
     selection = _selection(site)
     capability = (site.capability,) if site.capability else ()
     image = choose(load_images(root), site.device, capability=capability, name=settings.image)
-    passed = {name: text for name, text in passed_variables(environ).items() if name not in VISIBILITY}
+    passed = {name: text for name, text in passed_variables(os.environ).items() if name not in VISIBILITY}
     return RunSetup(
         root=root,
         settings=settings,
         machine=machine,
         selection=selection,
         image=image,
-        engine=_engine(root, settings, site, recorded_variables(passed, local_names()), environ),
+        engine=_engine(root, settings, site, recorded_variables(passed, local_names())),
         plan=plan.load(root, settings.plan),
         passed=passed,
         notes=(),
@@ -68,15 +66,13 @@ def _selection(site: Site) -> Selection:
     )
 
 
-def _engine(
-    root: Path, settings: Settings, site: Site, recorded: Mapping[str, str], environ: Mapping[str, str]
-) -> Engine:
+def _engine(root: Path, settings: Settings, site: Site, recorded: Mapping[str, str]) -> Engine:
     """What makes the environment that jobs start in."""
     if site.runtime == "none":
         return replace(venv(root, settings, recorded), name="slurm")
-    building = build_settings(settings, root=root, environ=environ)
+    building = build_settings(settings, root=root, environ=os.environ)
     # Where it is a module of the site's, only a job that has loaded it finds it.
-    program = apptainer.client(environ) or apptainer.CLIENTS[0]
+    program = apptainer.client() or apptainer.CLIENTS[0]
     return ApptainerEngine(root, program, building, recorded, "slurm")
 
 
@@ -95,15 +91,3 @@ def fitting(chosen: Chosen, site: Site) -> Chosen:
             remedy="see 'nodes' and 'gpus_per_node' of its profile",
         )
     return replace(chosen, planned=able, left_out=(*chosen.left_out, *others))
-
-
-def foreseen(setup: RunSetup) -> Built:
-    """The environment as it is, or as `submit` would make it; raises what that would raise beforehand."""
-    try:
-        return setup.engine.built(setup.image)
-    except NotBuilt:
-        if isinstance(setup.engine, ApptainerEngine) and not setup.engine.at_hand(setup.image):
-            raise
-        if isinstance(setup.engine, VenvEngine) and (problem := without_venv(setup.image)):
-            raise NoEngine(problem, remedy="see 'runtime' of the site profile") from None
-    return setup.engine.expected(setup.image)

@@ -116,9 +116,9 @@ def read(root: Path, submission_id: str) -> Submission:
     return Submission.parse(text, where)
 
 
-def _pointers(root: Path) -> dict[Path, str]:
-    """A file for each submission that is open, with its id."""
-    return {path: store.pointed(path) for path in sorted((jobs_folder(root) / "open").glob("*.txt"))}
+def _open_mark(root: Path, submission_id: str) -> Path:
+    """The file by which a submission is open; `*`: of all."""
+    return jobs_folder(root) / "open" / f"{submission_id}.txt"
 
 
 def all_open(root: Path) -> tuple[Submission, ...]:
@@ -128,15 +128,15 @@ def all_open(root: Path) -> tuple[Submission, ...]:
     """
     if jobs_folder(root).is_dir() and jobs_folder(root).stat().st_uid != os.getuid():
         raise UserError("another user sends jobs from this clone", remedy="make a clone of your own")
-    found = (read(root, submission_id) for submission_id in _pointers(root).values())
+    every = _open_mark(root, "*")
+    found = (read(root, path.stem) for path in every.parent.glob(every.name))
     return tuple(sorted(found, key=lambda each: each.whole.started_at))
 
 
 def begin(root: Path, submission: Submission) -> None:
     """Keeps a new submission. An earlier one of its plan stays open while it has jobs."""
     write(root, submission)
-    path = jobs_folder(root) / "open" / f"{submission.id}.txt"
-    store.write_whole(path, submission.id + "\n", replace=True)
+    store.write_whole(_open_mark(root, submission.id), submission.id + "\n", replace=True)
 
 
 def replaced(root: Path, submission: Submission) -> bool:
@@ -147,9 +147,7 @@ def replaced(root: Path, submission: Submission) -> bool:
 
 def close(root: Path, submission: Submission) -> None:
     """No job of it is left to follow."""
-    for path, submission_id in _pointers(root).items():
-        if submission_id == submission.id:
-            path.unlink()
+    _open_mark(root, submission.id).unlink(missing_ok=True)
 
 
 def alone(root: Path) -> AbstractContextManager[None]:

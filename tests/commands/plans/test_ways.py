@@ -15,7 +15,7 @@ from harness.image.catalog import load_images
 from harness.plan import estimate, plan
 from harness.record import Claim, Cpu
 from harness.record.published.cards import family
-from harness.run import on_paper
+from harness.run import choice, on_paper
 from harness.run.choice import choose
 from harness.settings import Settings
 from report.analysis import Question, analyse
@@ -88,19 +88,20 @@ def test_the_committed_gpus_answer_four_figures_of_resnet18_beside_two_cards(ses
 
 
 @pytest.mark.parametrize("card", ["RTX 2080 Ti", "GTX 1080 Ti", "8x H100 SXM5"])
-def test_what_is_listed_for_a_card_is_planned_there(card, capsys):
+def test_what_is_listed_for_a_card_is_planned_there(card, capsys, monkeypatch):
     claims.here(ROOT, Settings(engine="venv"), card, rows=1000)
     listed = [line.split()[0] for line in capsys.readouterr().out.splitlines()[1:-2]]
     setup = on_paper.prepare(ROOT, Settings(engine="venv"), card)
     asked = [claim for claim in claims_here().claims if claim.id in listed]
     device, offered = device_of(setup.machine, setup.selection), set[str]()
+    monkeypatch.setattr(choice, "speeds_of", lambda setup: estimate.Speeds())
     for offer, _ in claims._offered(setup, asked):
         if not offer:
             continue
         way = next(iter(offer.values()))
         image = load_images(ROOT).image(way.image) if way.image else setup.image
         line = replace(setup, plan=plan.load(ROOT, way.plan), image=image)
-        trials = [item.trial for item in choose(line, speeds=estimate.Speeds()).planned]
+        trials = [item.trial for item in choose(line).planned]
         assert judgeable(asked, trials, device, CARDS).keys() >= offer.keys()
         offered |= offer.keys()
     assert len(listed) > 20 and set(listed) == offered

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import shutil
+import tempfile
 from dataclasses import replace
 from unittest.mock import Mock
 
@@ -29,7 +30,7 @@ from harness.gpu import nvidia
 from harness.image.catalog import load_images
 from harness.machine import select
 from harness.network import Offline
-from harness.record import Cpu, Gpu, Load, store
+from harness.record import Cpu, Gpu, Load
 from harness.settings import Settings
 from tests.helpers import ROOT
 from tests.helpers.fake_engine import FACTS
@@ -315,7 +316,7 @@ def test_doctor_and_plan_speak_with_a_full_disk_and_name_its_folder(tmp_path, mo
     state, full = tmp_path / "state", OSError(errno.ENOSPC, "No space left on device")
     monkeypatch.setenv("GPUDYNO_STATE", str(state))
     monkeypatch.setattr(doctor, "reach", lambda hosts: {})
-    monkeypatch.setattr(store.tempfile, "mkstemp", Mock(side_effect=full))
+    monkeypatch.setattr(tempfile, "mkstemp", Mock(side_effect=full))
     asked = Settings(plan="card", engine="venv", device="cpu")
     finding = found(doctor.diagnose(ROOT, asked), f"the disk is full: '{state}")
     assert (finding.level, finding.remedy[:15]) == ("problem", "free some space")

@@ -32,8 +32,8 @@ def test_a_study_that_is_named_twice_is_refused(tmp_path):
 
 def test_the_claims_of_one_study_are_had_by_its_name_and_by_its_id():
     found = claims_here()
-    assert found.of("Perbos 2019").claims == found.of("004-perbos").claims
-    assert {claim.study for claim in found.of("Perbos 2019").claims} == {"004-perbos"}
+    assert found.of("Perbos 2019") == found.of("004-perbos")
+    assert {claim.study for claim in found.of("Perbos 2019")} == {"004-perbos"}
 
 
 def test_every_study_of_the_clone_has_a_name_of_its_own():

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from commands.gate import account_lines
+from commands.terminal import account_lines
 from harness.record import Failure, Record, Session, store
 from harness.run.session import next_number
 from report.analysis import Question, analyse, evidence_in

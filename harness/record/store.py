@@ -232,12 +232,23 @@ def read_all(root: Path) -> Results:
             if path.name == "session.json":
                 sessions.append(Session.parse(_content(path, where), where))
             else:
-                records.append(Stored(where, read_record(path, where)))
+                record = _sharing(read_record(path, where), records[-1].record if records else None)
+                records.append(Stored(where, record))
         except RecordError as error:
             problems.append(str(error))
     once, copies = _counted_once(records)
     different = {session.model_dump_json(): session for session in reversed(sessions)}
     return Results(once, tuple(reversed(different.values())), (*problems, *copies))
+
+
+def _sharing(record: Record, before: Record | None) -> Record:
+    """The record, with what the one before it has equal as one object: a session has one machine."""
+    names = ("machine", "environment", "harness", "load") if before else ()
+    return record.model_copy(
+        update={
+            name: getattr(before, name) for name in names if getattr(before, name) == getattr(record, name)
+        }
+    )
 
 
 def _counted_once(records: Sequence[Stored]) -> tuple[tuple[Stored, ...], list[str]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 import inspect
 import io
@@ -80,6 +81,8 @@ class Line:
             def guarded(c: Context, **named: Any) -> None:
                 chosen = {name: named.pop(name) for name in names}
                 gc.set_threshold(*GARBAGE)
+                # What ends with the process is not looked through for cycles once more.
+                atexit.register(gc.freeze)
                 with _ending(), _harmless_streams():
                     body(*([_loaded(self.root, chosen)] if names else []), **named)
 

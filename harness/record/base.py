@@ -66,8 +66,8 @@ class Model(BaseModel):
         extra="forbid",
         frozen=True,
         protected_namespaces=(),
-        use_attribute_docstrings=True,
         allow_inf_nan=False,
+        defer_build=True,
     )
 
     @classmethod

@@ -25,12 +25,16 @@ def pack(values: array[int]) -> str:
     return base64.b64encode(zlib.compress(values.tobytes(), 9)).decode()
 
 
+@lru_cache(maxsize=16)
 def unpack(text: str, typecode: Literal["I", "Q", "i"], count: int, what: str) -> array[int]:
-    """What `pack` packed; raises ValueError where it is not `count` integers, naming them `what`."""
+    """What `pack` packed; raises ValueError where it is not `count` integers, naming them `what`.
+
+    Kept, since a record's summary reads one series several times: nobody changes it.
+    """
     values = array(typecode)
     size = count * values.itemsize
     try:
-        raw = _inflated(text, size + 1)
+        raw = zlib.decompressobj().decompress(base64.b64decode(text, validate=True), size + 1)
     except (binascii.Error, zlib.error, ValueError) as error:
         raise ValueError(f"the {what} cannot be unpacked ({error})") from None
     if len(raw) != size:
@@ -39,12 +43,6 @@ def unpack(text: str, typecode: Literal["I", "Q", "i"], count: int, what: str) -
     if sys.byteorder == "big":
         values.byteswap()
     return values
-
-
-@lru_cache(maxsize=16)
-def _inflated(text: str, most_bytes: int) -> bytes:
-    """The bytes that base64 holds deflated; kept, since a record's summary reads one series several times."""
-    return zlib.decompressobj().decompress(base64.b64decode(text, validate=True), most_bytes)
 
 
 class Series(Model):

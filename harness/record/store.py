@@ -142,8 +142,9 @@ def _sync_folder(folder: Path) -> None:
         os.close(handle)
 
 
-_LONG_NUMBER = re.compile(rb"(?:[\s,\[-]|\":)\d{19}")
-"""What begins like a whole number of more than 63 bits."""
+_DIGITS = bytes.maketrans(b"123456789", b"000000000")
+_LONG_NUMBER = re.compile(b"0" * 19 + rb"(?<=[\s,\[:-]0{19})")
+"""What begins like a whole number of more than 63 bits, each digit a 0: one text is found much sooner."""
 
 
 def _whole_number(digits: str) -> int:
@@ -174,7 +175,7 @@ def _content(path: Path, where: str) -> bytes:
 def read_record(path: Path, where: str) -> Record:
     """Reads one record; raises RecordError with its path and the reason."""
     text = _content(path, where)
-    if not _LONG_NUMBER.search(text):
+    if not _LONG_NUMBER.search(text.translate(_DIGITS)):
         with suppress(ValidationError):
             return Record.model_validate_json(text)
     return _checked(text, where)
@@ -215,12 +216,23 @@ def read_all(root: Path) -> Results:
             if path.name == "session.json":
                 sessions.append(Session.parse(_content(path, where), where))
             else:
-                records.append(Stored(where, read_record(path, where)))
+                record = _sharing(read_record(path, where), records[-1].record if records else None)
+                records.append(Stored(where, record))
         except RecordError as error:
             problems.append(str(error))
     once, copies = _counted_once(records)
     different = {session.model_dump_json(): session for session in reversed(sessions)}
     return Results(once, tuple(reversed(different.values())), (*problems, *copies))
+
+
+def _sharing(record: Record, before: Record | None) -> Record:
+    """The record, with what the one before it has equal as one object: a session has one machine."""
+    names = ("machine", "environment", "harness", "load") if before else ()
+    return record.model_copy(
+        update={
+            name: getattr(before, name) for name in names if getattr(before, name) == getattr(record, name)
+        }
+    )
 
 
 def _counted_once(records: Sequence[Stored]) -> tuple[tuple[Stored, ...], list[str]]:

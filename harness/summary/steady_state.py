@@ -30,6 +30,9 @@ GRID = 500
 BAND = 40
 """Places whose costs are reckoned together: few calls, and few of pairs that cannot be a segment."""
 
+CELL = 12
+"""So many neighbouring places are weighed together where no change is likely."""
+
 BLOCKS, LEAST_BLOCKS, BLOCK_VALUES = 40, 12, 4
 """A slow movement is read from so many blocks at most and at least, with so many values each."""
 CORRELATION_AT_MOST = 0.9
@@ -194,11 +197,16 @@ def _change_points(values: Floats) -> list[int]:
 
     What PELT finds without its pruning, which saves nothing on so few places.
     """
+    if values.size < 2 * LEAST_VALUES:
+        return []
     spacing = max(1, -(-values.size // GRID))
-    grid = numpy.append(numpy.arange(0, values.size, spacing), values.size)
+    grid = numpy.append(numpy.arange(0, values.size, spacing), values.size).astype(numpy.float64)
     centred = values - values.mean()
-    sums, squares = (numpy.append(0.0, numpy.cumsum(centred**power))[grid] for power in (1, 2))
-    penalty = float(PENALTY * numpy.log(max(values.size, 2)))
+    moments = (numpy.append(0.0, numpy.cumsum(each)) for each in (centred, centred * centred))
+    sums, squares = (every[grid.astype(numpy.int64)] for every in moments)
+    penalty = float(PENALTY * numpy.log(values.size))
+    if _one_level(grid, sums, squares, penalty):
+        return []
     best = numpy.full(grid.size, numpy.inf)
     best[0] = -penalty
     before = numpy.zeros(grid.size, dtype=numpy.int64)
@@ -206,18 +214,46 @@ def _change_points(values: Floats) -> list[int]:
     stride = -(-LEAST_VALUES // spacing)
     for band in range(1, grid.size, BAND):
         stops = numpy.arange(band, min(band + BAND, grid.size))
-        costs = _costs(grid.astype(numpy.float64), sums, squares, stops)
+        costs = _costs(grid, sums, squares, stops)
         for first in range(0, stops.size, stride):
-            rows = stops[first : first + stride]
-            totals = costs[first : first + stride, : rows[0]] + best[: rows[0]]
-            before[rows] = totals.argmin(axis=1)
-            best[rows] = totals.min(axis=1) + penalty
+            rows = slice(stops[first], stops[first] + stride)
+            totals = costs[first : first + stride, : rows.start] + best[: rows.start]
+            before[rows] = chosen = totals.argmin(axis=1)
+            best[rows] = totals[numpy.arange(chosen.size), chosen] + penalty
     cuts: list[int] = []
     place = int(before[-1])
     while place > 0:
         cuts.append(int(grid[place]))
         place = int(before[place])
     return cuts[::-1]
+
+
+def _one_level(grid: Floats, sums: Floats, squares: Floats, penalty: float) -> bool:
+    """Whether no cut can pay for itself, as is shown without weighing all segments; False may be either.
+
+    How much likelier a part is by its own mean and variance than by those of all never falls when the part is
+    cut. So k cuts gain at most what k + 1 runs of whole cells do, and two pieces of a cell for each cut.
+    """
+    spread = squares[-1] / grid[-1]
+    if spread <= NOISE_FLOOR**2:
+        return True
+    gain = 0.0
+    for starts, stops in _parts(grid.size):
+        length, square = grid[stops] - grid[starts], squares[stops] - squares[starts]
+        variance = (square - (sums[stops] - sums[starts]) ** 2 / length) / length
+        own = numpy.maximum(variance, NOISE_FLOOR**2)
+        gain += float((length * (numpy.log(spread / own) - variance / own) + square / spread).max())
+    return 2 * gain < penalty
+
+
+@lru_cache(maxsize=GRID)
+def _parts(places: int) -> tuple[tuple[NDArray[numpy.int64], NDArray[numpy.int64]], ...]:
+    """Starts and stops of all runs of whole cells, and of all pieces of a cell, each where some may end."""
+    cells = numpy.append(numpy.arange(0, places - 1, CELL), places - 1)
+    starts, stops = cells[numpy.stack(numpy.triu_indices(cells.size, 1))]
+    first, last = (cells[:-1, numpy.newaxis] + ends for ends in numpy.triu_indices(CELL + 1, 1))
+    inside = last < places
+    return (starts, stops), (first[inside], last[inside])
 
 
 def _costs(grid: Floats, sums: Floats, squares: Floats, stops: NDArray[numpy.int64]) -> Floats:
@@ -227,14 +263,15 @@ def _costs(grid: Floats, sums: Floats, squares: Floats, stops: NDArray[numpy.int
     """
     starts = slice(0, stops[-1])
     length = grid[stops, numpy.newaxis] - grid[starts]
-    short = length < LEAST_VALUES
-    length[short] = 1.0
+    near = slice(max(0, stops[0] - LEAST_VALUES), None)
+    short = length[:, near] < LEAST_VALUES
+    length[:, near][short] = 1.0
     costs = sums[stops, numpy.newaxis] - sums[starts]
     costs *= costs / length
     costs = (squares[stops, numpy.newaxis] - squares[starts] - costs) / length
     numpy.log(numpy.maximum(costs, NOISE_FLOOR**2, out=costs), out=costs)
     costs *= length
-    costs[short] = numpy.inf
+    costs[:, near][short] = numpy.inf
     return costs
 
 
@@ -251,7 +288,7 @@ def slow_movement(values: Floats) -> SlowMovement | None:
         return None
     edges = numpy.linspace(0, values.size, blocks + 1).astype(int)
     means = numpy.add.reduceat(values, edges[:-1]) / numpy.diff(edges)
-    basis, _ = numpy.linalg.qr(legendre.legvander(numpy.linspace(-1, 1, blocks), 2))
+    basis = _parabolas(blocks)
     fitted = basis.T @ means
     rest = means - basis @ fitted
     squares = max(float(rest @ rest), 1e-24 * float(means @ means))
@@ -265,6 +302,12 @@ def slow_movement(values: Floats) -> SlowMovement | None:
         mean_error=(variance / blocks) ** 0.5 / mean,
         trend=float(fitted[1] ** 2 + fitted[2] ** 2) / 2 / variance,
     )
+
+
+@lru_cache(maxsize=BLOCKS)
+def _parabolas(blocks: int) -> Floats:
+    """An orthonormal basis of the parabolas through so many blocks: a level, a line and a bend."""
+    return numpy.linalg.qr(legendre.legvander(numpy.linspace(-1, 1, blocks), 2))[0]
 
 
 def _start_of_steady(window: _StepTimes) -> int:

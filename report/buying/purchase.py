@@ -26,7 +26,7 @@ CountNumber = Annotated[int, Field(strict=True, ge=1, le=100_000)]
 ShortText = Annotated[str, Field(min_length=1, max_length=200)]
 
 
-class InputRange(Model):
+class InputRange(Model, use_attribute_docstrings=True):
     """A value that is not certain. A plain number in the file is a range of no width."""
 
     low: FiniteNumber
@@ -91,7 +91,7 @@ Currency = Annotated[str, AfterValidator(_currency)]
 Price = Annotated[InputRange, *_ranged(0.001, 1e12)]
 
 
-class Offer(Model):
+class Offer(Model, use_attribute_docstrings=True):
     """One offer: bought at a price, or rented at a price per hour."""
 
     card: ShortText
@@ -127,7 +127,7 @@ class Offer(Model):
         return price.values
 
 
-class PurchaseWork(Model):
+class PurchaseWork(Model, use_attribute_docstrings=True):
     """One line of the buyer's work. What is left out may be anything, as long as one work on record fits."""
 
     workload: ShortText
@@ -142,7 +142,7 @@ class PurchaseWork(Model):
     """how long it takes in a year on the card that 'hours_on' names, above"""
 
 
-class Purchase(Model):
+class Purchase(Model, use_attribute_docstrings=True):
     """purchase.toml. Money in `currency`, electricity in it per kWh, power in watts."""
 
     currency: Currency

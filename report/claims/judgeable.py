@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import product
 
 from harness.record import Claim, DeviceKind, Limit, Side, TrialSpec
@@ -61,7 +62,7 @@ class JudgingPlan:
         return sum(self.seconds_by_trial.values())
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Variant:
     """The repeats of one variant of a plan, with its key and its epochs where an option says them."""
 
@@ -79,7 +80,7 @@ class _Variant:
         """As an option says them; null where its protocol alone does."""
         return dict(self.asked.fields).get("epochs")
 
-    @property
+    @cached_property
     def whole(self) -> bool:
         """Whether it trains the whole protocol."""
         return self.limit == Limit()
@@ -100,7 +101,7 @@ class _Variant:
         known = self.limit.epochs or self.epochs
         return epochs > 1 if known is None else known == epochs
 
-    @property
+    @cached_property
     def validates(self) -> bool:
         """Whether its quality is of the real validation split, all of it."""
         real = self.options.get(DATA, "real") == "real" and self.key.data_source != "generated"
@@ -142,13 +143,16 @@ def judgeable(
     Each side is there in as many repeats as a verdict needs.
     """
     repeats = grouped_by(planned, lambda trial: (key_of_asked(trial.asked), trial.asked.variant.limit))
-    of_workload = grouped_by(
+    of_model = grouped_by(
         (_Variant(key, _asked(key), limit, tuple(trials)) for (key, limit), trials in repeats.items()),
-        lambda variant: variant.key.workload,
+        lambda variant: (variant.key.workload, variant.key.model.casefold()),
     )
     found = {}
     for claim in askable(claims, device, cards):
-        variants = of_workload.get(claim.workload, [])
+        models = dict.fromkeys(side.model.casefold() for side in _sides(claim))
+        variants = [one for model in models for one in of_model.get((claim.workload, model), ())]
+        if not variants:
+            continue
         sweeps = claim.metric == "batch_ratio"
         trials = _sweeps(claim, variants) if sweeps else _trials(claim, variants, device)
         if trials:
@@ -156,13 +160,10 @@ def judgeable(
     return found
 
 
-def differing(
-    claim: Claim, planned: Iterable[TrialSpec], device: TargetDevice
-) -> tuple[tuple[str, ...], frozenset[Value]]:
+def differing(claim: Claim, planned: Iterable[Key]) -> tuple[tuple[str, ...], frozenset[Value]]:
     """What the nearest planned variant of its model has otherwise, by name, and all frameworks planned."""
     asked = asked_by(claim, claim.of).less("data_mode", "epochs")
-    keys = {key_of_asked(trial.asked) for trial in planned}
-    same = [key for key in keys if key.workload == claim.workload]
+    same = [key for key in planned if key.workload == claim.workload]
     alike = [key for key in same if key.model.casefold() == claim.of.model.casefold()]
     found = [tuple(each.field for each in asked.differences(PartialKey.of(key))) for key in alike]
     frameworks = frozenset(dict(key.options).get(FRAMEWORK) for key in same)

@@ -9,10 +9,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from harness.record.published.cards import Card
 from harness.record.store import write_whole
@@ -37,6 +36,9 @@ from report.expected.model import (
 )
 from report.expected.refusal import WIDEST, ReferenceCards, Refusal, reference_cards, refusal
 from report.expected.specs import CardSpecs, load_specs
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 UNKNOWN_LEVEL = 1.0
 """The deviation of a task whose only software is left out: its level is unknown, and no range is given."""
@@ -139,6 +141,8 @@ class ExpectationModel:
         asked = [task for task, refused in found.items() if not refused]
         if asked:
             fields = [{**asdict(task), "task": task.key, "scale": self._scale[task.key]} for task in asked]
+            import pandas as pd
+
             rows = pd.DataFrame(fields).assign(software=software or NEW_SOFTWARE, card=card.name)
             means, variances = self.fit.predict(described(rows, {card.name: card}))
             for task, mean, variance in zip(asked, means.tolist(), variances, strict=True):

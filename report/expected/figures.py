@@ -7,16 +7,18 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Literal, get_args
 
 import numpy as np
-import pandas as pd
 from pydantic import Field
 
 from harness.record import Model, Precision, Record
 from harness.record.published.claims import nearest
 from harness.record.published.program import Program
 from report.expected.specs import FOLDER, CardSpecs, csv_rows, read_rows
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 PUBLISHED = FOLDER / "published"
 
@@ -104,6 +106,8 @@ def software_of(row: PublishedRow) -> str:
 
 def figures_of(rows: Iterable[PublishedRow]) -> pd.DataFrame:
     """Return one line for each task, software and card: the median of its rows, and how many they are."""
+    import pandas as pd
+
     found = pd.DataFrame(
         {
             "task": task.key,

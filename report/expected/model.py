@@ -14,12 +14,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from report.expected.specs import CardSpecs, arithmetic
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -77,6 +80,8 @@ UNSCALED = {"architecture_arithmetic", "architecture_program"}
 
 def described(figures: pd.DataFrame, specs: Mapping[str, CardSpecs]) -> pd.DataFrame:
     """Return the figures of cards whose specifications are known, with what the model asks of each."""
+    import pandas as pd
+
     known = figures[figures.card.isin(list(specs))].reset_index(drop=True)
     cards = [specs[name] for name in known.card]
     return known.assign(
@@ -124,6 +129,8 @@ def indices_by(figures: pd.DataFrame, column: str) -> dict[str, RowIndices]:
 
 
 def _same(first: pd.DataFrame, second: pd.DataFrame, columns: tuple[str, ...]) -> NDArray[np.bool_]:
+    import pandas as pd
+
     keys = pd.concat([first[list(columns)], second[list(columns)]])
     codes = keys.groupby(list(columns), sort=False).ngroup().to_numpy()
     return np.equal.outer(codes[: len(first)], codes[len(first) :])
@@ -207,6 +214,8 @@ SETTINGS = TermDeviations()
 
 def fit(figures: pd.DataFrame, scatter: TermDeviations = SETTINGS) -> MixedModelFit:
     """Return the model of these figures; a first fit finds each task's own scatter, and the outliers."""
+    import pandas as pd
+
     first = MixedModelFit(figures.assign(scale=1.0, loose=0.0), scatter)
     errors, deviations = np.empty(len(figures)), np.empty(len(figures))
     for places in indices_by(figures, "card").values():

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-import pandas as pd
 
 from harness.record import Precision
 from report.expected.model import FEWEST_CARDS, Vector
 from report.expected.specs import Arithmetic, CardSpecs, arithmetic
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 FEWEST_OF_VENDOR = 5
 MOST_YEARS = 2

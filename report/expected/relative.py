@@ -6,8 +6,6 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-import pandas as pd
-
 from harness.record import PRECISIONS, Precision
 from report.expected.expected import NEW_SOFTWARE, ExpectationModel
 from report.expected.figures import TrainingTask
@@ -44,6 +42,8 @@ def relative_speed(
 
     By a `task` of the tables where the work is one.
     """
+    import pandas as pd
+
     kind = arithmetic(precision)
     for one in (card, over):
         has_figures = ((model.fit.figures.card == one.name) & (model.fit.figures.arithmetic == kind)).any()

@@ -5,13 +5,18 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from html import escape as escape_tags
+from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined, pass_context
+from jinja2 import Environment, FileSystemBytecodeCache, PackageLoader, StrictUndefined, pass_context
+from jinja2.bccache import Bucket
 from jinja2.runtime import Context
 from markupsafe import Markup, escape
 
@@ -157,11 +162,25 @@ def _made(name: str, syntax: _Syntax, drawing: Callable[..., Markup], **given: A
     return template.render(syntax=syntax, macros=syntax.macros, draw=drawing, **given)
 
 
+class _Compiled(FileSystemBytecodeCache):
+    """Templates as Python keeps its modules: compiled beside them, where that can be written to."""
+
+    def dump_bytecode(self, bucket: Bucket) -> None:
+        if not sys.dont_write_bytecode:
+            with suppress(OSError):
+                Path(self.directory).mkdir(exist_ok=True)
+                super().dump_bytecode(bucket)
+
+
 @cache
 def _environment() -> Environment:
     """One for all texts, since compiling the templates takes longer than filling them in."""
+    beside = Path(__file__).with_name("__pycache__")
     made = Environment(
         loader=PackageLoader("report.page"),
+        bytecode_cache=_Compiled(str(beside), f"%s.{version('jinja2')}.cache"),
+        # What is compiled follows from its source alone, not from a filter's code.
+        optimized=False,
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

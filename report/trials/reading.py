@@ -7,8 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-
-from pandas import DataFrame
+from typing import TYPE_CHECKING
 
 from harness.errors import UserError
 from harness.record import Machine, Session
@@ -22,6 +21,9 @@ from report.trials.key import grouped_by
 from report.trials.sanity import checked
 from report.trials.table import table_of
 from report.trials.trial import TrialResult, trial_of
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 
 def load(path: str | Path) -> DataFrame:

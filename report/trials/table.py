@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import csv
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC
 from pathlib import Path
-from typing import Any, Literal
-
-import pandas
-from pandas import DataFrame
+from typing import TYPE_CHECKING, Any, Literal
 
 from harness.record import Finding
 from harness.record.finding import sentence
 from report.trials.trial import TrialResult
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 Dtype = Literal["string", "Int64", "Float64", "boolean", "datetime64[us, UTC]", "object"]
 Part = Literal["key", "length", "stack", "place", ""]
@@ -131,29 +134,46 @@ COLUMNS = (
 
 def table_of(trials: Sequence[TrialResult]) -> DataFrame:
     """One row for each trial, in their order; what is unknown or not a number is null."""
-    return DataFrame({column.name: _values(column, trials) for column in COLUMNS})
+    # A page needs none of it, and it takes as long to load as a page's charts.
+    import pandas
+
+    def series(column: Column) -> Any:
+        values = _values(column, trials)
+        if column.dtype == "datetime64[us, UTC]":
+            return pandas.to_datetime(values, utc=True, errors="coerce").as_unit("us").array
+        return pandas.array(values, dtype=column.dtype)
+
+    return pandas.DataFrame({column.name: series(column) for column in COLUMNS})
 
 
 def write_csv(trials: Sequence[TrialResult], path: Path) -> None:
     """All columns but the trial itself; text that a spreadsheet would compute is led by an apostrophe."""
-    table = table_of(trials)
-    texts = {column.name: _harmless(table[column.name]) for column in COLUMNS if column.dtype == "string"}
-    table.assign(**texts).drop(columns="trial").to_csv(path, index=False)
+    written = [column for column in COLUMNS if column.dtype != "object"]
+    columns = [[_cell(value, column.dtype) for value in _values(column, trials)] for column in written]
+    with path.open("w", newline="", encoding="utf-8") as file:
+        rows = csv.writer(file, lineterminator="\n")
+        rows.writerow(column.name for column in written)
+        rows.writerows(zip(*columns, strict=True))
 
 
-def _harmless(texts: pandas.Series[str]) -> pandas.Series[str]:
-    return texts.where(~texts.str.startswith(FORMULA).fillna(False), "'" + texts)
+def _cell(value: Any, dtype: Dtype) -> str:
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return ""
+    if dtype == "datetime64[us, UTC]":
+        try:
+            return str(value.astimezone(UTC))
+        except OverflowError:
+            return ""
+    if dtype == "string":
+        return f"'{value}" if value.startswith(FORMULA) else value
+    return repr(float(value)) if dtype == "Float64" else str(value)
 
 
-def _values(column: Column, trials: Sequence[TrialResult]) -> Any:
+def _values(column: Column, trials: Sequence[TrialResult]) -> list[Any]:
     values: list[Any] = list(trials)
     for name in () if column.dtype == "object" else column.source.split("."):
         values = [None if value is None else getattr(value, name) for value in values]
-    if column.dtype == "datetime64[us, UTC]":
-        return pandas.to_datetime(values, utc=True, errors="coerce").as_unit("us").array
-    if column.dtype == "string":
-        values = [_text(value, column) for value in values]
-    return pandas.array(values, dtype=column.dtype)
+    return [_text(value, column) for value in values] if column.dtype == "string" else values
 
 
 def _text(value: Any, column: Column) -> str | None:

@@ -13,7 +13,7 @@ from report.compare.cells import Cell, ToTarget, targets_of, to_target
 from report.compare.groups import ComparisonGroup, GroupEntry
 from report.compare.scaling import scalings
 from report.page import panels
-from report.page.filters import work
+from report.page.filters import of_each_key, work
 from report.page.one.measured import STRICT, gain_of
 from report.page.parts.frameworks import FrameworkWork, frameworks
 from report.page.pictures import MOST_BELOW, TimePicture, time_picture
@@ -84,6 +84,7 @@ def _workload(
         if cell.key.workload == workload and (cell.session, cell.machine) in sessions
     ]
     failed = [trial for trial in analysis.trials if trial.failure and trial.key.workload == workload]
+    kinds = of_each_key(cells)
     families, sweeps = scalings(mine), batch_sweeps(mine, failed)
     entries = [(group, entry) for group in groups for entry in group.entries]
     own = declared(workload)
@@ -96,7 +97,7 @@ def _workload(
         panels=panels.together(groups, cells, families, analysis, systems, f"{anchor}-more"),
         rows=tuple(
             (
-                work(entry.cell, cells),
+                work(entry.cell, kinds),
                 entry,
                 gain_of(entry.cell, over_strict),
             )
@@ -105,7 +106,7 @@ def _workload(
         unit=rate_unit(cells[0]),
         batches=tuple(sweeps),
         targets=tuple(
-            (work(entry.cell, cells), entry.cell, found)
+            (work(entry.cell, kinds), entry.cell, found)
             for group, entry in entries
             for target in targets_of([entry.cell])
             if (found := to_target(entry.cell, target)).runs

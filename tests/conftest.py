@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import pickle
 import tomllib
 from collections.abc import Iterator
 from functools import cache, lru_cache
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
+from harness.record import Record, store
 from report.page import render
+from tests.helpers import ROOT
 from tests.helpers.workload_runner import need_data, need_torch, need_torch_era
 
 # How long an example takes says how busy the machine is, and nothing else.
@@ -31,6 +35,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items[:] = [item for item in items if item not in long]
     config.hook.pytest_deselected(items=long)
     config.stash[LEFT_OUT] = len(long)
+
+
+def pytest_collection_finish() -> None:
+    """What was imported stays: looking for garbage in it would take a tenth of all processor time."""
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
 
 
 NEEDED = {"torch": need_torch, "torch_era": need_torch_era, "data": need_data}
@@ -69,4 +79,22 @@ def _each_table_is_parsed_once() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tomllib, "loads", lambda text: pickle.loads(parsed(text)))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _each_committed_record_is_read_once() -> Iterator[None]:
+    """It is frozen, and each line of `claims`, `plan` and `report` reads them all."""
+    read = store.read_record
+
+    @cache
+    def known(path: Path, where: str, changed: int) -> Record:
+        return read(path, where)
+
+    def once(path: Path, where: str) -> Record:
+        here = path.is_relative_to(ROOT / "results")
+        return known(path, where, path.stat().st_mtime_ns) if here else read(path, where)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(store, "read_record", once)
         yield

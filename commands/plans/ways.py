@@ -33,7 +33,7 @@ from report.claims.judgeable import (
     judgeable,
     own_card,
 )
-from report.trials.key import FRAMEWORK
+from report.trials.key import FRAMEWORK, Key, key_of_asked
 
 UNRANKED = ("selfcheck", "ceilings", "card", "card-long")
 """Plans that compare nothing with anything published."""
@@ -138,9 +138,9 @@ def quickest(
 ) -> Prospects:
     """The quickest way to each claim, and of those that have none the one obstacle."""
     found: dict[str, JudgingPlan] = {}
-    planned: list[TrialSpec] = []
+    planned: dict[Key, None] = {}
     for offer, trials in offered:
-        planned += trials
+        planned |= {key_of_asked(trial.asked): None for trial in trials}
         for claim, way in offer.items():
             if claim not in found or way.seconds < found[claim].seconds:
                 found[claim] = way
@@ -155,9 +155,7 @@ def serves(images: ImageFile, device: TargetDevice, name: str | None) -> bool:
     return False
 
 
-def _barrier(
-    claim: Claim, planned: Sequence[TrialSpec], device: TargetDevice, cards: Sequence[Card]
-) -> Obstacle:
+def _barrier(claim: Claim, planned: Iterable[Key], device: TargetDevice, cards: Sequence[Card]) -> Obstacle:
     if (itself := of_itself(claim)).kind != "plan":
         return itself
     gpus = max(side.gpus for side in sides(claim))
@@ -172,7 +170,7 @@ def _barrier(
         return Obstacle("card", claim.card_class or named[0] if named or claim.card_class else None)
     if device.kind != "cpu" and gpus > device.count:
         return Obstacle("devices", gpus)
-    names, frameworks = differing(claim, planned, device)
+    names, frameworks = differing(claim, planned)
     framework = claim.of.options.get(FRAMEWORK)
     if framework is not None and framework not in frameworks:
         return Obstacle("framework", str(framework))

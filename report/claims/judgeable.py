@@ -156,13 +156,10 @@ def judgeable(
     return found
 
 
-def differing(
-    claim: Claim, planned: Iterable[TrialSpec], device: TargetDevice
-) -> tuple[tuple[str, ...], frozenset[Value]]:
+def differing(claim: Claim, planned: Iterable[Key]) -> tuple[tuple[str, ...], frozenset[Value]]:
     """What the nearest planned variant of its model has otherwise, by name, and all frameworks planned."""
     asked = asked_by(claim, claim.of).less("data_mode", "epochs")
-    keys = {key_of_asked(trial.asked) for trial in planned}
-    same = [key for key in keys if key.workload == claim.workload]
+    same = [key for key in planned if key.workload == claim.workload]
     alike = [key for key in same if key.model.casefold() == claim.of.model.casefold()]
     found = [tuple(each.field for each in asked.differences(PartialKey.of(key))) for key in alike]
     frameworks = frozenset(dict(key.options).get(FRAMEWORK) for key in same)

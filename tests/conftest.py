@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import pickle
 import tomllib
 from collections.abc import Iterator
 from functools import cache, lru_cache
+from pathlib import Path
+
+# Before NumPy comes. Matrices here are small: a second thread of its library waits at a processor's price.
+os.environ["OPENBLAS_NUM_THREADS"] = "1"
 
 import pytest
 from hypothesis import settings
 
+from harness.record import Record, store
 from report.page import render
+from tests.helpers import ROOT
 from tests.helpers.workload_runner import need_data, need_torch, need_torch_era
+
+del os.environ["OPENBLAS_NUM_THREADS"]  # trials record it
 
 # How long an example takes says how busy the machine is, and nothing else.
 settings.register_profile("untimed", deadline=None)
@@ -33,6 +42,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     config.stash[LEFT_OUT] = len(long)
 
 
+def pytest_collection_finish() -> None:
+    """What was imported stays: looking for garbage in it would take a tenth of all processor time."""
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
+
+
 NEEDED = {"torch": need_torch, "torch_era": need_torch_era, "data": need_data}
 """By mark, what skips a test, or fails it, where that is missing."""
 
@@ -51,22 +66,21 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _each_chart_is_drawn_once() -> Iterator[None]:
-    """It takes its time, and many tests build the same page."""
+def _each_chart_table_and_committed_record_is_made_once() -> Iterator[None]:
+    """Hundreds of tests draw the same charts, parse the same tables and read all records of the clone.
+
+    Each gets its own copy of a table; a record is frozen.
+    """
+    parse, read = tomllib.loads, store.read_record
+    parsed = lru_cache(maxsize=500)(lambda text: pickle.dumps(parse(text)))
+    known = cache(lambda path, where, changed: read(path, where))
+
+    def once(path: Path, where: str) -> Record:
+        committed = path.is_relative_to(ROOT / "results")
+        return known(path, where, path.stat().st_mtime_ns) if committed else read(path, where)
+
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(render, "draw", cache(render.draw))
-        yield
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _each_table_is_parsed_once() -> Iterator[None]:
-    """Claims, cards, plans and images are read by hundreds of tests; each gets its own copy."""
-    parse = tomllib.loads
-
-    @lru_cache(maxsize=500)
-    def parsed(text: str) -> bytes:
-        return pickle.dumps(parse(text))
-
-    with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tomllib, "loads", lambda text: pickle.loads(parsed(text)))
+        patch.setattr(store, "read_record", once)
         yield

@@ -18,9 +18,8 @@ from harness.record.measurement import ProgramRun
 from harness.record.published.cards import load_cards
 from harness.summary.statistics import judge_trial
 from report.analysis import Question, analyse, evidence_in
-from report.expected.expected import model_of
-from report.expected.figures import RATES, TIMES, read_tables, table_row
-from report.expected.specs import load_specs
+from report.expected.expected import kept
+from report.expected.figures import RATES, TIMES, table_row
 from report.page.build import page_of
 from tests.helpers import ROOT, copied
 from tests.helpers.records_builder import STARTED, machine, measurement, record, trial, write
@@ -111,9 +110,8 @@ def clone(tmp_path, monkeypatch, state):
 
 
 @pytest.fixture(scope="module")
-def model():
-    rows = [row for table in read_tables(ROOT).values() for row in table]
-    return model_of(rows, load_specs(ROOT, load_cards(ROOT)))
+def model(state):
+    return kept(ROOT, load_cards(ROOT), state)
 
 
 def what_it_should_do(model, card="H100 SXM5 80GB"):
@@ -261,8 +259,9 @@ def test_a_card_by_its_name_has_a_range_in_many_tasks(clone):
     assert all(1 < row.expected.factor < 3 and len(row.neighbours) == 2 for row in found.rows)
 
 
-def test_a_card_can_be_asked_for_beside_bundles(clone, monkeypatch, tmp_path):
-    write(clone, constructed(5000.0))
+def test_a_card_can_be_asked_for_beside_bundles(clone, model, monkeypatch, tmp_path):
+    value, *_ = what_it_should_do(model)
+    write(clone, constructed(value))
 
     @contextmanager
     def unpacked(root: Path, paths):

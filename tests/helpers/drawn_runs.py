@@ -15,6 +15,7 @@ from report.stats.intervals import Runs
 from report.trials.trial import trial_of
 
 CV = BLOCK_CV = 0.01
+laggauss = cache(np.polynomial.laguerre.laggauss)
 
 
 def lognormal(spread=CV):
@@ -23,7 +24,7 @@ def lognormal(spread=CV):
 
 def exponential(rng, n):
     """A fastest time and an exponential tail above it."""
-    nodes, weights = np.polynomial.laguerre.laggauss(100)
+    nodes, weights = laggauss(100)
     return (1 + CV * (rng.exponential(1, n) - 1)) * np.exp(-float(weights @ np.log1p(CV * (nodes - 1))))
 
 

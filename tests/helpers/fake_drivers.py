@@ -122,14 +122,19 @@ class Box:
             (root / "dev/kfd").chmod(0o660)
         return found
 
-    def tick(self, files: Files, scene: Scene, second: int) -> None:
-        """Writes what amdgpu's files say in one second; nothing on a machine without AMD's cards."""
+    def tick(self, files: Files, scene: Scene, second: int, before: dict[str, str]) -> dict[str, str]:
+        """Writes what amdgpu's files say in one second where it is not as before; returns all of it."""
         if self.kind != "rocm":
-            return
-        shutil.rmtree(files.root / "sys/class/kfd/kfd/proc", ignore_errors=True)
-        (files.root / "sys/class/kfd/kfd/proc").mkdir()
+            return {}
+        told: dict[str, str] = {}
         for at, chip in enumerate(self.chips):
-            tree(files.root, _amdgpu_at(at, chip, scene.get(at, ()), second))
+            told |= _amdgpu_at(at, chip, scene.get(at, ()), second)
+        if not before or before.keys() - told.keys():
+            before = {}
+            shutil.rmtree(files.root / "sys/class/kfd/kfd/proc", ignore_errors=True)
+            (files.root / "sys/class/kfd/kfd/proc").mkdir()
+        tree(files.root, dict(told.items() - before.items()))
+        return told
 
 
 STRANGER = 777

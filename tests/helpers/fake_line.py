@@ -171,10 +171,13 @@ def watch_trial(box: Box, files: Files, work: Path, device: DeviceRequest, scene
     everyone = {at: (*own.get(at, ()), *scene.get(at, ())) for at in own.keys() | scene.keys()}
     driver = box.nvml(everyone, end + 6)
 
+    said: dict[str, str] = {}
+
     def moved(seconds: int) -> None:
+        nonlocal said
         if driver is not None:
             driver.at = seconds
-        box.tick(files, everyone, seconds)
+        said = box.tick(files, everyone, seconds, said)
 
     clock = Clock(moved)
     moved(0)

@@ -8,6 +8,7 @@ import tempfile
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from harness.record import Against, Record, store
 from report.analysis import Analysis
@@ -17,7 +18,7 @@ from tests.helpers import ROOT, cases, records_fleet
 from tests.helpers import records_builder as build
 from tests.helpers.bundled import PAPER
 from tests.helpers.cases import CASES, Case, published
-from tests.helpers.records_card import checked_card
+from tests.helpers.records_card import CHECKED, checked_card, three_others
 
 
 @dataclass(frozen=True)
@@ -66,12 +67,13 @@ def _two_stacks(root: Path) -> None:
     store.write_session(root, session.model_copy(update={"against": against}))
 
 
-def _check(name: str, *records: Record) -> Purpose:
+def _check(name: str, *, parts: int | None = None, **values: Any) -> Purpose:
     """A card's check beside three others of its model."""
-    others = [record for digit in "def" for record in checked_card(digit, machine=digit)]
-    return Purpose(
-        "check", Case(f"check-{name}", cases.of(lambda: [*records, *others]), session=records[0].session)
-    )
+
+    def records() -> list[Record]:
+        return [*checked_card(**values)[:parts], *three_others()]
+
+    return Purpose("check", Case(f"check-{name}", cases.of(records), session=CHECKED))
 
 
 def _check_published(root: Path) -> None:
@@ -89,16 +91,14 @@ PURPOSES = {
     "first-look": Purpose("first-look", CASES["generated-data"]),
     "twenty-machines": Purpose("class", machines(20)),
     "researcher": Purpose("verdicts", CASES["published-judged"]),
-    "card-sound": _check("sound", *checked_card()),
-    "card-slow": _check("slow", *checked_card(speeds={"copy_gb_per_second": 0.7, "gemm_bf16_tflops": 0.8})),
-    "card-long": _check("long", *checked_card()[:2]),
-    "card-flips": _check("flips", *checked_card(at=lambda second: 0.8 if second // 15 % 2 else 1.0)),
-    "card-differs": _check("differs", *checked_card(differing=3)),
-    "card-unknown": _check("unknown", *checked_card(card="Constructed Card B")),
-    "card-small": _check("small", *checked_card(fits=64)),
-    "card-published": Purpose(
-        "check", Case("check-published", _check_published, session=checked_card()[0].session)
-    ),
+    "card-sound": _check("sound"),
+    "card-slow": _check("slow", speeds={"copy_gb_per_second": 0.7, "gemm_bf16_tflops": 0.8}),
+    "card-long": _check("long", parts=2),
+    "card-flips": _check("flips", at=lambda second: 0.8 if second // 15 % 2 else 1.0),
+    "card-differs": _check("differs", differing=3),
+    "card-unknown": _check("unknown", card="Constructed Card B"),
+    "card-small": _check("small", fits=64),
+    "card-published": Purpose("check", Case("check-published", _check_published, session=CHECKED)),
     "two-stacks": Purpose("stacks", Case("two-stacks", _two_stacks)),
     "failed": Purpose("failed", Case("failed", _all_failed)),
     "nothing": Purpose("nothing", CASES["published-alone"]),

@@ -46,9 +46,10 @@ def _whole(line: str) -> str:
 
 def of_code(path: Path) -> Iterator[str]:
     """A module's lines of invoke in its texts; what is filled in stands as X."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    pieces = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
-    for node in ast.walk(tree):
+    source = path.read_text(encoding="utf-8")
+    nodes = [*ast.walk(ast.parse(source))] if "invoke" in source else []
+    pieces = {id(part) for node in nodes if isinstance(node, ast.JoinedStr) for part in node.values}
+    for node in nodes:
         if id(node) in pieces:
             continue
         if isinstance(node, ast.JoinedStr):

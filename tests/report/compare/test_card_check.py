@@ -19,7 +19,7 @@ from report.compare.card_check import blocks, checked_cards, levels, speed_of, t
 from report.expected.networks import NETWORK_SD, PublishedSpeeds, known_network, load_published
 from report.expected.products import UNIT_SD, known_of
 from report.trials.reading import read
-from tests.helpers.records_card import SPEEDS, checked_card
+from tests.helpers.records_card import SPEEDS, checked_card, three_others
 
 ROOT = Path(__file__).parents[3]
 CARDS = load_cards(ROOT)
@@ -34,10 +34,6 @@ CARDS_SIMULATED, LOADS_SIMULATED = 1000, 200
 def check_of(*records, session: str | None = None):
     trials = read([Stored(f"results/{n}.json", record) for n, record in enumerate(records)], CARDS)
     return checked_cards(trials, session or records[0].session, CARDS, PublishedSpeeds())
-
-
-def three_others():
-    return [record for digit in "def" for record in checked_card(digit, machine=digit)]
 
 
 def test_a_card_like_three_others_is_as_it_should_be_and_alone_too_little_is_known():

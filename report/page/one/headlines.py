@@ -13,14 +13,16 @@ from harness.summary.bound import speedup_limit
 from report import text
 from report.analysis import Analysis
 from report.claims.matching import smaller
-from report.compare.cells import Cell, fewest_runs, runs_of_figures, time_breakdown
+from report.compare.cells import Cell, Ratio, cell_ratio, fewest_runs, runs_of_figures, time_breakdown
 from report.compare.pairs import Expectation
 from report.compare.precisions import best_of_each_workload
-from report.compare.scaling import APART, parallelism_of, scalings
+from report.compare.ranking import FrameworkLine, framework_of
+from report.compare.scaling import APART, Scaling, parallelism_of, ranks_of, scalings
 from report.metrics import CLAIMED
 from report.page.filters import apart, setting, work
 from report.page.one.check import too_large
 from report.page.one.measured import leading
+from report.page.pictures import shared_work
 from report.page.values import Chip, Headline, Quantity, Systems, between, quantity, rate
 from report.stats.intervals import BLOCKS_NEEDED, FLOOR_RUNS, HEADLINE_RUNS
 from report.text import model_name
@@ -46,7 +48,7 @@ def of_pair(expectation: Expectation, systems: Systems) -> Headline:
     slow = systems.of(expectation.slow)
     state = expectation.standing if expectation.standing in ("faster", "tied") else "faster-unranked"
     unclear = expectation.vague or expectation.units is None
-    times = between(expectation.best, expectation.units)
+    times = between(expectation.best, expectation.model if state == "tied" else expectation.units)
     data = {"fast": fast, "slow": slow, "times": times}
     data["first_look"] = expectation.ranked and expectation.blocks_assumed is not None
     return Headline("pair-unclear" if unclear else f"pair-{state}", data)
@@ -69,10 +71,7 @@ def of_speeds(analysis: Analysis, systems: Systems, *, ranked: bool) -> Headline
         }
         for cell, key in zip(firsts[:MOST_WORKS], keys, strict=False)
     ]
-    return Headline(
-        "speeds" if ranked else "speeds-first-look",
-        {"own": systems.own[0], "works": shown},
-    )
+    return Headline("speeds", {"own": systems.own[0], "works": shown, "first_look": not ranked})
 
 
 def of_published(analysis: Analysis, systems: Systems) -> Headline | None:
@@ -111,7 +110,8 @@ def _inverse(times: Quantity) -> Quantity:
 def finding(analysis: Analysis, systems: Systems, *, ranked: bool) -> Headline:
     """Return a published figure's answer; else what 16 bits gain and where not, and where the device idles.
 
-    Where none of it was measured or seen, how it scales; last, how fast the device trains.
+    Where none of it was measured or seen, how it scales, which framework or machine is faster; last, how fast
+    it trains.
     """
     if answer := of_published(analysis, systems):
         return answer
@@ -135,7 +135,8 @@ def finding(analysis: Analysis, systems: Systems, *, ranked: bool) -> Headline:
         if scaled := of_scaling(cells, systems, ranked=ranked):
             return scaled
         if not found:
-            return of_speeds(analysis, systems, ranked=ranked)
+            beside = of_frameworks(analysis, cells, systems, ranked=ranked) or of_neighbour(analysis, systems)
+            return beside or of_speeds(analysis, systems, ranked=ranked)
     data: dict[str, Any] = {"own": systems.of(cells[0]), "first_look": not ranked, "idle": idle, "gain": None}
     if shown:
         gain, times = max(shown, key=lambda each: abs(math.log(each[1].value or 1)))
@@ -149,24 +150,68 @@ def finding(analysis: Analysis, systems: Systems, *, ranked: bool) -> Headline:
     return Headline("gain", data)
 
 
+def of_neighbour(analysis: Analysis, systems: Systems) -> Headline | None:
+    """Return what another machine that did the leading session's work shows; null where that is nothing."""
+    for each in analysis.expectations:
+        if each.units and not each.vague and any(cell.session == analysis.lead for cell in each.cells):
+            return of_pair(each, systems)
+    return None
+
+
 def is_vague(times: Quantity) -> bool:
     """Whether a range that shows no difference is too wide to call the two equal."""
     return times.tied and times.low is not None and times.high is not None and times.high > WIDE * times.low
 
 
 def of_scaling(cells: Sequence[Cell], systems: Systems, *, ranked: bool) -> Headline | None:
-    """Return how many times as fast the most devices that share a step are as one of them."""
+    """Return how many times as fast the most devices or virtual ranks that share a step are as one device."""
     ratios = [
         (cell, ratio)
         for family in scalings(cells)
         for cell in family.cells
-        if cell.key.gpus > 1 and parallelism_of(cell) != APART and (ratio := family.over_single(cell))
+        if ranks_of(cell) > 1 and parallelism_of(cell) != APART and (ratio := _over_single(family, cell))
     ]
     if not ratios:
         return None
-    cell, ratio = max(ratios, key=lambda each: each[0].key.gpus)
-    data = {"own": systems.of(cell), "model": text.model_name(cell.key.model), "devices": cell.key.gpus}
-    return Headline("scaling", {**data, "times": quantity(ratio), "first_look": not ranked})
+    cell, ratio = max(ratios, key=lambda each: (each[0].key.gpus, ranks_of(each[0])))
+    data = {"own": systems.of(cell), "model": text.model_name(cell.key.model)}
+    data |= {"virtual": ranks_of(cell) if cell.key.gpus == 1 else None, "times": quantity(ratio)}
+    return Headline("scaling", {**data, "first_look": not ranked})
+
+
+def _over_single(family: Scaling, cell: Cell) -> Ratio | None:
+    """Return its speed over one device's; of virtual ranks by the whole training, as the picture has it."""
+    if cell.key.gpus > 1:
+        return family.over_single(cell)
+    single = family.single(cell.key.precision)
+    return cell_ratio(single, cell, "seconds") if single else None
+
+
+def of_frameworks(
+    analysis: Analysis, cells: Sequence[Cell], systems: Systems, *, ranked: bool
+) -> Headline | None:
+    """Return the fastest framework of a work, and how far one of the leading session is from it."""
+    for cell in cells:
+        alike = (shared_work(cell.key), cell.machine, cell.card, cell.length.epochs)
+        lines = [
+            FrameworkLine(framework_of(other), other)
+            for other in analysis.measured_here
+            if (shared_work(other.key), other.machine, other.card, other.length.epochs) == alike
+            and framework_of(other)
+            and other.throughput.mean
+        ]
+        lines.sort(key=lambda line: line.cell.throughput.mean or 0.0)
+        slower = [line for line in lines if line.framework != lines[-1].framework]
+        if not slower:
+            continue
+        slow = next((line for line in slower if line.cell.session == analysis.lead), slower[0])
+        times = quantity(cell_ratio(lines[-1].cell, slow.cell, "throughput"))
+        names = [lines[-1].name, slow.name]
+        data = {"model": text.model_name(cell.key.model), "own": systems.of(cell), "first_look": not ranked}
+        data["tied"] = names if times.tied else names[:1]
+        data["slower"] = None if times.tied else {"name": slow.name, "times": times}
+        return Headline("frameworks", data)
+    return None
 
 
 def _idle(cell: Cell) -> dict[str, Any] | None:

@@ -20,7 +20,7 @@ from tests.helpers.here import evidence_here
 NOW = datetime(2026, 12, 1, tzinfo=UTC)
 H100, SURF, IRIS, NETWORKS = "20261126-cb0794", "20261125-08b1ee", "20261126-6f810e", "20261125-4a4da8"
 FRAMEWORKS, LOADING, CLAIMS = "20261123-7d4985", "20261123-f8ab7f", "20261123-bba217"
-PROGRAMS = "20261126-7ac9ad"
+PROGRAMS, CHAINER = "20261126-7ac9ad", "20261123-313463"
 
 
 @cache
@@ -107,16 +107,28 @@ def test_quality_is_a_line_over_the_time_that_was_trained():
 
 @pytest.mark.parametrize(
     ("session", "state"),
-    [(FRAMEWORKS, "frameworks"), (LOADING, "speeds-first-look"), (CLAIMS, "published"), (H100, "published")],
+    [
+        (FRAMEWORKS, "frameworks"),
+        (LOADING, "pair-tied"),
+        (NETWORKS, "speeds"),
+        (IRIS, "scaling"),
+        (CHAINER, "frameworks"),
+        (CLAIMS, "published"),
+        (H100, "published"),
+    ],
 )
 def test_the_headline_is_the_finding_that_the_session_bears(session: str, state: str):
     assert page(session).one.headline.state == state
 
 
-def test_frameworks_that_are_not_ranked_are_a_first_look_and_a_loader_trains_nothing():
+def test_frameworks_that_are_not_ranked_are_a_first_look():
     assert page(FRAMEWORKS).one.headline.data["first_look"] is True
-    (work, *_) = page(LOADING).one.headline.data["works"]
-    assert work["precision"] == "" and work["rate"].value > 1000
+
+
+def test_a_session_of_one_framework_is_held_against_the_fastest_of_its_machine():
+    said = page(CHAINER).one.headline.data
+    assert (said["tied"], said["slower"]["name"]) == (["PyTorch"], "Chainer")
+    assert 3 < said["slower"]["times"].low < said["slower"]["times"].value < 5
 
 
 def test_a_machine_slower_than_the_published_one_takes_so_many_times_as_long():

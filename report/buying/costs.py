@@ -135,9 +135,6 @@ def costs(
             for i in places
         ),
     )
-    low, best, high = LIFE_YEARS
-    assumed = Doubt("life-assumed", {"years": best, "low": low, "high": high})
-    life = [assumed] if _life_assumed(purchase) else []
     unknown = _power_unknown(numbers)
     if unknown:
         # As if the cards drew nothing, all alike; the host's share stays.
@@ -152,7 +149,7 @@ def costs(
         left_out,
         paper,
         purchase,
-        (*caveats, *life, *_single_runs(mix)),
+        (*caveats, *_single_runs(mix)),
     )
 
 
@@ -208,11 +205,8 @@ def _slowest(offers: Sequence[OfferedCard], mix: Sequence[WorkLine], paper: Card
 def _inputs(purchase: Purchase) -> dict[str, Range]:
     given = ((name, getattr(purchase, name)) for name in INPUTS)
     known = {name: value.values if value else RENTED[name] for name, value in given}
-    return known | ({"life_years": LIFE_YEARS} if _life_assumed(purchase) else {})
-
-
-def _life_assumed(purchase: Purchase) -> bool:
-    return purchase.buys and purchase.life_years is None
+    assumed = purchase.buys and purchase.life_years is None
+    return known | ({"life_years": LIFE_YEARS} if assumed else {})
 
 
 def _offer(

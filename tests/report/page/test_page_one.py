@@ -124,8 +124,8 @@ def test_a_program_s_page_has_its_verdict_and_ours_beside_the_original_as_a_rati
 def test_a_buyer_reads_what_a_cost_is_made_of_beside_the_offers():
     (row,) = [line for line in written("buyer").markdown.read_text("utf-8").split("\n") if "120\xa0W" in line]
     cells = [cell.replace("\xa0", " ") for cell in row.split(" | ")]
-    assert cells[1:4] == ["1,500 EUR", "120 W", "1.30"]
-    assert [cell.partition(" · ")[0] for cell in cells[4:]] == ["0.25 EUR/kWh", "4.0 years", "50 %", "10 %"]
+    assert cells[1:3] == ["1,500 EUR · 120 W", "1.30"]
+    assert [cell.partition(" · ")[0] for cell in cells[3:]] == ["0.25 EUR/kWh", "4.0 years", "50 %", "10 %"]
 
 
 def test_machines_that_took_a_first_look_each_are_a_class_without_places():

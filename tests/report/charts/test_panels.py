@@ -39,7 +39,7 @@ def test_panels_are_in_rows_of_equal_length_as_many_across_as_have_room(layout: 
 def test_no_name_is_cut_beside_other_panels_nor_at_the_end_of_its_line():
     many = many_lines(4)
     named = tuple(
-        replace(line, label=f"fp32-ieee, Constructed Card {n}") for n, line in enumerate(lines.lines)
+        replace(line, label=f"fp32-ieee, Constructed Card {n}") for n, line in enumerate(many.lines)
     )
     curves = replace(many, lines=named)
     said = " ".join(text for text, _ in drawn_texts(Panels((MEMORY, SHARES, curves)).sheet(DESK)))

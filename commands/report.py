@@ -185,7 +185,7 @@ def report_on(root: Path, out: Path, how: ReportOptions) -> tuple[Analysis, Writ
             files = tuple((path.name, sha256_of(path)) for path in how.bundles)
             question = replace(question, session=how.session or lead, machine=None, bundles=files)
             analysis = analyse(evidence_in(clone), question)
-            question = replace(question, **_expected(root, analysis, how.expect))
+            question = replace(question, longer=_longer(analysis), **_expected(root, analysis, how.expect))
             analysis = analysis.answering(question, _on_paper(root, analysis))
             written = write(analysis, out, csv=True, png=how.png)
     for warning in written.warnings:

@@ -233,7 +233,7 @@ def _stated(quantity: Quantity) -> Quantity:
 
 def how_sure(analysis: Analysis, cells: Sequence[Cell]) -> Headline:
     """Runs and sessions of a figure, the work that is least certain, and what other units may do."""
-    timed = [cell for cell in cells if cell.throughput.interval]
+    timed = [cell for cell in cells if cell.throughput.interval and analysis.subject != "class"]
     widest = max(timed, key=lambda cell: cell.throughput.relative_width, default=None)
     pair = analysis.expectations[0] if analysis.subject == "pair" else None
     data = {
@@ -274,9 +274,11 @@ def again(analysis: Analysis, *, each: bool = False) -> Headline:
         return Headline("next-longer", {"commands": (analysis.question.longer,)})
     blocks = max((trial.record.block for trial in own), default=1)
     line = text.run_again(own[0].record.plan, own[0].record.environment.image) if own else FIRST
-    more = blocks < BLOCKS_NEEDED
+    more, short = blocks < BLOCKS_NEEDED, 2 * sum(trial.verdict == "unproven" for trial in own) > len(own)
     line += f" --blocks {BLOCKS_NEEDED}" if more else ""
-    return Headline("next-blocks" if more else "next-again", {"commands": (line,), "each": each})
+    return Headline(
+        "next-blocks" if more else "next-again", {"commands": (line,), "each": each, "short": short}
+    )
 
 
 def judge_more(analysis: Analysis) -> Headline:

@@ -16,10 +16,12 @@ from report.page.one.measured import MachineSpeeds
 from report.page.render import render
 from report.page.values import Page, Quantity
 from tests.helpers.here import evidence_here
+from tests.helpers.purposes import page as constructed
 
 NOW = datetime(2026, 12, 1, tzinfo=UTC)
 H100, SURF, IRIS, NETWORKS = "20261126-cb0794", "20261125-08b1ee", "20261126-6f810e", "20261125-4a4da8"
 FRAMEWORKS, LOADING, CLAIMS = "20261123-7d4985", "20261123-f8ab7f", "20261123-bba217"
+CHECKED = "20261127-aee4d4"
 PROGRAMS, CHAINER = "20261126-7ac9ad", "20261123-313463"
 
 
@@ -141,6 +143,16 @@ def test_a_machine_slower_than_the_published_one_takes_so_many_times_as_long():
 def test_a_range_around_one_is_called_no_gain_only_where_it_is_narrow(low: float, high: float, vague: bool):
     assert is_vague(Quantity(1.0, "", low, high, tied=True)) is vague
     assert not is_vague(Quantity(1.0, "", low, high))
+
+
+def test_the_reader_of_a_slow_card_is_sent_to_its_clock_only_where_it_is_drawn():
+    said = [
+        note.data["watched"]
+        for made in (page(CHECKED), constructed("card-slow"))
+        for note in made.one.notes
+        if note.state == "check-do"
+    ]
+    assert said == [True, False]
 
 
 def test_each_table_of_the_markdown_begins_after_a_blank_line():

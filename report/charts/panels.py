@@ -40,7 +40,7 @@ DENSE = 120
 """Points of a line that is drawn thin."""
 
 CurvePoints = tuple[tuple[float, float], ...]
-ACROSS = 3
+ACROSS = 2
 """Panels in a row on a wide page, at most."""
 BETWEEN, BELOW, GAP = 28.0, 22.0, 12.0
 """From one panel to the next at its side and below it, and from one name in a key to the next, px."""
@@ -98,11 +98,6 @@ class CurvePanel:
     ticks: tuple[tuple[float, str], ...] = ()
     shaded: tuple[tuple[float, float], ...] = ()
     """Spans across on a pale ground."""
-
-    @property
-    def least_width(self) -> float:
-        """With room for the longest name on two lines."""
-        return (max(width_of(line.label, NOTE) for line in self.lines) / 2 + 2 * LEADER) / NAMES
 
     def height(self, width: float) -> float:
         """Higher where many lines have to be named."""
@@ -242,10 +237,6 @@ class Panel(Protocol):
     def note(self) -> str:
         """Its unit, and what else a reader needs."""
 
-    @property
-    def least_width(self) -> float:
-        """What its names need, px."""
-
     def height(self, width: float) -> float:
         """What it takes, px."""
 
@@ -262,12 +253,11 @@ class Panels:
 
     def sheet(self, layout: Layout) -> Sheet:
         """Each row is as high as its highest panel."""
-        most = max(min(len(self.panels), self.across if layout.beside else self.across // 2), 1)
-        widths = [(layout.width - BETWEEN * (count - 1)) / count for count in range(1, most + 1)]
-        least = max((panel.least_width for panel in self.panels), default=0.0)
-        fit = max(count for count, width in enumerate(widths, 1) if count == 1 or width >= least)
-        count = math.ceil(len(self.panels) / (math.ceil(len(self.panels) / fit) or 1)) or 1
-        width = widths[count - 1]
+        lines = (
+            math.ceil(len(self.panels) / (self.across if layout.beside else max(self.across // 2, 1))) or 1
+        )
+        count = max(math.ceil(len(self.panels) / lines), 1)
+        width = (layout.width - BETWEEN * (count - 1)) / count
         rows = [self.panels[at : at + count] for at in range(0, len(self.panels), count)]
         heads = [max(HEAD_LINE * len(_head(panel, width)) + 6 for panel in row) for row in rows]
         heights = [max(panel.height(width) for panel in row) for row in rows]
@@ -313,12 +303,6 @@ class BarPanel:
     note: str
     bars: tuple[PanelBar, ...]
 
-    @property
-    def least_width(self) -> float:
-        """With room for each name beside its text."""
-        sizes = (width_of(bar.label, NOTE) + 8 + width_of(bar.text, NOTE, True) for bar in self.bars)
-        return max(sizes, default=0.0)
-
     def height(self, width: float) -> float:
         """A row for each bar."""
         return ROW * len(self.bars)
@@ -356,11 +340,6 @@ class SharePanel:
     note: str
     names: tuple[str, ...]
     rows: tuple[tuple[str, tuple[float, ...]], ...]
-
-    @property
-    def least_width(self) -> float:
-        """With room for each name."""
-        return max((width_of(label, NOTE) for label, _ in self.rows), default=0.0)
 
     def height(self, width: float) -> float:
         """A row for each bar, and the key."""

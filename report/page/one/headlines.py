@@ -16,20 +16,18 @@ from report.claims.matching import smaller
 from report.compare.cells import Cell, Ratio, cell_ratio, fewest_runs, runs_of_figures, time_breakdown
 from report.compare.pairs import Expectation
 from report.compare.precisions import best_of_each_workload
-from report.compare.ranking import FrameworkLine, framework_of
+from report.compare.ranking import works
 from report.compare.scaling import APART, Scaling, parallelism_of, ranks_of, scalings
 from report.metrics import CLAIMED
-from report.page.filters import apart, setting, work
+from report.page.filters import setting, work
 from report.page.one.check import too_large
 from report.page.one.measured import leading
-from report.page.pictures import shared_work
 from report.page.values import Chip, Headline, Quantity, Systems, between, quantity, rate
 from report.stats.intervals import BLOCKS_NEEDED, FLOOR_RUNS, HEADLINE_RUNS
 from report.text import model_name
-from report.trials.key import LOADER_ALONE, grouped_by
+from report.trials.key import LOADER_ALONE
 from report.trials.trial import TrialResult
 
-MOST_WORKS = 2
 HELD_BACK = 0.5
 """Of a step: a device that computes for less is held back by something else."""
 WIDE = 1.5
@@ -55,23 +53,16 @@ def of_pair(expectation: Expectation, systems: Systems) -> Headline:
 
 
 def of_speeds(analysis: Analysis, systems: Systems, *, ranked: bool) -> Headline:
-    """How fast this machine trains: of each work the fastest cell, with its precision."""
+    """How fast this machine trains its first model: the fastest cell, with its precision."""
     cells = [cell for cell in leading(analysis) if cell.throughput.mean is not None]
     if not cells:
         invalid = sum(trial.verdict == "invalid" for trial in analysis.own)
         return Headline("all-invalid", {"own": systems.own[0], "invalid": invalid})
-    works = grouped_by(cells, lambda cell: (cell.key.workload, cell.key.model))
-    firsts = [max(members, key=lambda cell: cell.throughput.mean or 0) for members in works.values()]
-    keys = [cell.key for cell in firsts]
-    shown = [
-        {
-            "name": f"{text.model_name(key.model)}{setting(key)}{apart(key, keys)}",
-            "rate": _stated(rate(cell)),
-            "precision": "" if key.protocol == LOADER_ALONE else key.precision,
-        }
-        for cell, key in zip(firsts[:MOST_WORKS], keys, strict=False)
-    ]
-    return Headline("speeds", {"own": systems.own[0], "works": shown, "first_look": not ranked})
+    alike = [cell for cell in cells if cell.key.model == cells[0].key.model]
+    cell = max(alike, key=lambda cell: cell.throughput.mean or 0)
+    data = {"own": systems.of(cell), "name": f"{text.model_name(cell.key.model)}{setting(cell.key)}"}
+    data |= {"rate": _stated(rate(cell)), "first_look": not ranked}
+    return Headline("speeds", data | {"precision": cell.key.protocol != LOADER_ALONE and cell.key.precision})
 
 
 def of_published(analysis: Analysis, systems: Systems) -> Headline | None:
@@ -110,8 +101,7 @@ def _inverse(times: Quantity) -> Quantity:
 def finding(analysis: Analysis, systems: Systems, *, ranked: bool) -> Headline:
     """Return a published figure's answer; else what 16 bits gain and where not, and where the device idles.
 
-    Where none of it was measured or seen, how it scales, which framework or machine is faster; last, how fast
-    it trains.
+    Where none of it was measured or seen, how it scales, which framework is fastest; last, how fast it is.
     """
     if answer := of_published(analysis, systems):
         return answer
@@ -135,7 +125,7 @@ def finding(analysis: Analysis, systems: Systems, *, ranked: bool) -> Headline:
         if scaled := of_scaling(cells, systems, ranked=ranked):
             return scaled
         if not found:
-            beside = of_frameworks(analysis, cells, systems, ranked=ranked) or of_neighbour(analysis, systems)
+            beside = of_frameworks(analysis, systems, ranked=ranked)
             return beside or of_speeds(analysis, systems, ranked=ranked)
     data: dict[str, Any] = {"own": systems.of(cells[0]), "first_look": not ranked, "idle": idle, "gain": None}
     if shown:
@@ -148,14 +138,6 @@ def finding(analysis: Analysis, systems: Systems, *, ranked: bool) -> Headline:
         data |= {"times": times, "without": list(dict.fromkeys(name for name in names if name != model))}
         data["vague"] = is_vague(times)
     return Headline("gain", data)
-
-
-def of_neighbour(analysis: Analysis, systems: Systems) -> Headline | None:
-    """Return what another machine that did the leading session's work shows; null where that is nothing."""
-    for each in analysis.expectations:
-        if each.units and not each.vague and any(cell.session == analysis.lead for cell in each.cells):
-            return of_pair(each, systems)
-    return None
 
 
 def is_vague(times: Quantity) -> bool:
@@ -187,30 +169,19 @@ def _over_single(family: Scaling, cell: Cell) -> Ratio | None:
     return cell_ratio(single, cell, "seconds") if single else None
 
 
-def of_frameworks(
-    analysis: Analysis, cells: Sequence[Cell], systems: Systems, *, ranked: bool
-) -> Headline | None:
+def of_frameworks(analysis: Analysis, systems: Systems, *, ranked: bool) -> Headline | None:
     """Return the fastest framework of a work, and how far one of the leading session is from it."""
-    for cell in cells:
-        alike = (shared_work(cell.key), cell.machine, cell.card, cell.length.epochs)
-        lines = [
-            FrameworkLine(framework_of(other), other)
-            for other in analysis.measured_here
-            if (shared_work(other.key), other.machine, other.card, other.length.epochs) == alike
-            and framework_of(other)
-            and other.throughput.mean
-        ]
-        lines.sort(key=lambda line: line.cell.throughput.mean or 0.0)
-        slower = [line for line in lines if line.framework != lines[-1].framework]
-        if not slower:
+    for did in works(analysis.measured_here, analysis.lead):
+        first, *others = did.alike
+        own = [line for line in others if line.cell.session == analysis.lead]
+        if not own and first.cell.session != analysis.lead:
             continue
-        slow = next((line for line in slower if line.cell.session == analysis.lead), slower[0])
-        times = quantity(cell_ratio(lines[-1].cell, slow.cell, "throughput"))
-        names = [lines[-1].name, slow.name]
-        data = {"model": text.model_name(cell.key.model), "own": systems.of(cell), "first_look": not ranked}
-        data["tied"] = names if times.tied else names[:1]
-        data["slower"] = None if times.tied else {"name": slow.name, "times": times}
-        return Headline("frameworks", data)
+        slow = (own or others)[-1]
+        times = quantity(cell_ratio(first.cell, slow.cell, "throughput"))
+        data = {"model": text.model_name(first.cell.key.model), "own": systems.of(first.cell)}
+        slower = None if times.tied else {"name": slow.name, "times": times}
+        tied = [first.name, *([slow.name] if times.tied else [])]
+        return Headline("frameworks", {**data, "tied": tied, "slower": slower, "first_look": not ranked})
     return None
 
 
@@ -235,14 +206,12 @@ def how_sure(analysis: Analysis, cells: Sequence[Cell]) -> Headline:
     """Runs and sessions of a figure, the work that is least certain, and what other units may do."""
     timed = [cell for cell in cells if cell.throughput.interval and analysis.subject != "class"]
     widest = max(timed, key=lambda cell: cell.throughput.relative_width, default=None)
-    pair = analysis.expectations[0] if analysis.subject == "pair" else None
     data = {
         "runs": fewest_runs(cells),
         "most": max(runs_of_figures(cells), default=0),
         "blocks": max((cell.blocks for cell in cells), default=1),
         "widest": work(widest, cells) if widest else "",
         "spread": quantity(widest.throughput, "") if widest else None,
-        "tied": [each.of.key.model for each in pair.benchmarks if each.ratio.tied] if pair else None,
         "invalid": len(invalid_of(trials_of(analysis, cells))),
         "short": any(cell.verdict == "unproven" for cell in cells),
     }

@@ -120,11 +120,7 @@ def _pair(analysis: Analysis, systems: Systems) -> PageOne:
         analysis,
         of_pair(expectation, systems),
         cells,
-        (
-            how_sure(analysis, cells),
-            what_limits(cells),
-            again(analysis, each=True),
-        ),
+        (how_sure(analysis, cells), what_limits(cells), again(analysis, each=True)),
         "comparison",
         view,
         about={"first": view.pair[0].name, "second": view.pair[1].name},
@@ -139,11 +135,7 @@ def _class(analysis: Analysis, systems: Systems) -> PageOne:
         analysis,
         of_machines(view, systems),
         cells,
-        (
-            how_sure(analysis, cells),
-            what_limits(leading(analysis)),
-            again(analysis, each=True),
-        ),
+        (how_sure(analysis, cells), what_limits(leading(analysis)), again(analysis, each=True)),
         "machines",
         view,
         about={

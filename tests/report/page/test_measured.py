@@ -111,7 +111,7 @@ def test_quality_is_a_line_over_the_time_that_was_trained():
     ("session", "state"),
     [
         (FRAMEWORKS, "frameworks"),
-        (LOADING, "pair-tied"),
+        (LOADING, "speeds"),
         (NETWORKS, "speeds"),
         (IRIS, "scaling"),
         (CHAINER, "frameworks"),

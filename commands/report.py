@@ -174,10 +174,8 @@ def report_on(root: Path, out: Path, how: ReportOptions) -> tuple[Analysis, Writ
             question = replace(question, committed=committed_sessions(root))
             analysis = analyse(evidence_in(root), question)
             ahead, logs = prospects(root, analysis), _ends_of_logs(root, analysis)
-            question = replace(
-                question, ways=ahead.ways, barred=ahead.barred, longer=_longer(analysis), logs=logs
-            )
-        question = replace(question, **_expected(root, analysis, how.expect))
+            question = replace(question, ways=ahead.ways, barred=ahead.barred, logs=logs)
+        question = replace(question, longer=_longer(analysis), **_expected(root, analysis, how.expect))
         tables = on_paper(root, analysis) if (root / FOLDER).is_dir() else CardsOnPaper()
         analysis = analysis.answering(question, tables)
         written = write(analysis, out, csv=True, png=how.png)

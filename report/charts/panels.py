@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from report.charts.marks import SWATCH, Look, draw_bar, draw_range, key_rows, uprights
@@ -29,17 +29,17 @@ from report.charts.style import (
     written,
 )
 
-HEIGHT, TALL, FOOT, STEP, TOP = 150.0, 260.0, 22.0, 15.0, 6.0
+HEIGHT, TALL, FOOT, STEP, TOP = 150.0, 190.0, 22.0, 15.0, 6.0
 """Least heights of a panel, the second of single points; room below its axis, from one name to the next, and
 above the highest value, px."""
-LEADER = 12.0
-"""From the end of a line to its name, px."""
+LEADER, NAMES = 12.0, 0.45
+"""From the end of a line to its name, px; the share of a panel that names may take."""
 STROKES: tuple[object, ...] = ("-", (0, (5, 4)), (0, (1.5, 2.5)), (0, (8, 3, 2, 3)))
 DENSE = 120
 """Points of a line that is drawn thin."""
 
 CurvePoints = tuple[tuple[float, float], ...]
-ACROSS = 3
+ACROSS = 2
 """Panels in a row on a wide page, at most."""
 BETWEEN, BELOW, GAP = 28.0, 22.0, 12.0
 """From one panel to the next at its side and below it, and from one name in a key to the next, px."""
@@ -100,10 +100,13 @@ class CurvePanel:
 
     def height(self, width: float) -> float:
         """Higher where many lines have to be named."""
-        return max(
-            TALL if any(len(line.points) == 1 for line in self.lines) else HEIGHT,
-            STEP * len({line.label for line in self.lines}) + FOOT + 2 * TOP,
-        )
+        least = TALL if any(len(line.points) == 1 for line in self.lines) else HEIGHT
+        names = self._names(width).values()
+        return max(least, STEP * len(names) * max(map(len, names), default=0) + FOOT + 2 * TOP)
+
+    def _names(self, width: float) -> dict[str, tuple[str, ...]]:
+        """Each label on as many lines as it needs at the right."""
+        return {line.label: wrapped(line.label, NAMES * width - LEADER - 4, NOTE) for line in self.lines}
 
     def draw(self, sheet: Sheet, left: float, top: float, width: float, height: float) -> None:
         """Write the names at the right in the order of the lines' ends, with a leader to each."""
@@ -113,8 +116,9 @@ class CurvePanel:
         if not lines:
             return
         up = decades(values) if self.decades else linear_ticks(values, zero=self.zero, most=4)
-        names = max(width_of(line.label, NOTE) for line in lines)
-        room = min(names + LEADER + 4, 0.45 * width) if names else 8.0
+        names = self._names(width)
+        widest = max(width_of(words, NOTE) for name in names.values() for words in name or ("",))
+        room = widest + LEADER + 4 if widest else 8.0
         start = left + max(width_of(written(tick, self.form), NOTE) for tick in up) + 8
         plot = _Plot(
             (start, left + width - room),
@@ -132,8 +136,8 @@ class CurvePanel:
         self._foot(sheet, plot, lines, top + height - 5, left + width)
         for line in sorted(lines, key=lambda line: not line.published):
             _draw(sheet, plot, line)
-        if names:
-            _name(sheet, plot, lines, left + width)
+        if widest:
+            _name(sheet, plot, lines, names)
 
     def _across(self, lines: Sequence[CurveLine]) -> tuple[float, float, bool]:
         xs = [x for line in lines for x, _ in line.finite()] + [x for x, _ in self.ticks]
@@ -203,18 +207,22 @@ def _draw(sheet: Sheet, plot: _Plot, line: CurveLine) -> None:
         sheet.line(places, {"ls": "none", "marker": "o", "ms": 7.5, "mew": 1.5, "zorder": 4, **ring})
 
 
-def _name(sheet: Sheet, plot: _Plot, lines: Sequence[CurveLine], right: float) -> None:
+def _name(
+    sheet: Sheet, plot: _Plot, lines: Sequence[CurveLine], names: Mapping[str, tuple[str, ...]]
+) -> None:
     """Each name once, beside the end of the last line that has it."""
     named = {line.label: line for line in lines if line.label}
     ends = [plot.y(line.finite()[-1][1]) for line in named.values()]
-    low, high = plot.down[0], plot.down[1]
-    for line, end, y in zip(named.values(), ends, apart(ends, STEP, low, high), strict=True):
+    step = STEP * max(len(names[label]) for label in named)
+    low, high = plot.down[0], plot.down[1] + STEP - step
+    for line, end, y in zip(named.values(), ends, apart(ends, step, low, high), strict=True):
         x = plot.across[1]
         begin = plot.x(line.finite()[-1][0])
         leader = {"color": line.colour, "lw": 0.8, "ls": (0, (1, 3)), "zorder": 1.0}
         sheet.line([(begin + 3, end), (x + LEADER - 3, y)], leader)
         colour = SOFT if line.published else INK
-        sheet.text(x + LEADER, y + 4.5, cut(line.label, right - x - LEADER, NOTE), colour=colour)
+        for n, words in enumerate(names[line.label]):
+            sheet.text(x + LEADER, y + 4.5 + STEP * n, words, colour=colour)
 
 
 @dataclass(frozen=True, slots=True)

@@ -223,7 +223,7 @@ def key_of(systems: Systems) -> tuple[KeyEntry, ...]:
     shown = [by_slot[slot] for slot in sorted(by_slot)]
     return (
         *(KeyEntry(one.title, one.look, one.slot) for one in shown),
-        *(KeyEntry(f"{one.title}, not settled", "unranked", one.slot) for one in shown),
+        *(KeyEntry(f"{one.title}, not ranked yet", "unranked", one.slot) for one in shown),
         KeyEntry("published, no range", "published"),
         *(KeyEntry("failed", "failed", one.slot) for one in shown),
     )

@@ -192,7 +192,6 @@ def _environment() -> Environment:
         {
             **FILTERS,
             **_READING,
-            "ticked": _ticked,
             "unbroken": _unbroken,
             "written": _written,
             "as_column": _as_column,
@@ -206,15 +205,6 @@ def _environment() -> Environment:
 def _written(context: Context, value: object) -> Markup:
     """What a template writes: words by the text's own syntax, marks as they are."""
     return value if isinstance(value, Markup) else Markup(context["syntax"].escaped(str(value)))
-
-
-@pass_context
-def _ticked(context: Context, words: str) -> Markup:
-    """A filter that sets what is between backticks as code."""
-    syntax: _Syntax = context["syntax"]
-    parts = [str(syntax.escaped(part)) for part in str(words).split("`")]
-    parts[1::2] = [part.join(syntax.code) for part in parts[1::2]]
-    return Markup("".join(parts))
 
 
 def _unbroken(words: object) -> Markup:

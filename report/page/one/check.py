@@ -199,8 +199,9 @@ def notes(view: CardCheckView) -> tuple[Headline, ...]:
     commands = ("invoke run --plan card-long report",) if card.state != "sound" else ("invoke gate --mine",)
     next_one = Headline("next-check" if card.state != "sound" else "next-share", {"commands": commands})
     causes = [found.name for found in card.findings]
+    watched = isinstance(view.load.chart, Panels) and len(view.load.chart.panels) > 1
     return (
         Headline("check-sure", sure),
-        Headline("check-do", {"state": card.state, "causes": causes}),
+        Headline("check-do", {"state": card.state, "causes": causes, "watched": watched}),
         next_one,
     )

@@ -13,21 +13,21 @@ from harness.summary.bound import speedup_limit
 from report import text
 from report.analysis import Analysis
 from report.claims.matching import smaller
-from report.compare.cells import Cell, fewest_runs, runs_of_figures, time_breakdown
+from report.compare.cells import Cell, Ratio, cell_ratio, fewest_runs, runs_of_figures, time_breakdown
 from report.compare.pairs import Expectation
 from report.compare.precisions import best_of_each_workload
-from report.compare.scaling import APART, parallelism_of, scalings
+from report.compare.ranking import works
+from report.compare.scaling import APART, Scaling, parallelism_of, ranks_of, scalings
 from report.metrics import CLAIMED
-from report.page.filters import apart, setting, work
+from report.page.filters import setting, work
 from report.page.one.check import too_large
 from report.page.one.measured import leading
 from report.page.values import Chip, Headline, Quantity, Systems, between, quantity, rate
 from report.stats.intervals import BLOCKS_NEEDED, FLOOR_RUNS, HEADLINE_RUNS
 from report.text import model_name
-from report.trials.key import LOADER_ALONE, grouped_by
+from report.trials.key import LOADER_ALONE
 from report.trials.trial import TrialResult
 
-MOST_WORKS = 2
 HELD_BACK = 0.5
 """Of a step: a device that computes for less is held back by something else."""
 WIDE = 1.5
@@ -46,33 +46,23 @@ def of_pair(expectation: Expectation, systems: Systems) -> Headline:
     slow = systems.of(expectation.slow)
     state = expectation.standing if expectation.standing in ("faster", "tied") else "faster-unranked"
     unclear = expectation.vague or expectation.units is None
-    times = between(expectation.best, expectation.units)
+    times = between(expectation.best, expectation.model if state == "tied" else expectation.units)
     data = {"fast": fast, "slow": slow, "times": times}
     data["first_look"] = expectation.ranked and expectation.blocks_assumed is not None
     return Headline("pair-unclear" if unclear else f"pair-{state}", data)
 
 
 def of_speeds(analysis: Analysis, systems: Systems, *, ranked: bool) -> Headline:
-    """How fast this machine trains: of each work the fastest cell, with its precision."""
+    """How fast this machine trains its first model: the fastest cell, with its precision."""
     cells = [cell for cell in leading(analysis) if cell.throughput.mean is not None]
     if not cells:
         invalid = sum(trial.verdict == "invalid" for trial in analysis.own)
         return Headline("all-invalid", {"own": systems.own[0], "invalid": invalid})
-    works = grouped_by(cells, lambda cell: (cell.key.workload, cell.key.model))
-    firsts = [max(members, key=lambda cell: cell.throughput.mean or 0) for members in works.values()]
-    keys = [cell.key for cell in firsts]
-    shown = [
-        {
-            "name": f"{text.model_name(key.model)}{setting(key)}{apart(key, keys)}",
-            "rate": _stated(rate(cell)),
-            "precision": "" if key.protocol == LOADER_ALONE else key.precision,
-        }
-        for cell, key in zip(firsts[:MOST_WORKS], keys, strict=False)
-    ]
-    return Headline(
-        "speeds" if ranked else "speeds-first-look",
-        {"own": systems.own[0], "works": shown},
-    )
+    alike = [cell for cell in cells if cell.key.model == cells[0].key.model]
+    cell = max(alike, key=lambda cell: cell.throughput.mean or 0)
+    data = {"own": systems.of(cell), "name": f"{text.model_name(cell.key.model)}{setting(cell.key)}"}
+    data |= {"rate": _stated(rate(cell)), "first_look": not ranked}
+    return Headline("speeds", data | {"precision": cell.key.protocol != LOADER_ALONE and cell.key.precision})
 
 
 def of_published(analysis: Analysis, systems: Systems) -> Headline | None:
@@ -111,7 +101,7 @@ def _inverse(times: Quantity) -> Quantity:
 def finding(analysis: Analysis, systems: Systems, *, ranked: bool) -> Headline:
     """Return a published figure's answer; else what 16 bits gain and where not, and where the device idles.
 
-    Where none of it was measured or seen, how it scales; last, how fast the device trains.
+    Where none of it was measured or seen, how it scales, which framework is fastest; last, how fast it is.
     """
     if answer := of_published(analysis, systems):
         return answer
@@ -135,7 +125,8 @@ def finding(analysis: Analysis, systems: Systems, *, ranked: bool) -> Headline:
         if scaled := of_scaling(cells, systems, ranked=ranked):
             return scaled
         if not found:
-            return of_speeds(analysis, systems, ranked=ranked)
+            beside = of_frameworks(analysis, systems, ranked=ranked)
+            return beside or of_speeds(analysis, systems, ranked=ranked)
     data: dict[str, Any] = {"own": systems.of(cells[0]), "first_look": not ranked, "idle": idle, "gain": None}
     if shown:
         gain, times = max(shown, key=lambda each: abs(math.log(each[1].value or 1)))
@@ -155,18 +146,43 @@ def is_vague(times: Quantity) -> bool:
 
 
 def of_scaling(cells: Sequence[Cell], systems: Systems, *, ranked: bool) -> Headline | None:
-    """Return how many times as fast the most devices that share a step are as one of them."""
+    """Return how many times as fast the most devices or virtual ranks that share a step are as one device."""
     ratios = [
         (cell, ratio)
         for family in scalings(cells)
         for cell in family.cells
-        if cell.key.gpus > 1 and parallelism_of(cell) != APART and (ratio := family.over_single(cell))
+        if ranks_of(cell) > 1 and parallelism_of(cell) != APART and (ratio := _over_single(family, cell))
     ]
     if not ratios:
         return None
-    cell, ratio = max(ratios, key=lambda each: each[0].key.gpus)
-    data = {"own": systems.of(cell), "model": text.model_name(cell.key.model), "devices": cell.key.gpus}
-    return Headline("scaling", {**data, "times": quantity(ratio), "first_look": not ranked})
+    cell, ratio = max(ratios, key=lambda each: (each[0].key.gpus, ranks_of(each[0])))
+    data = {"own": systems.of(cell), "model": text.model_name(cell.key.model)}
+    data |= {"virtual": ranks_of(cell) if cell.key.gpus == 1 else None, "times": quantity(ratio)}
+    return Headline("scaling", {**data, "first_look": not ranked})
+
+
+def _over_single(family: Scaling, cell: Cell) -> Ratio | None:
+    """Return its speed over one device's; of virtual ranks by the whole training, as the picture has it."""
+    if cell.key.gpus > 1:
+        return family.over_single(cell)
+    single = family.single(cell.key.precision)
+    return cell_ratio(single, cell, "seconds") if single else None
+
+
+def of_frameworks(analysis: Analysis, systems: Systems, *, ranked: bool) -> Headline | None:
+    """Return the fastest framework of a work, and how far one of the leading session is from it."""
+    for did in works(analysis.measured_here, analysis.lead):
+        first, *others = did.alike
+        own = [line for line in others if line.cell.session == analysis.lead]
+        if not own and first.cell.session != analysis.lead:
+            continue
+        slow = (own or others)[-1]
+        times = quantity(cell_ratio(first.cell, slow.cell, "throughput"))
+        data = {"model": text.model_name(first.cell.key.model), "own": systems.of(first.cell)}
+        slower = None if times.tied else {"name": slow.name, "times": times}
+        tied = [first.name, *([slow.name] if times.tied else [])]
+        return Headline("frameworks", {**data, "tied": tied, "slower": slower, "first_look": not ranked})
+    return None
 
 
 def _idle(cell: Cell) -> dict[str, Any] | None:
@@ -188,16 +204,14 @@ def _stated(quantity: Quantity) -> Quantity:
 
 def how_sure(analysis: Analysis, cells: Sequence[Cell]) -> Headline:
     """Runs and sessions of a figure, the work that is least certain, and what other units may do."""
-    timed = [cell for cell in cells if cell.throughput.interval]
+    timed = [cell for cell in cells if cell.throughput.interval and analysis.subject != "class"]
     widest = max(timed, key=lambda cell: cell.throughput.relative_width, default=None)
-    pair = analysis.expectations[0] if analysis.subject == "pair" else None
     data = {
         "runs": fewest_runs(cells),
         "most": max(runs_of_figures(cells), default=0),
         "blocks": max((cell.blocks for cell in cells), default=1),
         "widest": work(widest, cells) if widest else "",
         "spread": quantity(widest.throughput, "") if widest else None,
-        "tied": [each.of.key.model for each in pair.benchmarks if each.ratio.tied] if pair else None,
         "invalid": len(invalid_of(trials_of(analysis, cells))),
         "short": any(cell.verdict == "unproven" for cell in cells),
     }
@@ -229,9 +243,11 @@ def again(analysis: Analysis, *, each: bool = False) -> Headline:
         return Headline("next-longer", {"commands": (analysis.question.longer,)})
     blocks = max((trial.record.block for trial in own), default=1)
     line = text.run_again(own[0].record.plan, own[0].record.environment.image) if own else FIRST
-    more = blocks < BLOCKS_NEEDED
+    more, short = blocks < BLOCKS_NEEDED, 2 * sum(trial.verdict == "unproven" for trial in own) > len(own)
     line += f" --blocks {BLOCKS_NEEDED}" if more else ""
-    return Headline("next-blocks" if more else "next-again", {"commands": (line,), "each": each})
+    return Headline(
+        "next-blocks" if more else "next-again", {"commands": (line,), "each": each, "short": short}
+    )
 
 
 def judge_more(analysis: Analysis) -> Headline:

@@ -266,8 +266,7 @@ def headline(view: OffersView) -> Headline:
     first = priced[0]
     data |= {"first": first, "against": None}
     if first.tied:
-        close = [row for row in priced[1:] if row.tied]
-        return Headline("offers-tied", {**data, "second": close[0], "others": len(close) - 1})
+        return Headline("offers-tied", {**data, "second": next(row for row in priced[1:] if row.tied)})
     others = [row for row in view.rows if row is not first and row.times]
     against = next(
         (row for row in others if row.reference), others[0] if first.reference and others else None
@@ -304,11 +303,9 @@ def notes(view: OffersView) -> tuple[Headline, Headline, Headline]:
     guessed = [row for row in view.priced if not row.measured and not row.reference]
     widest = max(guessed, key=lambda row: (row.times.high or 1) / (row.times.low or 1), default=None)
     paper = view.costs.paper
-    sure = Headline(
-        "offers-sure", {"figures": paper.figures, "cards": paper.cards, "widest": widest, "view": view}
-    )
+    sure = Headline("offers-sure", {"figures": paper.figures, "cards": paper.cards, "widest": widest})
     first = view.priced[0] if view.priced else None
-    return sure, Headline("what-turns", {"first": first, "view": view}), _next(view)
+    return sure, Headline("what-turns", {"first": first}), _next(view)
 
 
 def _next(view: OffersView) -> Headline:

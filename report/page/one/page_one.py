@@ -39,6 +39,8 @@ CONSTRUCTED = "Constructed"
 """How the names of devices begin that no one measured."""
 FRAMEWORKS = ("torch", "tensorflow", "mxnet", "chainer")
 MOST_CAUSES = 8
+CHANGE_THE_PLAN = ("out-of-memory", "timeout")
+"""Reasons to fail for which the plan has to change before it runs again."""
 REACHED = tuple(stage for stage in get_args(Stage) if stage in ("start", "setup", "data", "train", "valid"))
 """The stages of a trial that the picture shows; what comes after the last counts as it."""
 
@@ -118,11 +120,7 @@ def _pair(analysis: Analysis, systems: Systems) -> PageOne:
         analysis,
         of_pair(expectation, systems),
         cells,
-        (
-            how_sure(analysis, cells),
-            what_limits(cells),
-            again(analysis, each=True),
-        ),
+        (how_sure(analysis, cells), what_limits(cells), again(analysis, each=True)),
         "comparison",
         view,
         about={"first": view.pair[0].name, "second": view.pair[1].name},
@@ -130,17 +128,14 @@ def _pair(analysis: Analysis, systems: Systems) -> PageOne:
 
 
 def _class(analysis: Analysis, systems: Systems) -> PageOne:
-    view, cells = machines(analysis, systems), leading(analysis)
+    view = machines(analysis, systems)
+    cells = [cell for row in view.all.rows for cell in row.cells if cell]
     cards = {row.card for row in view.all.rows}
     return _assembled(
         analysis,
         of_machines(view, systems),
         cells,
-        (
-            how_sure(analysis, cells),
-            what_limits(cells),
-            again(analysis, each=True),
-        ),
+        (how_sure(analysis, cells), what_limits(leading(analysis)), again(analysis, each=True)),
         "machines",
         view,
         about={
@@ -231,7 +226,10 @@ def _stacks(analysis: Analysis, systems: Systems) -> PageOne:
 
 def _failed(analysis: Analysis, systems: Systems) -> PageOne:
     view, plan = failures(analysis), analysis.own[0].record.plan
-    commands = (f"invoke doctor --plan {plan}", f"invoke build --plan {plan} run report")
+    reason = view.causes[0][0].failure.reason if view.causes and view.causes[0][0].failure else ""
+    following: dict[str, Any] = {"reason": reason, "changes": reason in CHANGE_THE_PLAN}
+    commands = () if following["changes"] else (f"invoke doctor --plan {plan}",)
+    following["commands"] = (*commands, f"invoke build --plan {plan} run report")
     failed = sum(trial.failure is not None for trial in analysis.own)
     return _assembled(
         analysis,
@@ -241,7 +239,7 @@ def _failed(analysis: Analysis, systems: Systems) -> PageOne:
         "failures",
         view,
         more=[Chip("stop", "nothing-measured", "ran")],
-        next_first=Headline("next-failed", {"commands": commands}),
+        next_first=Headline("next-failed", following),
     )
 
 

@@ -15,7 +15,6 @@ from report.page.filters import apart
 from report.page.values import Chip, Headline, NamedSystem, Picture, Quantity, quantity
 
 MOST_MOVED = 5
-HALF = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,11 +96,7 @@ def headline(view: StackView) -> Headline:
     systems = [NamedSystem("", "", name, slot, not slot) for slot, name in enumerate(view.names)]
     equal = [each.label for each in view.rows if each.of.verdict == "equal"]
     widest = max((each.ratio for each in view.rows if each.of.verdict == "equal"), key=_width, default=None)
-    ratio = row.ratio if row else None
-    if ratio and ratio.value and ratio.low and ratio.high and ratio.value < HALF:
-        # Of a stack that takes over twice as long, the other is said to be the faster.
-        ratio, systems = Quantity(1 / ratio.value, ratio.unit, 1 / ratio.high, 1 / ratio.low), systems[::-1]
-    data = {"first": systems[0], "second": systems[1], "row": row, "ratio": ratio}
+    data = {"first": systems[0], "second": systems[1], "row": row, "ratio": row.ratio if row else None}
     return Headline(f"stacks-{state}", {**data, "equal": equal, "widest": widest})
 
 

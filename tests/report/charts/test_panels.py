@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import pytest
 from matplotlib.colors import to_hex
@@ -33,6 +34,17 @@ def test_panels_are_in_rows_of_equal_length_as_many_across_as_have_room(layout: 
     assert len({round(texts[panel.title][0]) for panel in panels}) == across
     alone = Panels((GAIN,)).sheet(layout)
     assert max(x for _, places in dots_of(alone) for x, _ in places) > 0.6 * layout.width
+
+
+def test_no_name_is_cut_beside_other_panels_nor_at_the_end_of_its_line():
+    many = many_lines(4)
+    named = tuple(
+        replace(line, label=f"fp32-ieee, Constructed Card {n}") for n, line in enumerate(many.lines)
+    )
+    curves = replace(many, lines=named)
+    said = " ".join(text for text, _ in drawn_texts(Panels((SHARES, curves)).sheet(DESK)))
+    assert "…" not in said
+    assert all(line.label in said for line in named)
 
 
 @EACH_LAYOUT

@@ -16,11 +16,13 @@ from report.page.one.measured import MachineSpeeds
 from report.page.render import render
 from report.page.values import Page, Quantity
 from tests.helpers.here import evidence_here
+from tests.helpers.purposes import page as constructed
 
 NOW = datetime(2026, 12, 1, tzinfo=UTC)
 H100, SURF, IRIS, NETWORKS = "20261126-cb0794", "20261125-08b1ee", "20261126-6f810e", "20261125-4a4da8"
 FRAMEWORKS, LOADING, CLAIMS = "20261123-7d4985", "20261123-f8ab7f", "20261123-bba217"
-PROGRAMS = "20261126-7ac9ad"
+CHECKED = "20261127-aee4d4"
+PROGRAMS, CHAINER = "20261126-7ac9ad", "20261123-313463"
 
 
 @cache
@@ -107,16 +109,28 @@ def test_quality_is_a_line_over_the_time_that_was_trained():
 
 @pytest.mark.parametrize(
     ("session", "state"),
-    [(FRAMEWORKS, "frameworks"), (LOADING, "speeds-first-look"), (CLAIMS, "published"), (H100, "published")],
+    [
+        (FRAMEWORKS, "frameworks"),
+        (LOADING, "speeds"),
+        (NETWORKS, "speeds"),
+        (IRIS, "scaling"),
+        (CHAINER, "frameworks"),
+        (CLAIMS, "published"),
+        (H100, "published"),
+    ],
 )
 def test_the_headline_is_the_finding_that_the_session_bears(session: str, state: str):
     assert page(session).one.headline.state == state
 
 
-def test_frameworks_that_are_not_ranked_are_a_first_look_and_a_loader_trains_nothing():
+def test_frameworks_that_are_not_ranked_are_a_first_look():
     assert page(FRAMEWORKS).one.headline.data["first_look"] is True
-    (work, *_) = page(LOADING).one.headline.data["works"]
-    assert work["precision"] == "" and work["rate"].value > 1000
+
+
+def test_a_session_of_one_framework_is_held_against_the_fastest_of_its_machine():
+    said = page(CHAINER).one.headline.data
+    assert (said["tied"], said["slower"]["name"]) == (["PyTorch"], "Chainer")
+    assert 3 < said["slower"]["times"].low < said["slower"]["times"].value < 5
 
 
 def test_a_machine_slower_than_the_published_one_takes_so_many_times_as_long():
@@ -131,6 +145,16 @@ def test_a_range_around_one_is_called_no_gain_only_where_it_is_narrow(low: float
     assert not is_vague(Quantity(1.0, "", low, high))
 
 
+def test_the_reader_of_a_slow_card_is_sent_to_its_clock_only_where_it_is_drawn():
+    said = [
+        note.data["watched"]
+        for made in (page(CHECKED), constructed("card-slow"))
+        for note in made.one.notes
+        if note.state == "check-do"
+    ]
+    assert said == [True, False]
+
+
 def test_each_table_of_the_markdown_begins_after_a_blank_line():
     before = [
         lines[n - 1]
@@ -139,6 +163,11 @@ def test_each_table_of_the_markdown_begins_after_a_blank_line():
         if lines[n + 1].startswith("| ---")
     ]
     assert len(before) > 2 and set(before) == {""}
+
+
+@pytest.mark.parametrize("session", [IRIS, "20261123-f41240", "20261125-53f079"])
+def test_a_dossier_of_several_works_is_short(session: str):
+    assert 150 < len(render(page(session), drawn=False).markdown.split("\n")) < 300
 
 
 @pytest.mark.parametrize("session", [H100, SURF, IRIS, NETWORKS])

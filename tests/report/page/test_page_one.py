@@ -121,6 +121,26 @@ def test_a_program_s_page_has_its_verdict_and_ours_beside_the_original_as_a_rati
     assert [bar.text for bar in made.view.picture.chart.groups[0].bars] == ["0.97", "1.04"]
 
 
+def test_a_buyer_reads_what_a_cost_is_made_of_beside_the_offers():
+    (row,) = [line for line in written("buyer").markdown.read_text("utf-8").split("\n") if "120\xa0W" in line]
+    cells = [cell.replace("\xa0", " ") for cell in row.split(" | ")]
+    assert cells[1:3] == ["1,500 EUR · 120 W", "1.30"]
+    assert [cell.partition(" · ")[0] for cell in cells[3:]] == ["0.25 EUR/kWh", "4.0 years", "50 %", "10 %"]
+
+
+def test_after_too_little_memory_the_plan_changes_before_it_runs_again():
+    step = page("failed").one.next_first.data
+    assert (step["changes"], step["commands"]) == (True, ("invoke build --plan constructed run report",))
+    assert "`batch_size`" in written("failed").markdown.read_text("utf-8")
+
+
+def test_a_class_counts_the_trials_of_all_its_machines_and_gives_a_time_one_range():
+    made = page("twenty-machines").one
+    (sure,) = [note.data for note in made.notes if note.state == "how-sure"]
+    assert (made.source.trials, sure["spread"]) == (60, None)
+    assert {chip.name: chip.data for chip in made.chips}["all-finished"] == {"of": 60}
+
+
 def test_machines_that_took_a_first_look_each_are_a_class_without_places():
     made = page_of(analysis_of(machines(20, "unproven")))
     rows = made.one.view.all.rows

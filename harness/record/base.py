@@ -68,6 +68,7 @@ class Model(BaseModel):
         protected_namespaces=(),
         allow_inf_nan=False,
         defer_build=True,
+        use_attribute_docstrings=True,
     )
 
     @classmethod

@@ -26,7 +26,7 @@ CountNumber = Annotated[int, Field(strict=True, ge=1, le=100_000)]
 ShortText = Annotated[str, Field(min_length=1, max_length=200)]
 
 
-class InputRange(Model, use_attribute_docstrings=True):
+class InputRange(Model):
     """A value that is not certain. A plain number in the file is a range of no width."""
 
     low: FiniteNumber
@@ -91,7 +91,7 @@ Currency = Annotated[str, AfterValidator(_currency)]
 Price = Annotated[InputRange, *_ranged(0.001, 1e12)]
 
 
-class Offer(Model, use_attribute_docstrings=True):
+class Offer(Model):
     """One offer: bought at a price, or rented at a price per hour."""
 
     card: ShortText
@@ -127,7 +127,7 @@ class Offer(Model, use_attribute_docstrings=True):
         return price.values
 
 
-class PurchaseWork(Model, use_attribute_docstrings=True):
+class PurchaseWork(Model):
     """One line of the buyer's work. What is left out may be anything, as long as one work on record fits."""
 
     workload: ShortText
@@ -142,7 +142,7 @@ class PurchaseWork(Model, use_attribute_docstrings=True):
     """how long it takes in a year on the card that 'hours_on' names, above"""
 
 
-class Purchase(Model, use_attribute_docstrings=True):
+class Purchase(Model):
     """purchase.toml. Money in `currency`, electricity in it per kWh, power in watts."""
 
     currency: Currency

@@ -167,7 +167,7 @@ def test_each_table_of_the_markdown_begins_after_a_blank_line():
 
 @pytest.mark.parametrize("session", [IRIS, "20261123-f41240", "20261125-53f079"])
 def test_a_dossier_of_several_works_is_short(session: str):
-    assert 150 < len(render(page(session), drawn=False).markdown.split("\n")) < 300
+    assert 150 < len(render(page(session), drawn=False).markdown.splitlines()) <= 300
 
 
 @pytest.mark.parametrize("session", [H100, SURF, IRIS, NETWORKS])

@@ -264,7 +264,7 @@ def headline(view: OffersView) -> Headline:
         lefts = (work.left_out for work in view.works if work.left_out)
         return Headline("offers-unknown", {**data, "why": why or next(lefts, None)})
     first = priced[0]
-    data |= {"first": first, "against": None}
+    data |= {"first": first, "against": None, "alone": count > 1 and len(priced) == 1}
     if first.tied:
         return Headline("offers-tied", {**data, "second": next(row for row in priced[1:] if row.tied)})
     others = [row for row in view.rows if row is not first and row.times]
@@ -285,16 +285,17 @@ def chips(view: OffersView) -> Iterator[Chip]:
         "not-ranked-offers" if row.unranked else "not-measured" for row in guessed
     ).items():
         yield Chip("stop", name, data={"count": count, "of": len(offered)})
-    for row in [row for row in offered if row.missing][:1]:
-        yield Chip("care", "no-cost", data={"name": row.system.name, "why": row.missing[0]})
+    if missing := [row.system.name for row in offered if row.missing]:
+        yield Chip("care", "no-cost", data={"names": missing})
     if any(work.left_out for work in view.works):
         yield Chip("care", "work-left-out", data={"hours": sum(w.hours for w in view.works if w.left_out)})
     if not view.costs.purchase.hours_on:
         yield Chip("care", "hours-assumed", "costs", {"name": view.on.name})
     old = [row for row in offered if row.days > OLD_DAYS]
-    for row in sorted(old, key=lambda row: -row.days)[:1]:
+    if old:
+        oldest = max(old, key=lambda row: row.days)
         yield Chip(
-            "care", "old-offer", data={"name": row.system.name, "days": row.days, "more": len(old) - 1}
+            "care", "old-offer", data={"name": oldest.system.name, "days": oldest.days, "count": len(old)}
         )
 
 

@@ -156,7 +156,7 @@ def _frameworks(analysis: Analysis, systems: Systems) -> PageOne:
         analysis,
         frameworks.headline(work, systems),
         cells,
-        (how_sure(analysis, cells), Headline("what-differs"), again(analysis)),
+        (how_sure(analysis, [line.cell for line in work.lines]), Headline("what-differs"), again(analysis)),
         "frameworks",
         frameworks.framework_work(work, analysis.speedups, timed.picture if timed else None),
         about={"model": cells[0].key.model, "count": len({line.name for line in work.lines})},

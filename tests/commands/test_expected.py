@@ -230,7 +230,7 @@ def test_a_buyer_without_records_has_each_offer_on_page_one_with_its_cost_or_the
     text, analysis = row_of(clone)
     one = page_of(analysis).one
     view, chips = one.view, {chip.name: chip.data for chip in one.chips}
-    assert one.headline.data["alone"] and chips["no-cost"]["names"] == ["MI300X", "H200"]
+    assert one.headline.data["costed"] == 1 and chips["no-cost"]["names"] == ["MI300X", "H200"]
     assert chips["old-offer"]["count"] == 3
     rows = {row.system.name: row for row in view.rows}
     assert list(rows) == ["RTX 5090", "MI300X", "H200", "RTX 3090"]

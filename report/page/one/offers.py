@@ -264,7 +264,7 @@ def headline(view: OffersView) -> Headline:
         lefts = (work.left_out for work in view.works if work.left_out)
         return Headline("offers-unknown", {**data, "why": why or next(lefts, None)})
     first = priced[0]
-    data |= {"first": first, "against": None, "alone": count > 1 and len(priced) == 1}
+    data |= {"first": first, "against": None, "costed": sum(row.offered is not None for row in priced)}
     if first.tied:
         return Headline("offers-tied", {**data, "second": next(row for row in priced[1:] if row.tied)})
     others = [row for row in view.rows if row is not first and row.times]

@@ -30,7 +30,7 @@ LINES = (
     *(("compare", "cb7a72", "e09923", "--fail-below", X), ("bundle", "--verify", "offer.tar.gz")),
     *(("accept", "offer.tar.gz", "--records", X, *CPU), ("report", "--bundle", "offer.tar.gz")),
     *(("bundle", "--out", "new.tar.gz"), ("bundle", "--out", "new.tar.gz", "--session", X), ("jobs",)),
-    *(("gate", "--mine", "--session", "20261121-cb7a72"), ("gate", "--mine", "--session", X)),
+    *(("gate", "--mine"), ("gate", "--base", X)),
 )
 CHANGES = {
     **dict.fromkeys(("results/cards.toml", "results/claims/*.toml", "docker/images.toml"), toml_files),

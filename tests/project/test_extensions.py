@@ -192,7 +192,7 @@ def test_a_made_up_precision_trains_a_workload_of_torch(clone):
         clone, "made-up-torch", workload="llm_step", protocol="synthetic/1", model="tiny", more=limit
     )
     found = page_of(clone, *asked, "--python", PYTHON)
-    assert re.search(r"\| fp64 \| cpu \| none \| matmul \S+: fp64, convolution \S+: fp64 \|", found)
+    assert re.search(r"\| fp64[^|]*\| cpu \| none \| matmul \S+: fp64, convolution \S+: fp64 \|", found)
 
 
 @pytest.mark.torch
@@ -205,6 +205,6 @@ def test_a_made_up_kind_of_device_trains_and_is_watched_and_stands_on_the_page(c
     fake.chmod(0o755)
     line = ("run", "report", "--plan", "made-up-npu", "--device", "0", "--python", str(fake))
     page = page_of(clone, *line)
-    assert re.search(r"^\| fp64 \| spare \(npu\) \|", page, re.M)
-    assert "power 100 W by second" in page
+    assert re.search(r"^\| fp64[^|]*\| spare \(npu\) \|", page, re.M)
+    assert "power, W by second" in page
     assert "contradicts" not in page

@@ -88,7 +88,7 @@ class Files:
 def whole(path: Path, put: Callable[[Path, Path], object] = Path.replace) -> Iterator[Path]:
     """A temporary file beside `path`, which is `put` there once all is written; nothing is left otherwise."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".part")
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
     os.close(handle)
     unfinished = Path(name)
     try:
@@ -129,7 +129,8 @@ def streamed(
         try:
             for line in process.stdout or ():
                 log.write(line)
-                show(line.rstrip())
+                if line.strip():
+                    show(line.rstrip())
         except BaseException:
             os.killpg(process.pid, signal.SIGKILL)
             raise

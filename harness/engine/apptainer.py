@@ -113,6 +113,8 @@ class ApptainerEngine(Processes):
         if shutil.which(self.program) is None:
             raise ABSENT
         made_of = image_id(archive)
+        for killed in sif.parent.glob(f".{sif.name}.*.part"):
+            killed.unlink(missing_ok=True)
         with whole(sif) as unfinished:
             unfinished.unlink()
             line = (self.program, "build", str(unfinished), f"docker-archive:{archive}")

@@ -173,11 +173,13 @@ def test_without_a_sif_or_an_archive_the_line_that_brings_one_is_named(engine):
         engine.built(image)
 
 
-def test_a_sif_that_cannot_be_made_leaves_nothing_and_says_why(engine):
+def test_a_sif_that_cannot_be_made_leaves_nothing_nor_what_a_killed_build_left_and_says_why(engine):
     image = load_images(ROOT).image("cpu")
     tag = engine.settings.spec(image).tag
     path = apptainer.archive_of(engine.root, tag)
     archive_of(path, b"broken")
+    sif = apptainer.sif_of(engine.root, tag)
+    (sif.parent / f".{sif.name}.killed.part").write_bytes(b"half of one")
     with pytest.raises(MachineError, match="could not make a SIF of"):
         engine.build(image, quiet)
     assert [each.name for each in path.parent.iterdir()] == [path.name]

@@ -67,7 +67,6 @@ class Model(BaseModel):
         frozen=True,
         protected_namespaces=(),
         allow_inf_nan=False,
-        defer_build=True,
         use_attribute_docstrings=True,
     )
 

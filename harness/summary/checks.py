@@ -9,7 +9,13 @@ from statistics import median, median_low
 
 from harness.record import PRECISIONS, Finding, LossScale, Measurement, ProgramRun, Steady, finding
 from harness.record.finding import FindingValue
-from harness.summary.steady_state import LEAST_SECONDS, LEAST_STEPS, MEAN_ERROR, stalled_seconds
+from harness.summary.steady_state import (
+    LEAST_SECONDS,
+    LEAST_STEPS,
+    MEAN_ERROR,
+    microseconds,
+    stalled_seconds,
+)
 
 INPUT_WAIT_LIMIT = 0.10
 """MLPerf Storage's floor: a device must be fed for 90 % of the time."""
@@ -155,7 +161,7 @@ def _data(measurement: Measurement) -> Findings:
 
 
 def _clock(measurement: Measurement) -> Findings:
-    total, window = sum(measurement.step_us.values()) / 1e6, measurement.window.seconds
+    total, window = float(microseconds(measurement.step_us).sum()) / 1e6, measurement.window.seconds
     if total > 1.02 * window:
         yield finding("clock", steps_seconds=total, window_seconds=window)
     elif measurement.step_clock == "device":
@@ -227,11 +233,11 @@ def _stalls(measurement: Measurement, steady: Steady) -> Findings:
     aside where a window is judged, and paid for in its figures, so what they add is named.
     """
     series = measurement.step_us
-    if not sum(series.values()):
+    if not any(series.values()):
         return
     cut = steady.first_step // series.steps_per_value
     stalled = sum(_stalled_seconds(measurement)[cut:])
-    yield from _stall(stalled, sum(series.values()[cut:]) / 1e6, stalled_seconds=stalled)
+    yield from _stall(stalled, float(microseconds(series)[cut:].sum()) / 1e6, stalled_seconds=stalled)
     outside = _outside_seconds(measurement)
     yield from _stall(outside, measurement.window.seconds, outside_seconds=outside)
     excess, validated = _slow_validations(measurement)

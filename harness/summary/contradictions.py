@@ -112,9 +112,9 @@ def copies(records: Sequence[Record]) -> Iterator[tuple[int, int]]:
     first: dict[Hashable, int] = {}
     for place in sorted(range(len(records)), key=lambda at: records[at].started_at):
         request, measured = records[place].trial.id.rpartition("-")[2], records[place].measurement
-        # So many steps are never equal to the microsecond by chance.
-        if measured is None or len(set(measured.step_us.values())) < DIFFERENT:
+        if measured is None:
             continue
         found = first.setdefault((request, measured.step_us), place)
-        if found != place:
+        # So many steps are never equal to the microsecond by chance.
+        if found != place and len(set(measured.step_us.values())) >= DIFFERENT:
             yield place, found

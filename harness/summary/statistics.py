@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from functools import cache
 from importlib.metadata import version
 from typing import Any
 
 import numpy
 
-from harness.record import Epoch, Measurement, Record, Series, Steady, Summary
+from harness.record import Epoch, Finding, Measurement, Record, Series, Steady, Summary
 from harness.record.finding import gravest
 from harness.summary.checks import measurement_findings, validations
 from harness.summary.device_checks import device_findings
-from harness.summary.steady_state import Floats, steady_state
+from harness.summary.steady_state import Floats, microseconds, percentiles, steady_state
 
 CLOSE = 1e-6
 """Relative: two builds of one library may add up in another order."""
@@ -22,8 +23,8 @@ MOST_MEMORY_SHARE = 0.95
 """A batch that reserves more of a device's memory is not taken for one that fits."""
 
 
-def summarise(measurement: Measurement) -> Summary:
-    """A trial's statistics and its verdict, from raw samples alone.
+def summarise(measurement: Measurement, more: Iterable[Finding] = ()) -> Summary:
+    """A trial's statistics and its verdict, from raw samples alone, and from what `more` was found.
 
     throughput = (samples − cut steps · samples per step) ÷ (window − Σ cut steps' seconds), samples/s; with
     nothing cut this is samples ÷ host window. Step times are of the steady part, seconds. Over the same steps
@@ -32,19 +33,18 @@ def summarise(measurement: Measurement) -> Summary:
     """
     steady = _steady(measurement)
     series = measurement.step_us
-    values = numpy.asarray(series.values(), dtype=numpy.float64)[_cut(series, steady) :]
-    steps = values / (1e6 * series.steps_per_value)
+    steps = microseconds(series)[_cut(series, steady) :] / (1e6 * series.steps_per_value)
     input_share = _share(measurement.input_us, measurement.step_us, steady)
     idle_share = _idle_share(measurement, steps)
     if input_share is not None and idle_share is not None:
         input_share = min(input_share, idle_share)
-    low, middle, high = numpy.percentile(steps, (5, 50, 95)) if steps.size else (numpy.nan,) * 3
-    findings = tuple(measurement_findings(measurement, steady, input_share))
+    low, middle, high = percentiles(steps, 5, 50, 95) if steps.size else (math.nan,) * 3
+    findings = (*measurement_findings(measurement, steady, input_share), *more)
     return Summary(
         throughput=_throughput(measurement, steady),
-        step_seconds_median=float(middle),
-        step_seconds_p5=float(low),
-        step_seconds_p95=float(high),
+        step_seconds_median=middle,
+        step_seconds_p5=low,
+        step_seconds_p95=high,
         steady=steady,
         input_share=input_share,
         host_bound_share=idle_share,
@@ -76,9 +76,7 @@ def judge_trial(record: Record) -> Summary | None:
     """
     if record.measurement is None:
         return None
-    summary = summarise(record.measurement)
-    findings = (*summary.findings, *device_findings(record))
-    return summary.model_copy(update={"verdict": gravest(findings), "findings": findings})
+    return summarise(record.measurement, device_findings(record))
 
 
 def of_this_version(record: Record) -> bool:
@@ -127,8 +125,8 @@ def _share(part: Series | None, whole: Series, steady: Steady) -> float | None:
     if part is None or (part.count, part.steps_per_value) != (whole.count, whole.steps_per_value):
         return None
     cut = _cut(whole, steady)
-    total = sum(whole.values()[cut:])
-    return sum(part.values()[cut:]) / total if total else None
+    total = float(microseconds(whole)[cut:].sum())
+    return float(microseconds(part)[cut:].sum()) / total if total else None
 
 
 def _idle_share(measurement: Measurement, steps: Floats) -> float | None:

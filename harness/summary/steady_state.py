@@ -8,6 +8,7 @@ Such a search misses slow ramps, so the drift of the steady part is judged by it
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
@@ -160,10 +161,25 @@ def _set_apart(step_us: Series) -> tuple[Floats, float, Flags, Floats]:
 
     Over their mean where half of them are 0.
     """
-    raw = numpy.asarray(step_us.values(), dtype=numpy.float64)
-    middle = float(numpy.median(raw) or raw.mean())
+    raw = microseconds(step_us)
+    middle = percentiles(raw, 50)[0] or float(raw.mean())
     relative = raw / middle
     return relative, middle, *_outliers(relative)
+
+
+def microseconds(series: Series) -> Floats:
+    """Return the values of a series to reckon with; below 2⁵³ their sums are exact."""
+    return numpy.asarray(series.values(), dtype=numpy.float64)
+
+
+def percentiles(values: Floats, *shares: int) -> list[float]:
+    """Return what so many of 100 values lie below, as numpy.percentile does at ten times the cost."""
+    ordered, found = numpy.sort(values), []
+    for share in shares:
+        part, below = math.modf(share / 100 * (values.size - 1))
+        low, high = (float(ordered[min(place, values.size - 1)]) for place in (int(below), int(below) + 1))
+        found.append(low + (high - low) * part if part < 0.5 else high - (high - low) * (1 - part))
+    return found
 
 
 def _outliers(values: Floats) -> tuple[Flags, Floats]:
@@ -237,23 +253,22 @@ def _one_level(grid: Floats, sums: Floats, squares: Floats, penalty: float) -> b
     spread = squares[-1] / grid[-1]
     if spread <= NOISE_FLOOR**2:
         return True
-    gain = 0.0
-    for starts, stops in _parts(grid.size):
-        length, square = grid[stops] - grid[starts], squares[stops] - squares[starts]
-        variance = (square - (sums[stops] - sums[starts]) ** 2 / length) / length
-        own = numpy.maximum(variance, NOISE_FLOOR**2)
-        gain += float((length * (numpy.log(spread / own) - variance / own) + square / spread).max())
-    return 2 * gain < penalty
+    starts, stops, runs = _parts(grid.size)
+    length, square = grid[stops] - grid[starts], squares[stops] - squares[starts]
+    variance = (square - (sums[stops] - sums[starts]) ** 2 / length) / length
+    own = numpy.maximum(variance, NOISE_FLOOR**2)
+    gains = length * (numpy.log(spread / own) - variance / own) + square / spread
+    return bool(2 * (gains[:runs].max() + gains[runs:].max()) < penalty)
 
 
 @lru_cache(maxsize=GRID)
-def _parts(places: int) -> tuple[tuple[NDArray[numpy.int64], NDArray[numpy.int64]], ...]:
-    """Starts and stops of all runs of whole cells, and of all pieces of a cell, each where some may end."""
+def _parts(places: int) -> tuple[NDArray[numpy.int64], NDArray[numpy.int64], int]:
+    """Starts and stops of all runs of whole cells, then of all pieces of a cell, and the number of runs."""
     cells = numpy.append(numpy.arange(0, places - 1, CELL), places - 1)
     starts, stops = cells[numpy.stack(numpy.triu_indices(cells.size, 1))]
     first, last = (cells[:-1, numpy.newaxis] + ends for ends in numpy.triu_indices(CELL + 1, 1))
     inside = last < places
-    return (starts, stops), (first[inside], last[inside])
+    return numpy.append(starts, first[inside]), numpy.append(stops, last[inside]), starts.size
 
 
 def _costs(grid: Floats, sums: Floats, squares: Floats, stops: NDArray[numpy.int64]) -> Floats:

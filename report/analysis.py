@@ -29,7 +29,7 @@ from report.compare.cells import Cell, Speedup, cells_of
 from report.compare.groups import ComparisonGroup, comparison_groups
 from report.compare.pairs import Expectation, expectations
 from report.compare.precisions import Gate, Parity, early_gates, parities, speedups
-from report.compare.ranking import Work, standings, works
+from report.compare.ranking import Standings, Work, standings, works
 from report.compare.sides import StackComparison, stack_comparison
 from report.compare.spread import UnitSpread, unit_spreads
 from report.expected.expected import CardExpectation, ExpectedValue
@@ -191,6 +191,11 @@ class Analysis:
         return _subject_of(self)
 
     @cached_property
+    def standings(self) -> Standings | None:
+        """All that did the leading session's work in order; null of fewer than three."""
+        return standings(self.own_cells, self.cells)
+
+    @cached_property
     def leading_frameworks(self) -> Work | None:
         """The first work of the leading session in which two frameworks have ranges under the same terms."""
         for work in works(self.measured_here, self.lead):
@@ -317,8 +322,7 @@ def _of_figures(analysis: Analysis) -> Subject:
     judged = {id(cell) for judged in analysis.verdicts if judged.compared for cell in judged.cells}
     if any(id(cell) in judged for cell in published) or 0 < len(published) < len(own):
         return "programs"
-    found = standings(analysis.own_cells, analysis.cells)
-    in_class = found is not None and len(found.rows) >= CLASS_MACHINES
+    in_class = analysis.standings is not None and len(analysis.standings.rows) >= CLASS_MACHINES
     if sum(cell.ranked for cell in own) * 2 < len(own):
         return "class" if in_class else "first-look"
     if analysis.evidence.purchase is None and any(judged.compared for judged in analysis.verdicts):

@@ -133,19 +133,22 @@ class DotRows:
 
 @dataclass(frozen=True, slots=True)
 class _PlacedRow:
-    """A row with the top of its names and of its plot, px, its dots with their levels, and labels by line."""
+    """A row with the top of its names and of its plot, px, its dots with their levels, and labels by line.
+
+    All levels stand around the `middle` one.
+    """
 
     row: DotRow
     top: float
     plot: float
     bottom: float
+    middle: float
     dots: tuple[tuple[Dot, float, int], ...]
     labels: tuple[tuple[Dot, float, int], ...]
 
     def y(self, level: float) -> float:
-        """The place of a level: all of them stand around the middle of the plot."""
-        levels = [level for *_, level in self.dots] or [0]
-        return (self.plot + self.bottom) / 2 + APART * ((max(levels) + min(levels)) / 2 - level)
+        """The place of a level."""
+        return (self.plot + self.bottom) / 2 + APART * (self.middle - level)
 
 
 def _values(row: DotRow) -> list[float]:
@@ -160,7 +163,8 @@ def _placed(
     levels = [level for *_, level in dots] or [0]
     plot = top + (0.0 if edges[0] else NAME_ROW) + LABEL_LINE * (1 + max((n for *_, n in labels), default=-1))
     bottom = plot + max(LEAST, APART * (max(levels) - min(levels)) + LARGE + 2 * PAD)
-    return _PlacedRow(row, top, plot, bottom, tuple(dots), tuple(labels))
+    middle = (max(levels) + min(levels)) / 2
+    return _PlacedRow(row, top, plot, bottom, middle, tuple(dots), tuple(labels))
 
 
 def _names(sheet: Sheet, placed: _PlacedRow, left: float) -> None:

@@ -7,6 +7,7 @@ one is faster, so the places hold together as well (Klein, Wright, Wieczorek, J.
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -21,6 +22,8 @@ from report.stats.intervals import blocks_interval
 from report.trials.key import FRAMEWORK, PARALLEL, grouped_by, without
 
 _place = same_but(within=("length",))
+
+Ranges = Sequence[tuple[float, float]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +123,7 @@ def _in_order(rows: Sequence[Standing]) -> list[Standing]:
     without = [row for row in rows if row.time is None]
     fastest = next((row.time for row in (*ranked, *timed) if row.time), 1.0)
     ranges = [(row.low or 0.0, row.high or 0.0) for row in ranked]
-    spans = [_places(own, ranges) for own in ranges]
+    spans = _places(ranges, ranges)
     placed = [replace(row, first=first, last=last) for row, (first, last) in zip(ranked, spans, strict=True)]
     scaled = []
     for row in (*placed, *timed):
@@ -182,13 +185,14 @@ def places(line: FrameworkLine, among: Sequence[FrameworkLine]) -> tuple[int, in
     own = line.cell.seconds.interval
     if own is None or not any(each is line and each.cell.ranked for each in among):
         return None
-    first, last = _places((own.low, own.high), [(each.low, each.high) for each in intervals if each])
+    ((first, last),) = _places([(own.low, own.high)], [(each.low, each.high) for each in intervals if each])
     return first, last + intervals.count(None)
 
 
-def _places(own: tuple[float, float], ranges: Sequence[tuple[float, float]]) -> tuple[int, int]:
-    """Return the places of a range among all: behind those wholly below it, before those wholly above."""
-    return 1 + sum(high < own[0] for _, high in ranges), sum(low <= own[1] for low, _ in ranges)
+def _places(some: Ranges, among: Ranges) -> list[tuple[int, int]]:
+    """Return the places of some ranges among all: behind those wholly below, before those wholly above."""
+    lows, highs = sorted(low for low, _ in among), sorted(high for _, high in among)
+    return [(1 + bisect_left(highs, low), bisect_right(lows, high)) for low, high in some]
 
 
 def works(measured: Sequence[Cell], lead: str | None) -> tuple[Work, ...]:

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from harness.record import Session
 from harness.record.store import Results
 from report.trials.key import grouped_by
 from report.trials.trial import TrialResult
@@ -45,13 +46,13 @@ def accounts(
     by_machine = grouped_by(trials, lambda trial: trial.machine)
     standing = [machine for machine, rows in by_machine.items() if any(row.path in shown for row in rows)]
     standing.sort(key=lambda machine: not any(row.session == lead for row in by_machine[machine]))
-    return tuple(_account(results, machine, by_machine[machine], shown) for machine in standing)
+    sessions = grouped_by(results.sessions, lambda session: session.machine)
+    return tuple(_account(sessions.get(machine, ()), by_machine[machine], shown) for machine in standing)
 
 
 def _account(
-    results: Results, machine: str, trials: Sequence[TrialResult], shown: Collection[str]
+    sessions: Sequence[Session], trials: Sequence[TrialResult], shown: Collection[str]
 ) -> MachineAccount:
-    sessions = [session for session in results.sessions if session.machine == machine]
     numbers = {session.number for session in sessions if session.number}
     gap = max(numbers, default=0) - len(numbers)
     ordered = sorted(trials, key=lambda row: row.record.attempt)
@@ -60,7 +61,7 @@ def _account(
     fates = Counter(_fate(row, shown) for row in last.values())
     fates["missing"] = len(planned - last.keys())
     return MachineAccount(
-        machine=machine,
+        machine=trials[0].machine,
         label=trials[0].machine_label,
         sessions_shown=len({row.session for row in trials if row.path in shown}),
         sessions=len({session.id for session in sessions} | {row.session for row in trials}) + gap,

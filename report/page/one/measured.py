@@ -9,7 +9,7 @@ from harness.record import FULL_PRECISION
 from report.analysis import Analysis
 from report.charts.dots import OTHERS, Dot, DotRow, DotRows
 from report.compare.cells import Cell, Speedup, time_breakdown
-from report.compare.ranking import Standing, Standings, standings
+from report.compare.ranking import Standing, Standings
 from report.compare.scaling import Scaling, scalings
 from report.expected.expected import ExpectedValue
 from report.page import panels
@@ -150,7 +150,7 @@ class Machines:
 
 def machines(analysis: Analysis, systems: Systems) -> Machines:
     """All that did the leading session's work."""
-    found = standings(analysis.own_cells, analysis.cells)
+    found = analysis.standings
     assert found is not None
     return Machines(_picture(found, systems), found)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from report.analysis import Analysis
 from report.compare.cells import Speedup
-from report.compare.ranking import Standings, standings
+from report.compare.ranking import Standings
 from report.expected.sizes import DifferenceSize, SystemDifference
 from report.page.filters import work
 from report.page.values import Systems
@@ -25,7 +25,7 @@ class PairsView:
 
 def view(analysis: Analysis, systems: Systems) -> PairsView | None:
     """All pairs of the leading systems with others; null where no other system did the same work."""
-    found, pairs = standings(analysis.own_cells, analysis.cells), analysis.expectations
+    found, pairs = analysis.standings, analysis.expectations
     if not pairs and found is None:
         return None
     works = [(work(each.of, pairs[0].cells), each) for each in pairs[0].benchmarks] if pairs else []

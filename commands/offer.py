@@ -20,7 +20,7 @@ from harness.errors import GateError, GpudynoError, UserError
 from harness.files import printed, sha256_of
 from harness.machine import machine_id, state_folder
 from harness.record import Harness, store
-from harness.run.setup import harness
+from harness.run.assemble import harness
 from report import text
 from report.analysis import Analysis, Question, analyse, evidence_in
 from report.buying.clause import MARGIN

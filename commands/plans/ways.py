@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from harness.device_kinds import BY_VENDOR
 from harness.errors import NoDevice, UserError
 from harness.image.catalog import ImageFile, load_images
 from harness.image.catalog import choose as choose_image
-from harness.machine import Selection
+from harness.machine import Selection, look, select
 from harness.plan import estimate, plan, selection
 from harness.plan.order import Planned
 from harness.plan.plan import Plan, PlanContext
@@ -19,9 +20,6 @@ from harness.plan.selection import supported
 from harness.record import Claim, Cpu, DataSource, DeviceKind, Gpu, Machine, TrialSpec
 from harness.record.published.cards import Card, family
 from harness.record.published.claims import sides
-from harness.run import setup as run_setup
-from harness.run.choice import published_speeds
-from harness.settings import Settings
 from report.analysis import Analysis
 from report.claims.answers import WAYS, Obstacle, of_itself
 from report.claims.judgeable import (
@@ -88,8 +86,8 @@ def prospects(root: Path, analysis: Analysis) -> Prospects:
     """
     first = next((trial for trial in analysis.own if trial.record.measurement), None)
     if first is None:
-        machine, selection = run_setup.devices(Settings(), refuse=False)
-        device = device_of(machine, selection)
+        machine, uuids = look()
+        device = device_of(machine, select(machine, None, uuids=uuids, environ=os.environ))
     else:
         machine = first.record.machine
         of_kind = sum(BY_VENDOR[gpu.vendor] == first.environment.device for gpu in machine.gpus)
@@ -105,7 +103,7 @@ def prospects(root: Path, analysis: Analysis) -> Prospects:
     unmet = [claim for claim in analysis.evidence.claims.claims if claim.id not in met]
     records = [stored.record for stored in analysis.evidence.results.records]
     model = estimate.DeviceModel.of(machine, device.kind, cards)
-    speeds = estimate.learned(published_speeds(root, model, cards), records)
+    speeds = estimate.learned(estimate.published_speeds(root, model, cards), records)
     return quickest(unmet, offers(root, unmet, device, machine.cpu, cards, speeds), device, cards)
 
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from harness.device_kinds import BY_VENDOR, DEVICE_KINDS, DeviceKind
 from harness.plan.order import Planned
 from harness.record import Limit, Machine, Record, TrialRequest, TrialSpec
-from harness.record.published.cards import Card, find, peak_tflops
+from harness.record.published.cards import Card, family, find, peak_tflops
+from harness.record.published.claims import load_claims
 from harness.record.vocabulary.workload import declared
 
 CAPPED_SECONDS = 30.0
@@ -21,6 +23,9 @@ SCALED_OPTIONS = ("epochs", "lead_in", "train_images")
 IDLE_OPTIONS = ("tied", "loss_scale", "side")
 """Options that hardly change it."""
 TRAIN_IMAGES = {"cifar_resnet44": 50_000}
+
+REFERENCE = "RTX 2080 Ti"
+"""The card whose published durations are known for every depth."""
 
 Row = tuple[object, ...]
 
@@ -225,3 +230,36 @@ def warm_up_seconds(planned: Iterable[Planned], speeds: Speeds) -> float:
         speeds.setup_seconds.get(asked.workload, DEVICE_KINDS[asked.device].setup_seconds)
         for asked in variants.values()
     )
+
+
+def published_speeds(root: Path, device: DeviceModel, cards: tuple[Card, ...]) -> Speeds:
+    """What was published of cards' durations, as a rough guide and no more; nothing of a processor's.
+
+    They are this card's, else the reference card's, else another's, scaled by what both can do on paper. An
+    unknown card is taken for the reference card. What a loader fed is not scaled.
+    """
+    found: dict[Row, Length] = {}
+    fed: dict[Row, float] = {}
+    rows = {card.name: card for card in cards}
+    own = rows.get(device.name) or rows.get(REFERENCE)
+    if own is None or device.kind == "cpu":
+        return Speeds(device, cards)
+    order = {REFERENCE: 1, own.name: 2}
+    for claim in sorted(load_claims(root).claims, key=lambda claim: order.get(claim.of.card or "", 0)):
+        side, name = claim.of, claim.of.card or ""
+        epochs = 1 if claim.metric == "epoch_seconds" else claim.epochs
+        theirs = rows.get(next(iter(family(name, rows)), name))
+        timed = claim.kind == "absolute" and claim.metric in ("protocol_seconds", "epoch_seconds")
+        if theirs is None or not (timed and claim.value and side.precision):
+            continue
+        row = (claim.workload, claim.protocol, side.model, side.precision, side.gpus)
+        found[row] = Length(claim.value * _slower(own, theirs), epochs)
+        if side.data_mode == "host" and epochs:
+            fed[row[:2]] = min(claim.value / epochs, fed.get(row[:2], claim.value))
+    return Speeds(device, cards, published=found, loader_seconds=fed)
+
+
+def _slower(card: Card, other: Card) -> float:
+    """How many times as long a card takes as another does, on paper."""
+    peaks = ((peak_tflops(card, unit), peak_tflops(other, unit)) for unit in ("fp16-master", "fp32-ieee"))
+    return next((theirs / ours for ours, theirs in peaks if ours and theirs), 1.0)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from functools import cache
+from functools import cache, partial
+from importlib.metadata import version
 from pathlib import Path
 
 from harness.engine.base import Exit
 from harness.engine.container import run_name
 from harness.engine.local import LOG
 from harness.errors import RecordError
-from harness.files import free_bytes
+from harness.files import free_bytes, printed
 from harness.image.catalog import load_images
 from harness.image.lock import differences
 from harness.image.second_lock import known_locks, locked_packages
@@ -284,3 +285,11 @@ def conclude(
 def _locked(root: Path, image: str, sha256: str) -> tuple[Mapping[str, str], bool]:
     """What the lock of that hash pins, or that of the image where the clone has it no more."""
     return locked_packages(root, known_locks(root).get(sha256) or load_images(root).image(image))
+
+
+def harness(root: Path) -> Harness:
+    """This gpudyno, as records name it; its commit is null outside of git."""
+    git = partial(printed, "git", "-C", str(root))
+    head, changed = git("rev-parse", "HEAD"), git("status", "--porcelain", "--untracked-files=no")
+    modified = None if changed is None else bool(changed.strip())
+    return Harness(version=version("gpudyno"), revision=head and head.strip(), modified=modified)

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from itertools import chain
-from pathlib import Path
 
 from harness.data.fetch import Resolved
 from harness.errors import UserError
@@ -19,8 +18,8 @@ from harness.plan.order import Planned
 from harness.plan.plan import PlanContext
 from harness.plan.selection import supported
 from harness.record import Against, DataSource, Gpu, LeftOut, Record, Session, TrialSpec, session_id, store
-from harness.record.published.cards import Card, family, load_cards, peak_tflops
-from harness.record.published.claims import load_claims, nearest
+from harness.record.published.cards import load_cards
+from harness.record.published.claims import nearest
 from harness.run.session import PAUSE
 from harness.run.setup import RunSetup, data_names
 from harness.settings import Settings
@@ -28,9 +27,6 @@ from harness.units import duration, seconds_of
 
 Keep = Callable[[Sequence[TrialSpec]], frozenset[str]]
 """Returns which of a plan's trials on this device are wanted, by their ids."""
-
-REFERENCE = "RTX 2080 Ti"
-"""The card whose published durations are known for every depth."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,37 +260,4 @@ def speeds_of(setup: RunSetup) -> estimate.Speeds:
     records = (stored.record for stored in store.read_all(setup.root).records)
     cards = load_cards(setup.root) if setup.selection.gpus else ()
     device = estimate.DeviceModel.of(setup.machine, setup.selection.kind, cards)
-    return estimate.learned(published_speeds(setup.root, device, cards), records)
-
-
-def published_speeds(root: Path, device: estimate.DeviceModel, cards: tuple[Card, ...]) -> estimate.Speeds:
-    """What was published of cards' durations, as a rough guide and no more; nothing of a processor's.
-
-    They are this card's, else the reference card's, else another's, scaled by what both can do on paper. An
-    unknown card is taken for the reference card. What a loader fed is not scaled.
-    """
-    found: dict[estimate.Row, estimate.Length] = {}
-    fed: dict[estimate.Row, float] = {}
-    rows = {card.name: card for card in cards}
-    own = rows.get(device.name) or rows.get(REFERENCE)
-    if own is None or device.kind == "cpu":
-        return estimate.Speeds(device, cards)
-    order = {REFERENCE: 1, own.name: 2}
-    for claim in sorted(load_claims(root).claims, key=lambda claim: order.get(claim.of.card or "", 0)):
-        side, name = claim.of, claim.of.card or ""
-        epochs = 1 if claim.metric == "epoch_seconds" else claim.epochs
-        theirs = rows.get(next(iter(family(name, rows)), name))
-        timed = claim.kind == "absolute" and claim.metric in ("protocol_seconds", "epoch_seconds")
-        if theirs is None or not (timed and claim.value and side.precision):
-            continue
-        row = (claim.workload, claim.protocol, side.model, side.precision, side.gpus)
-        found[row] = estimate.Length(claim.value * _slower(own, theirs), epochs)
-        if side.data_mode == "host" and epochs:
-            fed[row[:2]] = min(claim.value / epochs, fed.get(row[:2], claim.value))
-    return estimate.Speeds(device, cards, published=found, loader_seconds=fed)
-
-
-def _slower(card: Card, other: Card) -> float:
-    """How many times as long a card takes as another does, on paper."""
-    peaks = ((peak_tflops(card, unit), peak_tflops(other, unit)) for unit in ("fp16-master", "fp32-ieee"))
-    return next((theirs / ours for ours, theirs in peaks if ours and theirs), 1.0)
+    return estimate.learned(estimate.published_speeds(setup.root, device, cards), records)

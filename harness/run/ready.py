@@ -14,7 +14,8 @@ from harness.image.catalog import Image
 from harness.plan.estimate import WARM_UP_STEPS
 from harness.record import Harness, Limit, TrialSpec
 from harness.record.trial import StackKey
-from harness.run.setup import RunSetup, data_folders, harness
+from harness.run.assemble import harness
+from harness.run.setup import RunSetup, data_folders
 
 WARM_UP_SECONDS = 600.0
 

@@ -6,7 +6,6 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from importlib.metadata import version
 from pathlib import Path
 
 from harness.data import fetch
@@ -17,13 +16,13 @@ from harness.engine.choose import choose as choose_engine
 from harness.engine.container import DeviceRequest
 from harness.engine.local import identity
 from harness.errors import NoDevice, NoEngine
-from harness.files import Files, printed
+from harness.files import Files
 from harness.image.catalog import ANOTHER_FRAMEWORK, Image, ImageFile, choose, load_images
 from harness.machine import VISIBILITY, Selection, look, passed_variables, select
 from harness.machine.devices import card_notes
 from harness.plan import plan
 from harness.plan.plan import Plan
-from harness.record import DeviceKind, Harness, Machine
+from harness.record import DeviceKind, Machine
 from harness.run import source_tree
 from harness.run.second_stack import SecondStack, second_stack
 from harness.settings import Settings, own_path
@@ -224,11 +223,3 @@ def request_of(selection: Selection) -> DeviceRequest:
         every=not selection.others,
         groups=tuple(sorted({node.group for node in nodes})),
     )
-
-
-def harness(root: Path) -> Harness:
-    """This gpudyno, as records name it; its commit is null outside of git."""
-    git = partial(printed, "git", "-C", str(root))
-    head, changed = git("rev-parse", "HEAD"), git("status", "--porcelain", "--untracked-files=no")
-    modified = None if changed is None else bool(changed.strip())
-    return Harness(version=version("gpudyno"), revision=head and head.strip(), modified=modified)

@@ -12,7 +12,6 @@ from harness.plan.order import Planned
 from harness.plan.plan import PlanContext
 from harness.record import Cpu, Gpu, Limit, store
 from harness.record.published.cards import load_cards, peak_tflops
-from harness.run.choice import published_speeds
 from tests.helpers import ROOT
 from tests.helpers import records_builder as build
 
@@ -56,7 +55,7 @@ def known(device, root=ROOT):
         for stored in store.read_all(root).records
         if root != ROOT or str(stored.path) in tracked
     ]
-    return estimate.learned(published_speeds(root, device, cards), records)
+    return estimate.learned(estimate.published_speeds(root, device, cards), records)
 
 
 def model(kind, name, power=None):

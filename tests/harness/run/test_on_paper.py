@@ -9,6 +9,7 @@ import pytest
 
 from harness.data.fetch import Resolved
 from harness.errors import UserError
+from harness.plan import estimate
 from harness.record import store
 from harness.record.published.cards import find, load_cards
 from harness.record.published.claims import load_claims
@@ -26,7 +27,7 @@ READ, CLAIMS = cache(store.read_all), cache(load_claims)
 def _state(tmp_path, monkeypatch):
     monkeypatch.setenv("GPUDYNO_STATE", str(tmp_path))
     monkeypatch.setattr(choice.store, "read_all", READ)
-    monkeypatch.setattr(choice, "load_claims", CLAIMS)
+    monkeypatch.setattr(estimate, "load_claims", CLAIMS)
 
 
 @pytest.mark.parametrize("card", CARDS, ids=lambda card: card.name)

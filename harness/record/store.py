@@ -16,7 +16,7 @@ from pydantic import ValidationError
 
 from harness.errors import NoSpace, RecordError, UserError
 from harness.files import whole
-from harness.record import SCHEMA, Record, Session
+from harness.record import SCHEMA, Model, Record, Session
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,8 +219,8 @@ def read_all(root: Path) -> Results:
             if path.name == "session.json":
                 sessions.append(Session.parse(_content(path, where), where))
             else:
-                record = _sharing(read_record(path, where), records[-1].record if records else None)
-                records.append(Stored(where, record))
+                record = read_record(path, where)
+                records.append(Stored(where, _sharing(record, records[-1].record) if records else record))
         except RecordError as error:
             problems.append(str(error))
     once, copies = _counted_once(records)
@@ -228,14 +228,22 @@ def read_all(root: Path) -> Results:
     return Results(once, tuple(reversed(different.values())), (*problems, *copies))
 
 
-def _sharing(record: Record, before: Record | None) -> Record:
+_OF_SESSION = ("machine", "environment", "harness", "load")
+_OF_WORK = ("framework", "device", "versions", "packages", "precision", "data", "protocol", "phases", "flops")
+"""What of records, and of their measurements, is the same in many of a session."""
+
+
+def _sharing(record: Record, before: Record) -> Record:
     """The record, with what the one before it has equal as one object: a session has one machine."""
-    names = ("machine", "environment", "harness", "load") if before else ()
-    return record.model_copy(
-        update={
-            name: getattr(before, name) for name in names if getattr(before, name) == getattr(record, name)
-        }
-    )
+    equal: dict[str, object] = _equal(record, before, _OF_SESSION)
+    if record.measurement and before.measurement:
+        measured = _equal(record.measurement, before.measurement, _OF_WORK)
+        equal["measurement"] = record.measurement.model_copy(update=measured)
+    return record.model_copy(update=equal)
+
+
+def _equal(one: Model, other: Model, names: Sequence[str]) -> dict[str, object]:
+    return {name: value for name in names if (value := getattr(other, name)) == getattr(one, name)}
 
 
 def _counted_once(records: Sequence[Stored]) -> tuple[tuple[Stored, ...], list[str]]:

@@ -49,6 +49,13 @@ def of_pair(expectation: Expectation, systems: Systems) -> Headline:
     times = between(expectation.best, expectation.model if state == "tied" else expectation.units)
     data = {"fast": fast, "slow": slow, "times": times}
     data["first_look"] = expectation.ranked and expectation.blocks_assumed is not None
+    if expectation.divided:
+        most, least = (
+            end(expectation.benchmarks, key=lambda each: each.ratio.estimate) for end in (max, min)
+        )
+        data |= {"times": quantity(most.ratio), "inverse": quantity(least.ratio.inverse)}
+        data["first_look"] |= not expectation.ranked
+        return Headline("pair-divided", data)
     return Headline("pair-unclear" if unclear else f"pair-{state}", data)
 
 

@@ -14,7 +14,7 @@ CLOCKS_APART = 0.02
 DIFFERENT = 10
 """Step times that differ: fewer may be the ticks of a coarse clock."""
 
-_GPU = re.compile(r"GeForce|\b[RG]TX\b|Quadro|Tesla|Instinct|(?<!with )\bRadeon|NVIDIA (?!Grace\b)")
+_GPU = re.compile(r"GeForce|\b[RG]TX\b|Quadro|Tesla|Instinct|^(?:AMD )?Radeon|NVIDIA (?!Grace\b)")
 """What a card is called, and no processor."""
 
 

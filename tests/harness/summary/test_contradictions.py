@@ -96,7 +96,16 @@ def test_a_processor_with_a_card_s_name_is_named_though_its_machine_says_the_sam
     assert f"its processor is called '{name}'" in said_of(forged)
 
 
-@pytest.mark.parametrize("name", ["AMD Ryzen 7 5700U with Radeon Graphics", "Neoverse-V2", "AMD EPYC"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "AMD Ryzen 7 5700U with Radeon Graphics",
+        "AMD Ryzen AI 9 HX 370 w/ Radeon 890M",
+        "AMD A10-7850K Radeon R7, 12 Compute Cores 4C+8G",
+        "Neoverse-V2",
+        "AMD EPYC",
+    ],
+)
 def test_a_processor_with_its_own_name_is_not(name):
     own = build.changed(RECORD, machine__cpu__model=name, measurement__device__name=name)
     assert said_of(own) == ""

@@ -18,6 +18,8 @@ from report.trials.trial import TrialResult
 MOST_OFFERS = 8
 """Offers on one page."""
 
+NO_FAILURE = ("", "no record", "not measured")
+"""What stands in place of a failure's reason."""
 _KEYS = ("workload", "protocol", "model", "precision", "batch_size", "image_size", "sequence_length")
 
 

@@ -165,7 +165,8 @@ def checked_cards(
 
 def _measures(trial: TrialResult) -> bool:
     checks = _check_of(trial) is not None or trial.record.plan in PLANS[:2]
-    return checks and not DISTURBED & {found.name for found in trial.findings}
+    grave = {found.name for found in trial.findings if found.severity == "invalid"}
+    return checks and not DISTURBED & grave
 
 
 def _check_of(trial: TrialResult) -> CardCheck | None:

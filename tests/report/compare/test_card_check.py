@@ -54,6 +54,13 @@ def test_a_slow_card_is_found_by_what_it_is_slow_in():
     assert len(check_of(*checked_card(speed=0.8), *three_others())[0].slow) == MEASURED
 
 
+def test_a_process_that_leaves_the_trial_valid_hides_no_slow_card():
+    small, large = ({"card": 0, "samples_share": 1.0, "other_mib": mib} for mib in (30.0, 3000.0))
+    beside = checked_card(speed=0.6, causes=(finding("foreign-process", "warn", **small),))
+    assert check_of(*beside, *three_others())[0].state == "slow"
+    assert check_of(*checked_card(causes=(finding("foreign-process", "invalid", **large),))) == ()
+
+
 def test_equal_cards_of_one_host_are_held_against_each_other_after_that_of_the_session():
     here = [record for digit in "cde" for record in checked_card(digit, speed=0.8 if digit == "d" else 1.0)]
     found = check_of(*here)

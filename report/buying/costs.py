@@ -221,8 +221,8 @@ def _offer(
 
 
 def _watts(cell: Cell | None) -> Range | None:
-    """Return the mean power in the windows of a cell's runs, with the band that sensors are off by."""
-    records = [trial.record for trial in cell.trials] if cell else []
+    """Return the mean power in the windows of a cell's valid runs, with the band that sensors are off by."""
+    records = [trial.record for trial in cell.trials if trial.verdict != "invalid"] if cell else []
     energies = [record.telemetry.energy for record in records if record.telemetry]
     readings = [
         (energy.joules / energy.window_seconds, energy.band or ENERGY_BAND)

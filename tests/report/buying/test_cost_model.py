@@ -8,12 +8,15 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from harness.record import Record
+from harness.record.telemetry import Energy
 from report.buying.cost_model import CostNumbers, OfferCost, ranged, rank_costs
 from report.buying.purchase import parse_purchase
 from report.expected.relative import CardsOnPaper, RelativeSpeed
 from tests.helpers import records_builder as build
 from tests.helpers.purchase_builder import FILE, around, card, numbers, random_buyer
 from tests.helpers.record_sets import OTHER, elsewhere, series
+from tests.helpers.records_watched import telemetry
 from tests.helpers.trial_tables import analysed
 
 prices = st.floats(300, 40_000)
@@ -143,6 +146,18 @@ def test_a_card_whose_memory_the_work_did_not_fit_has_no_cost_though_papers_know
     paper = CardsOnPaper(speeds={each: RelativeSpeed(0.8, 1.0, 1.2) for each in product(cards, cards, works)})
     told = analysis.answering(analysis.question, paper).costs
     assert told is not None and [offer.cost is None for offer in told.ranking.offers] == [False, True]
+
+
+def test_a_run_that_is_invalid_gives_no_power():
+    def drew(records: list[Record], watts: float) -> list[Record]:
+        energy = Energy(scope="cards", joules=60 * watts, window_seconds=60, band=0.05)
+        return [build.changed(one, telemetry=telemetry(energy=energy)) for one in records]
+
+    sound = drew(series(repeats=3), 300)
+    spoiled = drew(series(repeats=4, verdict="invalid")[3:], 600)
+    found = analysed([*sound, *spoiled, *elsewhere(repeats=3)], parse_purchase(FILE)).costs
+    assert found is not None
+    assert found.numbers.offers[0].watts[0] == pytest.approx((285, 300, 315))
 
 
 def test_a_card_that_loses_even_for_nothing_has_no_price_at_which_both_cost_the_same():

@@ -11,6 +11,7 @@ from report.charts.bars import Bars
 from report.charts.panels import Panels
 from report.compare import ranking
 from report.compare.cells import cells_of, states_of
+from report.page.parts.frameworks import headline
 from report.page.parts.workloads import MOST_TIMELINES, WorkloadsView, view
 from report.page.pictures import MOST_BELOW
 from report.page.values import systems_of
@@ -18,7 +19,7 @@ from tests.helpers import cases
 from tests.helpers import records_builder as build
 from tests.helpers.here import evidence_here
 from tests.helpers.record_sets import LEAD, series
-from tests.helpers.trial_tables import trials_of
+from tests.helpers.trial_tables import analysed, trials_of
 
 NOW = datetime(2026, 12, 1, tzinfo=UTC)
 FRAMEWORKS = "20261123-cccefa"
@@ -125,3 +126,16 @@ def test_frameworks_that_tie_by_what_an_hour_may_do_share_their_places():
     scaled = work.alike[1].scaled
     assert scaled is not None and scaled.tied
     assert [ranking.places(line, work.alike) for line in work.alike] == [(1, 2), (1, 2)]
+
+
+def test_frameworks_of_single_runs_are_a_first_look_and_not_equally_fast():
+    fair = {**build.LM, "protocol": "fair/1"}
+    runs = [
+        one
+        for name, seconds in (("torch", 0.1), ("keras", 0.3))
+        for one in series(seconds=seconds, kind=fair, repeats=1, options={"framework": name})
+    ]
+    analysis = analysed(runs)
+    assert analysis.leading_frameworks is not None
+    said = headline(analysis.leading_frameworks, systems_of(analysis)).data
+    assert (said["tied"], said["slower"]["name"], said["first_look"]) == (["torch"], "keras", True)

@@ -11,6 +11,7 @@ from report.charts.bars import Bars
 from report.charts.panels import Panels
 from report.compare import ranking
 from report.compare.cells import cells_of, states_of
+from report.page.one.headlines import of_frameworks
 from report.page.parts.frameworks import headline
 from report.page.parts.workloads import MOST_TIMELINES, WorkloadsView, view
 from report.page.pictures import MOST_BELOW
@@ -137,5 +138,7 @@ def test_frameworks_of_single_runs_are_a_first_look_and_not_equally_fast():
     ]
     analysis = analysed(runs)
     assert analysis.leading_frameworks is not None
-    said = headline(analysis.leading_frameworks, systems_of(analysis)).data
+    own = systems_of(analysis)
+    said = headline(analysis.leading_frameworks, own).data
+    assert of_frameworks(analysis, own, ranked=True).data["first_look"]
     assert (said["tied"], said["slower"]["name"], said["first_look"]) == (["torch"], "keras", True)

@@ -329,7 +329,7 @@ def _of_figures(analysis: Analysis) -> Subject:
         return "verdicts"
     if in_class:
         return "class"
-    if analysis.expectations and analysis.expectations[0].units is not None:
+    if analysis.expectations and analysis.expectations[0].standing != "single runs":
         return "pair"
     return "frameworks" if analysis.leading_frameworks else "self"
 

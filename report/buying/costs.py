@@ -25,6 +25,7 @@ from report.buying.cost_model import (
 )
 from report.buying.purchase import Purchase
 from report.buying.workload_mix import (
+    NO_FAILURE,
     MixLine,
     OfferedCard,
     UnrecordedLine,
@@ -132,8 +133,7 @@ def costs(
         speed=tuple(
             tuple(
                 tuple(
-                    _time_over(line, i, j, spreads, others)
-                    or paper.time_over(offered[i].card, offered[j].card, line.name)
+                    _time_over(line, i, j, spreads, others) or _expected_time(line, i, j, offered, paper)
                     for line in mix
                 )
                 for j in places
@@ -221,8 +221,8 @@ def _offer(
 
 
 def _watts(cell: Cell | None) -> Range | None:
-    """Return the mean power in the windows of a cell's runs, with the band that sensors are off by."""
-    records = [trial.record for trial in cell.trials] if cell else []
+    """Return the mean power in the windows of a cell's valid runs, with the band that sensors are off by."""
+    records = [trial.record for trial in cell.trials if trial.verdict != "invalid"] if cell else []
     energies = [record.telemetry.energy for record in records if record.telemetry]
     readings = [
         (energy.joules / energy.window_seconds, energy.band or ENERGY_BAND)
@@ -252,6 +252,15 @@ def _time_over(
         low, best, high = _times_as_fast(line, first, second, 1 / seconds_over, band)
         return 1 / high, 1 / best, 1 / low
     return _times_as_fast(line, second, first, seconds_over, band)
+
+
+def _expected_time(
+    line: WorkLine, i: int, j: int, offered: Sequence[OfferedCard], paper: CardsOnPaper
+) -> Range | None:
+    """Return the same by what is known on paper; null where one of them failed at this work."""
+    if i != j and isinstance(line, MixLine) and not {line.reasons[i], line.reasons[j]} <= {*NO_FAILURE}:
+        return None
+    return paper.time_over(offered[i].card, offered[j].card, line.name)
 
 
 def _times_as_fast(line: MixLine, fast: Cell, slow: Cell, best: float, band: UnitBand) -> Range:

@@ -15,9 +15,11 @@ from report.stats.intervals import Runs
 from report.trials.key import LOADER_ALONE, Key, ProtocolLength, grouped_by, without
 from report.trials.trial import TrialResult
 
-MOST_OFFERS = 8
-"""Offers on one page."""
+MOST_CARDS = 8
+"""On one page: so many besides what the buyer's file names are left out."""
 
+NO_FAILURE = ("", "no record", "not measured")
+"""What stands in place of a failure's reason."""
 _KEYS = ("workload", "protocol", "model", "precision", "batch_size", "image_size", "sequence_length")
 
 
@@ -140,7 +142,7 @@ def candidates(cells: Sequence[Cell], purchase: Purchase) -> tuple[OfferedCard, 
     A processor is what its machine makes of it, so that machines of unlike labels are never one.
     Raises UserError where an offer's text fits several cards.
     """
-    sides = list({(cell.machine, cell.card): cell for cell in reversed(cells)}.values())[::-1]
+    sides = [of[0] for of in grouped_by(cells, lambda cell: (cell.machine, cell.card)).values()]
     found: list[OfferedCard] = []
     by_card: set[tuple[str, str]] = set()
     for number, offer in enumerate(purchase.offer, 1):
@@ -149,19 +151,20 @@ def candidates(cells: Sequence[Cell], purchase: Purchase) -> tuple[OfferedCard, 
         if cell and offer.card.casefold() in cell.card.casefold():
             by_card.add(_type(cell))
     on = purchase.hours_on
-    if (
-        on
-        and meant(on, sides, "'hours_on'") is None
-        and on.casefold() not in (one.card.casefold() for one in found)
-    ):
+    base = meant(on, sides, "'hours_on'") if on else None
+    if base and not any(one.made(base.machine, base.card) for one in found):
+        found.append(_candidate(base))
+        by_card.add(_type(base))
+    elif on and not base and on.casefold() not in (one.card.casefold() for one in found):
         found.append(_unrecorded(on))
     spare = [
         cell
         for cell in sides
         if _type(cell) not in by_card and not any(one.made(cell.machine, cell.card) for one in found)
     ]
-    found += [_candidate(cell) for cell in {_type(cell): cell for cell in reversed(spare)}.values()][::-1]
-    return tuple(sorted(found[:MOST_OFFERS], key=lambda one: not one.measured))
+    others = [_candidate(cell) for cell in {_type(cell): cell for cell in reversed(spare)}.values()][::-1]
+    found += others[: max(0, MOST_CARDS - len(found))]
+    return tuple(sorted(found, key=lambda one: not one.measured))
 
 
 def _type(cell: Cell) -> tuple[str, str]:

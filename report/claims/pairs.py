@@ -29,6 +29,8 @@ def judge_pair(claim: Claim, measured: RecordedCells) -> Judged:
     """The claim held against the pair of cells with the most runs that like meets like in."""
     assert claim.over is not None
     second = claim.model_copy(update={"of": claim.over})
+    # Each side of a claim on two cards is of its own card alone.
+    first = claim.model_copy(update={"over": None}) if claim.of.card else claim
     own, everything = measured.own, measured.everything
     pairs = [
         (of, over)
@@ -40,7 +42,7 @@ def judge_pair(claim: Claim, measured: RecordedCells) -> Judged:
     if not pairs:
         why = nearest_differences(claim.of, claim, own) or nearest_differences(claim.over, second, own)
         return not_compared(claim, *(why or (Difference("in_one_setting", False, True),)))
-    found = met(claim, [claim, second], pairs, measured)
+    found = met(claim, [first, second], pairs, measured)
     return found if isinstance(found, Judged) else _verdict(claim, *found)
 
 

@@ -165,7 +165,7 @@ def checked_cards(
 
 def _measures(trial: TrialResult) -> bool:
     checks = _check_of(trial) is not None or trial.record.plan in PLANS[:2]
-    return checks and not DISTURBED & {found.name for found in trial.findings}
+    return checks and not any(one.name in DISTURBED and one.severity == "invalid" for one in trial.findings)
 
 
 def _check_of(trial: TrialResult) -> CardCheck | None:
@@ -189,6 +189,7 @@ def _checked(
         if trial.device_name == name
         and trial.stack.device != "cpu"
         and trial.model_mark == checks[0].model_mark
+        and _powered_alike(trial, checks[0])
         and trial.verdict != "invalid"
         and device_of(trial.record) != device
     ]
@@ -284,6 +285,12 @@ def _paper(name: str, card: Card | None, trial: TrialResult) -> float | None:
     if name.startswith("copy"):
         return card.bandwidth_gbs / card.devices
     return peak_of(card, name.split("_")[1]) if name.startswith("gemm_") else None
+
+
+def _powered_alike(one: TrialResult, other: TrialResult) -> bool:
+    """Whether two cards of a name are sold with one power limit, where both tell it: laptops' are not."""
+    limits = [gpu.power_limit_default_watts or 0 for trial in (one, other) if (gpu := gpu_of(trial))]
+    return min(limits, default=0) == 0 or max(limits) < 1.1 * min(limits)
 
 
 def gpu_of(trial: TrialResult) -> Gpu | None:

@@ -74,8 +74,15 @@ class Expectation:
         return None if self.model is None else self.model.includes(1.0)
 
     @property
-    def standing(self) -> Literal["faster", "tied", "first look", "single runs"]:
+    def divided(self) -> bool:
+        """Whether the works say otherwise of each other, whichever of the two is taken for the slower."""
+        return self.best < 1 and self.units is None and all(each.ratio.interval for each in self.benchmarks)
+
+    @property
+    def standing(self) -> Literal["faster", "tied", "first look", "by the work", "single runs"]:
         """What may be said of `fast`: unranked runs, and too few blocks of time, are a first look."""
+        if self.divided:
+            return "by the work"
         if self.tied is None:
             return "single runs"
         if self.tied:
@@ -152,6 +159,8 @@ def _expectation(
         benchmarks = [each.inverse for each in benchmarks]
         a, b = b, a
     best, units = mix([benchmark.ratio for benchmark in benchmarks])
+    if best < 1 and any(benchmark.ratio.tied is False for benchmark in benchmarks):
+        units = None
     band = unit_band(*(spreads.get(each.card, UnitSpread()) for each in (a, b)), comparisons=comparisons)
     model = units and SpeedRange(*band.around(units.low, best, units.high))
     ranked = all(benchmark.of.ranked and benchmark.over.ranked for benchmark in benchmarks)

@@ -83,7 +83,9 @@ REFERENCE = "fp32-ieee"
 Unjudged = Literal["no reference", "cut short", "generated data", "no quality", "lost runs", "few seeds"]
 """Why a speed has no verdict on the end beside it."""
 
-_trial_place = same_but("precision", within=("session", "machine", lambda trial: trial.record.trial.seed))
+_trial_place = same_but(
+    "precision", within=("session", "machine", "stack", lambda trial: trial.record.trial.seed)
+)
 _parity_place = same_but("precision", "batch_size", within=("epochs", "session", "machine", "stack"))
 """One budget of epochs on the same machine; a protocol may give each precision its own batch."""
 

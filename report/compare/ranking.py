@@ -180,13 +180,13 @@ class Work:
 
 
 def places(line: FrameworkLine, among: Sequence[FrameworkLine]) -> tuple[int, int] | None:
-    """The first and the last place that the ranges allow; null of what has no range, or cannot be ranked."""
-    intervals = [each.cell.seconds.interval for each in among if each.cell.ranked]
-    own = line.cell.seconds.interval
-    if own is None or not any(each is line and each.cell.ranked for each in among):
+    """The first and the last place that its ratios allow; null of what has no range, or cannot be ranked."""
+    others = [each.cell for each in among if each.cell.ranked and each is not line]
+    if line.cell.seconds.interval is None or not line.cell.ranked or line not in among:
         return None
-    ((first, last),) = _places([(own.low, own.high)], [(each.low, each.high) for each in intervals if each])
-    return first, last + intervals.count(None)
+    ratios = (cell_ratio(line.cell, cell, "seconds", comparisons=_pairs(among)) for cell in others)
+    ends = [ratio.interval for ratio in ratios if ratio and ratio.interval]
+    return 1 + sum(each.low > 1 for each in ends), 1 + len(others) - sum(each.high < 1 for each in ends)
 
 
 def _places(some: Ranges, among: Ranges) -> list[tuple[int, int]]:
@@ -237,14 +237,19 @@ def _scaled(lines: Sequence[FrameworkLine]) -> tuple[FrameworkLine, ...]:
         return ()
     # The data choose the reference, so the level holds for all pairs.
     first = min(fit, key=_seconds)
-    pairs = sum(repeated((one.cell, other.cell)) for one, other in combinations(lines, 2))
+    pairs = _pairs(lines)
     scaled = [
         replace(line, scaled=own_spread(line.cell.seconds))
         if line is first
-        else replace(line, scaled=cell_ratio(line.cell, first.cell, "seconds", comparisons=max(pairs, 1)))
+        else replace(line, scaled=cell_ratio(line.cell, first.cell, "seconds", comparisons=pairs))
         for line in lines
     ]
     return tuple(sorted(scaled, key=_seconds))
+
+
+def _pairs(lines: Sequence[FrameworkLine]) -> int:
+    """How many comparisons the level holds for together."""
+    return max(sum(repeated((one.cell, other.cell)) for one, other in combinations(lines, 2)), 1)
 
 
 def _seconds(line: FrameworkLine) -> float:

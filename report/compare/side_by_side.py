@@ -69,7 +69,7 @@ class Comparison:
     pairs: tuple[Pair, ...]
     apart: tuple[tuple[str, str], ...]
     failed: tuple[str, ...]
-    """Workloads that the second side has measured and the first has failed at."""
+    """Workloads that the second side has measured, and at which the first failed or has no valid run."""
     stacks: tuple[tuple[str, tuple[StackDifference, ...]], ...]
     """By workload, what differs between the stacks that it ran on: its first side's, then its second's."""
     machines: tuple[tuple[str, ...], tuple[str, ...]]
@@ -201,8 +201,11 @@ def _failed(
     trials: Sequence[TrialResult], first_cells: dict[Key, Cell], second_cells: dict[Key, Cell]
 ) -> tuple[str, ...]:
     """A failed trial knows its key only as far as it was asked for."""
-    done, expected = {what(key) for key in first_cells}, {what(key) for key in second_cells}
-    reasons = {
+    done, expected = (
+        {what(key) for key, cell in cells.items() if cell.verdict != "invalid"}
+        for cells in (first_cells, second_cells)
+    )
+    reasons = {what(key): f"{what(key)}: no run is valid" for key in first_cells} | {
         what(trial.key): f"{what(trial.key)}: {clean(failure_words(trial.failure.reason), 60)}"
         for trial in trials
         if trial.failure is not None and trial.failure.kind == "trial"

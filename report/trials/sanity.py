@@ -10,7 +10,7 @@ from harness.record.published.cards import Card, find
 from harness.summary import contradictions
 from harness.summary.device_checks import used_cards
 from report.trials.ceilings import roofline_point
-from report.trials.key import Key, grouped_by, without
+from report.trials.key import Key, Stack, grouped_by, without
 from report.trials.trial import TrialResult
 
 LINEAR_SLACK = 0.05
@@ -33,15 +33,15 @@ def checked(trials: Sequence[TrialResult], cards: Sequence[Card]) -> tuple[Trial
     return tuple(trial.with_findings(*flags) if flags else trial for trial, flags in flagged)
 
 
-_Work = tuple[Key, str, str]
+_Work = tuple[Key, str, str, Stack]
 
 
 def _work(trial: TrialResult, key: Key | None = None) -> _Work:
-    """What a throughput may be held against: the same workload on the same model of device.
+    """What a throughput may be held against: the same work on the same model of device, machine and stack.
 
-    Processors of one name differ in how many cores a machine lends out: they are compared within it alone.
+    Another host may feed a card several times as fast.
     """
-    return key or trial.key, trial.device_model, trial.machine if trial.stack.device == "cpu" else ""
+    return key or trial.key, trial.device_model, trial.machine, trial.stack
 
 
 def _flags(trial: TrialResult, cards: Sequence[Card], single: Mapping[_Work, float]) -> tuple[Finding, ...]:

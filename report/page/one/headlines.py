@@ -49,6 +49,13 @@ def of_pair(expectation: Expectation, systems: Systems) -> Headline:
     times = between(expectation.best, expectation.model if state == "tied" else expectation.units)
     data = {"fast": fast, "slow": slow, "times": times}
     data["first_look"] = expectation.ranked and expectation.blocks_assumed is not None
+    if expectation.divided:
+        most, least = (
+            end(expectation.benchmarks, key=lambda each: each.ratio.estimate) for end in (max, min)
+        )
+        data |= {"times": quantity(most.ratio), "inverse": quantity(least.ratio.inverse)}
+        data["first_look"] = data["first_look"] or not expectation.ranked
+        return Headline("pair-divided", data)
     return Headline("pair-unclear" if unclear else f"pair-{state}", data)
 
 
@@ -177,11 +184,15 @@ def of_frameworks(analysis: Analysis, systems: Systems, *, ranked: bool) -> Head
         if not own and first.cell.session != analysis.lead:
             continue
         slow = (own or others)[-1]
-        times = quantity(cell_ratio(first.cell, slow.cell, "throughput"))
+        ratio = cell_ratio(first.cell, slow.cell, "throughput")
+        sure = ratio and ratio.interval and not ratio.first_look and first.cell.ranked and slow.cell.ranked
+        times = quantity(ratio)
         data = {"model": text.model_name(first.cell.key.model), "own": systems.of(first.cell)}
         slower = None if times.tied else {"name": slow.name, "times": times}
         tied = [first.name, *([slow.name] if times.tied else [])]
-        return Headline("frameworks", {**data, "tied": tied, "slower": slower, "first_look": not ranked})
+        return Headline(
+            "frameworks", {**data, "tied": tied, "slower": slower, "first_look": not (ranked and sure)}
+        )
     return None
 
 

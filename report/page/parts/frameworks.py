@@ -53,8 +53,10 @@ def framework_work(work: Work, gains: Sequence[Speedup], picture: Picture | None
 def headline(work: Work, systems: Systems) -> Headline:
     """The fastest, with what ties with it, and the first that does not."""
     first, *others = work.compared
-    tied = [line for line in others if line.scaled is None or line.scaled.tied is not False]
-    slower = next((line for line in others if line not in tied), None)
+    tied = [line for line in others if line.scaled and line.scaled.tied]
+    ranges = [line.scaled and line.scaled.interval for line in work.compared]
+    shown = (line for line in others if line.scaled and (line.scaled.interval or line.scaled.estimate > 1.05))
+    slower = next((line for line in shown if line not in tied), None)
     return Headline(
         "frameworks",
         {
@@ -62,9 +64,8 @@ def headline(work: Work, systems: Systems) -> Headline:
             "own": systems.of(first.cell),
             "tied": [first.name, *(line.name for line in tied)],
             "slower": {"name": slower.name, "times": quantity(slower.scaled)} if slower else None,
-            "first_look": any(
-                not line.cell.ranked or (line.scaled and line.scaled.first_look) for line in work.compared
-            ),
+            "first_look": not all(line.cell.ranked for line in work.compared)
+            or not all(ends and ends.blocks_assumed is None for ends in ranges),
         },
     )
 

@@ -7,6 +7,7 @@ from datetime import timedelta
 import pytest
 
 from harness.record import Gpu, Record
+from harness.record.trial import OwnFile
 from harness.summary import contradictions
 from tests.helpers import records_builder as build
 from tests.helpers.here import results_here
@@ -54,6 +55,13 @@ def test_what_was_changed_in_one_place_is_named(places, says):
     assert says in said_of(build.changed(RECORD, **places))
 
 
+def test_batches_of_a_user_s_file_may_hold_more_tokens_than_its_first_one():
+    file = OwnFile(name="mine.py", sha256="f" * 64)
+    measured = {"measurement__window__samples": TAKEN.window.samples + 7}
+    assert "are more than" in said_of(build.changed(RECORD, **measured))
+    assert said_of(build.changed(RECORD, trial__asked__file=file, **measured)) == ""
+
+
 NVIDIA = Gpu(index=0, vendor="NVIDIA", name=H100, unit="a" * 16)
 AMD = Gpu(index=0, vendor="AMD", name="AMD Instinct MI210", unit="b" * 16, architecture="gfx90a")
 
@@ -96,7 +104,16 @@ def test_a_processor_with_a_card_s_name_is_named_though_its_machine_says_the_sam
     assert f"its processor is called '{name}'" in said_of(forged)
 
 
-@pytest.mark.parametrize("name", ["AMD Ryzen 7 5700U with Radeon Graphics", "Neoverse-V2", "AMD EPYC"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "AMD Ryzen 7 5700U with Radeon Graphics",
+        "AMD Ryzen AI 9 HX 370 w/ Radeon 890M",
+        "AMD A10-7850K Radeon R7, 12 Compute Cores 4C+8G",
+        "Neoverse-V2",
+        "AMD EPYC",
+    ],
+)
 def test_a_processor_with_its_own_name_is_not(name):
     own = build.changed(RECORD, machine__cpu__model=name, measurement__device__name=name)
     assert said_of(own) == ""

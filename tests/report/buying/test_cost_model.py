@@ -1,14 +1,23 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 
 import numpy
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from harness.record import Record
+from harness.record.telemetry import Energy
 from report.buying.cost_model import CostNumbers, OfferCost, ranged, rank_costs
-from tests.helpers.purchase_builder import around, card, numbers, random_buyer
+from report.buying.purchase import parse_purchase
+from report.expected.relative import CardsOnPaper, RelativeSpeed
+from tests.helpers import records_builder as build
+from tests.helpers.purchase_builder import FILE, around, card, numbers, random_buyer
+from tests.helpers.record_sets import OTHER, elsewhere, series
+from tests.helpers.records_watched import telemetry
+from tests.helpers.trial_tables import analysed
 
 prices = st.floats(300, 40_000)
 times = st.floats(10, 5000)
@@ -122,6 +131,33 @@ def test_a_row_that_failed_or_was_not_measured_leaves_its_card_without_a_total_u
     whole = card("B", around(9000.0, 0.0), (900.0, 900.0))
     assert rank_costs(numbers(whole, gap)).order == (0,)
     assert rank_costs(numbers(whole, gap, hours=(30.0, 0.0))).order == (1, 0)
+
+
+def test_a_card_whose_memory_the_work_did_not_fit_has_no_cost_though_papers_know_its_speed():
+    cifar = {"kind": build.CIFAR, "batch_size": 64, "repeats": 3}
+    records = [*series(repeats=3), *series("fp16-master", **cifar), *elsewhere(repeats=3)]
+    asked = build.trial(build.CIFAR, "fp16-master", 1, batch_size=64)
+    on, lost = records[-1].machine, build.out_of_memory()
+    records.append(build.record(asked, None, on=on, session=OTHER, order=50, failure=lost))
+    analysis = analysed(records, parse_purchase(FILE))
+    found = analysis.costs
+    assert found is not None
+    cards, works = [one.card for one in found.offers], [line.name for line in found.lines]
+    paper = CardsOnPaper(speeds={each: RelativeSpeed(0.8, 1.0, 1.2) for each in product(cards, cards, works)})
+    told = analysis.answering(analysis.question, paper).costs
+    assert told is not None and [offer.cost is None for offer in told.ranking.offers] == [False, True]
+
+
+def test_a_run_that_is_invalid_gives_no_power():
+    def drew(records: list[Record], watts: float) -> list[Record]:
+        energy = Energy(scope="cards", joules=60 * watts, window_seconds=60, band=0.05)
+        return [build.changed(one, telemetry=telemetry(energy=energy)) for one in records]
+
+    sound = drew(series(repeats=3), 300)
+    spoiled = drew(series(repeats=4, verdict="invalid")[3:], 600)
+    found = analysed([*sound, *spoiled, *elsewhere(repeats=3)], parse_purchase(FILE)).costs
+    assert found is not None
+    assert found.numbers.offers[0].watts[0] == pytest.approx((285, 300, 315))
 
 
 def test_a_card_that_loses_even_for_nothing_has_no_price_at_which_both_cost_the_same():

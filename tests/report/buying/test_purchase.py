@@ -9,6 +9,9 @@ from harness.errors import UserError
 from report.buying.purchase import FILE, Offer, Purchase, PurchaseWork, load_purchase, parse_purchase
 from tests.helpers import ROOT
 from tests.helpers.here import results_here
+from tests.helpers.purchase_builder import FILE as BUYER
+from tests.helpers.record_sets import series
+from tests.helpers.trial_tables import analysed
 
 DOCS = ROOT / "docs" / "buying.md"
 EXAMPLE = """\
@@ -106,6 +109,16 @@ def test_the_example_s_work_is_on_record_in_a_fresh_clone_under_the_names_that_i
         for model in (asked.variant.model, None)
     }
     assert given and set(given) <= recorded
+
+
+@pytest.mark.parametrize("hours_on", ["Constructed Card A", "RTX 3090"])
+def test_every_offer_of_a_long_file_stands_and_the_hours_are_on_the_card_that_it_names(hours_on):
+    one = '[[offer]]\ncard = "Card {}"\nprice = 2000\ndate = 2026-01-05\nsource = "constructed"\n'
+    head, work = BUYER.partition("[[offer]]")[0], BUYER.partition("[[work]]")
+    text = head + f'hours_on = "{hours_on}"\n' + "".join(map(one.format, range(9))) + "".join(work[1:])
+    found = analysed(series(repeats=3), parse_purchase(text)).costs
+    assert found is not None and sum(one.offer is not None for one in found.offers) == 9
+    assert found.offers[found.numbers.hours_on].card == hours_on
 
 
 def test_the_page_on_the_file_has_an_example_that_is_valid_and_every_key():

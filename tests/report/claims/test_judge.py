@@ -90,6 +90,13 @@ def test_a_processor_is_the_one_that_a_publication_names_with_its_maker_or_witho
     assert not same_card("AMD EPYC 9B14", "AMD EPYC 9B45", ())
 
 
+def test_a_ratio_of_two_cards_is_not_held_against_one_of_them_twice():
+    side = {"model": "mlp", "precision": "fp32-ieee", "batch_size": 512}
+    for of, over in (("L4", "T4"), ("T4", "L4")):
+        sides = {"of": {**side, "card": of}, "over": {**side, "card": over}}
+        assert lacks(claim(kind="ratio", unit="x", value=1.3, **sides), series()) == [("card", CARD, "L4")]
+
+
 def test_a_ratio_holds_on_any_card_of_its_class():
     records = [*series(), *series("amp-fp16", 0.05, first_order=10)]
     found = verdict(ratio(), records)

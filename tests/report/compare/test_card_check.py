@@ -19,6 +19,7 @@ from report.compare.card_check import blocks, checked_cards, levels, speed_of, t
 from report.expected.networks import NETWORK_SD, PublishedSpeeds, known_network, load_published
 from report.expected.products import UNIT_SD, known_of
 from report.trials.reading import read
+from tests.helpers.records_builder import changed
 from tests.helpers.records_card import SPEEDS, checked_card, three_others
 
 ROOT = Path(__file__).parents[3]
@@ -52,6 +53,26 @@ def test_a_slow_card_is_found_by_what_it_is_slow_in():
     assert found.state == "slow"
     assert [(one.name, round(one.ratio, 2)) for one in found.slow] == [("copy_gb_per_second", 0.7)]
     assert len(check_of(*checked_card(speed=0.8), *three_others())[0].slow) == MEASURED
+
+
+def test_a_process_that_leaves_the_trial_valid_hides_no_slow_card():
+    small, large = ({"card": 0, "samples_share": 1.0, "other_mib": mib} for mib in (30.0, 3000.0))
+    beside = checked_card(speed=0.6, causes=(finding("foreign-process", "warn", **small),))
+    assert check_of(*beside, *three_others())[0].state == "slow"
+    assert check_of(*checked_card(causes=(finding("foreign-process", "invalid", **large),))) == ()
+
+
+def test_a_card_is_not_held_against_those_of_its_name_that_are_sold_with_another_power_limit():
+    def of(watts: float, records):
+        gpu = records[0].machine.gpus[0].model_copy(update={"power_limit_default_watts": watts})
+        return [
+            changed(one, machine__gpus=(gpu.model_copy(update={"unit": one.machine.gpus[0].unit}),))
+            for one in records
+        ]
+
+    laptop = checked_card(speed=0.7)
+    assert check_of(*of(80, laptop), *of(83, three_others()))[0].state == "slow"
+    assert check_of(*of(80, laptop), *of(140, three_others()))[0].state == "unknown"
 
 
 def test_equal_cards_of_one_host_are_held_against_each_other_after_that_of_the_session():

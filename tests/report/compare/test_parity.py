@@ -159,6 +159,16 @@ def test_a_gate_needs_a_twin_of_the_same_session_seed_and_work():
     assert [(trial.key.precision, trial.repeat) for trial, _ in gates] == [("amp-fp16", 1), ("amp-fp16", 2)]
 
 
+def test_a_gate_takes_no_twin_of_the_session_s_other_stack():
+    both = cells(("fp32-ieee", FP32[:2]), ("amp-fp16", FP32[:2]))
+    trials = [trial for cell in both for trial in cell.trials]
+    moved = [
+        with_measured(trial, versions={"torch": "2.99.0"}) if trial.key.precision == "fp32-ieee" else trial
+        for trial in trials
+    ]
+    assert len(parity.early_gates(trials)) == 2 and parity.early_gates(moved) == ()
+
+
 def scale(last: float, skipped: int, *history: tuple[int, float], first: float = 65536.0) -> LossScale:
     return LossScale(kind="dynamic", first=first, last=last, skipped_steps=skipped, history=history)
 

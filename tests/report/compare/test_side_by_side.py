@@ -224,6 +224,14 @@ def test_the_gate_says_no_where_the_first_side_failed_at_what_the_second_did(tmp
     assert "failed where" in capsys.readouterr().out
 
 
+def test_the_gate_says_no_where_no_run_of_the_first_side_is_valid_and_the_second_s_are(tmp_path, capsys):
+    spoiled = runs(NEW, 0.01, batch_size=80, verdict="invalid")
+    both = [*runs(OLD, 0.01), *runs(NEW, 0.01), *runs(OLD, 0.01, batch_size=80), *spoiled]
+    with pytest.raises(GateError):
+        report.compare_two(clone(tmp_path, *both), NEW, OLD, "0.95")
+    assert re.search("FAILS: word_lm .*, batch 80, .*: no run is valid", capsys.readouterr().out)
+
+
 def test_the_gate_says_no_where_it_has_nothing_to_judge(tmp_path, capsys):
     single = [*runs(OLD, 0.01, repeats=1), *runs(NEW, 0.01, repeats=1)]
     with pytest.raises(GateError):

@@ -65,6 +65,13 @@ def test_two_devices_of_more_than_twice_one_are_flagged():
     assert flagged(table([on_a100(), *pairs], CARDS)) == [set(), set(), {"above-linear"}]
 
 
+def test_two_devices_of_a_host_that_feeds_them_faster_are_not_flagged_by_one_of_another_host_or_stack():
+    fed = on_a100(gpus=2, step_seconds=0.1)
+    elsewhere = build.changed(fed, machine__id="e" * 12)
+    newer = build.changed(fed, measurement__versions={"torch": "2.99.0"})
+    assert flagged(table([on_a100(), elsewhere])) == flagged(table([on_a100(), newer])) == [set(), set()]
+
+
 def test_a_trial_that_was_over_before_its_steps_can_have_been_is_invalid():
     short = record().model_copy(update={"wall_seconds": 60.0})
     assert flagged(table([short, record(repeat=2)])) == [{"contradicts-itself"}, set()]

@@ -9,12 +9,18 @@ import pytest
 from report.analysis import Analysis, Question, analyse
 from report.charts.bars import Bars
 from report.charts.panels import Panels
-from report.compare.cells import states_of
+from report.compare import ranking
+from report.compare.cells import cells_of, states_of
+from report.page.one.headlines import of_frameworks
+from report.page.parts.frameworks import headline
 from report.page.parts.workloads import MOST_TIMELINES, WorkloadsView, view
 from report.page.pictures import MOST_BELOW
 from report.page.values import systems_of
 from tests.helpers import cases
+from tests.helpers import records_builder as build
 from tests.helpers.here import evidence_here
+from tests.helpers.record_sets import LEAD, series
+from tests.helpers.trial_tables import analysed, trials_of
 
 NOW = datetime(2026, 12, 1, tzinfo=UTC)
 FRAMEWORKS = "20261123-cccefa"
@@ -108,3 +114,31 @@ def test_frameworks_have_the_places_that_their_ranges_allow(frameworks: Workload
     assert all(
         places is None for work in works for line, places, _ in work.rows if line in work.work.published
     )
+
+
+def test_frameworks_that_tie_by_what_an_hour_may_do_share_their_places():
+    fair = {**build.LM, "protocol": "fair/1"}
+    runs = [
+        one
+        for name, seconds in (("torch", 0.1), ("keras", 0.1008))
+        for one in series(seconds=seconds, kind=fair, repeats=5, spread=0.0005, options={"framework": name})
+    ]
+    (work,) = ranking.works(cells_of(trials_of(runs)), LEAD)
+    scaled = work.alike[1].scaled
+    assert scaled is not None and scaled.tied
+    assert [ranking.places(line, work.alike) for line in work.alike] == [(1, 2), (1, 2)]
+
+
+def test_frameworks_of_single_runs_are_a_first_look_and_not_equally_fast():
+    fair = {**build.LM, "protocol": "fair/1"}
+    runs = [
+        one
+        for name, seconds in (("torch", 0.1), ("keras", 0.3))
+        for one in series(seconds=seconds, kind=fair, repeats=1, options={"framework": name})
+    ]
+    analysis = analysed(runs)
+    assert analysis.leading_frameworks is not None
+    own = systems_of(analysis)
+    said = headline(analysis.leading_frameworks, own).data
+    assert of_frameworks(analysis, own, ranked=True).data["first_look"]
+    assert (said["tied"], said["slower"]["name"], said["first_look"]) == (["torch"], "keras", True)

@@ -104,7 +104,7 @@ def state(tmp_path_factory):
 
 
 @pytest.fixture
-def clone(tmp_path, monkeypatch, state):
+def clone(tmp_path, monkeypatch, state, undrawn):
     """A clone with some tables, and no records, plans or claims."""
     parts = ("results/tables/cards.csv", "results/cards.toml", "workloads", "docker")
     published = [f"results/tables/published/{name}.csv" for name in TABLES]

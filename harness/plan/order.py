@@ -50,10 +50,8 @@ def order(planned: Iterable[Planned], seed: int, blocks: int = 1) -> tuple[Plann
     rounds: dict[int, dict[int, list[Twins]]] = {}
     full: list[Twins] = []
     pairs: dict[str, Twins] = {}
-    items = sorted(planned, key=lambda item: item.trial.id)
-    several_stacks = len({item.trial.asked.stack for item in items}) > 1
-    for item in items:
-        pairs.setdefault(item.twins if several_stacks else item.trial.id, []).append(item)
+    for item in sorted(planned, key=lambda item: item.trial.id):
+        pairs.setdefault(item.twins, []).append(item)
     for pair in pairs.values():
         if pair[0].role == "full":
             full.append([replace(item, block=NO_BLOCK) for item in pair])

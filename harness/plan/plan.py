@@ -314,9 +314,11 @@ def _repeats(plan: Plan, measure: Measure, variant: Variant, context: PlanContex
             "file": {"name": measure.file, "sha256": measure.sha256} if measure.file else None,
         }
     )
-    first = measure.seed if measure.seed is not None else 1111
+    seed = measure.seed if measure.seed is not None else 1111
     timeout = measure.timeout_seconds or plan.timeout_seconds
+    first = TrialSpec.of(asked, 1, seed=seed, timeout_seconds=timeout, targets=measure.targets)
+    workload, _, digest = first.id.rpartition("-r1-")
     for repeat in range(1, (measure.repeats or plan.repeats) + 1):
-        seed = first + repeat - 1
-        trial = TrialSpec.of(asked, repeat, seed=seed, timeout_seconds=timeout, targets=measure.targets)
-        yield Planned(trial, measure.role, variant.model, measure.priority)
+        # Its content is hashed once; a session's file is held against it when it is read.
+        changes = {"id": f"{workload}-r{repeat}-{digest}", "repeat": repeat, "seed": seed + repeat - 1}
+        yield Planned(first.model_copy(update=changes), measure.role, variant.model, measure.priority)

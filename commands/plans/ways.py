@@ -120,11 +120,14 @@ def offers(
     speeds: estimate.Speeds,
     only: str | None = None,
 ) -> Iterator[OfferedPlan]:
-    """What each plan that can be read judges on a device, in each of its images or in that one."""
+    """What each plan of their workloads that can be read judges on a device, in each image or in that one."""
     can, images = askable(claims, device, cards), load_images(root)
+    workloads = {claim.workload for claim in claims}
     for name in shipped(root):
         with suppress(UserError):
             asked = plan.load(root, name)
+            if workloads.isdisjoint(part.workload for part in asked.measure):
+                continue
             for image in (only,) if only else images_of(asked, device.kind, images):
                 planned = planned_on(asked, device, image, cpu) if serves(images, device, image) else ()
                 trials = [item.trial for item in planned]

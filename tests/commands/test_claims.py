@@ -41,9 +41,8 @@ def test_a_study_that_there_is_not_is_refused():
         claims.listed(ROOT, "Nobody 2020")
 
 
-@pytest.mark.parametrize("card", ["4x RTX 4090", "MI300X"])
-def test_a_card_by_its_name_can_judge_claims_of_each_of_the_five_studies(card, capsys):
-    claims.here(ROOT, Settings(), card, rows=900)
+def test_a_card_of_amd_by_its_name_can_judge_claims_of_each_of_the_five_studies(capsys):
+    claims.here(ROOT, Settings(), "MI300X", rows=900)
     named = re.findall(r"\b(00[0-4])-[a-z]", capsys.readouterr().out)
     assert set(named) == {"000", "001", "002", "003", "004"}
 

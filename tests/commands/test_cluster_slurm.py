@@ -109,20 +109,20 @@ def test_each_trial_of_a_plan_is_a_job_and_leaves_a_record_like_any_other(real, 
 
 
 def test_what_is_cancelled_while_it_runs_says_so_and_only_what_is_missing_is_sent_again(real, tmp_path):
-    bench = begin(tmp_path, options=LONG, repeats=3)
+    bench = begin(tmp_path, options=LONG)
     bench.submit()
     running(bench)
     bench.submit()
     assert len(bench.jobs()) == 2
     bench.cancel()
     bench.collect(wait=True)
-    assert bench.ends() == ["cancelled"] * 6
+    assert bench.ends() == ["cancelled"] * 4
     (bench.root / "workloads" / "fake.py").write_text(
         (bench.root / "workloads" / "fake.py").read_text().replace("time.sleep(", "time.sleep(0 * ")
     )
     bench.submit()
     bench.collect(wait=True)
-    assert bench.ends().count("ok") == 6
+    assert bench.ends().count("ok") == 4
     attempts = {record.attempt for record in bench.records() if record.failure}
     assert attempts == {1}
 
@@ -167,7 +167,7 @@ def test_a_node_that_dies_loses_no_record_and_the_next_submit_completes_the_plan
     bench.submit()
     running(bench, 2)
     real.kill_node("n2")
-    wait_for(lambda: (bench.collect(), len(bench.ends()) == 2)[1], 60)
+    bench.collect(wait=True)
     assert bench.ends() == ["node-failed"] * 2
     real.start_node("n2")
     wait_for(lambda: real.states()["n2"] == "idle", 30)

@@ -22,7 +22,7 @@ PARTS = (
 PLAN = """
 name = "order"
 title = "a small work, for a test"
-repeats = 4
+repeats = 2
 
 [[measure]]
 workload = "llm_step"

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from commands import report
 from commands.measure import refuse_faulty_card
 from commands.report import LONGER_ON_CPU, ReportOptions, report_on
 from harness.errors import CardError
@@ -16,6 +17,7 @@ from report.page import render
 from report.page.build import page_of
 from tests.helpers import ROOT
 from tests.helpers import records_builder as build
+from tests.helpers.here import evidence_here
 from tests.helpers.records_card import checked_card
 
 QUICK, DESK = "20261121-38cb4c", "20261121-8a1add"
@@ -23,8 +25,9 @@ QUICK, DESK = "20261121-38cb4c", "20261121-8a1add"
 
 @pytest.mark.parametrize(("session", "leads_on"), [(QUICK, True), (DESK, False)])
 def test_a_first_look_names_the_line_whose_figures_may_be_ranked(
-    session: str, leads_on: bool, tmp_path: Path
+    session: str, leads_on: bool, tmp_path: Path, undrawn: None, monkeypatch: pytest.MonkeyPatch
 ):
+    monkeypatch.setattr(report, "evidence_in", lambda root: evidence_here())
     analysis, written = report_on(ROOT, tmp_path, ReportOptions(session=session))
     text = written.markdown.read_text()
     assert (f"`{LONGER_ON_CPU}`" in text) == leads_on
@@ -33,7 +36,7 @@ def test_a_first_look_names_the_line_whose_figures_may_be_ranked(
 
 
 def test_the_first_page_of_a_clone_shows_published_studies_and_the_records_that_came_with_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, undrawn: None, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setenv("GPUDYNO_STATE", str(tmp_path / "state"))
     # What was measured beside the checkout since would lead.

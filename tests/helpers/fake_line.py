@@ -9,13 +9,13 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta, tzinfo
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from commands import measure
+from commands import measure, report
 from commands.report import ReportOptions, report_on
 from harness.engine import access, container
 from harness.engine import choose as engine_choice
@@ -36,6 +36,7 @@ from harness.run import choice, runner
 from harness.run import setup as run_setup
 from harness.settings import Settings
 from harness.telemetry import recorder, sampler
+from report.page import build
 from tests.helpers import copied
 from tests.helpers.fake_card_workload import BEGAN, OWN_BYTES, TRAINS_FROM, train
 from tests.helpers.fake_clock import Clock, watch
@@ -227,6 +228,7 @@ def run_line(
         patch.setattr(recorder, "start", on_cards)
         patch.setattr(runner, "datetime", clock)
         patch.setattr(choice, "datetime", clock)
+        patch.setattr(report, "write", partial(build.write, drawn=False))
         outcome = measure.run(root, Settings(plan=plan), measure.RunOptions())
         assert outcome is not None and outcome.complete
         _, page = report_on(root, folder / "page", ReportOptions())

@@ -95,9 +95,9 @@ class FakeNvml:
         raise AttributeError(name)
 
     def _value(self, handle: int, field: str) -> Any:
-        value = self._cards[handle].get(field, {"error": pynvml.NVML_ERROR_NOT_SUPPORTED})
-        for tick in self._ticks[: self.at + 1]:
-            value = tick[handle].get(field, value)
+        unknown = {"error": pynvml.NVML_ERROR_NOT_SUPPORTED}
+        told = (*reversed(self._ticks[: self.at + 1]), self._cards)
+        value = next((cards[handle][field] for cards in told if field in cards[handle]), unknown)
         if isinstance(value, dict) and "error" in value:
             raise pynvml.NVMLError(value["error"])
         return value

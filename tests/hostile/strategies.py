@@ -6,6 +6,7 @@ import copy
 import json
 import tomllib
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 import tomlkit
@@ -56,6 +57,11 @@ values: st.SearchStrategy[Any] = st.recursive(
 )
 
 
+@cache
+def schema_of(model: type[BaseModel]) -> dict[str, Any]:
+    return model.model_json_schema()
+
+
 def resolved(node: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any]:
     return schema["$defs"][node["$ref"].rpartition("/")[2]] if "$ref" in node else node
 
@@ -101,7 +107,7 @@ def places(document: Any, node: dict[str, Any], schema: dict[str, Any]) -> Itera
 def changed(draw: st.DrawFn, document: Any, model: type[BaseModel] | None) -> Any:
     """A document with one value changed, gone, or under another name."""
     document = copy.deepcopy(document)
-    schema = model.model_json_schema() if model else {}
+    schema = schema_of(model) if model else {}
     holder, key, node = draw(st.sampled_from(list(places(document, schema, schema)) or [([0], 0, {})]))
     value = holder[key]
     how = draw(st.sampled_from(("gone", "renamed", "scaled", "allowed", "allowed", "hostile", "any")))

@@ -158,13 +158,14 @@ def loading_trials() -> list[TrialSpec]:
     for name in plan.files(WORKLOADS.parent):
         loaded = plan.load(WORKLOADS.parent, name)
         sources = {m.data: "real" for m in loaded.measure if m.data}
-        for measure in loaded.measure:
-            for kind in measure.devices:
-                for image in measure.images or (kind,):
-                    context = plan.PlanContext(kind, image, None, sources, {})
-                    for item in plan.trials(loaded, context, seed=1):
-                        if item.trial.asked.variant.data_mode == "host":
-                            found[item.trial.id] = item.trial
+        places = {
+            (kind, image) for m in loaded.measure for kind in m.devices for image in m.images or (kind,)
+        }
+        for kind, image in places:
+            context = plan.PlanContext(kind, image, None, sources, {})
+            for item in plan.trials(loaded, context, seed=1):
+                if item.trial.asked.variant.data_mode == "host":
+                    found[item.trial.id] = item.trial
     return list(found.values())
 
 

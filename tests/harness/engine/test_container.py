@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -138,6 +139,7 @@ OWN_WORKERS = {
 PIXELS = {"chexnet": 224, "cifar_fastai": 224, "mnist_cnn": 28}
 
 
+@cache
 def own_workers(workload: str) -> int:
     """The number as the workload's source has it, which imports a framework."""
     path, name = OWN_WORKERS[workload]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import pickle
+import tempfile
 import tomllib
 from collections.abc import Iterator
 from functools import cache, lru_cache
@@ -63,6 +64,18 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Says how many were left out, and how they are run."""
     if count := terminalreporter.config.stash.get(LEFT_OUT, 0):
         terminalreporter.write_line(f"long tests left out: {count}; `invoke test --whole` runs them, too")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _the_system_s_temporary_folder_is_one_that_goes_with_the_tests(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[None]:
+    """What a killed trial, a browser or a framework leaves in it goes, too."""
+    folder = str(tmp_path_factory.mktemp("t"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TMPDIR", folder)
+        patch.setattr(tempfile, "tempdir", folder)
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)

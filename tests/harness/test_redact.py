@@ -7,7 +7,7 @@ import re
 import string
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.machine import machine_from
@@ -66,7 +66,6 @@ def test_a_text_with_a_name_an_address_or_a_path_is_withheld(host, user, address
             assert leaks(json.dumps({"message": text}))
 
 
-@settings(max_examples=300)
 @given(_NAME, _NAME, _ADDRESS, _PATH, st.uuids(), st.data())
 def test_no_name_address_or_path_gets_through_a_fingerprint(host, user, address, path, uuid, data):
     names = (user, host)

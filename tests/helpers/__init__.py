@@ -14,9 +14,12 @@ TESTS = ROOT / "tests"
 T = TypeVar("T")
 
 
-def copied(to: Path, *parts: str) -> Path:
-    """Files and folders of this clone below another folder, without what was compiled or written there."""
-    unwanted = shutil.ignore_patterns("__pycache__", "out")
+def copied(to: Path, *parts: str, compiled: bool = False) -> Path:
+    """Files and folders of this clone below another folder, without what was written there.
+
+    What Python `compiled` of the modules comes along where it would be compiled again otherwise.
+    """
+    unwanted = shutil.ignore_patterns("out", *(() if compiled else ("__pycache__",)))
     for part in parts:
         (to / part).parent.mkdir(parents=True, exist_ok=True)
         if (ROOT / part).is_dir():

@@ -19,7 +19,7 @@ from harness.run import runner, session
 from harness.run.ready import ReadyRun, ready_run
 from harness.run.setup import RunSetup
 from harness.settings import Settings
-from tests.helpers import ROOT, TESTS
+from tests.helpers import ROOT, TESTS, wait_for
 
 FAKE = TESTS / "helpers" / "fake_workload.py"
 MACHINE = Machine(
@@ -58,6 +58,13 @@ def make(
     text = PLAN.format(repeats=repeats, timeout=timeout, options=options, blocks=blocks)
     (folder / "plans" / "mine.toml").write_text(text)
     return folder
+
+
+def hasten(root: Path) -> None:
+    """A trial that starts from now on does not sleep; the one that runs goes on as it does."""
+    wait_for(lambda: any(root.glob("results/.state/work/*/*/out/events.jsonl")))
+    path = root / "workloads" / "fake.py"
+    path.write_text(path.read_text().replace("time.sleep(", "float("))
 
 
 def open_session(root: Path) -> Session:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import pytest
 import tomlkit
 
 from commands import gate
@@ -115,8 +115,6 @@ def ran(
     (data / Program.model_validate(table).folder).symlink_to(source)
     # Temporary files of a trial lie in a folder that is looked into afterwards.
     (folder / "tmp").mkdir(exist_ok=True)
-    os.environ["TMPDIR"] = str(folder / "tmp")
-    try:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TMPDIR", str(folder / "tmp"))
         return run(folder, asked(file, **told), data=str(data), **(by or {"python": sys.executable}))
-    finally:
-        del os.environ["TMPDIR"]

@@ -6,9 +6,9 @@ import copy
 import json
 import tomllib
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
-import tomlkit
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
@@ -56,6 +56,11 @@ values: st.SearchStrategy[Any] = st.recursive(
 )
 
 
+@cache
+def schema_of(model: type[BaseModel]) -> dict[str, Any]:
+    return model.model_json_schema()
+
+
 def resolved(node: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any]:
     return schema["$defs"][node["$ref"].rpartition("/")[2]] if "$ref" in node else node
 
@@ -101,7 +106,7 @@ def places(document: Any, node: dict[str, Any], schema: dict[str, Any]) -> Itera
 def changed(draw: st.DrawFn, document: Any, model: type[BaseModel] | None) -> Any:
     """A document with one value changed, gone, or under another name."""
     document = copy.deepcopy(document)
-    schema = model.model_json_schema() if model else {}
+    schema = schema_of(model) if model else {}
     holder, key, node = draw(st.sampled_from(list(places(document, schema, schema)) or [([0], 0, {})]))
     value = holder[key]
     how = draw(st.sampled_from(("gone", "renamed", "scaled", "allowed", "allowed", "hostile", "any")))
@@ -166,14 +171,19 @@ def toml_files(content: bytes, model: type[BaseModel] | None = None) -> st.Searc
     return mostly(whole, content)
 
 
-def as_toml(document: Any) -> str:
-    def without_nulls(value: Any) -> Any:
-        if isinstance(value, dict):
-            return {key: without_nulls(inner) for key, inner in value.items() if inner is not None}
-        return (
-            [without_nulls(inner) for inner in value if inner is not None]
-            if isinstance(value, list)
-            else value
-        )
+def as_toml(document: dict[str, Any]) -> str:
+    """One key a line, what lies below it in line; a null has no form in TOML, and is left out."""
 
-    return tomlkit.dumps(without_nulls(document))
+    def written(value: Any) -> str:
+        if isinstance(value, dict):
+            return "{" + ", ".join(pairs(value)) + "}"
+        if isinstance(value, list):
+            return "[" + ", ".join(written(inner) for inner in value if inner is not None) + "]"
+        if isinstance(value, str):
+            return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+        return str(value).lower() if isinstance(value, bool | int | float) else value.isoformat()
+
+    def pairs(table: dict[str, Any]) -> Iterator[str]:
+        return (f"{written(key)} = {written(value)}" for key, value in table.items() if value is not None)
+
+    return "".join(f"{line}\n" for line in pairs(document))

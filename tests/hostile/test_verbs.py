@@ -43,7 +43,7 @@ CHANGES = {
 @pytest.fixture(scope="module")
 def template(tmp_path_factory):
     """A clone with two sessions, whose modules are compiled once."""
-    root = copied(tmp_path_factory.mktemp("template"), *PARTS)
+    root = copied(tmp_path_factory.mktemp("template"), *PARTS, compiled=True)
     lay_out(root)
     (root / "gpudyno.toml").write_bytes(SETTINGS)
     (root / "purchase.toml").write_text(FILE)

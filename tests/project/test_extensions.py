@@ -86,7 +86,7 @@ def constructed(root: Path) -> None:
 @pytest.fixture(scope="module")
 def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The product with one more of each kind."""
-    root = copied(tmp_path_factory.mktemp("extended") / "clone", *COPIED)
+    root = copied(tmp_path_factory.mktemp("extended") / "clone", *COPIED, compiled=True)
     constructed(root)
     # Inside of another clone git would look for the files in that one.
     environ = {**os.environ, "GIT_CEILING_DIRECTORIES": str(root.parent)}
@@ -186,17 +186,7 @@ def test_no_folder_is_so_full_that_one_more_module_does_not_fit(clone):
 
 
 @pytest.mark.torch
-def test_a_made_up_precision_trains_a_workload_of_torch(clone):
-    limit = "sequence_length = 32\nlimit = { steps = 3 }"
-    asked = planned(
-        clone, "made-up-torch", workload="llm_step", protocol="synthetic/1", model="tiny", more=limit
-    )
-    found = page_of(clone, *asked, "--python", PYTHON)
-    assert re.search(r"\| fp64[^|]*\| cpu \| none \| matmul \S+: fp64, convolution \S+: fp64 \|", found)
-
-
-@pytest.mark.torch
-def test_a_made_up_kind_of_device_trains_and_is_watched_and_stands_on_the_page(clone):
+def test_on_a_made_up_kind_of_device_torch_trains_in_a_made_up_precision_and_is_watched(clone):
     """Its framework answers as torch.cuda does: a fake one, as no such device is here."""
     more = "sequence_length = 32\nlimit = { steps = 60 }"
     planned(clone, "made-up-npu", workload="llm_step", protocol="synthetic/1", model="tiny", more=more)
@@ -205,6 +195,7 @@ def test_a_made_up_kind_of_device_trains_and_is_watched_and_stands_on_the_page(c
     fake.chmod(0o755)
     line = ("run", "report", "--plan", "made-up-npu", "--device", "0", "--python", str(fake))
     page = page_of(clone, *line)
-    assert re.search(r"^\| fp64[^|]*\| spare \(npu\) \|", page, re.M)
+    row = r"^\| fp64[^|]*\| spare \(npu\) \| none \| matmul \S+: fp64, convolution \S+: fp64 \|"
+    assert re.search(row, page, re.M)
     assert "power, W by second" in page
     assert "contradicts" not in page

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -138,6 +139,7 @@ OWN_WORKERS = {
 PIXELS = {"chexnet": 224, "cifar_fastai": 224, "mnist_cnn": 28}
 
 
+@cache
 def own_workers(workload: str) -> int:
     """The number as the workload's source has it, which imports a framework."""
     path, name = OWN_WORKERS[workload]
@@ -158,13 +160,14 @@ def loading_trials() -> list[TrialSpec]:
     for name in plan.files(WORKLOADS.parent):
         loaded = plan.load(WORKLOADS.parent, name)
         sources = {m.data: "real" for m in loaded.measure if m.data}
-        for measure in loaded.measure:
-            for kind in measure.devices:
-                for image in measure.images or (kind,):
-                    context = plan.PlanContext(kind, image, None, sources, {})
-                    for item in plan.trials(loaded, context, seed=1):
-                        if item.trial.asked.variant.data_mode == "host":
-                            found[item.trial.id] = item.trial
+        places = {
+            (kind, image) for m in loaded.measure for kind in m.devices for image in m.images or (kind,)
+        }
+        for kind, image in places:
+            context = plan.PlanContext(kind, image, None, sources, {})
+            for item in plan.trials(loaded, context, seed=1):
+                if item.trial.asked.variant.data_mode == "host":
+                    found[item.trial.id] = item.trial
     return list(found.values())
 
 

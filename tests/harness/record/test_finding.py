@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import cache
 from string import Formatter
 
 import pytest
@@ -13,6 +14,7 @@ from harness.record.finding_kinds import KINDS, data_of
 from tests.helpers import ROOT
 
 
+@cache
 def calls() -> list[tuple[str, str, frozenset[str] | None]]:
     """Each call of `finding` in the product: its place, name, and data unless `**` gives some."""
     found = []

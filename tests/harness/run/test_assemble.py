@@ -17,10 +17,10 @@ from tests.helpers import clone
 ENDED = Exit(code=1, log="")
 
 
-@pytest.fixture
-def left(tmp_path):
-    """What a measured stand-in was started with, and a folder with what it wrote."""
-    root = clone.make(tmp_path / "clone", repeats=1)
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory):
+    """What a measured stand-in was started with, and the folder that it wrote to."""
+    root = clone.make(tmp_path_factory.mktemp("ran"), repeats=1)
     outcome = runner.run(clone.ready(root), clone.open_session(root), clone.Quiet())
     (work, *_) = sorted((root / "results" / ".state" / "work").glob("*/*"))
     stored = next(
@@ -30,6 +30,12 @@ def left(tmp_path):
     kept = {name: getattr(stored, name) for name in names}
     started = assemble.Started(**{**kept, "session": outcome.session.id})
     return started, work / "out"
+
+
+@pytest.fixture
+def left(ran, tmp_path):
+    """The same with a copy of the folder, to be changed."""
+    return ran[0], shutil.copytree(ran[1], tmp_path / "out")
 
 
 def assembled(left, exit: Exit = ENDED, wall_seconds: float = 5.0) -> Record:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import cache
 
 import pytest
 from hypothesis import given
@@ -25,6 +26,11 @@ Fits = Callable[[int], bool]
 
 def sized(batch: int, repeat: int = 1, precision: str = "amp-fp16") -> TrialSpec:
     return build.trial(build.LM, precision, repeat, batch_size=batch, limit=LIMIT)
+
+
+@cache
+def outcome(batch: int, repeat: int, fits: bool) -> Record:
+    return run(sized(batch, repeat), lambda batch: fits)
 
 
 def opened(*trials: TrialSpec) -> Session:
@@ -52,7 +58,8 @@ def climbed(session: Session, fits: Fits) -> tuple[Session, list[Record]]:
         )
         left = [t for t in session.trials if t.id not in records and t.asked.variant.batch_size < too_large]
         if left:
-            records[left[0].id] = run(left[0], fits)
+            batch = left[0].asked.variant.batch_size
+            records[left[0].id] = outcome(batch, left[0].repeat, fits(batch))
             continue
         more = batch_search.grown(session, records.values())
         if more is session:
@@ -68,9 +75,13 @@ def sizes(records: list[Record], repeat: int) -> set[int]:
     }
 
 
-@given(st.integers(min_value=1, max_value=4095))
-def test_the_largest_batch_that_fits_is_found_to_a_step_of_8_or_of_1_below_16(capacity: int):
-    planned = opened(*doubling())
+@pytest.fixture(scope="module")
+def planned() -> Session:
+    return opened(*doubling())
+
+
+@given(capacity=st.integers(min_value=1, max_value=4095))
+def test_the_largest_batch_that_fits_is_found_to_a_step_of_8_or_of_1_below_16(planned, capacity: int):
     session, records = climbed(planned, lambda batch: batch <= capacity)
     assert max(sizes(records, 1)) == (capacity if capacity < 16 else capacity // 8 * 8)
     assert len(session.trials) - len(planned.trials) <= 9, "a halving for each doubling of the gap"

@@ -18,6 +18,7 @@ from tests.helpers.runs import begin_elsewhere, killed_elsewhere, records, runni
 def test_after_the_harness_is_killed_the_next_run_takes_up_the_living_trial_and_finishes_the_plan(tmp_path):
     root = clone.make(tmp_path, options="step_seconds = 0.1")
     assert killed_elsewhere(root).is_running()
+    clone.hasten(root)
     quiet = clone.Quiet()
     outcome = runner.run(clone.ready(root), clone.open_session(root), quiet)
     assert any("taking up" in line for line in quiet.lines)
@@ -46,6 +47,7 @@ def test_a_trial_that_ended_unseen_took_the_time_until_it_last_wrote_whatever_th
 def test_a_new_session_stops_the_trial_that_another_s_dead_run_left_and_the_other_goes_on_later(tmp_path):
     root = clone.make(tmp_path, options="step_seconds = 0.5", repeats=1)
     left = killed_elsewhere(root)
+    clone.hasten(root)
     first = clone.open_session(root)
     session.close(root, first)
     quiet, second = clone.Quiet(), clone.open_session(root)
@@ -66,7 +68,9 @@ def test_a_new_session_stops_the_trial_that_another_s_dead_run_left_and_the_othe
 def test_a_trial_that_is_killed_is_tried_again_beside_its_failure(tmp_path):
     root = clone.make(tmp_path, options="step_seconds = 0.1", repeats=1)
     harness = begin_elsewhere(root)
-    wait_for(lambda: running_trial(root)).send_signal(signal.SIGKILL)
+    trial = wait_for(lambda: running_trial(root))
+    clone.hasten(root)
+    trial.send_signal(signal.SIGKILL)
     harness.wait(timeout=30)
     found = records(root)
     assert sorted((r.attempt, r.status) for r in found) == [(1, "failed"), (1, "ok"), (2, "ok")]

@@ -25,6 +25,8 @@ from harness.telemetry import recorder
 from tests.helpers import clone
 from tests.helpers.runs import go, records, runs_in
 
+WATCHES = recorder.start
+
 
 def test_a_second_run_in_a_clone_waits_for_the_first_one_s_on_the_same_machine(tmp_path):
     first, second = (tmp_path / state / "machines" / "here" for state in ("a", "b"))
@@ -144,7 +146,7 @@ def test_the_largest_batch_that_fits_is_searched_below_the_first_that_does_not(t
     searched = {(1, 48, "failed"), (1, 40, "ok"), (2, 40, "ok")}
     assert {(1, 16, "ok"), (1, 32, "ok"), (1, 64, "failed"), *searched} <= set(tried)
     assert not [size for _, size, _ in tried[tried.index((1, 64, "failed")) :] if size > 64]
-    assert outcome.complete and go(root).session.id != outcome.session.id
+    assert outcome.complete and clone.open_session(root).id != outcome.session.id
 
 
 def test_only_one_run_measures_on_a_machine(tmp_path):
@@ -170,7 +172,8 @@ def test_a_tuned_trial_is_preceded_by_one_that_only_fills_the_caches(tmp_path):
     assert (outcome.ran, outcome.complete, len(records(root))) == (4, True, 4)
 
 
-def test_a_trial_is_watched_while_it_runs_and_nothing_watches_after_it(tmp_path):
+def test_a_trial_is_watched_while_it_runs_and_nothing_watches_after_it(tmp_path, monkeypatch):
+    monkeypatch.setattr(recorder, "start", WATCHES)
     root = clone.make(tmp_path, options="step_seconds = 0.1", repeats=1)
     go(root)
     found = [record.telemetry for record in records(root)]

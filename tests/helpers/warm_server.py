@@ -15,6 +15,7 @@ import runpy
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import traceback
@@ -89,6 +90,7 @@ def settle(arguments, environ):
     """Gives this process its variables, arguments and path; returns its first argument."""
     os.environ.clear()
     os.environ.update(environ)
+    tempfile.tempdir = None
     sys.argv[:] = arguments
     first = "" if arguments[0] == "-c" else str(Path(arguments[0]).resolve().parent)
     sys.path[:] = [first, *filter(None, environ.get("PYTHONPATH", "").split(os.pathsep)), *PATH]

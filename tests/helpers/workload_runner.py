@@ -112,11 +112,13 @@ def run(
         (folder / name).mkdir(exist_ok=True)
     (folder / "in" / "trial.json").write_text(asked.canonical(), encoding="utf-8")
     folders = {"IN": folder / "in", "OUT": folder / "out", "CACHE": folder / "cache", "DATA": data or folder}
-    workload = asked.asked.workload
+    workload, environ = asked.asked.workload, {f"GPUDYNO_{name}": str(path) for name, path in folders.items()}
+    if asked.asked.variant.gpus > 1:
+        environ["TMPDIR"] = str(folder)  # torch keeps a folder of each launch
     done = ran(
         script or WORKLOADS / f"{workload}.py",
         python=python,
-        environ={f"GPUDYNO_{name}": str(path) for name, path in folders.items()},
+        environ=environ,
         modules=("fastai.vision.all",) if workload == "cifar_fastai" else (),
         generated=GENERATED.get(workload) if asked.asked.data == "generated" else None,
     )

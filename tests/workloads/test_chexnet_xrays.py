@@ -103,7 +103,7 @@ import sys; sys.path.insert(0, {workloads!r})
 from parts import trial as trial_part
 import chexnet
 from parts.chexnet import loading
-loading.FILES = 16
+loading.FILES = 4
 if __name__ == "__main__":
     trial_part.main(chexnet.run)
 """
@@ -124,7 +124,7 @@ def asked(folder: Path, ready: Path, **told: Any) -> Ended:
 def test_it_trains_five_epochs_validates_each_and_ends_with_the_area_of_each_label(
     ready: Path, tmp_path: Path
 ):
-    found = asked(tmp_path, ready, protocol="fair/1").measured
+    found = asked(tmp_path, ready, protocol="fair/1", batch_size=14).measured
     assert (found.data.name, found.data.source, found.data.sha256) == (
         "chestxray",
         "generated",
@@ -132,7 +132,7 @@ def test_it_trains_five_epochs_validates_each_and_ends_with_the_area_of_each_lab
     )
     assert (found.data.train_items, found.data.valid_items, found.data.test_items) == (28, 4, 8)
     assert [(epoch.steps, epoch.valid_batches, epoch.complete) for epoch in found.epochs] == [
-        (7, 1, True)
+        (2, 1, True)
     ] * 5
     assert all(
         epoch.valid_loss > 0 and epoch.valid_seconds > 0 and 0 <= epoch.quality <= 1 for epoch in found.epochs
@@ -142,7 +142,7 @@ def test_it_trains_five_epochs_validates_each_and_ends_with_the_area_of_each_lab
     assert tuple(sorted(found.test_qualities)) == tuple(sorted(LABELS))
     assert found.test_quality == pytest.approx(np.mean(list(found.test_qualities.values())))
     assert "scaled down: 28 images to train on, of 87306" in found.notes
-    assert found.data.distinct_batches == found.data.looked_at_batches == 16
+    assert found.data.distinct_batches == found.data.looked_at_batches == 10
 
 
 @pytest.mark.torch
@@ -174,11 +174,11 @@ def test_options_of_loading_change_no_image_that_is_validated(ready: Path, tmp_p
     ids=["processes", "full-size threads", "jpeg", "arrays"],
 )
 def test_the_loader_alone_is_timed_by_the_batches_that_come(ready: Path, tmp_path: Path, options):
-    ended = asked(tmp_path, ready, protocol="loading/1", options=options, limit={"steps": 13}, image_size=224)
+    ended = asked(tmp_path, ready, protocol="loading/1", options=options, limit={"steps": 5}, image_size=224)
     found = ended.measured
     assert (found.window.steps, found.window.samples, found.losses, found.flops.per_sample) == (
-        13,
-        52,
+        5,
+        20,
         (),
         None,
     )
@@ -189,7 +189,7 @@ def test_the_loader_alone_is_timed_by_the_batches_that_come(ready: Path, tmp_pat
     assert found.data.name == name.get(options["data"], found.data.name)
     together = options.get("workers", 1)
     assert (found.steps_together, found.step_us.steps_per_value) == (together, together)
-    assert found.step_us.count == 13 // together and found.input_us is None
+    assert found.step_us.count == 5 // together and found.input_us is None
 
 
 @pytest.mark.parametrize(

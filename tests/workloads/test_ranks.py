@@ -130,7 +130,13 @@ def test_ranks_end_when_their_launcher_is_killed(tmp_path):
     with (tmp_path / "log").open("wb") as log:
         launcher = subprocess.Popen(
             [PYTHON, "-B", WORKLOADS / "convnet.py"],
-            env={**os.environ, **folders, "GPUDYNO_DATA": str(tmp_path), "OMP_NUM_THREADS": "1"},
+            env={
+                **os.environ,
+                **folders,
+                "GPUDYNO_DATA": str(tmp_path),
+                "TMPDIR": str(tmp_path),
+                "OMP_NUM_THREADS": "1",
+            },
             stdout=log,
             stderr=log,
         )

@@ -107,7 +107,7 @@ def test_no_text_of_a_record_becomes_markup_or_mathematics(said: str):
     assert as_png(chart, said, said)
 
 
-@settings(max_examples=25)
+@settings(max_examples=10)
 @given(st.text(max_size=300))
 def test_any_text_in_a_drawing_leaves_it_well_formed(said: str):
     drawing = draw(Bars((Group("", (Bar(said, "own", 1.0),)),)), "name", said, "", said)

@@ -11,13 +11,14 @@ from io import BytesIO
 import numpy as np
 import pytest
 from matplotlib import image as images
+from matplotlib import rc_context
 
 from report.charts.sheet import MARGIN, PIXELS, Sheet
 from tests.helpers import ROOT
 from tests.helpers.charts import CHARTS, drawing_of, pixels_of
 
 HASHES = """
-import sys
+import report.charts
 from tests.report.charts.test_matplotlib import hashes
 print(*hashes(), sep="\\n")
 """
@@ -34,11 +35,16 @@ def hashes() -> list[str]:
     return [hashlib.sha256(each).hexdigest() for each in drawn]
 
 
-def test_one_matplotlib_draws_the_same_bytes_in_every_process():
+def test_the_same_bytes_are_drawn_in_every_process_whatever_a_user_s_settings_and_a_notebook_s_backend(
+    tmp_path,
+):
+    settings = tmp_path / "matplotlibrc"
+    settings.write_text("font.size: 40\n")
     seed = "1" if os.environ.get("PYTHONHASHSEED") == "2" else "2"
+    told = {"PYTHONHASHSEED": seed, "MPLBACKEND": "inline", "MATPLOTLIBRC": str(settings)}
     elsewhere = subprocess.run(
         [sys.executable, "-c", HASHES],
-        env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(ROOT)},
+        env={**os.environ, **told, "PYTHONPATH": str(ROOT)},
         cwd=ROOT,
         capture_output=True,
         text=True,
@@ -46,6 +52,13 @@ def test_one_matplotlib_draws_the_same_bytes_in_every_process():
     )
     here = hashes()
     assert elsewhere.stdout.split() == here and len(set(here)) == len(here)
+    assert elsewhere.stderr == ""
+
+
+def test_a_settings_file_in_the_clone_changes_no_chart():
+    drawn = drawing_of(CHARTS["panels"])
+    with rc_context({"font.size": 40, "lines.linewidth": 9, "svg.image_inline": False}):
+        assert drawing_of.__wrapped__(CHARTS["panels"]) == drawn
 
 
 def test_matplotlib_is_loaded_when_the_first_chart_is_drawn():

@@ -31,6 +31,10 @@ def document(claim: Claim) -> str:
     return re.split(", row|, cell| and ", claim.source)[0]
 
 
+def terms(claim: Claim) -> tuple[object, ...]:
+    return tuple(getattr(claim, term) for term in TERMS)
+
+
 def figure(claim: Claim) -> str:
     return f"{' '.join(map(str, named(claim.of).values()))}: {claim.value:,g} {claim.unit}"
 
@@ -51,15 +55,18 @@ def contradictions(claims: Sequence[Claim]) -> Iterator[tuple[str, str, str, flo
         for one, two in permutations(own, 2)
         if one.study == two.study and document(one) == document(two)
     ]
+    alike: dict[tuple[object, ...], list[tuple[Claim, Claim]]] = {}
+    for pair in pairs:
+        if terms(pair[0]) == terms(pair[1]):
+            alike.setdefault(terms(pair[0]), []).append(pair)
     for said in (each for each in claims if each.words and each.over):
         if said.kind != "order" and (said.kind != "ratio" or said.value is None):
             continue
         free = unlike(said.of, said.over) | (set() if said.of.batch_size else {"batch_size"})
         worst = {}
-        for one, two in pairs:
-            alike = all(getattr(one, term) == getattr(said, term) == getattr(two, term) for term in TERMS)
+        for one, two in alike.get(terms(said), ()):
             sides = ((said.of, one.of), (said.over, two.of))
-            meant = alike and all(named(asked).items() <= named(found).items() for asked, found in sides)
+            meant = all(named(asked).items() <= named(found).items() for asked, found in sides)
             if meant and unlike(one.of, two.of) <= free and (times := apart(said, one, two)):
                 row = (said.id, said.words, f"{figure(one)}; {figure(two)}", times)
                 worst[one.of.card] = max(row, worst.get(one.of.card, row), key=lambda each: each[-1])

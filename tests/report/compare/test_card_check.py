@@ -29,7 +29,7 @@ PRODUCTS, NETWORKS = PUBLISHED.products, PUBLISHED.networks
 H200 = next(card for card in CARDS if card.name.startswith("H200"))
 MEASURED = 9
 """Things that a check measures."""
-CARDS_SIMULATED, LOADS_SIMULATED = 1000, 200
+CARDS_SIMULATED, LOADS_SIMULATED = 1000, 100
 
 
 def check_of(*records, session: str | None = None):

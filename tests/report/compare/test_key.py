@@ -70,7 +70,7 @@ LENGTHS = st.builds(
     limit=st.sampled_from([(), (("steps", 50),)]),
 )
 ITEMS = st.lists(
-    st.builds(Item, KEYS, LENGTHS, st.sampled_from(["s", "t"]), st.sampled_from(["m", "n"])), max_size=12
+    st.builds(Item, KEYS, LENGTHS, st.sampled_from(["s", "t"]), st.sampled_from(["m", "n"])), max_size=6
 ).map(lambda found: [replace(one, number=number) for number, one in enumerate(found)])
 LEFT_OUT = st.lists(st.sampled_from(FIELDS), unique=True, max_size=4)
 

@@ -20,7 +20,7 @@ from tests.helpers.purposes import page as constructed
 
 NOW = datetime(2026, 12, 1, tzinfo=UTC)
 H100, SURF, IRIS, NETWORKS = "20261126-cb0794", "20261125-08b1ee", "20261126-6f810e", "20261125-4a4da8"
-FRAMEWORKS, LOADING, CLAIMS = "20261123-7d4985", "20261123-f8ab7f", "20261123-bba217"
+FRAMEWORKS, CLAIMS = "20261123-7d4985", "20261123-bba217"
 CHECKED = "20261127-aee4d4"
 PROGRAMS, CHAINER = "20261126-7ac9ad", "20261123-313463"
 
@@ -111,7 +111,6 @@ def test_quality_is_a_line_over_the_time_that_was_trained():
     ("session", "state"),
     [
         (FRAMEWORKS, "frameworks"),
-        (LOADING, "speeds"),
         (NETWORKS, "speeds"),
         (IRIS, "scaling"),
         (CHAINER, "frameworks"),
@@ -165,7 +164,7 @@ def test_each_table_of_the_markdown_begins_after_a_blank_line():
     assert len(before) > 2 and set(before) == {""}
 
 
-@pytest.mark.parametrize("session", [IRIS, "20261123-f41240", "20261125-53f079"])
+@pytest.mark.parametrize("session", [IRIS, "20261123-f41240"])
 def test_a_dossier_of_several_works_is_short(session: str):
     assert 150 < len(render(page(session), drawn=False).markdown.splitlines()) <= 300
 

@@ -177,3 +177,15 @@ def test_the_runs_that_are_told_are_those_of_the_table(session: str):
     (sure,) = [note.data for note in page(session).one.notes if note.state == "how-sure"]
     assert (confidence["runs"], confidence["most"]) == (min(runs), max(runs))
     assert (sure["runs"], sure["most"]) == (min(runs), max(runs))
+
+
+@pytest.mark.parametrize(
+    ("session", "needs", "blocks"),
+    [(IRIS, ["longer", "runs"], False), (NETWORKS, ["longer"], False), (CHAINER, ["longer"], False)],
+)
+def test_the_next_line_spreads_no_runs_that_are_too_few_or_too_short(
+    session: str, needs: list[str], blocks: bool
+):
+    found = page(session).one.next_first
+    assert found is not None and found.data["needs"] == needs
+    assert ("--blocks" in found.data["commands"][0]) is blocks

@@ -87,7 +87,7 @@ def of_published(analysis: Analysis, systems: Systems) -> Headline | None:
         "card": answer.claim.of.card or "the published machine",
         "times": _inverse(times) if slower else times,
         "slower": slower,
-        "loader": "loader" in answer.differs,
+        "loader": cell.key.data_mode if "loader" in answer.differs else "",
         "first_look": answer.first_look,
     }
     return Headline("published", data)

@@ -50,7 +50,7 @@ def panels(session: str, name: str) -> tuple[CurvePanel | BarPanel, ...]:
 
 def test_what_a_study_varies_stands_in_one_group_the_fastest_first():
     (group,) = bars(IRIS).groups
-    assert [bar.label for bar in group.bars] == ["12 virtual ranks", "1 device", "4 virtual ranks"]
+    assert [bar.label for bar in group.bars] == ["batch of 12 devices", "1 device", "batch of 4 devices"]
     values = [bar.value for bar in group.bars if bar.value]
     assert values == sorted(values) and values[0] == 1.0 and values[-1] > 3
 

@@ -1,4 +1,4 @@
-"""The verbs: parse, call, print. `invoke --list` shows them, `invoke --help VERB` explains one.
+"""The verbs: parse, call, print. `invoke` alone lists them, `invoke --help VERB` explains one.
 
 An option may stand anywhere in a line; a setting holds for all of it: `invoke build run report --plan desk`.
 """

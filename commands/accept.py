@@ -96,6 +96,6 @@ def _sentence(result: RequirementResult) -> str:
     word = {True: "reached", False: "NOT REACHED", None: "NOT KNOWN"}[result.passed]
     if result.ratio is None:
         return f"{word}: {result.demand.what}: {result.why}"
-    interval = "" if result.low is None else f", 95 % interval {result.low:.3f} to {result.high:.3f}"
-    hours = ", hours ± 1 % assumed" if interval and result.demand.figure.blocks_assumed else ""
+    interval = "" if result.low is None else f", 95 % range {result.low:.3f} to {result.high:.3f}"
+    hours = ", another hour: ± 1 % assumed" if interval and result.demand.figure.blocks_assumed else ""
     return f"{word}: {result.demand.what}: {result.ratio:.3f} of its figure{interval}{hours}"

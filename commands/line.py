@@ -101,6 +101,9 @@ class Line:
         core = getattr(program, "core", None)
         if core is None:
             return
+        if not (core.unparsed or core[0].args.complete.value):
+            # `invoke` alone lists the verbs.
+            core[0].args["list"].set_value(True, cast=False)
         with _ending():
             core.unparsed[:] = placed(core.unparsed, self.verbs)
 
@@ -165,9 +168,11 @@ def placed(words: Sequence[str], verbs: Mapping[str, Verb]) -> list[str]:
     """The same line with each option behind the verbs that take it: settings behind all that do.
 
     An option that no verb of the line takes stays where it is, and Invoke refuses it. Raises UserError where
-    one setting has two values.
+    one setting has two values, and for words without a verb.
     """
     before, line = parsed(words, verbs)
+    if before and not line:
+        raise UserError(f"'{before[0]}' is no verb", remedy="`invoke` alone lists them")
     stays: list[list[Option]] = [[] for _ in line]
     moved: list[dict[Option, None]] = [{} for _ in line]
     shared: dict[str, dict[str | None, None]] = {}

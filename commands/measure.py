@@ -127,11 +127,9 @@ def say_data(resolved: dict[str, Resolved], screen: Screen) -> None:
         if data_set.source == "real":
             screen.say(f"data: {name}: {data_set.why}")
         elif name.startswith("weights-"):
-            screen.say(
-                f"weights: {name.removeprefix('weights-')}: RANDOM WEIGHTS in place of them ({data_set.why})"
-            )
+            screen.say(f"weights: {name.removeprefix('weights-')}: using RANDOM WEIGHTS ({data_set.why})")
         else:
-            screen.say(f"data: {name}: GENERATED in place of the real ({data_set.why})")
+            screen.say(f"data: {name}: using GENERATED data ({data_set.why})")
 
 
 def data_progress(screen: Screen) -> FetchProgress:

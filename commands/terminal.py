@@ -24,6 +24,8 @@ from report.trials.account import MachineAccount
 LINE_SECONDS = 60.0
 """Without a terminal, how often a long wait says that it goes on."""
 BAR_WIDTH = 12
+VERDICTS = {"unproven": "too short to rank", "warn": "valid, with a warning"}
+"""In the words of the page."""
 MOST_LETTERS = 158
 """A line of news is at most as long as two lines of a terminal with 80 columns."""
 
@@ -216,8 +218,8 @@ def result_of(record: Record) -> str:
         return f"failed at {record.failure.stage}: {record.failure.reason}: {record.failure.message}{again}"
     if record.summary is None or record.measurement is None:
         return "measured"
-    unit = record.measurement.sample_unit
+    unit, verdict = record.measurement.sample_unit, record.summary.verdict
     return (
-        f"{record.summary.throughput:,.1f} {unit}s/s, {record.summary.verdict}, "
+        f"{record.summary.throughput:,.1f} {unit}s/s, {VERDICTS.get(verdict, verdict)}, "
         f"{duration(record.wall_seconds)}"
     )

@@ -131,7 +131,7 @@ class _Picture:
         self.named = min(named + 16.0, 0.16 * layout.width) if named else 0.0
         widest = max((run_width(_name_words(bar)) for bar in bars), default=0.0)
         widest = max(widest + 14.0, width_of(chart.axis, NOTE) + 24.0 - self.named)
-        label = min(widest, 0.3 * layout.width) if self.beside else 0.0
+        label = min(widest, 0.36 * layout.width) if self.beside else 0.0
         self.left = self.named + label
         self.room = layout.width - self.left - (0.0 if self.beside else 1.0)
         self.top = key_height(self.key, layout.width)
@@ -175,7 +175,7 @@ class _Picture:
     def _notes(self, group: Group) -> list[str]:
         """The lines below a group's name; none where they follow it."""
         if self.named:
-            return [line for note in group.notes for line in wrapped(note, self.named - 10, NOTE)]
+            return [line for note in group.notes for line in wrapped(note, self.named - 10, NOTE, lines=4)]
         if run_width(_heading_words(group)) <= self.layout.width:
             return []
         return [line for note in group.notes for line in wrapped(note, self.layout.width, NOTE)]

@@ -15,7 +15,7 @@ PARALLELISMS = {
     "ddp": "DistributedDataParallel",
     "fsdp": "FSDP",
     APART: "independent copies",
-    VIRTUAL: "virtual ranks on one device",
+    VIRTUAL: "batch of several devices on one",
 }
 
 

@@ -35,7 +35,11 @@ PARTS: tuple[tuple[str, str, Callable[[Analysis, Systems], Any]], ...] = (
     ("limits", "What limits the speed", limits.view),
     ("costs", "Costs", lambda analysis, systems: offers(analysis, systems) if analysis.costs else None),
     ("expected", "What to expect", lambda analysis, systems: analysis.question.asked or None),
-    ("acceptance", "Acceptance", lambda analysis, systems: analysis.clause),
+    (
+        "acceptance",
+        "Acceptance",
+        lambda analysis, systems: None if analysis.clause and analysis.clause.unproven else analysis.clause,
+    ),
     ("uncertainty", "How sure", uncertainty.view),
     ("ran", "What ran", ran.view),
 )

@@ -84,7 +84,7 @@ def setting(key: Key) -> str:
     devices = f"{key.gpus} devices{text.on_nodes(key.nodes)}"
     parts = [str(options[FRAMEWORK])] if FRAMEWORK in options else []
     parts += [devices + (f" ({way})" if way else "")] if key.gpus > 1 else []
-    parts += [] if virtual == 1 else [f"{virtual} virtual ranks"]
+    parts += [] if virtual == 1 else [f"batch of {virtual} devices"]
     parts += [] if key.profile == "default" else [key.profile]
     parts += [] if key.layout == "contiguous" else [key.layout]
     return "".join(f", {text.clean(part, 40)}" for part in parts)

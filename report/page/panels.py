@@ -110,7 +110,7 @@ def shares(cells: Sequence[Cell], systems: Systems, *, wide: bool = False) -> Sh
         return None
     among = [cell for cell, _ in found]
     clocked = any(part.other is not None for _, part in found)
-    names = ("computes", "waits for data", "GPU idle: the host alone")[: 3 if clocked else 2]
+    names = ("computes", "waits for data", "GPU idle")[: 3 if clocked else 2]
     told = [work(cell, among) for cell in among[:MOST_ROWS]] if wide else labels(among, systems)
     rows = tuple(
         (name, (part.compute, part.input_wait, part.other or 0.0)[: len(names)])

@@ -3,6 +3,7 @@ from __future__ import annotations
 import errno
 import os
 import shlex
+import subprocess
 import sys
 
 import pytest
@@ -47,6 +48,15 @@ def test_an_option_stays_with_the_verb_that_takes_it_where_another_has_one_of_th
 def test_what_no_verb_takes_stays_where_it_is_and_is_refused_there():
     assert put("build run --no-such x report") == "build run --no-such x report"
     assert put("check --budget 8h") == "check --budget=8h"
+
+
+def test_a_line_without_a_verb_is_refused_and_an_empty_one_lists_the_verbs():
+    with pytest.raises(UserError, match="'reprot' is no verb"):
+        put("reprot --plan quick")
+    shown = subprocess.run(
+        [sys.executable, "-m", "invoke"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout
+    assert [verb for verb in tasks.line.verbs if f"\n  {verb} " not in shown] == []
 
 
 def test_two_values_of_one_setting_are_refused():

@@ -6,9 +6,10 @@ import pytest
 from rich.console import Console
 
 from commands import terminal
-from commands.terminal import Screen, name_of
+from commands.terminal import Screen, name_of, result_of
 from harness.plan import plan
 from harness.plan.plan import PlanContext
+from harness.record.store import read_all
 from tests.helpers import ROOT
 
 
@@ -54,3 +55,10 @@ def test_at_a_terminal_the_line_that_moves_is_one_row_of_80_columns_and_leaves_n
         assert len(rows) == 1
         own.clear()
     assert "1/9" in out.getvalue()
+
+
+def test_the_line_of_a_trial_has_its_verdict_in_the_words_of_the_page():
+    ran = [stored.record for stored in read_all(ROOT).records if stored.record.summary]
+    said = {(record.summary.verdict, result_of(record).split(", ")[1]) for record in ran if record.summary}
+    assert {("unproven", "too short to rank"), ("valid", "valid")} <= said
+    assert {word for _, word in said} <= {"valid", "too short to rank", "invalid"}

@@ -94,7 +94,7 @@ def of_published(analysis: Analysis, systems: Systems) -> Headline | None:
         "card": answer.claim.of.card or "the published machine",
         "times": _inverse(times) if slower else times,
         "slower": slower,
-        "loader": "loader" in answer.differs,
+        "loader": cell.key.data_mode if "loader" in answer.differs else "",
         "first_look": answer.first_look,
     }
     return Headline("published", data)
@@ -248,17 +248,20 @@ def what_limits(cells: Sequence[Cell]) -> Headline:
 
 
 def again(analysis: Analysis, *, each: bool = False) -> Headline:
-    """The line that measures the leading session once more, over several hours where it had one."""
-    own = analysis.own
+    """The line that measures the leading session once more, over several hours where it had one.
+
+    A plan whose runs were too short, or fewer than blocks of time, needs others first.
+    """
+    own, cells = analysis.own, leading(analysis)
     if analysis.question.longer:
         return Headline("next-longer", {"commands": (analysis.question.longer,)})
     blocks = max((trial.record.block for trial in own), default=1)
     line = text.run_again(own[0].record.plan, own[0].record.environment.image) if own else FIRST
-    more, short = blocks < BLOCKS_NEEDED, 2 * sum(trial.verdict == "unproven" for trial in own) > len(own)
-    line += f" --blocks {BLOCKS_NEEDED}" if more else ""
-    return Headline(
-        "next-blocks" if more else "next-again", {"commands": (line,), "each": each, "short": short}
-    )
+    needs = ["longer"] if 2 * sum(cell.verdict == "unproven" for cell in cells) > len(cells) else []
+    needs += ["runs"] if len({trial.repeat for trial in own}) < BLOCKS_NEEDED else []
+    state = "next-plan" if needs else "next-blocks" if blocks < BLOCKS_NEEDED else "next-again"
+    line += f" --blocks {BLOCKS_NEEDED}" if state == "next-blocks" else ""
+    return Headline(state, {"commands": (line,), "each": each, "needs": needs})
 
 
 def judge_more(analysis: Analysis) -> Headline:

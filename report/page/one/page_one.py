@@ -158,7 +158,7 @@ def _frameworks(analysis: Analysis, systems: Systems) -> PageOne:
         cells,
         (how_sure(analysis, [line.cell for line in work.lines]), Headline("what-differs"), again(analysis)),
         "frameworks",
-        frameworks.framework_work(work, analysis.speedups, timed.picture if timed else None),
+        frameworks.framework_work(work, analysis.speedups, timed),
         about={"model": cells[0].key.model, "count": len({line.name for line in work.lines})},
         more=frameworks.chips(work),
     )

@@ -10,7 +10,8 @@ from report import text
 from report.analysis import Analysis
 from report.compare.cells import Speedup
 from report.compare.ranking import FrameworkLine, Work, places, works
-from report.page.values import Chip, Headline, Picture, Quantity, Systems, quantity
+from report.page.pictures import TimePicture
+from report.page.values import Chip, Headline, Quantity, Systems, quantity
 from report.trials.key import Key
 
 
@@ -24,7 +25,7 @@ class FrameworkWork:
 
     work: Work
     rows: tuple[tuple[FrameworkLine, tuple[int, int] | None, Quantity | None], ...]
-    picture: Picture | None
+    picture: TimePicture | None
     """Page one's alone."""
 
     @property
@@ -40,7 +41,7 @@ def frameworks(analysis: Analysis) -> tuple[FrameworkWork, ...]:
     )
 
 
-def framework_work(work: Work, gains: Sequence[Speedup], picture: Picture | None = None) -> FrameworkWork:
+def framework_work(work: Work, gains: Sequence[Speedup], picture: TimePicture | None = None) -> FrameworkWork:
     """One work as it is shown."""
     mixed = [gain for gain in gains if gain.of.key.precision not in FULL_PRECISION]
     rows = []

@@ -72,7 +72,7 @@ def test_the_clause_asks_for_the_ordered_mean_less_five_percent_by_as_many_runs(
     assert (found.unproven, demand.figure.blocks_assumed) == (True, 1)
     said = render.clause(order, "invoke accept mine.tar.gz")
     assert "invoke accept mine.tar.gz" in said
-    assert "hours ± 1 % assumed" in said
+    assert "another hour: ± 1 % assumed" in said
     assert f" {text.rounded(demand.figure.estimate * 0.95, 3)}\N{NO-BREAK SPACE}" in said
 
 
@@ -116,7 +116,7 @@ def of_machine(records: list[Record], **gpu: Any) -> list[Record]:
 
 def test_the_machine_that_was_ordered_passes(bundle, capsys):
     said = answered(bundle, delivered(seconds=0.0122), capsys)
-    assert said.endswith("PASS\n") and "of its figure, 95 % interval" in said
+    assert said.endswith("PASS\n") and "of its figure, 95 % range" in said
 
 
 def test_a_machine_that_is_a_tenth_slower_fails(bundle, capsys):

@@ -59,7 +59,7 @@ def test_the_ratio_is_how_many_times_as_fast_the_first_is_with_its_interval_and_
     assert pair.ratio.n == (5, 5)
     said = shown(compared(updated, NEW, OLD))
     assert re.search(
-        r"0\.90 \(95 % interval 0\.\d\d to 0\.\d\d\).*; first look; n = 5 and 5; whole protocol", said
+        r"0\.90 \(95 % range 0\.\d\d to 0\.\d\d\).*; first look; 5 and 5 runs; whole training", said
     )
 
 
@@ -132,7 +132,7 @@ def test_equal_sides_are_tied_and_not_ranked(tmp_path):
 def test_generated_data_is_shown_and_never_ranked(tmp_path):
     folder = clone(tmp_path, *(record for id_ in (OLD, NEW) for record in runs(id_, 0.01, data="generated")))
     said = shown(compared(folder, NEW, OLD))
-    assert "; not ranked;" in said and "generated data" in said
+    assert "; not ranked yet;" in said and "generated data" in said
 
 
 def test_what_stands_on_one_side_alone_is_listed_with_the_field_that_keeps_it_there(tmp_path):
@@ -191,9 +191,10 @@ def test_the_gate_says_no_where_the_upper_end_lies_below_and_says_why(updated, c
         report.compare_two(updated, "driver 590", "driver 580", "0.95")
     assert refused.value.exit_code == 3
     said = capsys.readouterr().out
-    assert "where the upper end of its interval lies below 0.95" in said
+    assert "where the upper end of its range lies below 0.95" in said
     assert re.search(
-        r"FAILS: word_lm .*: 0\.8\d to 0\.9\d times as fast, which is below 0\.95; 1 block: ±1 %", said
+        r"FAILS: word_lm .*: 0\.8\d to 0\.9\d times as fast, which is below 0\.95; 1 block of time: another",
+        said,
     )
     assert "WARNING" not in said
 
@@ -202,7 +203,9 @@ def test_the_gate_lets_pass_what_is_slower_by_less_than_it_can_tell(tmp_path, ca
     noisy = [*runs(OLD, 0.01, spread=0.04), *runs(NEW, 0.0106, spread=0.04)]
     report.compare_two(clone(tmp_path, *noisy), NEW, OLD, "0.95")
     said = capsys.readouterr().out
-    assert "passed" in said and re.search(r"WARNING: word_lm .*, which holds 0\.95; 1 block: ±1 %", said)
+    assert "passed" in said and re.search(
+        r"WARNING: word_lm .*, which holds 0\.95; 1 block of time: another hour: ± 1 %", said
+    )
 
 
 def test_three_blocks_a_side_are_called_slower_and_one_a_first_look(tmp_path):

@@ -50,7 +50,7 @@ def panels(session: str, name: str) -> tuple[CurvePanel | BarPanel, ...]:
 
 def test_what_a_study_varies_stands_in_one_group_the_fastest_first():
     (group,) = bars(IRIS).groups
-    assert [bar.label for bar in group.bars] == ["12 virtual ranks", "1 device", "4 virtual ranks"]
+    assert [bar.label for bar in group.bars] == ["batch of 12 devices", "1 device", "batch of 4 devices"]
     values = [bar.value for bar in group.bars if bar.value]
     assert values == sorted(values) and values[0] == 1.0 and values[-1] > 3
 
@@ -176,3 +176,15 @@ def test_the_runs_that_are_told_are_those_of_the_table(session: str):
     (sure,) = [note.data for note in page(session).one.notes if note.state == "how-sure"]
     assert (confidence["runs"], confidence["most"]) == (min(runs), max(runs))
     assert (sure["runs"], sure["most"]) == (min(runs), max(runs))
+
+
+@pytest.mark.parametrize(
+    ("session", "needs", "blocks"),
+    [(IRIS, ["longer", "runs"], False), (NETWORKS, ["longer"], False), (CHAINER, ["longer"], False)],
+)
+def test_the_next_line_spreads_no_runs_that_are_too_few_or_too_short(
+    session: str, needs: list[str], blocks: bool
+):
+    found = page(session).one.next_first
+    assert found is not None and found.data["needs"] == needs
+    assert ("--blocks" in found.data["commands"][0]) is blocks

@@ -1,6 +1,6 @@
 """The verbs: parse, call, print. `invoke` alone lists them, `invoke --help VERB` explains one.
 
-An option may stand anywhere in a line; a setting holds for all of it: `invoke build run report --plan desk`.
+An option may be anywhere in a line; a setting holds for all of it: `invoke build run report --plan desk`.
 """
 
 from __future__ import annotations
@@ -199,7 +199,7 @@ def quote() -> None:
     "baseline",
     help={
         "out": "the file to write (default: report/out/gpudyno-<session>.tar.gz)",
-        "session": "pack this alone (default: what the page stands on, but for what came with the clone)",
+        "session": "pack this alone (default: all that the page uses, except what came with the clone)",
         "sign": "a private key of OpenSSH's to sign it with",
         "margin": "how far below its figure a delivered machine may be (default: 0.05)",
         "with_prices": "also pack purchase.toml, with your prices, and show them on its page",

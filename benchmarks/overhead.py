@@ -4,8 +4,8 @@
 
 PYTHON is an interpreter with PyTorch, such as the one in `.venvs/`; the data folder has WikiText-2, and the
 programs' sources where they cannot be fetched. `loop` trains ResNet-18 in our loop with clock and telemetry,
-and in a bare one (`loops.py`). `word_lm` stands beside the word-level language model of pytorch/examples at
-its own sizes, `convnet` beside timm's benchmark.py with ResNet-18, each run as it is and timed by its own
+and in a bare one (`loops.py`). `word_lm` is compared with the language model of pytorch/examples at its own
+sizes, `convnet` with timm's benchmark.py with ResNet-18, each run as it is and timed by its own
 clock. The comparisons share the minutes.
 
 The replicate is a pair of sides in fresh processes, every second pair in the opposite order. It gives one
@@ -14,7 +14,7 @@ as long. The interval is Student's over the replicates' logarithms. As many repl
 hold; nothing is stopped early because of what it shows. Where the interval is wider than ± 1.5 %, the line
 says in how many minutes it would not be.
 
-The ratios come last. Exits 1 where the interval of one lies wholly outside its bounds, and 3 where one is not
+The ratios come last. Exits 1 where the interval of one is wholly outside its bounds, and 3 where one is not
 yet narrow enough.
 """
 
@@ -59,7 +59,7 @@ LEFT_OUT = 2
 """Rounds at the beginning of a program."""
 LOOP = "loop"
 BOUNDS = {LOOP: (0.0, 1.02), "word_lm": (0.98, 1.02), "convnet": (0.98, 1.02)}
-"""Where the ratio of each comparison has to lie."""
+"""The bounds of each comparison's ratio."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ class OverheadComparison:
 
     @property
     def exit_code(self) -> int:
-        """1 where the ratio lies outside its bounds, 3 where its interval is too wide to say, else 0."""
+        """Return 1 where the ratio is outside its bounds, 3 where its interval is too wide to say, else 0."""
         interval, (low, high) = self.interval, BOUNDS[self.name]
         if interval is None:
             return 3

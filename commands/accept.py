@@ -38,7 +38,7 @@ def accept(root: Path, settings: Settings, path: Path, records: str | None) -> N
             )
         if records in bundled:
             raise UserError(
-                f"session {records} is one that the bundle itself stands on, and no delivery",
+                f"session {records} is part of the bundle itself, and no delivery",
                 remedy=WHOLE_PLAN,
             )
         print(render.clause(ordered, f"invoke accept {path.name}"))

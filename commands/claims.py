@@ -68,7 +68,7 @@ def here(root: Path, settings: Settings, card: str = "", study: str = "", rows: 
         claim, way = answer.claim, answer.way
         minutes = f"{way.seconds / 60:.0f}" if way and way.seconds >= 60 else "<1" if way else ""
         minutes = f"≤{minutes}" if way and way.at_most else minutes
-        print(_row(claim.id, _value(claim), _card(claim), minutes, _told(answer)))
+        print(_row(claim.id, _value(claim), _card(claim), minutes, _answer(answer)))
     left = len(found) - len(shown)
     more = f"; {left} more with `--rows {len(found)}`" if left else ""
     others = sum(bool(answer.claim.of.card) and order(answer)[0] > 0 for answer in found)
@@ -95,8 +95,8 @@ def _value(claim: Claim) -> str:
     return f"{sign}{value} {claim.unit}"
 
 
-def _told(answer: Answer) -> str:
-    """A row's answer; a loader that differs stands before the ratio."""
+def _answer(answer: Answer) -> str:
+    """Return the answer's column of a row; where the loader differs, that is said before the ratio."""
     if answer.times is None or answer.way:
         return answer.state
     speed = "times as fast" if answer.claim.metric != "peak_bytes" else "times as much"
@@ -236,7 +236,7 @@ def run(root: Path, settings: Settings, ids: Sequence[str], where: str, how: mea
         measure.run(root, settings, how)
         return
     if (ids and where) or where not in ("", "here"):
-        problem = f"'--claims {where}' is not known, or stands beside --claim"
+        problem = f"'--claims {where}' is not known, or --claim was given too"
         raise UserError(problem, remedy="write `--claims here`, or `--claim ID`")
     claims = load_claims(root).claims
     _known(claims, ids)
@@ -298,5 +298,5 @@ def cheapest(
 
 
 def _more(way: JudgingPlan, run: Collection[str]) -> float:
-    """The seconds of those of its trials that are not run anyway."""
+    """Return the seconds of the plan's trials that are not run anyway."""
     return sum(seconds for trial, seconds in way.seconds_by_trial.items() if trial not in run)

@@ -123,7 +123,7 @@ def _collected(root: Path, submission: Submission, scheduler: Slurm, screen: Scr
 
 
 def _places(root: Path, submission: Submission, scheduler: Slurm) -> tuple[Place, ...]:
-    """Return what its scheduler tells of each trial; nobody is asked where nothing was sent."""
+    """Return what its scheduler reports of each trial; it is not asked where nothing was sent."""
     if not submission.batches:
         return ()
     return places(root, submission, ask(scheduler))
@@ -171,9 +171,9 @@ def _lines(submission: Submission, found: Sequence[Place]) -> Iterator[str]:
             continue
         words = Counter(place.state.word if place.state else "not known yet" for place in own)
         nodes = sorted({place.state.nodes for place in own if place.state and place.state.nodes})
-        told = "; ".join(f"{count} {word}" for word, count in words.items())
+        counts = "; ".join(f"{count} {word}" for word, count in words.items())
         job = f"job {batch.job}" if batch.job else batch.name
-        yield f"  {job}: {told}{' on ' + ', '.join(nodes) if nodes else ''}"
+        yield f"  {job}: {counts}{' on ' + ', '.join(nodes) if nodes else ''}"
 
 
 def collect_all(root: Path, *, wait: bool = False, scheduler: Slurm | None = None) -> None:

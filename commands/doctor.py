@@ -135,8 +135,8 @@ def is_built(setup: RunSetup) -> bool:
 
 
 def doctor(root: Path, settings: Settings) -> None:
-    """Prints what this machine can do; raises MachineError where something stands in the way."""
+    """Prints what this machine can do; raises MachineError where a problem prevents a run."""
     diagnoses = diagnose(root, settings)
     print("\n".join(lines(diagnoses)))
     if any(diagnosis.level == "problem" for diagnosis in diagnoses):
-        raise MachineError("something stands in the way", remedy="correct what is marked PROBLEM above")
+        raise MachineError("this machine is not ready", remedy="correct what is marked PROBLEM above")

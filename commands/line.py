@@ -1,4 +1,4 @@
-"""A line of verbs: what each takes, where its options may stand, and how each of them ends."""
+"""A line of verbs: what each takes, where its options may be, and how each of them ends."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ GARBAGE = (50_000, 50, 50)
 
 @dataclass(frozen=True, slots=True)
 class Verb:
-    """What may stand after a verb."""
+    """The arguments that a verb takes."""
 
     positionals: int
     options: frozenset[str]
@@ -36,7 +36,7 @@ class Verb:
     flags: frozenset[str]
     """Those without a value."""
     settings: frozenset[str]
-    """Those that are settings, which the whole line shares."""
+    """The options that are settings, which the whole line shares."""
     word: str = ""
     """The option that a word without a name is the value of."""
 
@@ -86,7 +86,7 @@ class Line:
                 with _ending(), _harmless_streams():
                     body(*([_loaded(self.root, chosen)] if names else []), **named)
 
-            # What stands on a line in any order; those without a default stay in front.
+            # A line may have them in any order; parameters without a default come first.
             parameters = sorted([*own, *asked], key=lambda one: one.default is not inspect.Parameter.empty)
             context = inspect.Parameter("c", kind)
             guarded.__signature__ = inspect.Signature([context, *parameters])  # type: ignore[attr-defined]
@@ -209,7 +209,7 @@ def _ending() -> Iterator[None]:
     except BrokenPipeError:
         raise Exit(code=0) from None
     except OSError as error:
-        # Those of libraries, such as of a server's answer, have no number.
+        # Errors of libraries, such as of a server's answer, have no number.
         if error.errno is None:
             raise
         where = f"'{str(error.filename)[:200]}'" if error.filename else "a file"

@@ -1,4 +1,4 @@
-"""A bundle for whoever has to decide: packed with its clause, and verified to the last figure."""
+"""A bundle for a buyer who has to decide: packed with its clause, and verified to the last figure."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Packing:
 
 
 def pack(root: Path, how: Packing) -> Path:
-    """Writes a bundle of one session, or of all that the page stands on, and prints what is in it."""
+    """Writes a bundle of one session, or of all sessions of the page, and prints what is in it."""
     if not 0 < how.margin < 1:
         raise UserError(f"a margin of {how.margin:g} is no share of a figure", remedy="give one such as 0.05")
     now = datetime.now(UTC)
@@ -108,7 +108,7 @@ def committed_sessions(root: Path) -> frozenset[str]:
 
 
 def _own(here: Analysis) -> list[str]:
-    """The sessions that the page stands on, without those of other machines that came with the clone."""
+    """Return the page's sessions, without other machines' sessions that came with the clone."""
     machines = {session.id: session.machine for session in here.evidence.results.sessions}
     came = here.question.committed
     return [name for name in here.standing if name not in came or machines[name] == here.question.machine]
@@ -125,7 +125,7 @@ def _question(manifest: Manifest) -> Question:
 
 
 def analysis_of(opened: Opened) -> Analysis:
-    """An opened bundle's analysis, made anew from its raw samples."""
+    """Return an opened bundle's analysis, computed again from its raw samples."""
     assert opened.manifest is not None
     return analyse(evidence_in(opened.folder), _question(opened.manifest))
 

@@ -1,4 +1,4 @@
-"""The one way to the network: its proxy, its authority, and what stands in the way.
+"""The one way to the network: its proxy, its authority, and why an address cannot be reached.
 
 Data, programs, pip, image builds and the doctor all ask this module, so that one setting serves them all.
 """
@@ -73,8 +73,8 @@ def for_programs() -> dict[str, str]:
 def ask(url: str, *, connect_seconds: float, read_seconds: float) -> requests.Response:
     """Return the answer to a request, its body unread.
 
-    Raises MachineError where a certificate or a proxy stands in the way, Offline where the line is dead, and
-    NoNetwork where the answer is none.
+    Raises MachineError where a certificate or a proxy prevents it, Offline where the line is dead, and
+    NoNetwork where the answer is of no use.
     """
     host = urlsplit(url).hostname or url
     with requests.Session() as session:

@@ -81,7 +81,7 @@ def load(root: Path, environ: Mapping[str, str], options: Mapping[str, Any]) -> 
 
 
 def words(settings: Settings) -> tuple[str, ...]:
-    """Return the options of a line that asks for the same work, of those that were given."""
+    """Return the given options that a command needs to ask for the same work."""
     fields = ("plan", "image", "device", "engine", "python", "base", "wheelhouse", "role", "precision")
     given = {name: getattr(settings, name) for name in (*fields, "against", "blocks", "label")}
     return tuple(

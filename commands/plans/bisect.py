@@ -43,7 +43,7 @@ class Bisection:
     def ratio(self, version: str, work: StackWork | None = None) -> tuple[StackWork, Interval] | None:
         """Return how many times as fast the newest is as a version, measured now unless it was before.
 
-        Without a `work` it is of the one that differs most; null where none has a range.
+        Without a `work` the one that differs most is taken; null where none has a range.
         """
         pin = (f"{self.package}=={version}",)
         settings = self.settings.model_copy(update={"against": pin})
@@ -117,7 +117,7 @@ def _answer(bisection: Bisection, versions: Sequence[str]) -> str:
         found = bisection.ratio(versions[middle], work)
         if found is None or math.log(found[1].low) <= half <= math.log(found[1].high):
             between = f"between {package} {versions[low]} and {versions[high]}"
-            return f"{name} changed {between}; {versions[middle]} cannot be told from either: more repeats do"
+            return f"{name} changed {between}; {versions[middle]} may be like either: more repeats decide"
         # Nearer to the oldest than to the newest: what changed it came later.
         if abs(_effect(found[1])) > abs(half):
             low, last = middle, found[1]
@@ -157,7 +157,7 @@ def _between(versions: Sequence[str], first: str, last: str) -> list[str]:
 
 
 def _with_locks(root: Path, settings: Settings, package: str, versions: Sequence[str]) -> list[str]:
-    """Those that the image's Python has wheels for; why another is skipped is printed."""
+    """Return the versions that the image's Python has wheels for; prints why another is skipped."""
     image, kept = run_setup.prepare(root, settings).image, []
     for version in versions:
         try:

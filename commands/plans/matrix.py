@@ -25,7 +25,7 @@ MatrixRow = tuple[str, str, str]
 
 
 def show(root: Path, settings: Settings, card: str = "") -> None:
-    """Prints what a plan stands for; raises UserError for a card that results/cards.toml does not have."""
+    """Prints a plan's trials; raises UserError for a card that results/cards.toml does not have."""
     setup = on_paper.prepare(root, settings, card)
     screen = Screen()
     for note in setup.notes:

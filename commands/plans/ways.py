@@ -79,10 +79,10 @@ class Prospects:
 
 
 def prospects(root: Path, analysis: Analysis) -> Prospects:
-    """What would judge the claims that no record of the leading session's device meets, or what bars it.
+    """Return how to judge each claim that no record of the leading session's device meets, or its barrier.
 
-    Where nothing was measured, by the device that this machine would take. Told from records and plans alone,
-    with all data at hand. A plan that cannot be read is no way.
+    Where nothing was measured, the device is the one that this machine would take. Only records and plans are
+    read, and all data counts as there. A plan that cannot be read is left out.
     """
     first = next((trial for trial in analysis.own if trial.record.measurement), None)
     if first is None:
@@ -137,7 +137,7 @@ def offers(
 def quickest(
     claims: Sequence[Claim], offered: Iterable[OfferedPlan], device: TargetDevice, cards: Sequence[Card]
 ) -> Prospects:
-    """The quickest way to each claim, and of those that have none the one obstacle."""
+    """Return the quickest way to each claim; where a claim has none, its one obstacle."""
     found: dict[str, JudgingPlan] = {}
     planned: dict[Key, None] = {}
     for offer, trials in offered:

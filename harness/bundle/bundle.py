@@ -33,7 +33,7 @@ PAGE = "page"
 FIGURES = "analysis.json"
 """The figures that the page was made from, as plain data."""
 LAYOUT = 4
-"""Which files a bundle has, and what stands in them."""
+"""The number of the layout: which files a bundle has, and what they hold."""
 CLONE = ("results/cards.toml", "results/LICENSE", "purchase.toml", "docker/images.toml")
 """Files of a clone that the page reads or that say what was run, where they exist."""
 
@@ -62,12 +62,12 @@ _OURS = re.compile(
     rf"{SUMS}(\.sig)?|bundle\.json|analysis\.json|purchase\.toml|page/.+|docker/.+"
     r"|plans/[^/]+\.toml|results/(cards\.toml|LICENSE|claims/[^/]+\.toml|[^/]+/[^/]+/[^/]+\.json)"
 )
-"""What a bundle may hold; `page/` is held against the page that is made anew."""
+"""The files that a bundle may hold. `page/` is compared with the page that is made again from the records."""
 
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """A bundle as it lies in `folder`, and everything that is wrong with it, each as `what: why`."""
+    """A bundle unpacked into `folder`, and everything that is wrong with it, each as `what: why`."""
 
     folder: Path
     manifest: Manifest | None
@@ -114,7 +114,7 @@ def _plan(root: Path, folder: Path, session: Session) -> list[str]:
 
 
 def _lock(root: Path, folder: Path, record: Record, locks: dict[str, str]) -> list[str]:
-    """The lock by its hash, and beside it what else the image is made of."""
+    """Copies the lock and the image's other files into `folder`; returns what is wrong where it cannot."""
     environment = record.environment
     sha256 = environment.lock_sha256
     if sha256 is None or sha256 in locks:
@@ -151,7 +151,7 @@ def as_of(records: Sequence[Stored], now: datetime, quoted: Iterable[date] = ())
 
 
 def write(folder: Path, manifest: Manifest, out: Path, *, key: Path | None = None) -> None:
-    """Sums up and, with a `key`, signs what lies in `folder`, and writes it as one archive."""
+    """Writes `folder` as one archive, with the sums of its files and, with a `key`, their signature."""
     manifest_text = json.dumps(manifest.model_dump(mode="json"), indent=1, ensure_ascii=False) + "\n"
     (folder / MANIFEST).write_text(manifest_text, encoding="utf-8")
     names = names_in(folder)

@@ -89,7 +89,7 @@ class _Locks:
 
 
 def session_problems(root: Path) -> Iterator[str]:
-    """Sessions that lie where their content does not belong, and those that stand twice."""
+    """Yield a sentence for each session that is in a wrong folder, or that is there twice."""
     seen: dict[str, str] = {}
     for path in sorted(store.results_folder(root).glob("*/*/session.json")):
         where = path.relative_to(root).as_posix()
@@ -114,7 +114,7 @@ def simulated(results: Results) -> Iterator[str]:
 
 
 def _record_problem(path: str, record: Record, session: Session) -> str:
-    """A record that lies where it does not belong, or whose summary its raw samples do not give."""
+    """Return what is wrong with a record: its folder, its name, or a summary not given by its raw samples."""
     folder = store.session_folder(Path(), session).as_posix()
     right_path = f"{folder}/{store.record_name(record.trial.id, record.attempt)}"
     if path != right_path:

@@ -1,6 +1,6 @@
 """The data sets and weights gpudyno knows: what they hold, their hashes, and whether a folder has them.
 
-Hashes of the archives are those that torchvision, Keras and Hugging Face publish; hashes of the members were
+Hashes of the archives are as torchvision, Keras and Hugging Face publish them; hashes of the members were
 computed from files with those archives' hashes. A size that no source gives is null.
 
 Their terms: CIFAR states no licence; cite Krizhevsky, Learning Multiple Layers of Features from Tiny Images,

@@ -21,7 +21,7 @@ CHUNK_BYTES = 256 * 1024
 
 
 FetchProgress = Callable[[str, int, int | None], None]
-"""Told a label, the bytes that have arrived, and those in all; null where no one knows them."""
+"""Called with a label, the bytes that have arrived, and the bytes in all; null where they are not known."""
 
 
 def silent(label: str, done_bytes: int, total_bytes: int | None) -> None:
@@ -55,7 +55,7 @@ def download(item: Download, folder: Path, *, deadline: Deadline, progress: Fetc
     """Fetches `item` into `folder` and returns its path, its hash having been checked.
 
     Raises NoNetwork when no mirror could give it in time (Offline: none answered), MachineError where a
-    certificate or a proxy stands in the way, DataError when a mirror gave something else, and OSError when
+    certificate or a proxy prevented it, DataError when a mirror gave something else, and OSError when
     the disk is full.
     """
     final, part = folder / item.name, folder / f"{item.name}.part"

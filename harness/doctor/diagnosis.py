@@ -26,7 +26,7 @@ UDEV_RULE = 'KERNEL=="kfd|renderD*", MODE="0666"'
 
 _SILENT_REMEDIES = {
     "/dev/dxg": "install its maker's driver in Windows, and none in WSL2; then run `wsl --shutdown` there",
-    "different versions": "restart the machine, or load the driver's module anew",
+    "different versions": "restart the machine, or load the driver's module again",
     "library is not here": "install the driver, or start this container with its cards (--gpus all)",
     "does not list it": "see `sudo dmesg` whether it has fallen off the bus; restart the machine",
     "": "install the maker's driver, or load its module (modprobe)",
@@ -36,7 +36,7 @@ _ARM = ("aarch64", "arm64")
 
 
 def examine(around: Surroundings, estimate: PlanEstimate | None = None) -> tuple[Diagnosis, ...]:
-    """Return what this machine can do, and what stands in the way of the estimated plan."""
+    """Return what this machine can do, and what prevents the estimated plan."""
     parts = (
         _engine(around),
         _cards(around),
@@ -194,7 +194,7 @@ def _state(around: Surroundings) -> Iterator[Diagnosis]:
     if machine.virtual == "wsl":
         yield warn(
             "this is WSL2: the driver is that of Windows, which hides other processes and some counters",
-            "records will say what was not told",
+            "records will say what is not known",
         )
     for found in standing_findings(machine, around.load, around.selection.gpus):
         if found.name not in machine.declared and (advice := remedy(found)):

@@ -56,7 +56,7 @@ def older_rocm(files: Files, base: str) -> str:
 
 
 def reach(urls: Sequence[str], *, seconds: float = 3.0) -> dict[str, MachineError | None]:
-    """Return what stands in the way of each address, null where it answers; all are asked at once."""
+    """Return for each address why it cannot be reached, null where it answers; all are asked at once."""
     met: dict[str, MachineError | None] = {url: Offline(f"{url} gives no answer") for url in urls}
 
     def asked(url: str) -> None:
@@ -111,7 +111,7 @@ class PlanEstimate:
     trials: int
     trial_seconds: float = 0.0
     at_most: bool = False
-    """Whether a time-out stands in for a duration that is unknown."""
+    """Whether a trial of unknown duration counts with its time-out."""
     build_seconds: float = 0.0
     build_bytes: int = 0
     shared_memory_bytes: int = 0
@@ -123,7 +123,7 @@ class PlanEstimate:
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """All that the diagnosis stands on. `engine` will be used; null is the virtual environment."""
+    """All that the diagnosis reads. `engine` is the one to be used; null is the virtual environment."""
 
     machine: Machine
     selection: Selection
@@ -144,4 +144,4 @@ class Surroundings:
     disks: tuple[Disk, ...] = ()
     data: tuple[DataNeed, ...] = ()
     answered: Mapping[str, MachineError | None] = field(default_factory=dict)
-    """What stands in the way to each address that has data; null where it answers."""
+    """Why each address that has data cannot be reached; null where it answers."""

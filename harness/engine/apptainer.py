@@ -86,7 +86,7 @@ def _quoted(part: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ApptainerEngine(Processes):
-    """SIFs in the clone's folder of images, each made of the archive of an image that lies beside it."""
+    """SIFs in the clone's folder of images, each made of an image's archive in the same folder."""
 
     root: Path
     program: str
@@ -136,7 +136,7 @@ class ApptainerEngine(Processes):
         return Built(self._environment(spec, note_of(sif)), sif=sif)
 
     def built(self, image: Image) -> Built:
-        """The environment of a SIF that is there, whose hash is read anew.
+        """Return the environment of a SIF that is there, once its hash is computed and compared.
 
         Raises NotBuilt where there is none, DataError where it is not the file that was made.
         """
@@ -205,7 +205,7 @@ def needed(environ: Mapping[str, str]) -> str:
 
 
 class SifNote(Model):
-    """What lies beside a SIF: the image that it was made of, by tag and digest, and its own hash."""
+    """The note in the file next to a SIF: its image, by tag and digest, and its own hash."""
 
     tag: str
     image_id: str
@@ -213,12 +213,12 @@ class SifNote(Model):
 
 
 def archive_of(root: Path, tag: str) -> Path:
-    """Where an image of that tag lies as an archive, as `docker save` writes it."""
+    """Return the path of the archive of the image with that tag, as `docker save` writes it."""
     return root / IMAGES / f"{tag.replace(':', '-')}.tar"
 
 
 def sif_of(root: Path, tag: str) -> Path:
-    """Where it lies as a SIF."""
+    """Return the path of the SIF of the image with that tag."""
     return archive_of(root, tag).with_suffix(".sif")
 
 

@@ -81,7 +81,7 @@ class Engine(Protocol):
         """Starts one attempt of a trial."""
 
     def pid(self, handle: Handle) -> int | None:
-        """The trial's first process as this host numbers it; null where the engine does not tell."""
+        """Return the trial's first process as this host numbers it; null where the engine does not say."""
 
     def find(self, name: str, work: Path) -> Handle | None:
         """An attempt that was started under this name and whose handle was never written."""
@@ -98,7 +98,7 @@ class Engine(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class EngineFacts:
-    """One container engine. What it does not tell is null, or empty."""
+    """One container engine. What it does not report is null, or empty."""
 
     name: ContainerEngine
     version: str | None
@@ -108,7 +108,7 @@ class EngineFacts:
     cdi: bool
     """It honours requests for CDI devices."""
     cdi_devices: tuple[str, ...]
-    """Such as nvidia.com/gpu=0: those that the engine tells, and those that its specifications name."""
+    """Such as nvidia.com/gpu=0: the devices that the engine reports or its specifications name."""
     rootless: bool
     userns_remap: bool
     """Root inside is another user outside, for every container that does not ask for the host's users."""

@@ -29,7 +29,7 @@ class User:
 
 @dataclass(frozen=True, slots=True)
 class TrialFolders:
-    """Where a trial's folders lie on the host. `data` holds (name under /data, folder) pairs."""
+    """A trial's folders on the host. `data` holds (name under /data, folder) pairs."""
 
     input: Path
     output: Path
@@ -54,7 +54,7 @@ class DeviceRequest:
 
     @property
     def marks(self) -> tuple[str, ...]:
-        """What tells the cards apart: their UUIDs, else their indices."""
+        """Return what identifies the cards: their UUIDs, else their indices."""
         return self.ids or tuple(map(str, self.indices))
 
     def first(self, count: int) -> DeviceRequest:
@@ -81,7 +81,7 @@ class RunSpec:
     sif: Path | None = None
     user: User = field(default_factory=User)
     userns_host: bool = False
-    """The engine remaps users, and the trial's own folders belong to none of those that it would have."""
+    """The engine remaps users, and the trial's own folders belong to no user that it would map to."""
     writable_root: bool = False
     """crun before December 2025 closes the root before CDI's hooks write into it (crun#1924)."""
     selinux: bool = False
@@ -123,7 +123,7 @@ def shared_memory(trial: TrialSpec) -> int:
 
 
 _INSIDE = TrialFolders(Path("/in"), Path("/out"), (), Path("/cache"), Path("/workloads"))
-"""Where a trial's folders lie in a container."""
+"""A trial's folders as a container sees them."""
 
 
 def _variables(spec: RunSpec, folders: TrialFolders, *, data: str, home: str) -> dict[str, str]:
@@ -131,7 +131,7 @@ def _variables(spec: RunSpec, folders: TrialFolders, *, data: str, home: str) ->
     cache = folders.cache
     return {
         **spec.passed,
-        # A version that lies one folder down imports what it shares with the others from above.
+        # A version in a folder of its own imports what it shares with the others from the folder above.
         **({"PYTHONPATH": str(folders.workloads)} if spec.own_workloads else {}),
         "GPUDYNO_IN": str(folders.input),
         "GPUDYNO_OUT": str(folders.output),
@@ -161,7 +161,7 @@ OWN_VARIABLES = frozenset(
         RunSpec(cast(TrialSpec, None), "", 0, _INSIDE, DeviceRequest("cpu")), _INSIDE, data="", home=""
     )
 ) | {"PYTHONPATH"}
-"""Those that each trial gets from here, whatever the user's own are."""
+"""The variables that each trial gets from here, whatever the user's own are."""
 
 
 def _visible(device: DeviceRequest, *, inside: bool = False) -> dict[str, str]:
@@ -196,7 +196,7 @@ def _device_options(device: DeviceRequest, *, keep_id: bool) -> dict[str, Any]:
             {"PathOnHost": path, "PathInContainer": path, "CgroupPermissions": "rwm"} for path in paths
         ]
         if keep_id:
-            # keep-groups is a word of Podman's command line alone; this is what it stands for (podman#14881).
+            # keep-groups is a word of Podman's command line alone; it means this annotation (podman#14881).
             return {"Devices": devices, "Annotations": {"run.oci.keep_original_groups": "1"}}
         return {"Devices": devices, "GroupAdd": [str(group) for group in device.groups]}
     return {}
@@ -265,7 +265,7 @@ def config(spec: RunSpec) -> dict[str, Any]:
         "User": f"{spec.user.uid}:{spec.user.gid}",
         "WorkingDir": "/tmp",
         "Env": [f"{name}={value}" for name, value in sorted(environment.items())],
-        # How a new process finds what runs of a session; the name tells which trial it is.
+        # How a new process finds what runs of a session; the name says which trial it is.
         "Labels": {f"{LABEL}.session": spec.session},
         "NetworkDisabled": True,
         "StopSignal": "SIGTERM",

@@ -62,7 +62,7 @@ class DockerEngine:
             return access.facts(self.connection, info, client, Files(), self._podman_info())
 
     def _podman_info(self) -> Mapping[str, Any] | None:
-        """What Podman tells of itself by its own API; null of Docker, and where that API does not answer."""
+        """Return what Podman's own API says of it; null for Docker, and where that API does not answer."""
         if self.connection.kind != "podman":
             return None
         version = ".".join(map(str, version_numbers(self.connection.version)))
@@ -96,7 +96,7 @@ class DockerEngine:
         return self.built(image)
 
     def expected(self, image: Image) -> Built:
-        """The environment as `build` would make it; its tag stands for an id it does not have yet."""
+        """Return the environment as `build` would make it, with its tag where the image has no id yet."""
         build_spec = self._build.spec(image)
         return Built(self._environment(build_spec, self._image_id(build_spec) or build_spec.tag))
 
@@ -205,7 +205,7 @@ class DockerEngine:
         return handle
 
     def leftovers(self, session: str) -> tuple[Handle, ...]:
-        """The containers of a session, running or ended, whoever started them."""
+        """Return the containers of a session, running or ended, by any process."""
         with answered(self._title, "list containers"):
             listed = self._api.containers(all=True, filters={"label": [f"{LABEL}.session={session}"]})
             ids = [str(entry["Id"]) for entry in listed]

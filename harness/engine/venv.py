@@ -150,9 +150,9 @@ def find_python(version: str) -> str | None:
     """An interpreter of that version on PATH, or one that uv finds."""
     uv = (printed("uv", "python", "find", version) or "").strip()
     candidates = (shutil.which(f"python{version}"), uv)
-    tells = "import sys, ensurepip; print('%d.%d' % sys.version_info[:2])"
-    told = ((path, printed(path, "-c", tells)) for path in candidates if path)
-    return next((path for path, found in told if (found or "").strip() == version), None)
+    code = "import sys, ensurepip; print('%d.%d' % sys.version_info[:2])"
+    versions = ((path, printed(path, "-c", code)) for path in candidates if path)
+    return next((path for path, found in versions if (found or "").strip() == version), None)
 
 
 def _platform_reasons() -> tuple[str, ...]:

@@ -49,7 +49,7 @@ class AmdDevice:
 def devices(files: Files) -> list[AmdDevice]:
     """Return every card in HIP's order, with the compute driver's first node of it.
 
-    The kernel shows a container all cards; of those that its compute runtime has, no other is a device.
+    The kernel shows a container all cards; only the cards of its compute runtime are devices.
     """
     nodes, found = compute_nodes(files), []
     cards = [(bus, folder) for bus, folder in kernel_folders(files) if bus in nodes or not nodes]

@@ -1,4 +1,4 @@
-"""NVIDIA's cards: what they are, and how they do beside a trial."""
+"""NVIDIA's cards: what they are, and what they report during a trial."""
 
 from __future__ import annotations
 
@@ -181,7 +181,7 @@ class _Watched:
     instance: int | None
     """Its number as events have it, where it is a slice."""
     listener: Any
-    """A set of events in which the driver tells of the card's faults; None where it has none."""
+    """A set of events in which the driver reports the card's faults; None where it has none."""
     xids: list[int]
     seen_until: int | None = None
     """The driver's time of the last sample of processes; None before the first."""
@@ -224,9 +224,9 @@ class NvidiaCards:
         listener = self._ask(f"{index}.xids", "nvmlEventSetCreate", read=handle)
         fault = getattr(self._nvml, "nvmlEventTypeXidCriticalError", None)
         if listener is not None:
-            told = f"{index}.xids"
-            self._ask(told, "nvmlDeviceRegisterEvents", unit.card, fault, listener, read=handle)
-            listener = None if told in self.missing else listener
+            name_of_xids = f"{index}.xids"
+            self._ask(name_of_xids, "nvmlDeviceRegisterEvents", unit.card, fault, listener, read=handle)
+            listener = None if name_of_xids in self.missing else listener
         self._watched.append(_Watched(unit, instance, listener, []))
         self.described.append({"index": index, "unit": unit_of(uuid), "name": name})
 
@@ -276,7 +276,7 @@ class NvidiaCards:
         return {**values, **self._slowly(ask)} if slow else values
 
     def _faults(self, card: _Watched) -> list[int] | None:
-        """Return the Xid numbers so far, but for those of another slice; asking does not wait."""
+        """Return the Xid numbers so far without those of another slice; asking does not wait."""
         if card.listener is None:
             return None
         try:
@@ -310,9 +310,9 @@ class NvidiaCards:
         for policy in POLICIES:
             name = policy.lower()
             policy_number = getattr(self._nvml, "NVML_PERF_POLICY_" + policy, None)
-            told = "nvmlDeviceGetViolationStatus"
+            function = "nvmlDeviceGetViolationStatus"
             spent = ask(
-                "limited." + name, told, policy_number, read=lambda spent: number(spent.violationTime)
+                "limited." + name, function, policy_number, read=lambda spent: number(spent.violationTime)
             )
             if spent is not None:
                 seconds[name] = spent / 1e9

@@ -49,13 +49,13 @@ class Channel(Model):
 
 
 class Sources(Model):
-    """Packages that the index has as sources alone, and those that build them, with the lock's hashes."""
+    """Packages that the index has as sources alone, and the tools that build them, with the lock's hashes."""
 
     packages: Annotated[tuple[str, ...], Field(min_length=1)]
     tools: tuple[str, ...] = ()
     """As the lock pins them, installed before the rest; where none is named, all other packages."""
     variables: dict[VariableName, VariableValue] = {}
-    """What their build reads of its surroundings, to be the same one everywhere."""
+    """The environment variables of their build, so that it is the same everywhere."""
     lock: InDocker
     """The tools as a requirement file, a part of the lock."""
 

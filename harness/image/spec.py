@@ -148,7 +148,7 @@ def venv_name(image: Image, *, root: Path) -> str:
 
 
 def without_venv(image: Image) -> str:
-    """Return why no virtual environment can stand for an image, in one clause; empty where one can."""
+    """Return why no virtual environment can replace an image, in one clause; empty where one can."""
     if image.from_base:
         return f"image '{image.name}' takes {' and '.join(image.from_base)} from its base, which no venv has"
     if image.program != "python":
@@ -204,7 +204,7 @@ def _sources(
 
 def _addresses(image: Image) -> dict[str, str]:
     channel = {"CHANNEL": image.channel.address} if image.channel else {}
-    # A Dockerfile outside its image's folder is shared, and has to be told the lock.
+    # A Dockerfile outside its image's folder is shared, and gets the lock as an argument.
     shared = Path(image.dockerfile).parent != Path(image.lock).parent
     lock = {"LOCK": image.lock} if shared else {}
     over_base = {"DEVICE": str(image.device)} if image.from_base else {}

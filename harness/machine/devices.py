@@ -171,7 +171,7 @@ _UUID = re.compile(r"(?:GPU|MIG)-[0-9A-Fa-f]{4,}(?:-[0-9A-Fa-f]+)*")
 
 
 def passed_variables(environ: Mapping[str, str]) -> dict[str, str]:
-    """Those of `environ` that go into a trial, as they are."""
+    """Return the variables of `environ` that go into a trial, as they are."""
     return {
         name: value for name, value in sorted(environ.items()) if name in _NAMES or name.startswith(_PREFIXES)
     }
@@ -186,7 +186,7 @@ def recorded_variables(passed: Mapping[str, str], names: Collection[str]) -> dic
 
 
 INHERITED = ("LD_LIBRARY_PATH", "PATH", "TZ")
-"""What a trial that is a process has of its user's variables beside those that are passed."""
+"""Variables of its user that a trial as a process has, besides the passed ones."""
 _USUAL = frozenset(f"{root}{name}" for root in ("", "/usr", "/usr/local") for name in ("/bin", "/sbin"))
 
 

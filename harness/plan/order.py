@@ -1,4 +1,4 @@
-"""A plan's trials in their order: whole rounds, shuffled, with the trials of two stacks beside each other."""
+"""A plan's trials in their order: whole rounds, shuffled, the trials of two stacks next to each other."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from harness.errors import PlanError
 from harness.record import Role, TrialSpec
 
 NO_BLOCK = 0
-"""Where a full-length trial stands: between blocks of time, whose pause it may fill."""
+"""The block of a full-length trial: it runs between blocks of time, and may fill their pause."""
 
 T = TypeVar("T")
 
@@ -26,7 +26,7 @@ class Planned:
     model: str
     priority: int = 1
     block: int = 1
-    """The block of time; NO_BLOCK for a full-length trial, which stands between blocks."""
+    """The block of time; NO_BLOCK for a full-length trial, which runs between blocks."""
 
     @property
     def twins(self) -> str:
@@ -39,10 +39,10 @@ Twins = list[Planned]
 
 
 def order(planned: Iterable[Planned], seed: int, blocks: int = 1) -> tuple[Planned, ...]:
-    """Whole rounds of timing trials, each shuffled within its priorities; those of two stacks are neighbours.
+    """Return whole rounds of timing trials, shuffled within priorities; two stacks' trials are neighbours.
 
     Interleaving keeps a drift of the machine from looking like a difference between variants. Full-length
-    trials stand between blocks, or between start, middle and end where there is one block. In the first
+    trials run between blocks, or between start, middle and end where there is one block. In the first
     round the batches of a sweep grow, so that those above one that does not fit need not be tried. Raises
     PlanError where there are fewer rounds than blocks.
     """

@@ -88,7 +88,7 @@ class Size(Model):
     repeats: Annotated[int, Field(ge=1, le=100)] = 5
     timeout_seconds: Annotated[float, Field(gt=0)] = 3600.0
     generated_data: bool = False
-    """Whether generated data may stand in where the real data cannot be had."""
+    """Whether generated data may be used where the real data cannot be had."""
     blocks: Annotated[int, Field(ge=1, le=10)] = 1
     """Over how many blocks of time, an hour or more apart, the repeats are spread."""
     measure: Annotated[tuple[Measure, ...], Field(min_length=1)]
@@ -188,7 +188,7 @@ def _choices(value: Any, precision: Any, model: Any) -> list[Any]:
 
 
 def variants(measure: Measure, where: str) -> tuple[Variant, ...]:
-    """Every combination that a measure stands for; a table without an entry for a precision leaves it out."""
+    """Return every combination of a measure's values; a table without an entry for a precision omits it."""
     combinations: list[Variant] = []
     precisions = _choices(measure.precision, None, None)
     if unknown := sorted(set(map(str, precisions)) - set(get_args(Precision))):
@@ -210,9 +210,7 @@ def variants(measure: Measure, where: str) -> tuple[Variant, ...]:
                     remedy=KEYS,
                 ) from None
     if not combinations:
-        raise PlanError(
-            f"{where}: {measure.workload} stands for no variant at all", remedy="complete its tables"
-        )
+        raise PlanError(f"{where}: {measure.workload} has no variant at all", remedy="complete its tables")
     return tuple(combinations)
 
 
@@ -250,10 +248,10 @@ def pretrained_models(plan: Plan, device: DeviceKind) -> tuple[str, ...]:
 def trials(
     plan: Plan, context: PlanContext, seed: int, against: PlanContext | None = None
 ) -> tuple[Planned, ...]:
-    """All trials of a plan in this context, in their randomised and interleaved order.
+    """Return all trials of a plan in this context, in their randomised and interleaved order.
 
-    With `against` they are those that both contexts have. Raises PlanError where the plan has nothing for
-    this kind of device, or fewer repeats than blocks.
+    With `against` only trials that both contexts have are returned. Raises PlanError where the plan has
+    nothing for this kind of device, or fewer repeats than blocks.
     """
     planned = _in(plan, context)
     if against is not None:

@@ -11,7 +11,7 @@ from typing import Any
 
 FILE = "events.jsonl"
 MARKED_STAGES = ("valid", "checkpoint", "test")
-"""Stages beside the training, each from its event to that of the next stage."""
+"""Stages other than training; each lasts from its event to the event of the next stage."""
 MOST_SPANS = 400
 """A record keeps so many spans of a trial, so that it stays small."""
 
@@ -73,7 +73,7 @@ def segments(path: Path) -> tuple[tuple[float, float], ...]:
 
 
 def spans(path: Path) -> tuple[Span, ...]:
-    """The phases of the setup, and validations, checkpoints and tests; older trials told no times of them."""
+    """Return the times of setup phases, validations, checkpoints and tests; older trials have none."""
     found: list[Span] = []
     stage: tuple[str, float] | None = None
     for event in _events(path, b'"phase"', b'"stage"'):
@@ -89,13 +89,13 @@ def spans(path: Path) -> tuple[Span, ...]:
 
 
 def _events(path: Path, *kinds: bytes) -> Iterator[dict[str, Any]]:
-    """Those of the lines that name one of the kinds."""
+    """Yield the events of a file whose lines name one of the kinds."""
     lines = path.read_bytes().splitlines() if path.is_file() else []
     return objects(line for line in lines if any(kind in line for kind in kinds))
 
 
 def objects(lines: Iterable[bytes]) -> Iterator[dict[str, Any]]:
-    """The JSON objects of lines; those that cannot be read are passed over."""
+    """Yield the JSON objects of lines; a line that cannot be read is passed over."""
     for line in lines:
         with suppress(ValueError, RecursionError):
             value = json.loads(line)

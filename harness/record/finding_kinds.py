@@ -128,7 +128,7 @@ _WORDS: Mapping[tuple[Severity, Fault], Mapping[str, tuple[str, ...]]] = {
         ),
         "sockets": (
             "gradients over sockets",
-            "devices share gradients over sockets, which is slow between nodes: NCCL tells {transport}",
+            "devices share gradients over sockets, which is slow between nodes: NCCL reports {transport}",
         ),
         "chassis-limited": (
             "held back by heat",
@@ -185,7 +185,7 @@ _WORDS: Mapping[tuple[Severity, Fault], Mapping[str, tuple[str, ...]]] = {
             "no telemetry, so neither clocks nor throttling nor other processes are known",
             "other processes are not known, {why}",
             "the telemetry was cut short after {seconds:.0f} s",
-            "card {card} told neither its clock nor its power nor its use",
+            "card {card} reported neither its clock nor its power nor its use",
         ),
         "changed": ("changed within the session", "{what} changed within the session: {before} → {after}"),
     },

@@ -73,9 +73,9 @@ class DataFound(Model):
     weights: Literal["pretrained", "random"] | None = None
     weights_sha256: str | None = None
     distinct_batches: Annotated[int, Field(ge=1)] | None = None
-    """Different input batches among those that were looked at: 1 means a constant batch."""
+    """Different input batches among the ones that were compared: 1 means a constant batch."""
     looked_at_batches: Annotated[int, Field(ge=1)] | None = None
-    """How many were: the first ones that came."""
+    """How many were compared: the first ones that came."""
 
 
 class Phase(Model):
@@ -209,13 +209,13 @@ class FrameworkUsed(Model):
     ways: dict[str, Annotated[str, Field(max_length=80)]] = {}
     """By the names of `parallel`, how several devices can share a step; empty where one alone can train."""
     layout: Annotated[str | None, Field(max_length=40, exclude_if=lambda value: value is None)] = None
-    """Where an image's channels stand in memory: 'channels first' or 'channels last'."""
+    """The order of an image's channels in memory: 'channels first' or 'channels last'."""
     loader: Annotated[str | None, Field(max_length=80, exclude_if=lambda value: value is None)] = None
     """What hands a step its batch."""
     lines: Annotated[LinesOfCode | None, Field(exclude_if=lambda value: value is None)] = None
     """How long its version of the workload is."""
     differs: tuple[Annotated[str, Field(max_length=200)], ...] = ()
-    """What its version of the workload does otherwise than those of other frameworks."""
+    """What its version of the workload does otherwise than the versions for other frameworks."""
 
 
 class ProgramRun(Model):

@@ -92,12 +92,12 @@ class Summary(Model):
 
     @property
     def causes(self) -> tuple[Finding, ...]:
-        """Those that speak against the trial."""
+        """Return the findings that speak against the trial."""
         return tuple(found for found in self.findings if found.severity != "note")
 
     @property
     def notes(self) -> tuple[Finding, ...]:
-        """Those that do not."""
+        """Return the findings that do not speak against the trial."""
         return tuple(found for found in self.findings if found.severity == "note")
 
 
@@ -145,7 +145,7 @@ class Record(Model):
     telemetry: Telemetry | None = None
     harness: Harness
     warnings: tuple[Finding, ...] = ()
-    """What happened within the session; a summary repeats those that are no notes."""
+    """What happened within the session; a summary repeats the findings that are no notes."""
 
     @model_validator(mode="after")
     def _either_measured_or_failed(self) -> Self:
@@ -156,7 +156,7 @@ class Record(Model):
 
     @property
     def simulated(self) -> bool:
-        """Whether a stand-in answered for the device, so that nothing was measured."""
+        """Return whether the device was simulated, so that nothing was measured."""
         return self.measurement is not None and self.measurement.device.simulated
 
 
@@ -169,7 +169,7 @@ class LeftOut(Model):
 
 
 class Against(Model):
-    """The second stack of a session, whose trials stand beside those of the first in random order."""
+    """The second stack of a session, whose trials are mixed with the first stack's in random order."""
 
     asked: Annotated[tuple[str, ...], Field(min_length=1)]
     """As `torch==2.12.1`, `image:cuda126` or `env:NAME=VALUE`."""
@@ -179,7 +179,7 @@ class Against(Model):
 
     @property
     def stack(self) -> StackKey:
-        """Return what its trials are told by."""
+        """Return the environment, lock and variables that identify its trials."""
         return self.environment, self.lock_sha256, tuple(sorted(self.variables.items()))
 
 

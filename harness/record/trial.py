@@ -13,7 +13,7 @@ from harness.record.base import Model, short_hash
 from harness.record.vocabulary.precision import Precision
 
 DataSource = Literal["real", "synthetic", "generated"]
-"""synthetic is what a protocol asks for; generated stands in where the real data could not be had."""
+"""synthetic is what a protocol asks for; generated is used where the real data could not be had."""
 
 DataMode = Literal["host", "device", "cached"]
 """Where a step's input comes from: the loader as published, the same work on the device, or fixed tensors."""
@@ -94,7 +94,7 @@ Variables = Annotated[
 """What is set in the environment of its process, by name."""
 
 StackKey = tuple[str, str | None, tuple[tuple[str, str], ...]]
-"""What tells the software of trials apart: environment, lock and variables."""
+"""What identifies the software of a trial: environment, lock and variables."""
 
 
 class TrialRequest(Model):
@@ -111,11 +111,11 @@ class TrialRequest(Model):
     # Left out where it is null, so that trials of records from before it keep their ids.
     file: Annotated[OwnFile | None, Field(exclude_if=lambda file: file is None)] = None
     variables: Variables = {}
-    """Those that its stack has beyond the image's own, as of a second stack in one session."""
+    """Environment variables of its stack beyond the image's own, as a second stack in one session has."""
 
     @property
     def stack(self) -> StackKey:
-        """Return what its software is told by."""
+        """Return what identifies its software."""
         return self.environment, self.lock_sha256, tuple(sorted(self.variables.items()))
 
     @property

@@ -48,7 +48,7 @@ MOST_BYTES = 32 * 2**20
 MEASURED_BYTES = 1_000_000
 """A measurement in its record, with its series packed, has at most so many bytes."""
 
-IN_THE_LOG = "its message names a folder or an address, and stands in its log alone"
+IN_THE_LOG = "its message names a folder or an address, and is in its log alone"
 FULL_BYTES = 2**20
 """Where less is free than this, what a process could not write says nothing of its trial."""
 
@@ -208,7 +208,7 @@ def _record(
 
 
 def judged(record: Record) -> Record:
-    """The record with its summary, once everything that the verdict rests on stands in it."""
+    """Return the record with its summary; everything that the verdict rests on is in the record by now."""
     return record.model_copy(update={"summary": judge_trial(record)})
 
 
@@ -274,7 +274,7 @@ def conclude(
     found = changed_since(earlier, watched)
     record = judged(watched.model_copy(update={"warnings": (*watched.warnings, *found)}))
     store.write_record(root, opened, record)
-    # The log's end goes to whoever ran the trial; no record has it, since it may name folders and people.
+    # The log's end is shown to the user; no record has it, since it may name folders and people.
     last = [line.rstrip() for line in exit.log.splitlines() if line.strip()][-SAID_LINES:]
     if record.failure is not None and last:
         say("\n".join((f"the end of its log, {work / LOG}:", *(f"  {line[:200]}" for line in last))))

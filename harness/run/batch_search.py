@@ -37,7 +37,7 @@ def grown(session: Session, records: Iterable[Record]) -> Session:
 
 
 def replaced(session: Session, records: Sequence[Record]) -> frozenset[str]:
-    """The trials whose batch did not fit where a smaller one that stands for it did."""
+    """Return the ids of trials whose batch did not fit and was replaced by a smaller one that did."""
     fitting = {sweep_key(record.trial) for record in records if record.measurement}
     return frozenset(
         record.trial.id

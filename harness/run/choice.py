@@ -50,7 +50,7 @@ class Chosen:
 
     @property
     def at_most(self) -> bool:
-        """Whether a time-out stands in for a duration that is unknown."""
+        """Return whether a trial of unknown duration counts with its time-out."""
         return any(estimate.is_time_out(item, self.speeds) for item in self.planned)
 
 
@@ -60,9 +60,9 @@ def choose(
     *,
     keep: Keep | None = None,
 ) -> Chosen:
-    """The trials of a line. Without `resolved`, nothing being fetched yet, all data is taken to be real.
+    """Return the trials of a line. Without `resolved` nothing is fetched yet, and all data is taken as real.
 
-    With `keep` only those that it names are chosen. Raises UserError where the device can do none of them.
+    With `keep` only the trials that it names are chosen. Raises UserError where the device can do none.
     """
     seed = secrets.randbelow(2**31)
     everything = plan.trials(setup.plan, *_contexts(setup, resolved, seed))
@@ -243,7 +243,7 @@ def _kept(
 
 
 def pause_seconds(planned: Sequence[Planned], seconds_each: Callable[[Planned], float]) -> float:
-    """What the pauses between blocks take beside the full-length trials that stand in them."""
+    """Return the seconds that the pauses between blocks add to the full-length trials that fill them."""
     pauses = max((item.block for item in planned), default=1) - 1
     full = sum(seconds_each(item) for item in planned if item.block == order.NO_BLOCK)
     return max(0.0, pauses * PAUSE.total_seconds() - full)

@@ -39,7 +39,7 @@ def prepare(root: Path, settings: Settings, named: str) -> RunSetup:
     except NoDevice as error:
         if settings.image is not None:
             raise
-        # The first of its kind, so that what it would run is told.
+        # The first of its kind, so that the caller sees what it would run.
         image, unserved = choose(images, kind), (f"it cannot run there: {error.problem}",)
     _, engine, _ = to_build(root, settings.model_copy(update={"image": image.name}))
     machine = Machine(

@@ -27,11 +27,11 @@ class BuiltStack:
     image: Image
     built: Built
     variables: Mapping[str, str] = field(default_factory=dict)
-    """Those that tell it from the image's own."""
+    """The environment variables in which it differs from the image."""
 
     @property
     def key(self) -> StackKey:
-        """Return what its trials are told by."""
+        """Return the environment, lock and variables that identify its trials."""
         environment = self.built.environment
         return environment.image, environment.lock_sha256, tuple(sorted(self.variables.items()))
 

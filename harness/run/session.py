@@ -22,9 +22,9 @@ HALVING = ("card",)
 
 @contextmanager
 def run_lock(kept: Path, clone: Path | None = None) -> Iterator[None]:
-    """One run per machine, by a file in its folder of the user's state: raises Busy while it is held.
+    """Hold the lock of one run per machine, a file in its folder of the user's state; raises Busy while held.
 
-    In the clone's own state another file stands for the runs of other users on this machine; where its file
+    A second file, in the clone's own state, holds off runs of other users on this machine; where its file
     system has no locks, they are not noticed.
     """
     with ExitStack() as held:
@@ -146,7 +146,7 @@ class Missing:
 
 
 def missing(session: Session, records: Iterable[Record], *, retry: bool = False) -> tuple[Missing, ...]:
-    """What a session still lacks: trials never ended, and those that the machinery failed.
+    """Return what a session still lacks: trials that never ended, or that failed by the machinery's fault.
 
     A trial's own failure is a result; with `retry` it is missing too. A batch above one that did not fit is
     not tried, nor that batch again where it is halved.
@@ -164,9 +164,9 @@ def missing(session: Session, records: Iterable[Record], *, retry: bool = False)
 
 
 def with_spared(session: Session, records: Iterable[Record]) -> Session:
-    """The session with a line in its list for the batches that were not tried, above one that did not fit.
+    """Return the session with a line in its list for the batches not tried, above one that did not fit.
 
-    What was halved has none: a smaller batch stands for it.
+    A batch that was halved has no line: a smaller one replaces it.
     """
     if session.plan in HALVING:
         return session

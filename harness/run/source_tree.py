@@ -20,7 +20,7 @@ from harness.record.published.program import Program
 _SUBMODULE = b"160000 "
 _LFS = b"version https://git-lfs.github.com/spec/"
 _AS_IT_IS = "* -text -filter -ident !working-tree-encoding\n"
-"""What of git's attributes would change a file; above those that a tree brings itself."""
+"""Attributes that keep git from changing a file; they take precedence over a tree's own."""
 _FETCH_SECONDS = 600
 _SAFE = (
     "protocol.allow=never",
@@ -155,5 +155,5 @@ def _not_held(file: Path, target: Path) -> str:
         return "" if leads_to.is_relative_to(target) else "links to a place outside of it"
     if file.is_file():
         with file.open("rb") as content:
-            return "stands in for a file kept elsewhere (LFS)" if content.read(len(_LFS)) == _LFS else ""
+            return "replaces a file kept elsewhere (LFS)" if content.read(len(_LFS)) == _LFS else ""
     return ""

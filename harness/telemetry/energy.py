@@ -97,7 +97,7 @@ def energy(devices: Sequence[EnergyReadings], windows: Windows, items: int | Non
     )
     joules = counted if counted is not None else sampled
     if joules is None or joules <= 0:
-        reason = "neither an energy counter nor power was told throughout"
+        reason = "neither an energy counter nor power was reported throughout"
     elif apart is not None and abs(apart) > WITHHOLD_ABOVE:
         reason = f"counter and sampled power differ by {apart:+.0%}"
     if joules is None or reason:

@@ -1,4 +1,4 @@
-"""Reads what the telemetry wrote beside a trial, and thins it to what a record keeps."""
+"""Reads what the telemetry wrote during a trial, and thins it to what a record keeps."""
 
 from __future__ import annotations
 
@@ -109,8 +109,8 @@ def _thinned(
 
 def _of_card(samples: Sequence[Sample], index: int) -> list[Sample]:
     """Return what each sample reports about one card, and its time; nothing where the driver was silent."""
-    told: list[list[Sample]] = [(sample.get("cards") or [])[index : index + 1] for sample in samples]
-    return [{"t": sample["t"], **dict(*card)} for sample, card in zip(samples, told, strict=True)]
+    cards: list[list[Sample]] = [(sample.get("cards") or [])[index : index + 1] for sample in samples]
+    return [{"t": sample["t"], **dict(*card)} for sample, card in zip(samples, cards, strict=True)]
 
 
 def _windows(head: Sample, segments: Segments, samples: Sequence[Sample]) -> list[tuple[float, float]]:
@@ -217,7 +217,7 @@ def _rise(cards: Sequence[Sample], name: str) -> int | None:
 
 def _limited(samples: Sequence[Sample], windows: Windows) -> dict[str, float]:
     """Return each limit's share of the windows' time, its counter interpolated at their edges."""
-    points = [(sample["t"], told) for sample in samples if (told := sample.get("limited_seconds"))]
+    points = [(sample["t"], spent) for sample in samples if (spent := sample.get("limited_seconds"))]
     if len(points) < 2:
         return {}
     times = [at for at, _ in points]
@@ -227,10 +227,10 @@ def _limited(samples: Sequence[Sample], windows: Windows) -> dict[str, float]:
         return {}
 
     def share(name: str) -> float:
-        held = numpy.interp(edges, times, [told[name] for _, told in points])
+        held = numpy.interp(edges, times, [spent[name] for _, spent in points])
         return round(min(max(float(numpy.diff(held).sum()) / lasted, 0.0), 1.0), 6)
 
-    return {name: share(name) for name in points[-1][1] if all(name in told for _, told in points)}
+    return {name: share(name) for name in points[-1][1] if all(name in spent for _, spent in points)}
 
 
 def _reasons(cards: Sequence[Sample]) -> dict[str, float]:

@@ -124,7 +124,7 @@ def test_without_a_claim_the_whole_plan_is_run_and_other_places_than_here_are_re
     claims.run(ROOT, Settings(), [], "", how)
     assert ran == [how]
     for ids, where in (([], "there"), (["a"], "here")):
-        with pytest.raises(UserError, match=f"'--claims {where}' is not known, or stands beside --claim"):
+        with pytest.raises(UserError, match=f"'--claims {where}' is not known, or --claim was given too"):
             claims.run(ROOT, Settings(), ids, where, how)
 
 

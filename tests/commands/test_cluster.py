@@ -176,7 +176,7 @@ def test_a_job_that_is_cancelled_while_it_waits_leaves_a_record_that_says_so(tmp
     (message,) = {record.failure.message for record in bench.records() if record.failure}
     assert message == (
         "it was cancelled by `invoke jobs --cancel`; it ran on no node, "
-        "and the machine told here is the one that sent it"
+        "and the machine named here is the one that sent it"
     )
     scheduler.waits = False
     bench.submit()

@@ -72,9 +72,9 @@ class FakeScheduler:
         """Forgets what waits of these jobs."""
         self.waiting = [waits for waits in self.waiting if waits[0] not in jobs]
 
-    def told(self, log: str) -> Exit | None:
+    def reported_exit(self, log: str) -> Exit | None:
         """As SLURM's."""
-        return Slurm({}).told(log)
+        return Slurm({}).reported_exit(log)
 
     def _run(
         self, job: int, task: int, name: str, jobs: Path, trial: str, attempt: int

@@ -53,7 +53,7 @@ def test_a_scheduler_that_answers_anything_or_dies_is_said_in_one_sentence(data)
             slurm.states,
             lambda: slurm.send(root / "squeue.txt"),
             lambda: slurm.cancel((12,)),
-            lambda: slurm.told((root / "squeue.txt").read_text(errors="replace")),
+            lambda: slurm.reported_exit((root / "squeue.txt").read_text(errors="replace")),
         )
         data.draw(st.sampled_from(asked))()
 

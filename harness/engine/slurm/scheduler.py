@@ -70,7 +70,7 @@ QueueStanding = Literal["waiting", "running", "ended"]
 
 
 class TaskState(Model):
-    """One job of a batch as its scheduler tells of it. A batch of one job has task 0."""
+    """One job of a batch as its scheduler reports it. A batch of one job has task 0."""
 
     job: int
     task: int
@@ -109,18 +109,18 @@ class Slurm:
     environ: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
 
     def send(self, script: Path) -> int:
-        """Return the job's number; what sbatch refuses is the user's to mend."""
-        code, told, error = self._run("sbatch", "--parsable", str(script))
+        """Submit a script and return the job's number; raises UserError where sbatch refuses it."""
+        code, output, error = self._run("sbatch", "--parsable", str(script))
         if code != 0:
             why = last_line(error)
             raise UserError(
                 f"sbatch refused '{script.name}': {why}", remedy="change the site profile, or the script"
             )
-        lines = (_SENT.fullmatch(line.strip()) for line in told.splitlines())
+        lines = (_SENT.fullmatch(line.strip()) for line in output.splitlines())
         found = {int(match["number"]) for match in lines if match}
         if len(found) != 1:
             raise NoEngine(
-                f"sbatch took '{script.name}' and answered {told[:80]!r}, which names no one job",
+                f"sbatch took '{script.name}' and answered {output[:80]!r}, which names no one job",
                 remedy="give the same line again: it goes on with that job",
             )
         return found.pop()
@@ -136,8 +136,8 @@ class Slurm:
         if jobs:
             self._asked("scancel", "--quiet", *map(str, sorted(jobs)))
 
-    def told(self, log: str) -> Exit | None:
-        """What slurmstepd writes into a job's output as it ends it."""
+    def reported_exit(self, log: str) -> Exit | None:
+        """Return why SLURM ended a job, as slurmstepd wrote into its output; null where it wrote nothing."""
         if _OUT_OF_MEMORY.search(log):
             return Exit(cause="out-of-memory", said="SLURM's limit of memory ended it")
         cuts = list(_CUT.finditer(log))
@@ -148,12 +148,12 @@ class Slurm:
         return Exit(cause=_WHY.get(why or "", "cancelled"), said=words)
 
     def _asked(self, *words: str) -> str:
-        code, told, error = self._run(*words)
+        code, output, error = self._run(*words)
         if code != 0:
             raise NoEngine(
                 f"SLURM does not answer {words[0]}: {last_line(error)}", remedy="try it again later"
             )
-        return told
+        return output
 
     def _run(self, *words: str) -> tuple[int, str, str]:
         kept = {

@@ -24,7 +24,7 @@ _SIMPLE = re.compile(r"[A-Za-z0-9 /|.()?-]{1,200}")
 """Nothing repeats, so no name takes long: a bundle brings patterns of its own."""
 
 MEMORY_APART = 1.15
-"""An RTX 3080 has 10 or 12 GB; of one model's memory a driver tells up to a fourteenth less."""
+"""An RTX 3080 has 10 or 12 GB; a driver reports up to a fourteenth less than a model's nominal memory."""
 
 FIRST_SOLD_GIB = {"GTX 1060": 6, "RTX 2060": 6, "RTX 3050": 8, "RTX 3060": 12, "RTX 3080": 10}
 """The memory that a publication means that gives none, for names that were later sold with another."""
@@ -136,7 +136,7 @@ _SHARED_NAME = re.compile(r"^AMD (?:device |Radeon(?:\(TM\))? Graphics$)|/", re.
 
 
 def is_shared(name: str) -> bool:
-    """Whether a device's name is that of several models, and tells none of them."""
+    """Return whether several models share a device's name."""
     return bool(_SHARED_NAME.search(name.strip()))
 
 
@@ -180,7 +180,7 @@ def peak_tflops(card: Card, label: Precision) -> float | None:
 def in_class(
     card_class: CardClass, kind: DeviceKind, name: str, capability: str | None, cards: Sequence[Card]
 ) -> bool | None:
-    """Whether a device is of a class that claims speak of; null where that cannot be told."""
+    """Return whether a device is of a class that claims speak of; null where that is not known."""
     if card_class == "any":
         return True
     if kind == "cpu":

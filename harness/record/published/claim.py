@@ -44,7 +44,7 @@ UNITS: Mapping[ClaimMetric, tuple[str, ...]] = {
     "auc": ("AUC",),
     "epochs_to_target": ("epochs",),
 }
-"""What a metric may be told in; a ratio of any is told as "x"."""
+"""The units of each metric; a ratio of any metric has the unit "x"."""
 
 ClaimKind = Literal["absolute", "ratio", "order", "trend", "quality", "structure"]
 
@@ -78,7 +78,7 @@ class Point(Model):
 
 
 class Seeds(Model):
-    """How far runs of one protocol with other seeds lie apart, as published.
+    """How far runs of one protocol with other seeds are apart, as published.
 
     `spread` is the relative standard deviation of one run, pooled over `pairs` pairs of equal runs.
     """
@@ -113,7 +113,7 @@ class Claim(Model):
     target: Annotated[float, Field(gt=0)] | None = None
     """The accuracy (0 to 1), perplexity or loss that ends a time to a target."""
     epochs: Annotated[int, Field(ge=1)] | None = None
-    """How many epochs the figure stands for; null where it does not depend on them."""
+    """How many epochs the figure is for; null where it does not depend on them."""
     half_digit: Annotated[float, Field(ge=0)] = 0.0
     """Half of the last printed digit: what rounding may hide."""
     spread: Annotated[float, Field(ge=0)] | None = None
@@ -123,11 +123,11 @@ class Claim(Model):
     card_class: CardClass | None = None
     """The class of cards that a ratio, an order, a trend, a quality or a structure is claimed for."""
     why: str | None = None
-    """Why it is claimed for a class where it was measured on one card; it stands among the caveats too."""
+    """Why it is claimed for a class where it was measured on one card; it is one of the caveats too."""
     seeds: Seeds | None = None
     """The spread of a quality where too few runs show their own."""
     reconstructed: bool = False
-    """The published protocol is lost and ours stands for it: nothing can be called reproduced."""
+    """The published protocol is lost and ours is used instead: nothing can be called reproduced."""
     words: str | None = None
     """A claim in words, in our own."""
     source: str
@@ -146,7 +146,7 @@ class Claim(Model):
 
     @property
     def is_relative(self) -> bool:
-        """Whether it is about one thing beside another: that matters to more readers than a single figure."""
+        """Return whether it compares two things: that matters to more readers than a single figure."""
         return self.is_direction or self.kind == "ratio"
 
     @model_validator(mode="before")
@@ -185,12 +185,12 @@ class Study(Model):
 
 
 class ClaimTable(Model):
-    """`columns` and `rows`, and beside them whatever a claim has, for all figures of the table.
+    """`columns` and `rows`, and any field of a claim, for all figures of the table.
 
     A column is a field of a claim by its path (`of.card`, `stack`); or `row`, what the publication calls the
     row, which joins the source; or it holds figures: `value`, or fields and what they are for this column
-    (`of.gpus=4`, `of.card=T4, of.precision=amp-fp16`). A figure stands as printed, between quotes: its last
-    digit tells how far it was rounded, unless the table has a `half_digit`. Empty is what was not published.
+    (`of.gpus=4`, `of.card=T4, of.precision=amp-fp16`). A figure is as printed, between quotes: its last
+    digit says how far it was rounded, unless the table has a `half_digit`. Empty is what was not published.
     `id` names each figure by its own fields, such as `007-{of.card}-{row}`.
     """
 
@@ -223,7 +223,7 @@ class ClaimFile(Model):
 
 
 def written_out(table: ClaimTable, defaults: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Each figure of a table as a claim of a file; `defaults` are those of its file."""
+    """Yield each figure of a table as a claim of a file; `defaults` are the file's."""
     shared = {**defaults, **(table.model_extra or {})}
     for row in table.rows:
         columns = list(zip(table.columns, row, strict=True))
@@ -235,7 +235,7 @@ def written_out(table: ClaimTable, defaults: Mapping[str, Any]) -> Iterator[dict
 
 
 def _settings(column: str) -> dict[str, OptionValue] | None:
-    """The fields that a column of figures stands for; null for a column that is itself a field."""
+    """Return the fields that a column of figures sets; null for a column that is itself a field."""
     if column == "value":
         return {}
     if "=" not in column:
@@ -280,9 +280,9 @@ def _with(table: Mapping[str, Any], path: list[str], value: OptionValue) -> dict
 
 
 def _named(name: str, claim: Mapping[str, Any]) -> str:
-    """The id with what stands in braces looked up; what is not there stays, and is refused as an id.
+    """Return the id with the fields in braces looked up; a field that is not there stays, and is refused.
 
-    One that is longer than an id may be is cut, and ends with what tells it from others that begin alike.
+    An id that is too long is cut, and ends with a hash, so that it differs from others that begin alike.
     """
 
     def found(braces: re.Match[str]) -> str:

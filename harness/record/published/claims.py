@@ -1,6 +1,6 @@
 """The published figures of results/claims/*.toml, read strictly.
 
-A file may hold `[defaults]`, which stand in every claim and curve that does not say otherwise; `[caveats]`,
+A file may hold `[defaults]`, which every claim and curve has that does not say otherwise; `[caveats]`,
 sentences that claims name by their keys, as `caveats` or as `why`; and `[cards]`, what is known of published
 cards that results/cards.toml does not have. A `[[studies]]` says who published a study and when, once in all
 files; a `[[tables]]` is many claims in few lines.
@@ -86,7 +86,7 @@ def load_claims(root: Path) -> ClaimSet:
 
 
 def _refuse_twins(claims: Sequence[Claim], studies: Sequence[Study]) -> None:
-    """Raises UserError for an id or name that stands twice, and for one figure under two ids."""
+    """Raises UserError for an id or name that two claims have, and for one figure under two ids."""
     seen: dict[tuple[object, ...], str] = {}
     for claim in claims:
         figure = (
@@ -163,7 +163,7 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
 
 def sides(claim: Claim) -> tuple[Side, ...]:
-    """All that a claim speaks of, those of a trend's points too."""
+    """Return all sides that a claim compares, those of a trend's points too."""
     own = [(claim.of, claim.over)] if not claim.points else [(at.of, at.over) for at in claim.points]
     return tuple(side for pair in own for side in pair if side is not None)
 
@@ -179,7 +179,7 @@ def _faults(claim: Claim, cards: Mapping[str, Card | None] | None) -> Iterator[t
         yield "value", f"{claim.value:g} is not above 0, as every ratio and every figure is"
     units = ("x",) if claim.kind == "ratio" else (*UNITS[claim.metric], *(["x"] * (claim.kind == "trend")))
     if claim.unit not in units:
-        yield "unit", f"'{claim.unit}' is no unit of it; it is told in {' or '.join(units)}"
+        yield "unit", f"'{claim.unit}' is no unit of it; it is given in {' or '.join(units)}"
     if not claim.source.strip():
         yield "source", "is empty"
     for card in sorted({side.card for side in sides(claim) if side.card}):
@@ -203,7 +203,7 @@ def _form_faults(claim: Claim) -> Iterator[tuple[str, str]]:
 def _class_faults(claim: Claim) -> Iterator[tuple[str, str]]:
     measured_on = any(side.card for side in sides(claim))
     if claim.kind == "absolute" and claim.of.card is None:
-        yield "of.card", "an absolute figure stands for one card"
+        yield "of.card", "an absolute figure is for one card"
     if claim.kind == "absolute" and claim.reconstructed:
         yield "reconstructed", "an absolute figure needs the published protocol itself"
     if claim.kind == "absolute" and claim.card_class is not None:
@@ -231,7 +231,7 @@ def speaks_of(
     cards: Sequence[Card],
     memory_bytes: int | None = None,
 ) -> bool | None:
-    """Whether a claim may be judged on a device of that name and memory; null where its class is not told.
+    """Return whether a claim may be judged on a device of that name and memory; null if its class is unknown.
 
     A ratio between two cards speaks of the card of either side.
     """

@@ -19,7 +19,7 @@ ReadingField = Literal[
 
 TIMES = ("seconds", "milliseconds", "samples_per_second")
 PLACES = ("model", "batch_size", "sequence_length", "image_size", "gpus", "layout", "profile")
-"""What of a variant may stand in braces in a command; so may `seed`, `data` and the program's options."""
+"""Fields of a variant that a command may have in braces; it may have `seed`, `data` and the options too."""
 
 _FIGURES = frozenset(ReadingField.__args__)  # type: ignore[attr-defined]
 _BRACES = re.compile(r"\{(\w+)\}")
@@ -55,7 +55,7 @@ class OutputReading(Model):
     """Which key of that file is which figure."""
     seconds_are: Literal["step", "mean", "mean-so-far", "so-far", "run"] = "mean"
     """The last step's, the mean of the steps since the row before or since the first, or all since then; or
-    those of a whole training, which is then the step: what else lies between two rows is not in it."""
+    those of a whole training, which is then the step: what else happens between two rows is not in it."""
     first_step: Annotated[int, Field(ge=0, le=1)] = 1
     """The number that it gives to its first step."""
     skip: Annotated[int, Field(ge=0, le=1000)] = 0
@@ -87,7 +87,7 @@ class ProgramInput(Model):
     """Below the data folder."""
     at: PathInProgram
     generated_letters: Annotated[int, Field(ge=1, le=10**8)] | None = None
-    """How long a text without meaning stands in for it, where a plan lets one."""
+    """How many letters a generated text has that replaces it, where a plan lets one."""
 
 
 class PublishedTask(Model):
@@ -125,7 +125,7 @@ class Program(Model):
     """Git's id of that folder."""
     licence: Annotated[str, Field(min_length=1, max_length=60)]
     images: tuple[Name, ...]
-    """Those that have what it needs."""
+    """The images that have what it needs."""
     data: Literal["real", "synthetic"]
     """What it trains on where it has no `input`: real data of its own tree, or none."""
     input: ProgramInput | None = None

@@ -39,5 +39,5 @@ def declared(name: str) -> Workload | None:
     said = {getattr(node.targets[0], "id", ""): node.value for node in assigned}
     if "TITLE" not in said:
         return None
-    told = [ast.literal_eval(said[key]) for key in ("TITLE", "ABOUT", "IMAGE_SIZE") if key in said]
-    return Workload(*told)
+    constants = [ast.literal_eval(said[key]) for key in ("TITLE", "ABOUT", "IMAGE_SIZE") if key in said]
+    return Workload(*constants)

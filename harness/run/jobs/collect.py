@@ -22,14 +22,14 @@ from harness.run.jobs.follow import Attempt, Place, ended_at, ending
 from harness.run.jobs.node import keep, own_session, read_job_spec
 from harness.run.jobs.submission import COLLECTED, JobSpec, Submission
 
-WHERE = "it ran on no node, and the machine told here is the one that sent it"
+WHERE = "it ran on no node, and the machine named here is the one that sent it"
 NO_LOOK = "its job looked at no node"
-UNSEEN = "it ended before it looked at its node, and the machine told here is the one that sent it"
+UNSEEN = "it ended before it looked at its node, and the machine named here is the one that sent it"
 
 
 @dataclass(frozen=True, slots=True)
 class Collected:
-    """What one line brought home, and how the submission stands after it."""
+    """The records that one command collected, and the state of the submission after it."""
 
     submission: Submission
     records: tuple[Record, ...]
@@ -38,7 +38,7 @@ class Collected:
     in_flight: frozenset[str]
     """Trials whose jobs wait or run."""
     replaced: bool
-    """A later submission goes on in its place."""
+    """Whether a later submission goes on in its place."""
 
 
 def collect(
@@ -81,7 +81,7 @@ def _started(work: Path) -> Started | None:
 class _Home:
     """One machine's session of a submission, as far as its records are written.
 
-    It has those of the plan's trials that began on the machine; `begun` are those that are now over.
+    It has the plan's trials that began on the machine; `begun` are the trials that are now over.
     """
 
     def __init__(self, root: Path, submission: Submission, machine: str, begun: Collection[str]) -> None:
@@ -157,13 +157,13 @@ def _never_began(jobs: Path, found: Iterable[Place]) -> Iterator[tuple[Place, At
     """The attempt that never was of each trial whose newest place had none, and why."""
     newest = {place.trial: place for place in found}
     for place in newest.values():
-        told = _why(place)
-        if place.attempts or place.in_flight or told is None:
+        exit = _why(place)
+        if place.attempts or place.in_flight or exit is None:
             continue
         number = place.batch.attempts[place.batch.task_of(place.trial)]
         work = kept.work_folder(jobs, place.trial, number)
         attempt = Attempt(number, work, over=True, last_of_job=True)
-        yield place, attempt, replace(told, said=f"{told.said}; {WHERE}")
+        yield place, attempt, replace(exit, said=f"{exit.said}; {WHERE}")
 
 
 def _why(place: Place) -> Exit | None:

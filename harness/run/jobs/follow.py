@@ -17,14 +17,14 @@ from harness.run.jobs import submission as kept
 from harness.run.jobs.submission import COLLECTED, ENDED, Submission
 
 _BEGINS = re.compile(r"^gpudyno: (\S+) begins$", re.M)
-_TOLD = re.compile(r"^(\S+) (\S+) ([0-9]+\.[0-9]{9})$", re.M)
-"""A line of what a job tells of its end; a node that dies may leave half of one."""
+_END_LINE = re.compile(r"^(\S+) (\S+) ([0-9]+\.[0-9]{9})$", re.M)
+"""A line that a job writes about its end; a node that dies may leave half of one."""
 _LOG_BYTES = 2**20
 
 
 @dataclass(frozen=True, slots=True)
 class QueueAnswer:
-    """What the scheduler told of all jobs, and when it was asked."""
+    """What the scheduler reported of all jobs, and when it was asked."""
 
     asked_at: datetime
     states: tuple[TaskState, ...]
@@ -53,7 +53,7 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """One trial of one batch: what its scheduler tells of it, and the attempts that began."""
+    """One trial of one batch: the state that its scheduler reports, and the attempts that began."""
 
     trial: str
     batch: ClusterJob
@@ -106,7 +106,7 @@ def _place(
     unheard = state is None and batch.sent_at >= answer.asked_at
     in_flight = unheard or (state is not None and state.standing != "ended")
     if state is not None and state.standing == "running" and attempts and attempts[-1].over:
-        # Its job does the rest of its work, or has its end not told yet: this trial's is done.
+        # Its job does the rest of its work, or has not reported its end yet: this trial's is done.
         in_flight = attempts[-1].number - first < state.restarts
     return Place(trial, batch, state, in_flight, tuple(attempts))
 
@@ -114,7 +114,7 @@ def _place(
 def _is_over(
     work: Path, batch: ClusterJob, state: TaskState | None, answer: QueueAnswer, restart: int
 ) -> bool:
-    """Whether a job's newest attempt at a trial has ended, as far as anyone can tell."""
+    """Return whether a job's newest attempt at a trial has ended, as far as is known."""
     if code_of(work) is not None:
         return True
     if state is None:
@@ -125,24 +125,24 @@ def _is_over(
     return state.standing == "ended" or restart < state.restarts
 
 
-def told_by_job(work: Path) -> list[tuple[str, str, float]]:
-    """What a job wrote of its own end: (code or signal, which, seconds since the epoch)."""
+def end_lines(work: Path) -> list[tuple[str, str, float]]:
+    """Return what a job wrote about its own end: (code or signal, which, seconds since the epoch)."""
     path = work / ENDED
-    lines = _TOLD.findall(path.read_text()) if path.is_file() else ()
+    lines = _END_LINE.findall(path.read_text()) if path.is_file() else ()
     return [(kind, which, float(seconds)) for kind, which, seconds in lines]
 
 
 def code_of(work: Path) -> int | None:
-    """The code that an attempt ended with; null where its job could not say."""
-    codes = (int(value) for kind, value, _ in told_by_job(work) if kind == "code")
+    """Return the code that an attempt ended with; null where its job could not say."""
+    codes = (int(value) for kind, value, _ in end_lines(work) if kind == "code")
     return next(codes, None)
 
 
 def ended_at(attempt: Attempt) -> datetime:
-    """When it ended: as its job says, else when it last wrote anything."""
-    told = [seconds for _, _, seconds in told_by_job(attempt.work)]
+    """Return when it ended: as its job says, else when it last wrote anything."""
+    reported = [seconds for _, _, seconds in end_lines(attempt.work)]
     written = [path.stat().st_mtime for path in attempt.work.rglob("*") if path.is_file()]
-    return datetime.fromtimestamp(max(told or written), UTC)
+    return datetime.fromtimestamp(max(reported or written), UTC)
 
 
 def ending(
@@ -151,31 +151,31 @@ def ending(
     place: Place,
     scheduler: Slurm,
 ) -> Exit:
-    """How an attempt ended, by what its job wrote, and what its scheduler wrote and tells."""
+    """Return how an attempt ended, as its job and its scheduler wrote it, and as the scheduler reports it."""
     code = code_of(attempt.work)
     log = log_tail(attempt.work / LOG)
     # A step that was cancelled may leave with 0 as well, but has measured nothing.
     if code == 0 and (attempt.work / "out" / MEASUREMENT).exists():
         return Exit(code=0, log=log)
     own_log = _part_of_log(jobs, attempt, place)
-    told = scheduler.told(f"{own_log}\n{log}")
+    exit = scheduler.reported_exit(f"{own_log}\n{log}")
     state = place.state if attempt.last_of_job else None
-    if told is None and state is not None and state.cause is not None:
-        told = Exit(cause=state.cause, said=f"the scheduler says {state.word}")
-    if told is None and not attempt.last_of_job:
+    if exit is None and state is not None and state.cause is not None:
+        exit = Exit(cause=state.cause, said=f"the scheduler says {state.word}")
+    if exit is None and not attempt.last_of_job:
         # A busy node may not come to write that its job is queued again.
         why = "its node said no more, and the job was" if code is None else "its job was"
-        told = Exit(cause="node-failed" if code is None else "preempted", said=f"{why} queued again")
-    if told is not None:
-        return replace(told, code=code, log=log or own_log)
+        exit = Exit(cause="node-failed" if code is None else "preempted", said=f"{why} queued again")
+    if exit is not None:
+        return replace(exit, code=code, log=log or own_log)
     gone = code is None and place.state is None
     return replace(GONE if gone else Exit(), code=code, log=log or own_log)
 
 
 def _part_of_log(jobs: Path, attempt: Attempt, place: Place) -> str:
     """Return what of a job's output was written while this attempt ran."""
-    told = attempt.work / "job"
-    number = told.read_text().strip() if told.is_file() else ""
+    path = attempt.work / "job"
+    number = path.read_text().strip() if path.is_file() else ""
     text = log_tail(jobs / f"log-{number}_{place.batch.task_of(place.trial)}.txt", _LOG_BYTES)
     parts = _BEGINS.split(text)
     of_attempts = dict(zip(parts[1::2], parts[2::2], strict=True))

@@ -2,7 +2,7 @@
 
     python -m harness.run.jobs.node JOBS TRIAL ATTEMPT
 
-It leaves with 1 where the node lacks the trial's devices or a folder, which is then written beside the trial.
+It ends with 1 where the node lacks the trial's devices or a folder; the trial's folder then says which.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def keep(path: Path, text: str) -> None:
 
 
 def _devices(job: JobSpec, machine: Machine, uuids: Mapping[str, str]) -> tuple[Selection, str]:
-    """The trial's devices among those that the scheduler gave this job, and what is wrong with them."""
+    """Return the trial's devices, of those given to this job, and what is wrong with them."""
     kind = job.trial.asked.device
     if kind == "cpu":
         return Selection("cpu"), ""

@@ -1,4 +1,4 @@
-"""From a line's settings and a site's profile to what its jobs stand on; this machine may have no card."""
+"""From a command's settings and a site's profile to the setup of its jobs; this machine may have no card."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def prepare(root: Path, settings: Settings, site: Site) -> RunSetup:
     Raises NoDevice where no image serves the site's devices, and what plan.load and load_images do.
     """
     machine, _ = look(settings.label)
-    # This node's processor says nothing of those that the jobs will have.
+    # This node's processor says nothing of the processors that the jobs will have.
     unknown = machine.cpu.model_copy(update={"native_16_bit": None})
     machine = machine.model_copy(update={"cpu": unknown})
     selection = _selection(site)
@@ -52,7 +52,7 @@ def prepare(root: Path, settings: Settings, site: Site) -> RunSetup:
 
 
 def _selection(site: Site) -> Selection:
-    """The devices that a trial may have at most, as far as the profile tells of them."""
+    """Return the most devices that a trial may have, as far as the profile names them."""
     if site.device == "cpu":
         return Selection("cpu")
     count = site.nodes * (site.gpus_per_node or 1)
@@ -77,7 +77,7 @@ def _engine(root: Path, settings: Settings, site: Site, recorded: Mapping[str, s
 
 
 def fitting(chosen: Chosen, site: Site) -> Chosen:
-    """The chosen trials but for those that the site's nodes have no even spread for."""
+    """Return the chosen trials without those whose devices cannot be spread evenly over the site's nodes."""
     reason = f"they have no even place on {site.nodes} nodes of {site.gpus_per_node or 1} devices"
     able, others = selection.only(
         chosen.planned,

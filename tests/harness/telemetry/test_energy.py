@@ -105,7 +105,7 @@ def test_above_five_percent_of_disagreement_warns_and_above_ten_withholds(watts,
         (
             [EnergyReadings([], [(t, 0.0) for t in TIMES])],
             WINDOW,
-            "neither an energy counter nor power was told throughout",
+            "neither an energy counter nor power was reported throughout",
         ),
     ],
 )

@@ -249,7 +249,7 @@ def test_work_that_was_not_measured_at_all_is_not_known(demand):
 
 
 def test_the_records_that_the_order_stands_on_are_no_delivery(ordered, bundle):
-    with pytest.raises(UserError, match=f"session {bundled.LEAD} is one that the bundle itself stands on"):
+    with pytest.raises(UserError, match=f"session {bundled.LEAD} is part of the bundle itself"):
         accept.accept(ordered, Settings(), bundle, bundled.LEAD)
 
 

@@ -81,7 +81,7 @@ CUT = "slurmstepd-n1: error: *** JOB 7 ON n1 CANCELLED AT 2026-11-22T12:16:08{wh
     ],
 )
 def test_what_slurm_writes_into_a_job_s_output_says_why_it_ended(log, told):
-    assert Slurm({}).told(f"gpudyno: word_lm-r1-0123456789ab.a1 begins\n{log}srun: done\n") == told
+    assert Slurm({}).reported_exit(f"gpudyno: word_lm-r1-0123456789ab.a1 begins\n{log}srun: done\n") == told
 
 
 def test_what_sbatch_refuses_is_said_with_its_own_words(tmp_path):

@@ -173,8 +173,8 @@ def _missing(costs: Costs, place: int, analysis: Analysis) -> Iterator[Headline]
 
 
 def _ran(one: OfferedCard, analysis: Analysis) -> bool:
-    words = one.card.casefold()
-    return any(words in f"{trial.card} {trial.machine_label}".casefold() for trial in analysis.trials)
+    names = (name for trial in analysis.trials for name in (trial.card, trial.machine_label))
+    return any(text.means_card(one.card, name) for name in names)
 
 
 def _unknown(costs: Costs, one: OfferedCard, line: WorkLine) -> Headline:

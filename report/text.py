@@ -124,14 +124,6 @@ def short_card(name: str) -> str:
     return clean(short or name, 32)
 
 
-_OTHER_MODEL = r"(?!\w)(?![ -](?:ti|super|nvl|xtx?|gre)\b| d\b)(?!.*\b(?:laptop|mobile|max-q|mig|ada)\b)"
-
-
-def means_card(words: str, name: str) -> bool:
-    """Whether words are a part of a card's name that tells its model: no A10 is an A100, no RTX 3060 a Ti."""
-    return bool(re.search(rf"(?<!\w){re.escape(words.casefold())}{_OTHER_MODEL}", name.casefold()))
-
-
 def run_again(plan: str, image: str) -> str:
     """The line that measures a plan once more, in the environment that it had."""
     return f"invoke run --plan {clean(plan, 64)} --image {clean(image, 64)} --new-session"

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 from harness.errors import UserError
+from harness.record.published.cards import means_card
 from report.compare.cells import Cell, Ratio, cell_ratio, cells_of, states_of
 from report.compare.key import PartialKey, at_same_batch, matched, same_but
 from report.stats.intervals import BLOCKS_NEEDED, Interval
-from report.text import clean, failure_words, means_card, on_nodes, short_card
+from report.text import clean, failure_words, on_nodes, short_card
 from report.trials.key import Key, grouped_by, stack_differences, without
 from report.trials.trial import TrialResult
 

@@ -92,7 +92,7 @@ def _window(record: Record, measured: Measurement) -> Iterator[str]:
     steps = series.count * series.steps_per_value
     if not window.steps - series.steps_per_value < steps <= window.steps:
         yield f"its window has {window.steps} steps, and its series has {steps}"
-    # Batches of a user's file may hold unequal numbers of tokens, and its first one stands for all.
+    # A user's batches may hold unequal numbers of tokens.
     unequal = record.trial.asked.file is not None and measured.program is None
     if window.samples > window.steps * measured.samples_per_step and not unequal:
         yield f"{window.samples} samples are more than {window.steps} steps of {measured.samples_per_step}"

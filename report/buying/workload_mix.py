@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from harness.errors import UserError
+from harness.record.published.cards import means_card
 from report import text
 from report.buying.purchase import FILE, Offer, Purchase, PurchaseWork
 from report.compare.cells import Cell
@@ -148,7 +149,7 @@ def candidates(cells: Sequence[Cell], purchase: Purchase) -> tuple[OfferedCard, 
     for number, offer in enumerate(purchase.offer, 1):
         cell = meant(offer.card, sides, f"offer {number}")
         found.append(_candidate(cell, offer) if cell else _unrecorded(offer.card, offer))
-        if cell and offer.card.casefold() in cell.card.casefold():
+        if cell and means_card(offer.card, cell.card):
             by_card.add(_type(cell))
     on = purchase.hours_on
     base = meant(on, sides, "'hours_on'") if on else None
@@ -193,9 +194,9 @@ def meant(words: str, sides: Sequence[Cell], where: str) -> Cell | None:
     name = words.casefold().strip()
     tests: tuple[Callable[[Cell], bool], ...] = (
         lambda cell: name in (cell.card.casefold(), text.short_card(cell.card).casefold()),
-        lambda cell: name in cell.card.casefold(),
+        lambda cell: means_card(name, cell.card),
         lambda cell: name in _machine_names(cell),
-        lambda cell: any(name in label for label in _machine_names(cell)),
+        lambda cell: any(means_card(name, label) for label in _machine_names(cell)),
     )
     for test in tests:
         fitting = [cell for cell in sides if test(cell)]

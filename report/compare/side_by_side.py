@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from harness.errors import UserError
+from harness.record.published.cards import means_card
 from report.compare.cells import Cell, Ratio, cell_ratio, cells_of, states_of
 from report.compare.key import PartialKey, at_same_batch, matched, same_but
 from report.stats.intervals import BLOCKS_NEEDED, Interval
@@ -123,7 +124,12 @@ def _named(trials: Sequence[TrialResult], name: str) -> list[TrialResult]:
     query = " ".join(name.casefold().replace("=", " ").split())
     texts = [[text.casefold() for text in _names_of(trial)] for trial in trials]
     exact = [query in own for own in texts]
-    named = exact if any(exact) else [any(query in text for text in own) for own in texts]
+    ids = [(trial.machine, trial.session, trial.stack.lock or "") for trial in trials]
+    parts = (
+        any(each.startswith(query) for each in of) or any(means_card(query, text) for text in own)
+        for own, of in zip(texts, ids, strict=True)
+    )
+    named = exact if any(exact) else list(parts)
     if not any(named) or not query:
         names = sorted({name for trial in trials for name in (short_card(trial.card), trial.machine_label)})
         listed = clean(", ".join(names), 200) or "none: nothing was measured yet"

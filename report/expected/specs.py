@@ -24,6 +24,8 @@ FOLDER = Path("results") / "tables"
 FILE = FOLDER / "cards.csv"
 NAMES_SHOWN = 4
 EPOCH = 2019
+OTHER_MODEL = {"ti", "super", "d", "xt", "xtx", "laptop", "max-q", "ada"}
+"""Words by which a card is another than the one whose name lacks them."""
 
 PositiveNumber = Annotated[float, Field(gt=0)]
 AnyModel = TypeVar("AnyModel", bound=Model)
@@ -132,7 +134,7 @@ def named(name: str, specs: Mapping[str, CardSpecs]) -> CardSpecs:
     wanted = name.casefold().split()
     exact = [card for key, card in specs.items() if key.casefold().split() == wanted]
     fitting = exact or [card for key, card in specs.items() if set(wanted) <= set(key.casefold().split())]
-    if len(fitting) == 1:
+    if len(fitting) == 1 and not OTHER_MODEL & set(fitting[0].name.casefold().split()) - set(wanted):
         return fitting[0]
     keys = {key.casefold(): key for key in specs}
     near = [keys[key] for key in difflib.get_close_matches(name.casefold(), keys, NAMES_SHOWN, cutoff=0.75)]

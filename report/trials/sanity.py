@@ -37,10 +37,7 @@ _Work = tuple[Key, str, str, Stack]
 
 
 def _work(trial: TrialResult, key: Key | None = None) -> _Work:
-    """What a throughput may be held against: the same work on the same model of device, machine and stack.
-
-    Another host may feed a card several times as fast.
-    """
+    """What a throughput may be held against: another host, or stack, may feed a card much faster."""
     return key or trial.key, trial.device_model, trial.machine, trial.stack
 
 

@@ -115,6 +115,14 @@ def family(published: str, known: Collection[str]) -> tuple[str, ...]:
     return () if published in known else tuple(name for name in known if whole.match(name))
 
 
+_OTHER_MODEL = r"(?!\w)(?![ -](?:ti|super|nvl|xtx?|gre)\b| d\b)(?!.*\b(?:laptop|mobile|max-q|mig|ada)\b)"
+
+
+def means_card(words: str, name: str) -> bool:
+    """Whether words are a part of a card's name that tells its model: no A10 is an A100, no RTX 3060 a Ti."""
+    return bool(re.search(rf"(?<!\w){re.escape(words.casefold())}{_OTHER_MODEL}", name.casefold()))
+
+
 def other_memory(one_bytes: float, other_bytes: float) -> bool:
     """Whether two devices of one name are two models: error correction and drivers take less than this."""
     return max(one_bytes, other_bytes) > MEMORY_APART * min(one_bytes, other_bytes)

@@ -190,9 +190,8 @@ def of_frameworks(analysis: Analysis, systems: Systems, *, ranked: bool) -> Head
         data = {"model": text.model_name(first.cell.key.model), "own": systems.of(first.cell)}
         slower = None if times.tied else {"name": slow.name, "times": times}
         tied = [first.name, *([slow.name] if times.tied else [])]
-        return Headline(
-            "frameworks", {**data, "tied": tied, "slower": slower, "first_look": not (ranked and sure)}
-        )
+        first_look = not (ranked and sure)
+        return Headline("frameworks", {**data, "tied": tied, "slower": slower, "first_look": first_look})
     return None
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
+from harness.record.published.cards import means_card
 from report import text
 from report.analysis import Analysis
 from report.buying.cost_model import HOURS_A_YEAR, CostModel
@@ -173,8 +174,8 @@ def _missing(costs: Costs, place: int, analysis: Analysis) -> Iterator[Headline]
 
 
 def _ran(one: OfferedCard, analysis: Analysis) -> bool:
-    words = one.card.casefold()
-    return any(words in f"{trial.card} {trial.machine_label}".casefold() for trial in analysis.trials)
+    names = (name for trial in analysis.trials for name in (trial.card, trial.machine_label))
+    return any(means_card(one.card, name) for name in names)
 
 
 def _unknown(costs: Costs, one: OfferedCard, line: WorkLine) -> Headline:

@@ -8,6 +8,7 @@ import pytest
 from harness.errors import UserError
 from report.buying.purchase import FILE, Offer, Purchase, PurchaseWork, load_purchase, parse_purchase
 from tests.helpers import ROOT
+from tests.helpers import records_builder as build
 from tests.helpers.here import results_here
 from tests.helpers.purchase_builder import FILE as BUYER
 from tests.helpers.record_sets import series
@@ -119,6 +120,26 @@ def test_every_offer_of_a_long_file_stands_and_the_hours_are_on_the_card_that_it
     found = analysed(series(repeats=3), parse_purchase(text)).costs
     assert found is not None and sum(one.offer is not None for one in found.offers) == 9
     assert found.offers[found.numbers.hours_on].card == hours_on
+
+
+@pytest.mark.parametrize(
+    ("offer", "card", "is_it"),
+    [
+        ("H20", "NVIDIA H200", False),
+        ("L4", "NVIDIA L40S", False),
+        ("A10", "NVIDIA A100-SXM4-40GB", False),
+        ("RTX 3060", "NVIDIA GeForce RTX 3060 Ti", False),
+        ("RTX 4090", "NVIDIA GeForce RTX 4090 Laptop GPU", False),
+        ("A100", "NVIDIA A100-SXM4-40GB MIG 1g.5gb", False),
+        ("A100", "NVIDIA A100-SXM4-40GB", True),
+        ("nvidia h100", "NVIDIA H100 80GB HBM3", True),
+    ],
+)
+def test_an_offer_is_not_the_card_on_record_whose_name_only_begins_as_its_own(offer, card, is_it):
+    on = build.machine(card, label="desk", digits="a")
+    asked = parse_purchase(EXAMPLE.replace("Constructed Card A", offer))
+    found = analysed(series(repeats=3, on=on, card=card), asked).costs
+    assert found is not None and [one.measured for one in found.offers if one.offer] == [is_it]
 
 
 def test_the_page_on_the_file_has_an_example_that_is_valid_and_every_key():

@@ -235,6 +235,14 @@ def test_the_gate_says_no_where_no_run_of_the_first_side_is_valid_and_the_second
     assert re.search("FAILS: word_lm .*, batch 80, .*: no run is valid", capsys.readouterr().out)
 
 
+def test_a_part_of_another_card_s_name_names_no_card(tmp_path):
+    there = clone(tmp_path, *runs(OLD, 0.01, card="NVIDIA A100-SXM4-40GB"), *runs(NEW, 0.02, digits="b"))
+    (pair,) = compared(there, "A100", "Card A").pairs
+    assert pair.first.card == "NVIDIA A100-SXM4-40GB"
+    with pytest.raises(UserError, match="no record is of 'A10'"):
+        compared(there, "A10", "Card A")
+
+
 def test_the_gate_says_no_where_it_has_nothing_to_judge(tmp_path, capsys):
     single = [*runs(OLD, 0.01, repeats=1), *runs(NEW, 0.01, repeats=1)]
     with pytest.raises(GateError):

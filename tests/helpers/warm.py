@@ -24,8 +24,6 @@ class Call:
     environ: Mapping[str, str]
     folder: Path
     """In which it runs."""
-    modules: tuple[str, ...] = ()
-    """What it finds imported beside what the interpreter has."""
     generated: tuple[Path, str] | None = None
     """The workloads, and the data set of theirs that is generated once for all scripts."""
 
@@ -43,7 +41,7 @@ def ran(python: tuple[str, ...], asked: Call, timeout: float = 300) -> subproces
             file.touch()
         paths = {"folder": asked.folder, "stdout": stdout, "stderr": stderr}
         line: dict[str, object] = {name: str(path) for name, path in paths.items()}
-        line |= {"arguments": asked.arguments, "environ": dict(asked.environ), "modules": asked.modules}
+        line |= {"arguments": asked.arguments, "environ": dict(asked.environ)}
         line["generated"] = [str(each) for each in asked.generated or ()]
         server.stdin.write(json.dumps(line) + "\n")
         server.stdin.flush()

@@ -3,8 +3,7 @@
 Importing a framework takes seconds of a processor, which a fork does not pay again. Each script is a process
 of its own with its own arguments, variables and working folder, and imports the workloads' own modules by
 itself. Called with the names of modules to import; then reads a line of JSON for each script, and answers
-with a line that has its exit code. Scripts that want more modules are forked from a fork that has imported
-these, too.
+with a line that has its exit code.
 """
 
 import atexit
@@ -20,7 +19,6 @@ import tempfile
 import threading
 import time
 import traceback
-from collections import namedtuple
 from pathlib import Path
 
 KEPT = {}
@@ -145,22 +143,12 @@ def leave(code):
     os._exit(code)
 
 
-def serve(lines, answers):
-    """Answers until the lines end; in a forked process returns what is to be run."""
-    branches = {}
-    for line in iter(lines.readline, ""):
+def serve():
+    """Answers until the input ends; in a forked process returns what is to be run."""
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    for line in iter(sys.stdin.readline, ""):
         asked = json.loads(line)
-        modules = tuple(asked.pop("modules"))
-        if modules and modules not in branches:
-            branches[modules] = branch = branched()
-            if not branch.pid:
-                for module in modules:
-                    importlib.import_module(module)
-                return serve(branch.lines, branch.answers)
-        if modules:
-            print(json.dumps({**asked, "modules": ()}), file=branches[modules].lines, flush=True)
-            print(branches[modules].answers.readline(), end="", file=answers, flush=True)
-            continue
         if asked["generated"]:
             generate(*asked["generated"])
         gc.freeze()
@@ -170,34 +158,15 @@ def serve(lines, answers):
             return become(asked)
         status = os.waitpid(pid, 0)[1]
         code = -os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
-        print(json.dumps({"exit_code": code}), file=answers, flush=True)
-    for branch in branches.values():
-        branch.lines.close()
-        os.waitpid(branch.pid, 0)
+        answers.write(json.dumps({"exit_code": code}) + "\n")
+        answers.flush()
     return None
-
-
-Branch = namedtuple("Branch", "pid lines answers")
-
-
-def branched():
-    """Forks a server of its own; returns its pid, or 0 in it, with the ends of the pipes between both."""
-    (its_lines, lines), (answers, its_answers) = os.pipe(), os.pipe()
-    gc.freeze()
-    pid = os.fork()
-    for other in (its_lines, its_answers) if pid else (lines, answers):
-        os.close(other)
-    if pid:
-        return Branch(pid, os.fdopen(lines, "w"), os.fdopen(answers))
-    return Branch(0, os.fdopen(its_lines), os.fdopen(its_answers, "w"))
 
 
 if __name__ == "__main__":
     for module in sys.argv[1:]:
         importlib.import_module(module)
-    answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)
-    script = serve(sys.stdin, answers)
+    script = serve()
     if script is not None:
         code = ended(script)
         threading._shutdown()

@@ -141,8 +141,8 @@ def ran(
     environ = {**os.environ, "OMP_NUM_THREADS": "1", **(environ or {})}
     if python in FRAMEWORKS:
         given = (WORKLOADS, generated) if generated else None
-        asked = warm.Call([str(argument) for argument in arguments], environ, Path.cwd(), modules, given)
-        return warm.ran((python, *FRAMEWORKS[python]), asked)
+        asked = warm.Call([str(argument) for argument in arguments], environ, Path.cwd(), given)
+        return warm.ran((python, *FRAMEWORKS[python], *modules), asked)
     return subprocess.run(
         [python, "-B", *arguments], env=environ, capture_output=True, text=True, timeout=300, check=False
     )

@@ -232,7 +232,6 @@ def drawn_texts(sheet: Sheet) -> list[tuple[str, tuple[float, float, float, floa
     # In a few pixels to a px, for each letter is as wide as whole pixels.
     sheet.figure.set_dpi(DPI * 4)
     renderer = FigureCanvasAgg(sheet.figure).get_renderer()
-    sheet.figure.draw(renderer)
     texts = [text for text in sheet.figure.texts if text.get_text().strip()]
     return [(text.get_text(), text.get_window_extent(renderer).extents / 4) for text in texts]
 

@@ -127,16 +127,11 @@ def test_ranks_end_when_their_launcher_is_killed(tmp_path):
         (tmp_path / name).mkdir()
     (tmp_path / "in" / "trial.json").write_text(asked.canonical())
     folders = {f"GPUDYNO_{name.upper()}": str(tmp_path / name) for name in ("in", "out", "cache")}
+    folders |= {"GPUDYNO_DATA": str(tmp_path), "TMPDIR": str(tmp_path)}
     with (tmp_path / "log").open("wb") as log:
         launcher = subprocess.Popen(
             [PYTHON, "-B", WORKLOADS / "convnet.py"],
-            env={
-                **os.environ,
-                **folders,
-                "GPUDYNO_DATA": str(tmp_path),
-                "TMPDIR": str(tmp_path),
-                "OMP_NUM_THREADS": "1",
-            },
+            env={**os.environ, **folders, "OMP_NUM_THREADS": "1"},
             stdout=log,
             stderr=log,
         )

@@ -6,7 +6,6 @@ import re
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -42,14 +41,6 @@ WIDTHS = (360, 390, 800, 1280)
 EACH_PAGE = pytest.mark.parametrize("name", PAGES)
 
 
-@dataclass(frozen=True)
-class Seen:
-    """What is found in pages, by name and width or `night`, and what was said on the console."""
-
-    pages: dict[str, dict[str, Any]] = field(default_factory=dict)
-    console: list[str] = field(default_factory=list)
-
-
 @pytest.fixture(scope="module", autouse=True)
 def _a_browser_is_installed() -> None:
     require("browser", CHROMIUM is not None, "no Chromium is installed")
@@ -63,17 +54,17 @@ def browser(_a_browser_is_installed: None, tmp_path_factory: pytest.TempPathFact
 
 
 @pytest.fixture(scope="module")
-def seen(browser: Browser) -> Seen:
-    seen, before = Seen(), len(browser.said)
+def seen(browser: Browser) -> dict[str, Any]:
+    """What is found in pages, by name and width or `night`, and what was said on the `console`."""
+    found, before = dict[str, Any](), len(browser.said)
     for name in PAGES:
         browser.open(page_of_any(name).html)
         for width in WIDTHS:
             browser.resize(width)
-            seen.pages[f"{name} {width}"] = browser.run(LOOKED)
+            found[f"{name} {width}"] = browser.run(LOOKED)
         browser.resize(800, night=True)
-        seen.pages[f"{name} night"] = browser.run(LOOKED)
-    seen.console.extend(browser.said[before:])
-    return seen
+        found[f"{name} night"] = browser.run(LOOKED)
+    return {**found, "console": browser.said[before:]}
 
 
 @pytest.fixture(scope="module")
@@ -94,9 +85,9 @@ def printed(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Calla
 @EACH_PAGE
 @pytest.mark.parametrize("width", [360, 390, 1280])
 def test_nothing_scrolls_sideways_nothing_is_fetched_and_all_charts_are_drawn(
-    seen: Seen, name: str, width: int
+    seen: dict[str, Any], name: str, width: int
 ):
-    found = seen.pages[f"{name} {width}"]
+    found = seen[f"{name} {width}"]
     assert found["outside"] == []
     assert found["width"] == found["room"] <= width
     assert found["fetched"] == []
@@ -107,20 +98,20 @@ def test_nothing_scrolls_sideways_nothing_is_fetched_and_all_charts_are_drawn(
 
 
 @EACH_PAGE
-def test_no_string_of_a_record_became_a_part_of_the_page_that_acts(seen: Seen, name: str):
-    found = seen.pages[f"{name} 800"]
+def test_no_string_of_a_record_became_a_part_of_the_page_that_acts(seen: dict[str, Any], name: str):
+    found = seen[f"{name} 800"]
     assert (found["active"], found["loading"]) == ([], 0)
     assert found["scripts"] == 1
 
 
 @EACH_PAGE
-def test_the_paper_is_light_by_day_and_dark_by_night(seen: Seen, name: str):
-    assert seen.pages[f"{name} 800"]["paper"] == "rgb(255, 255, 255)"
-    assert seen.pages[f"{name} night"]["paper"] == "rgb(18, 21, 26)"
+def test_the_paper_is_light_by_day_and_dark_by_night(seen: dict[str, Any], name: str):
+    assert seen[f"{name} 800"]["paper"] == "rgb(255, 255, 255)"
+    assert seen[f"{name} night"]["paper"] == "rgb(18, 21, 26)"
 
 
-def test_no_page_says_a_word_on_the_console(seen: Seen):
-    assert seen.console == []
+def test_no_page_says_a_word_on_the_console(seen: dict[str, Any]):
+    assert seen["console"] == []
 
 
 def test_what_a_page_says_on_the_console_and_what_its_policy_refuses_is_heard(

@@ -30,12 +30,12 @@ class Metric:
     on_generated: bool = False
     """Whether data that only has the shape of the real gives the same."""
     least_epochs: int | None = None
-    """How many epochs of a run are enough for it; null for all that the claim names."""
+    """How many epochs of a run are enough for it; null where all epochs of the claim are needed."""
     may_be_zero: bool = False
-    """Whether it has no ratio: two sides are then told apart by their difference."""
+    """Whether it has no ratio: two sides are then compared by their difference."""
 
     def of(self, trial: TrialResult) -> float | None:
-        """What a trial has of it; null for what is unknown."""
+        """Return a trial's value of the metric; null where it is unknown."""
         value: Any = trial
         for attribute in self.path.split("."):
             value = None if value is None else getattr(value, attribute)
@@ -101,7 +101,7 @@ TABLE = (
 )
 
 FIGURES = {metric.name: metric for metric in TABLE if metric.path}
-"""Those that a trial, and so a cell, has; by their names."""
+"""The metrics that a trial, and so a cell, has, by their names."""
 
 CLAIMED = {name: metric for metric in TABLE for name in metric.claimed_as}
 """By the name that claims have for it."""

@@ -133,7 +133,7 @@ class ExpectationModel:
     def answers(
         self, card: CardSpecs, tasks: Iterable[TrainingTask], *, software: str | None = None
     ) -> dict[TrainingTask, ExpectedValue | Refusal]:
-        """Return what is said of each task; where the card has figures of it, nothing stands against it."""
+        """Return each task's expected value, or why there is none; a task that the card did has one."""
         of_card = Counter(self.fit.figures.task[self.fit.figures.card == card.name])
         found: dict[TrainingTask, ExpectedValue | Refusal | None] = {
             task: None if of_card[task.key] else refusal(card, task.key, self.reference) for task in tasks

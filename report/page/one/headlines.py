@@ -29,7 +29,7 @@ from report.trials.key import LOADER_ALONE
 from report.trials.trial import TrialResult
 
 HELD_BACK = 0.5
-"""Of a step: a device that computes for less is held back by something else."""
+"""The share of a step: a device that computes for less is held back by something else."""
 WIDE = 1.5
 """Times its low end: a range around 1 that ends higher shows neither a gain nor that there is none."""
 JUDGE_MORE = "invoke run --claims here --budget 2h"

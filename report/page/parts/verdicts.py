@@ -87,7 +87,7 @@ class AnswerRow:
 
 @dataclass(frozen=True, slots=True)
 class VerdictCounts:
-    """What came of all claims. `software` and `another` are the same work there, told as a ratio.
+    """How many claims have each outcome. `software` and `another` did the same work, compared by a ratio.
 
     `ways` need one more command here, `cards` another card.
     """

@@ -14,7 +14,7 @@ Protocol `published/1` is Bhutani 2019 (fastai 1.0.41, January 2019), with its t
 - "FP16" is a half model, batch norms in fp32, with fp32 master weights and a static loss scale of 512; the
   batch size grew with it, so the plan gives one for each precision;
 - cuDNN tunes its convolutions; the last training batch is dropped unless whole;
-- its training loss is fastai's moving average over the steps, which stands beside the mean of each epoch.
+- its training loss is fastai's moving average over the steps, given besides the mean of each epoch.
 
 Protocol `fair/1` is the same on the official split of 50,000 and 10,000, with the same rates in every
 precision.
@@ -136,10 +136,10 @@ def run(trial: TrialProcess) -> dict[str, Any]:
     learner.fit_one_cycle(all_epochs, rates, cbs=[*more, Input(clock, prepare), rehearsal, measured], **CYCLE)
 
     trial.stage("collect")
-    told = clock.told(measured.epochs, valid_steps, valid_batches, (torchvision, fastai, np))
+    common = clock.measurement(measured.epochs, valid_steps, valid_batches, (torchvision, fastai, np))
     scales = [callback.log.facts() for callback in more if isinstance(callback, ScaleRecorder)]
     return {
-        **told,
+        **common,
         "precision": dict(
             arithmetic,
             output_dtypes=rehearsal.output_types,
@@ -206,7 +206,7 @@ def network(name: str, features: int, classes: int, weights: bytes | None) -> nn
 
 
 def learner_of(data: Loaders, model: nn.Sequential) -> Learner:
-    """A fastai Learner with the body frozen but for its batch norms, and nothing printed."""
+    """Return a fastai Learner that prints nothing; of its body only the batch norms are trained."""
     learner = Learner(
         data,
         model,

@@ -172,7 +172,7 @@ def run(trial: TrialProcess) -> dict[str, Any]:
         test_quality = perplexity(validation_loss(task, test, len(test)))
 
     trial.stage("collect")
-    measured = clock.told(epochs, len(valid), valid_batches)
+    measured = clock.measurement(epochs, len(valid), valid_batches)
 
     def again() -> None:
         model.train()

@@ -1,7 +1,7 @@
 """UniLu 2019's ResNet-44 on CIFAR-10 in TensorFlow's Keras with Horovod, one process a device.
 
 Protocol and network are those of `frameworks/tensorflow/resnet44.py`. What is validated has rank 0's
-statistics, and the ranks share the test images. The loss that is told is cross-entropy, without the L2.
+statistics, and the ranks share the test images. The reported loss is cross-entropy, without the L2.
 """
 
 from __future__ import annotations

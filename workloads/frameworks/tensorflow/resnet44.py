@@ -164,7 +164,7 @@ class Training:
         return sums
 
     def losses(self, images: tf.Tensor, labels: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        """Cross-entropy, which is told, and with the L2 what is trained on."""
+        """Return the cross-entropy, which is reported, and the loss with L2, which is trained on."""
         scores = self.model(images, training=True)
         loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels, scores))
         return loss, loss + tf.add_n(self.model.losses)

@@ -61,8 +61,8 @@ class Variant:
     reads_loss_every: int = 0
     """Steps from one reading of the loss to the next, for which the device is waited for; 0 is an epoch."""
     crop: str = "part"
-    """Of a real image: `part`, as large as the input; `resized`, of any size, as RandomResizedCrop; `whole`,
-    made smaller."""
+    """What a real image gives: a `part` as large as the input; one of any size, `resized`, as
+    RandomResizedCrop; or the `whole`, made smaller."""
     tested_on: str = "middle"
     """`middle` of a real image, or the `whole` made smaller."""
     pixels: str = "torch"

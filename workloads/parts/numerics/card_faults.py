@@ -32,7 +32,7 @@ BOUND_EPS = {torch.float32: 64.0, torch.float16: 8.0, torch.bfloat16: 8.0}
 """Rounding steps of its outputs, of the largest value: so far another order of summing may move them."""
 MEMORY_SHARE = 0.9
 SMALL_BYTES, SMALL_SHARE = 256 * 2**20, 0.1
-"""Of a processor's memory, at most and of what is free."""
+"""How much of a processor's memory is tested: at most so many bytes, and this share of what is free."""
 BLOCK_BYTES, SMALL_BLOCK_BYTES = 256 * 2**20, 16 * 2**20
 PATTERN_SECONDS = 10.0
 """After these no further pass begins, and the memory is what was written by half of them."""

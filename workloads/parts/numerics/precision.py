@@ -29,7 +29,7 @@ class Numerics:
     arithmetic: tuple[str, ...]
     """What a product's error against float64 may read as."""
     outputs: torch.dtype = torch.float32
-    """Of the layers that do the work."""
+    """The type that the layers that do the work give."""
     weights: torch.dtype = torch.float32
     autocast: bool = False
     scaled: bool = False

@@ -44,7 +44,7 @@ class RunSetup:
     engine: Engine
     plan: Plan
     passed: Mapping[str, str]
-    """The user's variables that reach a trial, without those that choose cards.
+    """The user's variables that reach a trial; variables that choose cards do not.
 
     The runtimes filter one after the other, and what ROCR_VISIBLE_DEVICES leaves is counted again from 0.
     """

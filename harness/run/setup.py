@@ -194,7 +194,7 @@ def resolve_data(
     *,
     fetching: bool = True,
 ) -> dict[str, fetch.Resolved]:
-    """Where each data set and each weight file of the plan is, fetching what is missing.
+    """Fetch what is missing of the plan's data sets and weight files, and return where each is.
 
     Weights that cannot be had leave random ones, which the records say; data that cannot be had is
     generated where the plan allows it, else the error is raised. Without `fetching`, where it would be.

@@ -34,7 +34,7 @@ _SAFE = (
 
 
 def resolve(program: Program, folders: DataFolders) -> Resolved:
-    """Where a program's source is, fetching it where it is in neither folder.
+    """Return where a program's source is; it is fetched where neither folder has it.
 
     Raises NoNetwork where the forge does not answer, DataError where it has not that commit or tree.
     """

@@ -20,13 +20,13 @@ class Metric:
     kind: Kind
     path: str = ""
     claimed_as: tuple[str, ...] = ()
-    """The metrics of claims that it is."""
+    """The names that claims have for it."""
     unit: str = ""
-    """In which a page writes it; empty where that depends on the workload."""
+    """The unit on a page; empty where it depends on the workload."""
     more_is_better: bool = False
     """Whether more of a duration, of memory or energy is better; of a quality the workload says it."""
     steady: bool = False
-    """Whether it is of steady steps, however many epochs they are of."""
+    """Whether it is measured over steady steps, however many epochs these are."""
     on_generated: bool = False
     """Whether data that only has the shape of the real gives the same."""
     least_epochs: int | None = None
@@ -104,4 +104,4 @@ FIGURES = {metric.name: metric for metric in TABLE if metric.path}
 """The metrics that a trial, and so a cell, has, by their names."""
 
 CLAIMED = {name: metric for metric in TABLE for name in metric.claimed_as}
-"""By the name that claims have for it."""
+"""The metrics by the names that claims have for them."""

@@ -109,7 +109,7 @@ class ExpectedValue:
     factor: float
     """The range, as what the value is multiplied and divided by."""
     published: int
-    """How many figures of this task are of this very card; 0: the model over all cards says it."""
+    """How many figures of this task this card has; with 0 the value is from the model over all cards."""
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ class ExpectationModel:
 
     specs: Mapping[str, CardSpecs]
     tasks: Mapping[str, TrainingTask]
-    """Those with figures of enough cards."""
+    """The tasks with figures of enough cards."""
     fit: MixedModelFit
     errors: Mapping[bool, CardErrors]
     """The errors of left-out cards, by whether the tables have the software."""

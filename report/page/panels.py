@@ -103,7 +103,7 @@ def _capacity(cell: Cell) -> float | None:
 
 
 def shares(cells: Sequence[Cell], systems: Systems, *, wide: bool = False) -> SharePanel | None:
-    """Where a step's time goes, what computes least first; `wide` has room for whole names."""
+    """Return the parts of each cell's step time, least computing first; `wide` has room for whole names."""
     found = [(cell, part) for cell in cells if (part := time_breakdown(cell)) is not None]
     found.sort(key=lambda pair: pair[1].compute)
     if not found:
@@ -208,7 +208,7 @@ def _line(cell: Cell, name: str, points: CurvePoints, systems: Systems) -> Curve
 
 
 def _of(curve: PublishedCurve, group: ComparisonGroup) -> bool:
-    """Whether a curve is of the group's model and protocol; generated data teaches something else."""
+    """Return whether a curve has the group's model and protocol; generated data teaches something else."""
     mine = (group.base.protocol, group.base.model.casefold())
     measured = group.base.data_source != "generated"
     return measured and mine == (curve.protocol, curve.side.model.casefold())

@@ -124,7 +124,7 @@ def seeds_hold(
     *,
     runs: int | None = None,
 ) -> Verdict:
-    """Whether a quality, or the ratio of two sides, is the published one, by the spread of its seeds.
+    """Return whether a quality, or the ratio of two sides, is the published one, by the spread of its seeds.
 
     The published figure is of as many sides, of `runs` runs each, and scatters as these do. The margin is at
     least the one that a true equality meets in 19 of 20 cases with one run a side, however many there are:

@@ -264,7 +264,7 @@ def _squares(values: Sequence[float]) -> float:
 def _estimate(
     means: Sequence[float], within: float, within_df: float, assumed: float, counts: tuple[int, ...]
 ) -> _Estimate | None:
-    """From the spread of three means on; below, from that within blocks and the assumed one between them.
+    """Return the estimate by the spread of three or more means, else by that in blocks and an assumed one.
 
     Two means that differ by more than both explain count as they are.
     """
@@ -301,7 +301,7 @@ def _welch_df(errors: Sequence[tuple[float, float]]) -> float:
 
 
 def _few_blocks(sides: Sequence[Runs], estimate: _Estimate, assumed: float) -> Doubt | None:
-    """Where too few blocks show the spread between them."""
+    """Return the doubt where too few blocks show the spread between them; else null."""
     if estimate.blocks >= BLOCKS_NEEDED or not any(side.blocks for side in sides):
         return None
     name = {ASSUMED_BLOCK_SPREAD: "block-spread-assumed", ASSUMED_HOUR_EFFECT: "hour-effect-assumed"}

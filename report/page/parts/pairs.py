@@ -15,7 +15,7 @@ from report.page.values import Systems
 
 @dataclass(frozen=True, slots=True)
 class PairsView:
-    """By their names the works of the first pair of systems, and all systems that did the same."""
+    """The works of the first pair of systems, by name, and all systems that did the same."""
 
     works: tuple[tuple[str, Speedup], ...]
     standings: Standings | None

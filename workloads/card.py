@@ -44,7 +44,7 @@ ABOUT = (
 WARM_UP = 10
 LABELS = {each.arithmetic[0]: label for label, each in precision.PRECISIONS.items() if each.plain}
 STEP_LABELS = {"fp32-ieee": "fp32-ieee", "fp16": "amp-fp16", "bf16": "amp-bf16"}
-"""By their arithmetic, the training steps that are replayed."""
+"""The precisions of the training steps that are replayed, by their arithmetic."""
 ON_PROCESSORS = ("fp32-ieee", "bf16")
 LONGEST_SECONDS = 0.1
 SIDES = {"cpu": (512, 1024, 2048), "cuda": (4096, 8192, 12288)}

@@ -144,7 +144,7 @@ def notes(options: dict[str, Any], batch_size: int) -> list[str]:
 
 
 def _only_what_lives(device: torch.device) -> None:
-    """As published: garbage is collected, the cache emptied and the peak forgotten before the clock."""
+    """Collect garbage, empty the cache and forget the peak before the clock, as published."""
     gc.collect()
     if device.type == "cuda":
         torch.cuda.empty_cache()

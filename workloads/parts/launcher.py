@@ -41,7 +41,7 @@ _VIA = re.compile(r"NCCL INFO Channel .* via (P2P|SHM|COLLNET|NVLS|NET/[A-Za-z0-
 
 @dataclass(frozen=True)
 class Place:
-    """Which of how many processes this one is."""
+    """The number of this process, from 0, and how many there are."""
 
     rank: int = 0
     count: int = 1
@@ -104,7 +104,7 @@ class TrialEnd:
 
 
 def node_number() -> int:
-    """Which node this is, from 0."""
+    """Return the number of this node, from 0."""
     return int(os.environ.get(NODE, "0")) if nodes_number() > 1 else 0
 
 
@@ -184,7 +184,7 @@ def joined(parts: list[dict[str, Any]], parallel: str | None) -> dict[str, Any]:
 
 
 def folder_of(out: Path, rank: int) -> Path:
-    """Where a rank writes."""
+    """Return the folder that a rank writes to."""
     return out / f"rank-{rank}"
 
 

@@ -58,7 +58,7 @@ def together(place: Place, device: torch.device, *, gradients: bool) -> Iterator
 
 
 class SharedEnd(launcher.TrialEnd):
-    """As everywhere, asked about over gloo."""
+    """The end of the trial, which rank 0 decides and gloo broadcasts."""
 
     def __init__(self, clock: Clock, place: Place) -> None:
         super().__init__(clock)

@@ -29,7 +29,7 @@ from parts.timing.step_clock import StepClock
 
 NAME = "tensorflow-horovod"
 LAST_RELEASE = "2023-06-12"
-"""By its own changelog. Its repository had a commit in June 2026, and no release since."""
+"""The date in its own changelog. Its repository had a commit in June 2026, and no release since."""
 WAYS = {"ddp": "Horovod over gloo, a process each"}
 OPTIONS: dict[str, Any] = {"framework": NAME, "parallel": "ddp", "train_images": 50_000}
 

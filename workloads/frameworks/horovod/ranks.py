@@ -112,7 +112,7 @@ def together() -> Iterator[None]:
 
 
 def _resolved() -> None:
-    """Whatever interface it is given, Horovod looks up the machine's own name, and dies where it has none."""
+    """Make the machine's name known: Horovod looks it up on any interface, and dies where there is none."""
     os.environ.setdefault("HOROVOD_GLOO_IFACE", "lo")
     try:
         socket.getaddrinfo(socket.gethostname(), None)

@@ -174,7 +174,7 @@ class Training:
 
 
 def asked(trial: TrialProcess, options: dict[str, Any], names: Iterable[str], ways: Any) -> dict[str, Any]:
-    """The trial's options; raises Failed for a trial that is of another protocol."""
+    """Return the trial's options; raises Failed for a trial of another protocol."""
     trial.choose("protocol", trial.asked["protocol"], ("published/1",))
     trial.choose("model", trial.variant["model"], ("resnet44",))
     trial.choose("precision", trial.variant["precision"], ("fp32-ieee",))

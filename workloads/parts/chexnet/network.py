@@ -37,7 +37,7 @@ class Convolution:
     kernel: int
     stride: int
     shrunk: int
-    """By how much an image's side is smaller in its output."""
+    """How many times smaller an image's side is in its output."""
 
 
 @dataclass(frozen=True)

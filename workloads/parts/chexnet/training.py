@@ -50,7 +50,7 @@ def mean(found: list[float | None]) -> float | None:
 
 
 def _mean_ranks(scores: np.ndarray) -> np.ndarray:
-    """From 1, equal scores at the mean of their ranks."""
+    """Return the ranks of scores, from 1; equal scores get the mean of their ranks."""
     _, place, counts = np.unique(scores, return_inverse=True, return_counts=True)
     last = np.cumsum(counts)
     return (last - (counts - 1) / 2)[place.reshape(-1)]
@@ -198,7 +198,7 @@ def begin(trainer: Trainer, batch: ArrayBatch, arrays: dict[str, np.ndarray] | N
 
 
 def loaded(clock: StepClock, batches: Iterable[ArrayBatch]) -> list[dict[str, Any]]:
-    """As `train`, with nothing trained: a step is a batch that came."""
+    """Load batches as `train` does and return its epochs, but train nothing: a step is a batch that came."""
 
     def came(batch: ArrayBatch) -> None:
         clock.ready()

@@ -35,7 +35,7 @@ SMALL_BYTES, SMALL_SHARE = 256 * 2**20, 0.1
 """How much of a processor's memory is tested: at most so many bytes, and this share of what is free."""
 BLOCK_BYTES, SMALL_BLOCK_BYTES = 256 * 2**20, 16 * 2**20
 PATTERN_SECONDS = 10.0
-"""After these no further pass begins, and the memory is what was written by half of them."""
+"""After these no further pass begins; the tested memory is what was written in half of them."""
 FACTOR = -7046029254386353131
 """Odd, so that no two addresses have one word; of 2^64 over the golden ratio."""
 
@@ -196,7 +196,7 @@ def _pattern(into: torch.Tensor, number: int, turned: bool) -> None:
 
 
 def _blocks(device: torch.device, words: int, most: int) -> list[torch.Tensor]:
-    """As many blocks as are wanted, or as there is memory for."""
+    """Return as many blocks as are wanted, or as there is memory for."""
     blocks: list[torch.Tensor] = []
     try:
         while len(blocks) < most:

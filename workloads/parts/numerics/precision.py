@@ -178,7 +178,7 @@ def parameter_types(model: nn.Module) -> dict[str, int]:
 
 @contextlib.contextmanager
 def preserved_random_state(device: torch.device) -> Iterator[None]:
-    """Whatever the block draws, the trial's own random numbers are as if it had not run."""
+    """Keep the trial's random numbers as they are, whatever the block draws."""
     with torch.random.fork_rng([device] if device.type == "cuda" else []):
         yield
 

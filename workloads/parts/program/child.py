@@ -161,7 +161,7 @@ def _end_all(child: subprocess.Popen) -> int:
 
 
 def _children(parent: int) -> list:
-    """The processes whose parent this is, as Linux tells it."""
+    """Return the processes whose parent this is, as Linux lists them."""
     found = []
     for name in os.listdir("/proc") if os.path.isdir("/proc") else ():
         if name.isdigit():

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from parts.trial import Failed
 
 WITNESS_SECONDS = 0.05
-"""Where lines come less far apart, our clock is no witness: it sees when they were read."""
+"""Lines closer together than this say nothing to our clock: it sees only when they were read."""
 WITNESS_ROWS = 5
 MOST_STEPS_TOGETHER = 1000
 MOST_LOSSES = 500
@@ -145,19 +145,19 @@ class Figures(NamedTuple):
     """Moments on our clock between which no value is missing."""
     losses: list
     epochs: list
-    """From one evaluation to the next; what follows the last one is in none. Without any, the whole run."""
+    """The epochs, each up to an evaluation; what follows the last is in none. Without any, the whole run."""
     witness: float | None
     """The median of our clock's seconds over the program's own; null where lines come too fast."""
     steps: int
     """The steps of the whole run, also those in no value."""
     steps_per_epoch: int | None
-    """As its lines say."""
+    """The steps of an epoch as its lines say."""
     left_out: int
     """Rows that are in no value."""
 
 
 def figures(reader: Reader, samples_per_step: int) -> Figures:
-    """The times of equal numbers of steps; raises Failed where there are none."""
+    """Return the times of equal numbers of steps; raises Failed where there are none."""
     found = _values(reader, samples_per_step)
     fit = [each for each in found if not each.evaluated and each.seconds is not None and each.seconds >= 0]
     if not any(each.seconds for each in fit):

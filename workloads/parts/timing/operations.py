@@ -18,7 +18,7 @@ PAIRS = 4
 STEP_SECONDS = 0.01
 """A step is as many operations as take about this long, so that marking it costs nothing."""
 STEPS = 100
-"""At least so many."""
+"""The fewest steps of a measurement."""
 FEWEST_SAMPLES = 5
 SWEEP_SECONDS = 0.15
 LONGEST_SECONDS = 0.25

@@ -252,7 +252,7 @@ def _train(
 
 
 def _layout(setting: Setting) -> dict[str, torch.memory_format]:
-    """As the model was made, where the variant asks for no other."""
+    """Return the memory format that the variant asks for; the model's own where it asks for none."""
     channels_last = setting.trial.variant["layout"] == "channels_last"
     return {"memory_format": torch.channels_last} if channels_last else {}
 

@@ -44,7 +44,7 @@ class Setting:
     """How devices share a step: "ddp", "dp" or "fsdp"; with "each" they share none."""
     place: Place
     devices: int
-    """That this process itself drives: more than one with DataParallel alone."""
+    """How many this process itself drives: more than one with DataParallel alone."""
     options: dict[str, Any]
     data_read: dict[str, Any] = field(default_factory=dict)
     """Name and hash of the data set that was read, for the record."""

@@ -6,7 +6,7 @@ Protocol `published/1` is Bhutani 2019 (fastai 1.0.41, January 2019), with its t
   split;
 - images grow from 32 to 224 pixels; flips, warps of 0.2, rotations of 10 degrees, zooms of 1.1 and lighting
   of 0.2 come in one interpolation with reflected edges, then CIFAR's mean and deviation;
-- the body has ImageNet weights (V1) and stays frozen but for its batch norms, so that the backward pass goes
+- the body has ImageNet weights (V1) and stays frozen except its batch norms, so that the backward pass goes
   through it and computes no gradient of a convolution; a head of two layers is trained;
 - 30 one-cycle epochs with decoupled weight decay of 0.01 on every weight, at rates of 3e-4 in the body and
   3e-3 in the head; ResNet-18 in fp32 alone had 1e-2 everywhere. ResNet-18 had one epoch more before the 30,

@@ -18,7 +18,7 @@ not padded."""
 
 
 def reads_as(error: float, type_name: str) -> str:
-    """An arithmetic's name by its error; the output's type tells fp16 from TF32, of equal mantissa."""
+    """Return an arithmetic's name by its error; the output's type separates fp16 from TF32."""
     if type_name in ("float16", "bfloat16"):
         return "fp16" if type_name == "float16" else "bf16"
     if error < FP32_ERROR:

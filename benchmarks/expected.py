@@ -103,7 +103,7 @@ def frozen(tables: Tables) -> pd.DataFrame:
 
 
 def medians(title: str, ratios: Sequence[float], goals: tuple[float, float]) -> bool:
-    """Prints how many medians of true over expected lie where; whether the goals are met."""
+    """Prints the spread of the medians of true over expected; returns whether the goals are met."""
     found, met = np.exp(ratios), []
     for low, high in ((0.9, 1.1), (0.8, 1.25)):
         met.append(float(np.mean((found >= low) & (found <= high))))

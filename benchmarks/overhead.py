@@ -54,7 +54,7 @@ CUT = 0.2
 """The share of a replicate's rounds that is left out at each end of their order."""
 NARROW = 0.015
 KEEP_FREED_MEMORY = {"MALLOC_MMAP_THRESHOLD_": str(2**32), "MALLOC_TRIM_THRESHOLD_": str(2**34)}
-"""glibc's, for all sides: else equal models have 763 or 2,245 page faults a step, as their arrays lie."""
+"""glibc's settings for all sides: else equal models have 763 or 2,245 page faults a step by chance."""
 LEFT_OUT = 2
 """Rounds at the beginning of a program."""
 LOOP = "loop"
@@ -161,7 +161,7 @@ class RetoldProgram:
     workload: str
     protocol: str
     program: str
-    """Its file's name, as its protocol has it."""
+    """The name of the program's file, which is its protocol's."""
     shape: Mapping[str, Any]
     steps: int
     """The steps of a round, as the program prints them: timm's prints five lines, whatever its steps."""

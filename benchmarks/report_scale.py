@@ -87,7 +87,7 @@ def write(root: Path, records: int) -> None:
 
 
 def once(root: Path) -> None:
-    """Builds the page of what lies under `root` as a verb does, and prints what it took."""
+    """Builds the page of the results under `root` as a verb does, and prints what it took."""
     gc.set_threshold(*GARBAGE)
     begun = time.process_time()
     question = Question(build.STARTED + timedelta(days=30))

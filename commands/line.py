@@ -34,7 +34,7 @@ class Verb:
     options: frozenset[str]
     """All of them, as `--name`."""
     flags: frozenset[str]
-    """Those without a value."""
+    """The options without a value."""
     settings: frozenset[str]
     """The options that are settings, which the whole line shares."""
     word: str = ""

@@ -29,7 +29,7 @@ TrainedWork = tuple[str, str, str, int]
 def on_record(records: Sequence[Record]) -> tuple[list[str], list[TrainedWork]]:
     """Return each card and each training on one device, as the report names them.
 
-    Where machines of several labels have a card of one name, their labels stand for it.
+    Where machines of several labels have a card of one name, it is named by their labels.
     """
     works = {
         (asked.workload, variant.model, variant.precision, variant.batch_size): None

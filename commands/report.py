@@ -83,7 +83,7 @@ def _longer(analysis: Analysis) -> str:
 
 
 def _ends_of_logs(root: Path, analysis: Analysis) -> dict[str, tuple[str, ...]]:
-    """The last lines of each failed trial's log that still lies here, by the record's path."""
+    """Return the last lines of each failed trial's log that is still here, by the record's path."""
     found = {}
     for stored in analysis.evidence.results.records:
         record = stored.record
@@ -149,7 +149,7 @@ class ReportOptions:
 
 
 def make(root: Path, how: ReportOptions) -> None:
-    """Writes the page, and says in a few lines what it holds, where it lies, and what to do next."""
+    """Writes the page, and prints in a few lines what it holds, where it is, and what to do next."""
     out = root / "report" / "out"
     analysis, written = report_on(root, out, how)
     screen = Screen()

@@ -31,7 +31,7 @@ class Files:
     root: Path = Path("/")
 
     def _of(self, path: str, tell: Callable[[Path], T]) -> T | None:
-        """What there is to tell of a path; None where the system does not say."""
+        """Return what `tell` reports of a path; None where the system does not say."""
         try:
             return tell(self.root / path.lstrip("/"))
         except OSError:
@@ -138,7 +138,7 @@ def streamed(
 
 
 def free_bytes(path: Path) -> int | None:
-    """What is free where `path` lies, or will lie, at the nearest folder that this user may see."""
+    """Return what is free on the disk of `path`, by the nearest folder that this user may see."""
     for folder in (path, *path.parents):
         with suppress(OSError):
             return shutil.disk_usage(folder).free

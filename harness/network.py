@@ -29,7 +29,7 @@ SYSTEMS = (
     "/etc/ssl/ca-bundle.pem",
     "/etc/ssl/cert.pem",
 )
-"""Where distributions keep all authorities in one file."""
+"""Files in which distributions keep all authorities."""
 USER_AGENT = "gpudyno/0.1 (benchmark harness; requests)"
 """One mirror answers 403 to the default of Python's urllib."""
 MOST_REDIRECTS = 5

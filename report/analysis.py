@@ -63,7 +63,7 @@ CLASS_MACHINES = 5
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What an analysis stands on, as it was read. `purchase` is the buyer's file."""
+    """The input of an analysis, as it was read. `purchase` is the buyer's file."""
 
     results: Results
     claims: ClaimSet
@@ -96,7 +96,7 @@ class Question:
     longer: str = ""
     """The line that a first look leads to; empty where the leading session was more than that."""
     asked: tuple[CardExpectation, ...] = ()
-    """What is expected of a card that was named, else of those of offers that no record is of."""
+    """What is expected of a card that was named, else of the offers' cards without a record."""
     should: Mapping[str, ExpectedValue] = field(default_factory=dict)
     """By the path of a cell's first trial, what its card should do; where enough other cards did the same."""
     sizes: Mapping[SystemDifference, DifferenceSize] = field(default_factory=dict)
@@ -115,7 +115,7 @@ class Analysis:
     evidence: Evidence
     question: Question
     on_record: tuple[TrialResult, ...]
-    """Every trial, those that looked for a device's ceilings too."""
+    """Every trial, also trials that measured a device's ceilings."""
     trials: tuple[TrialResult, ...]
     """Every trial that trains."""
     lead: str | None
@@ -134,7 +134,7 @@ class Analysis:
     checks: tuple[CheckedCard, ...]
     """The checks of the leading session's cards, the worst first; none where they were not checked."""
     spreads: Mapping[str, UnitSpread]
-    """How far the units of each card on record lie apart."""
+    """How far the units of each card on record are apart."""
     expectations: tuple[Expectation, ...]
     verdicts: tuple[Judged, ...]
     costs: Costs | None
@@ -165,7 +165,7 @@ class Analysis:
 
     @cached_property
     def shown(self) -> tuple[TrialResult, ...]:
-        """The leading session's trials, and those that stand beside them."""
+        """Return the leading session's trials, and the trials that are compared with them."""
         beside = {trial.path for cell in self.grouped for trial in cell.trials}
         return tuple(trial for trial in self.trials if trial.session == self.lead or trial.path in beside)
 
@@ -181,7 +181,7 @@ class Analysis:
 
     @property
     def standing(self) -> tuple[str, ...]:
-        """The sessions of which a record stands in the analysis."""
+        """Return the ids of the sessions with a record in the analysis."""
         on_record = {session.id for session in self.evidence.results.sessions}
         return tuple(sorted({trial.session for trial in self.shown} & on_record))
 
@@ -253,7 +253,7 @@ def analyse(evidence: Evidence, question: Question) -> Analysis:
     own_sessions = frozenset(session.id for session in sessions if session.machine == question.machine)
     named = question.machine is not None
     lead = question.session or leading_session(on_record, own_sessions, question.committed, named=named)
-    # A second stack stands beside the first in its own session, and in no other comparison.
+    # A second stack is compared with the first in its own session, and is in no other comparison.
     seconds = {session.id: session.against.stack for session in sessions if session.against}
     first = [trial for trial in trials if trial.record.trial.asked.stack != seconds.get(trial.session)]
     cells = cells_of(first)

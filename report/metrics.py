@@ -20,22 +20,22 @@ class Metric:
     kind: Kind
     path: str = ""
     claimed_as: tuple[str, ...] = ()
-    """The metrics of claims that it is."""
+    """The names that claims have for it."""
     unit: str = ""
-    """In which a page writes it; empty where that depends on the workload."""
+    """The unit on a page; empty where it depends on the workload."""
     more_is_better: bool = False
     """Whether more of a duration, of memory or energy is better; of a quality the workload says it."""
     steady: bool = False
-    """Whether it is of steady steps, however many epochs they are of."""
+    """Whether it is measured over steady steps, however many epochs these are."""
     on_generated: bool = False
     """Whether data that only has the shape of the real gives the same."""
     least_epochs: int | None = None
-    """How many epochs of a run are enough for it; null for all that the claim names."""
+    """How many epochs of a run are enough for it; null where all epochs of the claim are needed."""
     may_be_zero: bool = False
-    """Whether it has no ratio: two sides are then told apart by their difference."""
+    """Whether it has no ratio: two sides are then compared by their difference."""
 
     def of(self, trial: TrialResult) -> float | None:
-        """What a trial has of it; null for what is unknown."""
+        """Return a trial's value of the metric; null where it is unknown."""
         value: Any = trial
         for attribute in self.path.split("."):
             value = None if value is None else getattr(value, attribute)
@@ -101,7 +101,7 @@ TABLE = (
 )
 
 FIGURES = {metric.name: metric for metric in TABLE if metric.path}
-"""Those that a trial, and so a cell, has; by their names."""
+"""The metrics that a trial, and so a cell, has, by their names."""
 
 CLAIMED = {name: metric for metric in TABLE for name in metric.claimed_as}
-"""By the name that claims have for it."""
+"""The metrics by the names that claims have for them."""

@@ -53,7 +53,7 @@ def times(value: float | None) -> str:
 
 
 def digits_of(best: float, low: float, high: float) -> int:
-    """How many digits a figure's range bears; rounded to them the figure stays within its range."""
+    """Return how many digits a figure's range allows; rounded to them the figure stays within its range."""
     width = (high - low) / 2 / abs(best) if best else 1.0
     digits = 4 if width <= 0 else 1 + max(1, min(3, round(-math.log10(width))))
     while digits < 4 and not low <= _to_digits(best, digits) <= high:
@@ -102,7 +102,7 @@ _NO_NAME = re.compile(
     r"\b(?:NVIDIA|AMD|Intel|GeForce|Radeon|Tesla|Instinct)\b|\((?:R|TM)\)"
     r"|\b\d+th Gen\b|\bCPU\b(?= @)|@ [\d.]+GHz|\bwith .*Graphics\b|\bGraphics\b|\b\d+-Core Processor\b"
 )
-"""What tells no device from another of its maker: the maker, its marks, a base clock, a count of cores."""
+"""Parts of a name that all devices of a maker share: the maker, its marks, a base clock, a count of cores."""
 _RESNET = re.compile(r"resnet(\d+)")
 _EFFICIENT = re.compile(r"efficientnet_b(\d)")
 _WRITTEN = {

@@ -8,7 +8,7 @@ is written to nine tenths of the free memory and read back. Then comes the windo
 trial's own precision without a pause, for the limit's seconds. Of each product three squares are tried,
 and the fastest is measured.
 
-Each part is a phase by its name, so that clock, power and temperature stand beside it. Nothing is trained.
+Each part is a phase by its name, so that clock, power and temperature are known for it. Nothing is trained.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ ABOUT = (
 WARM_UP = 10
 LABELS = {each.arithmetic[0]: label for label, each in precision.PRECISIONS.items() if each.plain}
 STEP_LABELS = {"fp32-ieee": "fp32-ieee", "fp16": "amp-fp16", "bf16": "amp-bf16"}
-"""By their arithmetic, the training steps that are replayed."""
+"""The precisions of the training steps that are replayed, by their arithmetic."""
 ON_PROCESSORS = ("fp32-ieee", "bf16")
 LONGEST_SECONDS = 0.1
 SIDES = {"cpu": (512, 1024, 2048), "cuda": (4096, 8192, 12288)}
@@ -52,7 +52,7 @@ PART_SECONDS = {"cpu": 1.0, "cuda": 4.0}
 COPY_SECONDS_SHARE = 0.25
 COPY_BYTES = {"cpu": 256 * 2**20, "cuda": 2**30}
 OPTIONS: dict[str, Any] = {"part_seconds": 0.0, "largest": SIDES["cuda"][-1], "copy_bytes": 0}
-"""Seconds of each product, and a quarter as many of each copy; 0 stands for what the kind of device has."""
+"""Seconds of each product, and a quarter as many of each copy; 0 takes the default of the kind of device."""
 
 
 def run(trial: TrialProcess) -> dict[str, Any]:
@@ -81,7 +81,7 @@ def run(trial: TrialProcess) -> dict[str, Any]:
 
 
 def square(dtype: torch.dtype, device: torch.device, largest: int) -> TimedOperation:
-    """The fastest product of three squares, or of those that are no larger."""
+    """Return the fastest product of three squares; squares above `largest` are cut to it."""
     sides = [min(side, largest) for side in SIDES[device.type]]
     squares = ((side, side, side) for side in dict.fromkeys(sides))
     return fastest_product(squares, device, dtype, LONGEST_SECONDS)

@@ -52,11 +52,11 @@ TYPES = {
 }
 MODELS = ("gemm", "copy", "all-reduce")
 OPTIONS: dict[str, Any] = {"largest": SIDES[-1], "copy_bytes": 0, "largest_message_bytes": 0}
-"""`largest` side of a product; of the others 0 stands for the size that the kind of device has by itself."""
+"""`largest` is the side of a product; of the others 0 takes the default size of the kind of device."""
 
 
 def run(trial: TrialProcess) -> dict[str, Any]:
-    """One ceiling in one precision, of one device or of the ranks that the trial is made of."""
+    """Measure one ceiling in one precision, of one device or of the trial's ranks."""
     trial.choose("protocol", trial.asked["protocol"], ("ceiling/1",))
     trial.choose("data", trial.asked["data"], ("synthetic",))
     trial.choose("data mode", trial.variant["data_mode"], ("cached",))
@@ -133,7 +133,7 @@ def of_rank(trial: TrialProcess, place: Place, options: dict[str, Any]) -> dict[
         epochs = steps_measured(clock, call, fastest.calls_per_sample, bytes_per_step, over)
         trial.stage("collect")
         found = all_reduce.facts(sizes)
-    measured = clock.told(epochs)
+    measured = clock.measurement(epochs)
     window = measured["window"]
     gb_per_second = window["samples"] / window["seconds"] / 1e9
     return {

@@ -85,7 +85,7 @@ class TorchTrainer(training.Trainer):
                 self.evaluated = nn.DataParallel(self.network, devices)
 
     def load(self, arrays: dict[str, np.ndarray]) -> None:
-        """Takes over weights, and begins Adam anew."""
+        """Takes over weights, and begins again with a new Adam."""
         self.network.load_state_dict(
             {torch_name(name): torch.from_numpy(array) for name, array in arrays.items()}, strict=False
         )
@@ -198,14 +198,14 @@ def loaded(trial: TrialProcess, asked: Terms) -> dict[str, Any]:
     epochs = training.loaded(clock, read.train)
     trial.stage("collect")
     arithmetic = {"label": asked.precision, "output_dtypes": {}, "parameter_dtypes": {}, "method": "none"}
-    found = {**told(trial, asked, device, asked.devices), "precision": arithmetic}
+    found = {**framework_facts(trial, asked, device, asked.devices), "precision": arithmetic}
     made = training.measurement(trial, read.terms, clock, epochs, read.facts, found)
     # What is waited for is the work itself, so nothing is a wait for input.
     return {**made, "input_us": None}
 
 
-def told(trial: TrialProcess, asked: Terms, device: torch.device, count: int) -> dict[str, Any]:
-    """Device, versions and framework, as a measurement has them."""
+def framework_facts(trial: TrialProcess, asked: Terms, device: torch.device, count: int) -> dict[str, Any]:
+    """Return device, versions and framework, as a measurement has them."""
     return {
         "device": dict(facts(trial.asked["device"], device), count=count),
         "versions": software(torchvision),
@@ -221,7 +221,7 @@ def told(trial: TrialProcess, asked: Terms, device: torch.device, count: int) ->
 
 
 def beginning(trial: TrialProcess) -> tuple[dict[str, np.ndarray] | None, dict[str, Any]]:
-    """ImageNet's weights where training begins with them, and what a measurement tells of them."""
+    """Return ImageNet's weights where training begins with them, and a measurement's part about them."""
     if trial.asked["weights"] != "pretrained":
         return None, {}
     content, digest = datasets.weights(trial.data_folder, WEIGHTS)
@@ -249,7 +249,7 @@ def measured(
     score = training.tested(trial, read.test, read.labels)
     trial.stage("collect")
     found = {
-        **told(trial, asked, device, 1 if place.count > 1 else asked.devices),
+        **framework_facts(trial, asked, device, 1 if place.count > 1 else asked.devices),
         **score,
         "precision": dict(
             arithmetic,

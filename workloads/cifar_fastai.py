@@ -6,7 +6,7 @@ Protocol `published/1` is Bhutani 2019 (fastai 1.0.41, January 2019), with its t
   split;
 - images grow from 32 to 224 pixels; flips, warps of 0.2, rotations of 10 degrees, zooms of 1.1 and lighting
   of 0.2 come in one interpolation with reflected edges, then CIFAR's mean and deviation;
-- the body has ImageNet weights (V1) and stays frozen but for its batch norms, so that the backward pass goes
+- the body has ImageNet weights (V1) and stays frozen except its batch norms, so that the backward pass goes
   through it and computes no gradient of a convolution; a head of two layers is trained;
 - 30 one-cycle epochs with decoupled weight decay of 0.01 on every weight, at rates of 3e-4 in the body and
   3e-3 in the head; ResNet-18 in fp32 alone had 1e-2 everywhere. ResNet-18 had one epoch more before the 30,
@@ -14,7 +14,7 @@ Protocol `published/1` is Bhutani 2019 (fastai 1.0.41, January 2019), with its t
 - "FP16" is a half model, batch norms in fp32, with fp32 master weights and a static loss scale of 512; the
   batch size grew with it, so the plan gives one for each precision;
 - cuDNN tunes its convolutions; the last training batch is dropped unless whole;
-- its training loss is fastai's moving average over the steps, which stands beside the mean of each epoch.
+- its training loss is fastai's moving average over the steps, given besides the mean of each epoch.
 
 Protocol `fair/1` is the same on the official split of 50,000 and 10,000, with the same rates in every
 precision.
@@ -136,10 +136,10 @@ def run(trial: TrialProcess) -> dict[str, Any]:
     learner.fit_one_cycle(all_epochs, rates, cbs=[*more, Input(clock, prepare), rehearsal, measured], **CYCLE)
 
     trial.stage("collect")
-    told = clock.told(measured.epochs, valid_steps, valid_batches, (torchvision, fastai, np))
+    common = clock.measurement(measured.epochs, valid_steps, valid_batches, (torchvision, fastai, np))
     scales = [callback.log.facts() for callback in more if isinstance(callback, ScaleRecorder)]
     return {
-        **told,
+        **common,
         "precision": dict(
             arithmetic,
             output_dtypes=rehearsal.output_types,
@@ -206,7 +206,7 @@ def network(name: str, features: int, classes: int, weights: bytes | None) -> nn
 
 
 def learner_of(data: Loaders, model: nn.Sequential) -> Learner:
-    """A fastai Learner with the body frozen but for its batch norms, and nothing printed."""
+    """Return a fastai Learner that prints nothing; of its body only the batch norms are trained."""
     learner = Learner(
         data,
         model,

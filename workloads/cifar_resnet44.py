@@ -1,6 +1,6 @@
 """A ResNet of 44 layers on CIFAR-10: what several devices gain in throughput, and in time to an accuracy.
 
-Protocol `published/1` stands for UniLu 2019 (a cluster of V100s, 2019), whose code, batch, rate and
+Protocol `published/1` follows UniLu 2019 (a cluster of V100s, 2019), whose code, batch, rate and
 augmentation are lost. The network is that of Keras' example, version 1: 662,826 trained parameters, with
 biases in its convolutions, and shortcuts of one by one where the width doubles. What follows is that
 example's too, and declared here: He's initial weights, Adam at 1e-3, L2 of 1e-4 on the convolutions (a weight
@@ -12,7 +12,7 @@ The batch is per device. By the linear rule the rate is 1e-3 times the devices. 
 `ddp`, one rank a device, on CPUs over gloo, or `dp`, DataParallel in one process. Batch norm is not
 synchronised, and what is validated has rank 0's statistics; `sync_batchnorm` says otherwise.
 
-`virtual_ranks` stands for so many devices on one: a step's batch is that much larger, each part of it is
+`virtual_ranks` simulates so many devices on one: a step's batch is that much larger, each part of it is
 normalised by itself, and the rate grows as with real ones. Accuracy by epoch is then that of as many devices,
 and the time is not. `train_images` takes the first ones alone, for a look on a processor.
 """

@@ -1,6 +1,6 @@
 """Image classifiers trained on synthetic images: images per second on one device and on several.
 
-Protocol `synthetic/1` stands for SURF 2021 (PyTorch 1.8, MI50 and RTX 2080 Ti, 2021), whose code, batch,
+Protocol `synthetic/1` follows SURF 2021 (PyTorch 1.8, MI50 and RTX 2080 Ti, 2021), whose code, batch,
 resolution and optimiser are lost: what follows is declared here and not the study's. Random normal images in
 several batches that come round, never one constant batch, with random labels; cross-entropy; SGD at 0.01 with
 momentum 0.9 and weight decay 1e-4; random weights; images as large as the model was made for, unless the
@@ -33,7 +33,7 @@ from parts.training.setting import Setting, over_processes
 STEPS_PER_EPOCH, EPOCHS = 100, 100
 TITLE = "Image classifiers on synthetic images, on one device and on several"
 ABOUT = (
-    "Classifiers train on random images, so that no loader stands in their way (SURF "
+    "Classifiers train on random images, so that no loader slows them down (SURF "
     "2021; its batch, resolution and optimiser are lost: protocol reconstructed)."
 )
 BATCHES = 4
@@ -47,7 +47,7 @@ OPTIONS: dict[str, Any] = {
 }
 
 AUXILIARY_WEIGHT = 0.4
-"""Of an auxiliary classifier's loss, as torchvision trains InceptionV3."""
+"""The weight of an auxiliary classifier's loss, as torchvision trains InceptionV3."""
 TIMM = "timm/"
 
 

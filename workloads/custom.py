@@ -16,22 +16,22 @@ from parts.training.own_file import (
     OwnFile,
     checked_data,
     checked_model,
+    failing_with_line,
     load,
-    told_with_its_line,
 )
 from parts.training.setting import SHARING, Setting, over_processes
 
 
 def run(trial: TrialProcess) -> dict[str, Any]:
-    """One trial of the user's file, by itself or as the ranks that it is made of."""
+    """Run one trial of the user's file, in this process or in its ranks."""
     file = load(trial)
     return over_processes(trial, partial(train, file), {**SHARING, **file.constant("OPTIONS")})
 
 
 def train(file: OwnFile, setting: Setting) -> dict[str, Any]:
-    """The training of this process and what it measured."""
+    """Train in this process and return what it measured."""
     trial, loop, quality = setting.trial, file.loop, file.quality
-    with told_with_its_line(file):
+    with failing_with_line(file):
         trial.stage("data")
         with trial.phase("data"):
             batches, valid = checked_data(file, setting)

@@ -184,7 +184,7 @@ class _Product(torch.autograd.Function):
 
 
 def _product(left: torch.Tensor, of: torch.dtype, right: torch.Tensor, over: torch.dtype) -> torch.Tensor:
-    """left · right in bfloat16; the left lies by rows and the right by columns, as torch wants them."""
+    """Return left · right in bfloat16; the left is stored by rows, the right by columns, as torch needs."""
     (left, left_scale), (right, right_scale) = _scaled(left, of), _scaled(right, over)
     return torch._scaled_mm(
         left.contiguous(),

@@ -6,7 +6,7 @@ layers that end in log_softmax, under a cross-entropy that applies it again; Ada
 at every step. The clock starts before the first epoch, so nothing is warmed up, and the arithmetic is probed
 after the window.
 
-Data mode `host` is the published loader: two workers, started anew in each epoch, make a PIL image of each
+Data mode `host` is the published loader: two workers, started again in each epoch, make a PIL image of each
 item, a tensor of it, and normalise it; pageable memory, blocking copies. `device` has all images normalised
 on the device and draws each batch there, which leaves the network alone on the clock.
 """

@@ -1,7 +1,7 @@
 """A published program, run as it is: what it trains and how is its own, and so is the clock of its steps.
 
 `program.json` beside the trial says which program at which commit, how it is started and how its output is
-read (`workloads/programs/`). Its source is copied anew for each trial and must have git's own id of the tree
+read (`workloads/programs/`). Its source is copied again for each trial and must have git's own id of the tree
 that was published. It runs in that copy as a child of this process, which reads its lines as they come, ends
 whatever it left behind, and looks whether it wrote anywhere else. Its precision is "program": as it says.
 
@@ -32,9 +32,9 @@ from parts.program.reading import Figures, Reader, figures
 TITLE = "A published program, run as it is"
 ABOUT = "Another's program at one commit, unchanged; what it trains, and how fast, is as it says."
 LOG_BYTES = 1000000
-"""Of its lines in the trial's log."""
+"""How much of its lines the trial's log has."""
 MARGIN_SECONDS = 15.0
-"""Of a trial's time, what is kept for its end."""
+"""The part of a trial's time that is kept for its end."""
 PROGRESS_SECONDS = 1.0
 FACTS = (
     "import json, sys, torch; sys.path.insert(0, sys.argv[1]); from parts import device; "
@@ -49,7 +49,7 @@ def run(trial: TrialProcess) -> dict[str, Any]:
     in_folder = os.environ.get("GPUDYNO_IN", "/in")
     with open(os.path.join(in_folder, "program.json"), encoding="utf-8") as file:
         program = json.load(file)
-    # It is no source: its hash stands in what is asked.
+    # It is no source: its hash is part of what is asked.
     trial.own_file = None
     trial.choose("precision", trial.variant["precision"], ("program",))
     names = _names(trial, program)
@@ -86,7 +86,7 @@ def _on(program: dict, trial: TrialProcess) -> dict[str, Any]:
 
 
 def _names(trial: TrialProcess, program: dict) -> dict[str, Any]:
-    """What may stand in braces in the program's command, by name; a null is what the plan does not say."""
+    """Return what the program's command may have in braces, by name; null is what the plan does not say."""
     options = trial.options({**program["options"], **(_on(program, trial).get("options") or {})})
     return {**trial.variant, "seed": trial.seed, **options}
 
@@ -150,7 +150,7 @@ def _prepare(trial: TrialProcess, program: dict, names: dict, copy: str, own: di
         os.makedirs(os.path.dirname(target), exist_ok=True)
         if trial.asked["data"] == "generated":
             if not given["generated_letters"]:
-                raise Failed("bad-data", f"nothing stands in for '{given['data']}': it has to be fetched")
+                raise Failed("bad-data", f"no data can replace '{given['data']}': it has to be fetched")
             _generate(target, given["generated_letters"], trial.seed)
         else:
             os.symlink(os.path.join(trial.data_folder, given["file"]), target)
@@ -179,10 +179,10 @@ class Hearing:
         self.stopped_by = "protocol"
         self.lines = 0
         self._bytes = 0
-        self._told = 0.0
+        self._reported_at = 0.0
 
     def hear(self, line: str, at: float) -> bool:
-        """Takes a line; whether the program may go on."""
+        """Takes a line; returns whether the program may go on."""
         self.lines += 1
         self._bytes += len(line) + 1
         if self._bytes < LOG_BYTES:
@@ -191,8 +191,8 @@ class Hearing:
         self.reader.hear(line, at)
         if len(self.reader.rows) == before:
             return True
-        if at - self._told > PROGRESS_SECONDS:
-            self._told = at
+        if at - self._reported_at > PROGRESS_SECONDS:
+            self._reported_at = at
             self.trial.event("progress", done=before + 1, total=None, unit="line")
         return self._within_limit(at - self.reader.rows[0][1])
 
@@ -267,7 +267,7 @@ def _seconds_left(trial: TrialProcess) -> float:
 
 
 def _facts(trial: TrialProcess) -> tuple:
-    """The device and the software as torch tells them in another process, where the image has torch."""
+    """Return device and software as torch reports them in another process, where the image has torch."""
     kind = trial.asked["device"]
     argv = [sys.executable, "-c", FACTS, os.path.dirname(os.path.abspath(__file__)), kind]
     done = subprocess.run(argv, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False)

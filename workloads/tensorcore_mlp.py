@@ -1,7 +1,7 @@
 """Three linear layers of 4096 by 4096: what Tensor Cores give where nothing but matrix products is done.
 
 Protocol `published/1` is tensorcore 2022 (a Tesla T4), which runs PyTorch's recipe of mixed precision as
-it stands: batch 512, 50 batches of random inputs and targets that lie on the device, three passes over them,
+it is: batch 512, 50 batches of random inputs and targets in the device's memory, three passes over them,
 mean squared error, plain SGD of rate 1e-3, gradients set to zero and not freed. Nothing is warmed up: the
 first product, which loads the libraries, is inside the seconds, so the arithmetic is probed after the window.
 The window is closed after each pass, two synchronisations more than published.
@@ -95,11 +95,11 @@ def measured(setting: Setting) -> dict[str, Any]:
         clock.ready(inputs[number % BATCHES])
         clock.step(trained(number % BATCHES), batch_size)
 
-    found = clock.told(clock.run(lambda: range(steps), step, after=lambda epoch: update.read()))
+    found = clock.measurement(clock.run(lambda: range(steps), step, after=lambda epoch: update.read()))
 
     trial.stage("collect")
     if device.type == "cpu":
-        # A step in half precision takes minutes on a processor without it, so one step tells both.
+        # A step in half precision takes minutes on a processor without it, so one step shows both.
         with precision.counted_output_types(model) as output_types:
             held = peak_bytes(lambda: trained(0), update.optimiser, [*inputs, *targets])
         found["memory"]["allocated_peak_bytes"] = held
@@ -144,7 +144,7 @@ def notes(options: dict[str, Any], batch_size: int) -> list[str]:
 
 
 def _only_what_lives(device: torch.device) -> None:
-    """As published: garbage is collected, the cache emptied and the peak forgotten before the clock."""
+    """Collect garbage, empty the cache and forget the peak before the clock, as published."""
     gc.collect()
     if device.type == "cuda":
         torch.cuda.empty_cache()
@@ -157,9 +157,9 @@ MEMORY = "[memory]"
 def peak_bytes(
     step: Callable[[], object], optimiser: torch.optim.Optimizer, data: Iterable[torch.Tensor]
 ) -> int | None:
-    """The peak over one more step after the window, with data, weights, their gradients and state.
+    """Return the peak over one more step after the window, with data, weights, their gradients and state.
 
-    One is enough, since what earlier steps left is held as it lies there. None where it cannot be had. What a
+    One step is enough, since what earlier steps left is still held. None where the peak cannot be had. What a
     library takes for itself past torch is not in it, as it is in no allocator's count.
     """
     held = bytes_of([*data, *_left_by_steps(optimiser)])

@@ -97,7 +97,7 @@ class Text:
     rows: torch.Tensor
     bptt: int
     fixed: tuple[Batch, ...] = ()
-    """Where there are some, these come round and round instead."""
+    """Batches that come round and round instead of the text's, where there are some."""
 
     def __len__(self) -> int:
         return math.ceil((len(self.rows) - 1) / self.bptt)
@@ -172,7 +172,7 @@ def run(trial: TrialProcess) -> dict[str, Any]:
         test_quality = perplexity(validation_loss(task, test, len(test)))
 
     trial.stage("collect")
-    measured = clock.told(epochs, len(valid), valid_batches)
+    measured = clock.measurement(epochs, len(valid), valid_batches)
 
     def again() -> None:
         model.train()

@@ -150,7 +150,7 @@ def released(package: str, wheelhouse: Path | None) -> list[str]:
 
 
 def _between(versions: Sequence[str], first: str, last: str) -> list[str]:
-    """Those from the first to the last, whose further releases count: 2.13 takes in 2.13.1."""
+    """Return the versions from the first to the last, with its further releases: 2.13 includes 2.13.1."""
     low, high = version_numbers(first), version_numbers(last)
     known = ((version, version_numbers(version)) for version in versions)
     return [version for version, numbers in known if low <= numbers and numbers[: len(high)] <= high]

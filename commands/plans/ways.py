@@ -72,7 +72,7 @@ def planned_on(asked: Plan, device: TargetDevice, image: str | None, cpu: Cpu) -
 
 @dataclass(frozen=True, slots=True)
 class Prospects:
-    """By the id of a figure that met no record: the quickest way to it, or the one obstacle."""
+    """For each figure that met no record, by its id, the quickest way to it or the one obstacle."""
 
     ways: Mapping[str, JudgingPlan]
     barred: Mapping[str, Obstacle]
@@ -108,7 +108,7 @@ def prospects(root: Path, analysis: Analysis) -> Prospects:
 
 
 OfferedPlan = tuple[dict[str, JudgingPlan], list[TrialSpec]]
-"""By claim, what one plan in one image can judge; and all its trials."""
+"""The claims that one plan in one image can judge, by their ids, and all its trials."""
 
 
 def offers(
@@ -185,7 +185,7 @@ def by_claim(
     planned: Sequence[Planned],
     speeds: estimate.Speeds,
 ) -> dict[str, JudgingPlan]:
-    """By its id, the way to judge each claim that one plan in one image can."""
+    """Return, by id, how to judge each claim that one plan in one image can judge."""
     seconds = {item.trial.id: estimate.seconds(item, speeds) for item in planned}
     unknown = {item.trial.id for item in planned if estimate.is_time_out(item, speeds)}
     timed = {claim: {trial: seconds[trial] for trial in sorted(trials)} for claim, trials in can.items()}

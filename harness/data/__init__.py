@@ -1,1 +1,1 @@
-"""The data sets: which there are, where they lie, and how they come here."""
+"""The data sets: which there are, where they are, and how they come here."""

@@ -32,7 +32,7 @@ _SPARE_BYTES = 64 << 20
 
 @dataclass(frozen=True, slots=True)
 class DataFolders:
-    """Where data may lie: the user's own folder, only ever read, and ours, which is fetched into."""
+    """The folders of data: the user's own, only ever read, and ours, which is fetched into."""
 
     own: Path | None
     cache: Path
@@ -142,7 +142,7 @@ def resolve(
     once without a network or after `deadline_seconds` of downloading in all, is answered as generated; else
     there is no limit and fetch's errors are raised. Raises DataError where a file in the user's folder is
     not what its hash says, and where a set that only its user can bring is not made ready. Without `fetching`
-    each set that is missing is answered as it will lie when it was fetched.
+    each set that is missing is answered with the place that it will have.
     """
     datasets = {name: dataset_named(name) for name in names if name != chest_xray.NAME}
     resolved = {name: _at_hand(dataset, folders) for name, dataset in datasets.items()}
@@ -169,7 +169,7 @@ def resolve(
 
 
 def _made_ready(folders: DataFolders) -> Resolved:
-    """Where the set lies that only its user can bring; nothing is generated in its place."""
+    """Return where the set is that only its user can bring; nothing is generated in its place."""
     name = chest_xray.NAME
     for folder in filter(None, (folders.own, folders.cache)):
         found = chest_xray.present(folder)

@@ -85,7 +85,7 @@ def prepare(
 def _source(
     source: Path, expected: Mapping[SplitPart, PatientCount]
 ) -> tuple[dict[SplitPart, tuple[Entry, ...]], dict[str, Path]]:
-    """The split of the table, and where each of its images lies."""
+    """Return the split of the table, and the path of each of its images."""
     tables = sorted(source.rglob(TABLE))
     if not tables:
         raise UserError(

@@ -107,12 +107,12 @@ def _wheels_in_clone(root: Path, settings: Settings) -> None:
 
 
 def venv(root: Path, settings: Settings, passed: Mapping[str, str]) -> VenvEngine:
-    """The virtual environment, with the wheels that are named or lie in the clone."""
+    """Return the virtual environment's engine, with the wheels that are named or in the clone."""
     return VenvEngine(root, settings.python, wheels(root, settings), passed)
 
 
 def wheels(root: Path, settings: Settings) -> Path | None:
-    """The folder of wheels that is named or lies in the clone; null where there is none."""
+    """Return the folder of wheels that is named or in the clone; null where there is none."""
     folder = Path(settings.wheelhouse).absolute() if settings.wheelhouse else root / WHEELHOUSE
     return folder if folder.is_dir() else None
 

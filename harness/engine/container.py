@@ -45,7 +45,7 @@ class DeviceRequest:
     kind: DeviceKind
     ids: tuple[str, ...] = ()
     indices: tuple[int, ...] = ()
-    """Where a driver gives no UUIDs, which cards."""
+    """The numbers of the cards where a driver gives no UUIDs."""
     every: bool = False
     """Whether these are all the maker's cards of the machine."""
     groups: tuple[int, ...] = ()
@@ -107,7 +107,7 @@ def workload_file(spec: RunSpec) -> str:
 
 
 LOADERS = {"cifar_fastai": (4, 224), "chexnet": (6, 224), "mnist_cnn": (2, 28)}
-"""By workload, a loader's processes and its images' side in pixels, unless a variant says otherwise."""
+"""A loader's processes and its images' side in pixels by workload, unless a variant says otherwise."""
 
 
 def shared_memory(trial: TrialSpec) -> int:

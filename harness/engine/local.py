@@ -35,7 +35,7 @@ _children: dict[int, subprocess.Popen[bytes]] = {}
 
 
 def _temporary(work: Path) -> Path:
-    """Where an attempt's temporary files lie: the path of a loader's socket has 107 letters at most."""
+    """Return an attempt's folder of temporary files; the path of a loader's socket has up to 107 letters."""
     return Path(tempfile.gettempdir()) / f"gpudyno-{short_hash(str(work.resolve()))}"
 
 

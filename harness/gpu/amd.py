@@ -41,7 +41,7 @@ class AmdDevice:
     folder: str
     uuid: str | None
     node: str | None = None
-    """Its name among the compute driver's."""
+    """Its name in the compute driver's list."""
     chip: dict[str, int] = field(default_factory=dict)
     """What that driver says of it."""
 

@@ -26,7 +26,7 @@ REASONS = (
 USERS_CLOCKS = 0x2
 XIDS_KEPT = 20
 NO_INSTANCE = 0xFFFFFFFF
-"""What an event has for the slice where it is of the whole card."""
+"""An event's number of a slice where the event is of the whole card."""
 
 
 def describe(nvml: Any | None, files: Files) -> list[dict[str, Any]]:
@@ -179,7 +179,7 @@ class _Watched:
 
     unit: NvmlDevice
     instance: int | None
-    """Its number as events have it, where it is a slice."""
+    """The slice's number as events have it; None for a whole card."""
     listener: Any
     """A set of events in which the driver reports the card's faults; None where it has none."""
     xids: list[int]

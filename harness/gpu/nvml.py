@@ -58,7 +58,7 @@ class NvmlDevice:
 
 
 def units(nvml: Any) -> list[NvmlDevice]:
-    """Every card by the driver's index; a divided one's slices stand for it, counted on after the last."""
+    """Return every card by the driver's index; a divided card's slices replace it, after the last."""
     count = query(nvml, "nvmlDeviceGetCount") or 0
     handles = [query(nvml, "nvmlDeviceGetHandleByIndex", index, read=handle) for index in range(count)]
     slices = [() if card is None else _slices(nvml, card) for card in handles]

@@ -53,7 +53,7 @@ class Sources(Model):
 
     packages: Annotated[tuple[str, ...], Field(min_length=1)]
     tools: tuple[str, ...] = ()
-    """As the lock pins them, installed before the rest; where none is named, all other packages."""
+    """Tools in the lock's versions, installed before the rest; where none is named, all other packages."""
     variables: dict[VariableName, VariableValue] = {}
     """The environment variables of their build, so that it is the same everywhere."""
     lock: InDocker

@@ -34,13 +34,13 @@ class BuildSpec:
     context: Path
     platform: str
     base: str
-    """As the Dockerfile gets it: with the digest unless it is substituted."""
+    """The base image as the Dockerfile gets it: with the digest unless it is substituted."""
     base_digest: str | None
     base_digest_verified: bool
     base_substituted: bool
     lock_sha256: str
     addresses: dict[str, str]
-    """Where things are fetched from: build arguments too, and no part of a record."""
+    """Addresses of indexes and archives: they are build arguments too, and no part of a record."""
     build_arguments: dict[str, str]
     """What was chosen; a record keeps these."""
     secrets: dict[str, Path] = field(default_factory=dict)
@@ -67,7 +67,7 @@ class BuildSettings:
 
     root: Path
     base: str | None = None
-    """In place of the pinned one."""
+    """The base image to use in place of the pinned one."""
     apex: ApexPart = "python"
     secrets: Mapping[str, Path] = field(default_factory=dict)
     """Files that a build reads by these names, without leaving a trace in any layer."""

@@ -137,7 +137,7 @@ VISIBILITY = (
     "NVIDIA_VISIBLE_DEVICES",
     "GPU_DEVICE_ORDINAL",
 )
-"""Which devices are seen. The indices are the host's: in a container that holds fewer they mean others."""
+"""Variables that choose devices. Their indices are the host's: in a container with fewer they mean others."""
 
 # fmt: off
 _NAMES = frozenset((

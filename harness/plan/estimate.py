@@ -72,7 +72,7 @@ class Speeds:
     published: Mapping[Row, Length] = field(default_factory=dict)
     """Already scaled to this card, where its peak is known."""
     others: Mapping[Row, Length] = field(default_factory=dict)
-    """By records of other models of its kind, scaled likewise."""
+    """By records of other models of its kind, scaled in the same way."""
     loader_seconds: Mapping[Row, float] = field(default_factory=dict)
     """By workload and protocol: the quickest epoch that a host's loader is known to feed."""
     setup_seconds: Mapping[str, float] = field(default_factory=dict)
@@ -82,7 +82,7 @@ class Speeds:
 
 
 def row(asked: TrialRequest) -> Row:
-    """What a duration depends on, but for what it is scaled by."""
+    """Return what a duration depends on, without what it is scaled by."""
     variant, without = asked.variant, (*SCALED_OPTIONS, *IDLE_OPTIONS)
     options = sorted((name, str(value)) for name, value in variant.options.items() if name not in without)
     return (*published_row(asked), variant.data_mode, *options)

@@ -1,4 +1,4 @@
-"""Names that stand in one file and must be found in another: in plans, images and workloads."""
+"""Names that one file uses and another must define: in plans, images and workloads."""
 
 from __future__ import annotations
 

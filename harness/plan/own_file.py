@@ -72,7 +72,7 @@ def content(root: Path, file: OwnFile) -> str:
 
 
 def name_beside_trial(file: OwnFile) -> str:
-    """Under which name it lies there."""
+    """Return the file's name in the trial's folder."""
     return "program.json" if file.name.endswith(ENDINGS[PROGRAM]) else Path(file.name).name
 
 

@@ -222,7 +222,7 @@ class PlanContext:
     environment: str
     lock_sha256: str | None
     sources: Mapping[str, DataSource]
-    """Where each data set that the plan needs comes from."""
+    """The source of each data set that the plan needs."""
     weights: Mapping[str, bool]
     """Model name → whether its pretrained weights are at hand."""
     variables: Mapping[str, str] = field(default_factory=dict)

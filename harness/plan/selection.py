@@ -51,7 +51,7 @@ def only(
 def fit(
     planned: Sequence[Planned], estimate: TrialSeconds, budget_seconds: float, *, other_seconds: float = 0.0
 ) -> Fitted:
-    """Drops trials until the rest fits, with `other_seconds` for what lies between trials.
+    """Drops trials until the rest fits, with `other_seconds` for the time between trials.
 
     In this order: repeats beyond five and three, the rows of the last priority, repeats beyond two, the rows
     of other priorities but the first, `host` mode, the longest full-length trials, and the middle depths.
@@ -185,10 +185,10 @@ def supported(
     cpu: Cpu | None = None,
     by_name: Sequence[Precision] = (),
 ) -> tuple[tuple[Planned, ...], tuple[LeftOut, ...]]:
-    """The trials that `cards` such devices can do, and a line for each reason why others were left out.
+    """Return the trials that `cards` such devices can do, and a line for each reason why others cannot be.
 
     On a CPU a trial's devices are processes, of which there may be any number. What `cpu` only emulates is
-    left out but for the precisions asked for `by_name`.
+    left out unless its precision was asked for `by_name`.
     """
     able: list[Planned] = []
     counts: dict[tuple[str, str], int] = {}

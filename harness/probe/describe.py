@@ -31,7 +31,7 @@ _REASONS = {
 
 
 def everything(files: Files | None = None) -> dict[str, Any]:
-    """The fields of record.Machine but for id and label; each card has a raw `uuid` beside its fields."""
+    """Return the fields of record.Machine without id and label; each card has a raw `uuid` too."""
     files = files or Files()
     driver, cpus = nvml.library(), cpu.allowed()
     cards = [card for maker in MAKERS.values() for card in maker.describe(files)]

@@ -116,7 +116,7 @@ def _libc() -> str | None:
 
 
 def virtual(files: Files, kernel: str) -> str | None:
-    """Return "wsl", "gvisor", "unknown hypervisor", "none" on bare metal, None where nothing tells."""
+    """Return "wsl", "gvisor", "unknown hypervisor", "none" on bare metal, None where it is not known."""
     if "microsoft" in kernel.lower():
         return "wsl"
     if "gVisor" in (files.text("/proc/version") or ""):

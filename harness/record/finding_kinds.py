@@ -228,7 +228,7 @@ _WORDS: Mapping[tuple[Severity, Fault], Mapping[str, tuple[str, ...]]] = {
         "display": ("display attached", "a screen hangs on one of the cards"),
     },
 }
-"""By severity and fault, each name with its label and its sentences."""
+"""The label and the sentences of each name, by severity and fault."""
 
 KINDS = MappingProxyType(
     {
@@ -237,7 +237,7 @@ KINDS = MappingProxyType(
         for name, (label, *sentences) in rows.items()
     }
 )
-"""By their names. A check that finds something new adds a row above, and nothing elsewhere."""
+"""The kinds by their names. A check that finds something new adds a row above, and nothing elsewhere."""
 
 REMEDIES = MappingProxyType(
     {

@@ -100,7 +100,7 @@ def write_whole(path: Path, text: str, *, replace: bool) -> None:
 
 
 def _put_new(temporary: Path, path: Path) -> None:
-    """Gives a file a name that none has; without hard links two writers at one moment are not told apart."""
+    """Gives a file a name that none has; without hard links two writers at one moment are not noticed."""
     try:
         os.link(temporary, path)
     except FileExistsError:
@@ -249,8 +249,8 @@ def _equal(one: Model, other: Model, names: Sequence[str]) -> dict[str, object]:
 def _counted_once(records: Sequence[Stored]) -> tuple[tuple[Stored, ...], list[str]]:
     """Each record once, and a sentence for each folder that holds some again.
 
-    The one that counts lies in a folder of its session's name, where there is one. What only says that it is
-    the same attempt is no copy.
+    The one that counts is in a folder of its session's name, where there is one. A record that only says that
+    it is the same attempt is no copy.
     """
     ordered = sorted(records, key=lambda stored: not _folder_of(stored).endswith(stored.record.session))
     first: dict[tuple[str, str, int], Stored] = {}

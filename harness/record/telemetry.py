@@ -111,7 +111,7 @@ class CardTelemetry(Model):
 
 
 class CpuTelemetry(Model):
-    """The processor, all of it, whoever used it."""
+    """The whole processor, also as other processes used it."""
 
     utilization_percent: TraceStats | None = None
     mhz: TraceStats | None = None

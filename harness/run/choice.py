@@ -160,7 +160,7 @@ def session_of(
 
 
 def _asked(settings: Settings) -> Iterator[tuple[Callable[[Planned], bool], str, str]]:
-    """For each thing that is asked for by name whether a trial is of it, what the others are, and words."""
+    """Yield a test of trials for each option that was given, what the other trials are, and its words."""
     precisions, role = settings.precision, settings.role
     if precisions:
         words = " and ".join(precisions)

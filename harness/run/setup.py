@@ -43,7 +43,7 @@ class RunSetup:
     engine: Engine
     plan: Plan
     passed: Mapping[str, str]
-    """The user's variables that reach a trial, without those that choose cards.
+    """The user's variables that reach a trial; variables that choose cards do not.
 
     The runtimes filter one after the other, and what ROCR_VISIBLE_DEVICES leaves is counted again from 0.
     """
@@ -193,7 +193,7 @@ def resolve_data(
     *,
     fetching: bool = True,
 ) -> dict[str, fetch.Resolved]:
-    """Where each data set and each weight file of the plan is, fetching what is missing.
+    """Fetch what is missing of the plan's data sets and weight files, and return where each is.
 
     Weights that cannot be had leave random ones, which the records say; data that cannot be had is
     generated where the plan allows it, else the error is raised. Without `fetching`, where it would be.

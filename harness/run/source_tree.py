@@ -1,7 +1,7 @@
 """A published program's source at one commit: fetched by git, or brought, and kept among the data.
 
 Files are written as git has them, without checkout filters, so that their tree has the id that was
-published. Submodules and files that stand in for others (LFS) are refused: a tree's id does not hold them.
+published. Submodules and files that replace others (LFS) are refused: a tree's id does not hold them.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _SAFE = (
 
 
 def resolve(program: Program, folders: DataFolders) -> Resolved:
-    """Where a program's source is, fetching it where it is in neither folder.
+    """Return where a program's source is; it is fetched where neither folder has it.
 
     Raises NoNetwork where the forge does not answer, DataError where it has not that commit or tree.
     """

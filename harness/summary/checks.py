@@ -36,7 +36,7 @@ SEGMENT_CLOCKS_APART_SECONDS = 0.002
 """The device's steps may differ from the window by the larger of a share and so much a segment."""
 
 PROGRAM_CLOCK_APART = 0.02
-"""What lies between a program's lines and its own times may differ by so much."""
+"""The time between a program's lines and its own times may differ by so much."""
 
 STALL_NAMED = 0.02
 STALL_UNPROVEN = 0.10

@@ -53,7 +53,7 @@ def _device(record: Record, device: DeviceUsed) -> Iterator[str]:
 
 
 def of_another_place(record: Record) -> Iterator[str]:
-    """Yield an environment or devices that are not those of what was asked, or at hand."""
+    """Yield an environment or devices that differ from the trial's request, or from the machine."""
     asked, environment, measured = record.trial.asked, record.environment, record.measurement
     if environment.lock_sha256 not in (None, asked.lock_sha256):
         yield f"its lock is {environment.lock_sha256[:12]!r}, where another was asked for"
@@ -68,9 +68,9 @@ def of_another_place(record: Record) -> Iterator[str]:
 
 
 def _has(machine: Machine, device: DeviceUsed) -> bool:
-    """Whether a machine has the processor or the card that was measured, as far as both are described.
+    """Return whether a machine has the processor or the card that was measured, as far as both are described.
 
-    Of AMD's cards a driver and a framework give one chip two names, so the chip and the unit tell.
+    A driver and a framework give an AMD card two names, so the chip and the unit are compared.
     """
     if device.kind == "cpu":
         return machine.cpu.model is None or device.name in (machine.cpu.model, "CPU")
@@ -110,7 +110,7 @@ def _window(record: Record, measured: Measurement) -> Iterator[str]:
 
 
 def copies(records: Sequence[Record]) -> Iterator[tuple[int, int]]:
-    """The place of each record whose step times are those of another of one request, and of that one."""
+    """Yield the place of each copy and of its original: records of one request with the same step times."""
     first: dict[Hashable, int] = {}
     for place in sorted(range(len(records)), key=lambda at: records[at].started_at):
         request, measured = records[place].trial.id.rpartition("-")[2], records[place].measurement

@@ -78,7 +78,7 @@ def device_findings(record: Record) -> Findings:
 
 
 def _unwatched(telemetry: Telemetry | None) -> Findings:
-    """What nobody knows of the trial's cards, since nobody looked or nothing was told."""
+    """Yield what is not known of the trial's cards, since nothing looked at them or they reported nothing."""
     if telemetry is None or not telemetry.cards:
         yield finding("unwatched")
         return
@@ -126,7 +126,7 @@ def device_name(record: Record) -> str:
 
 
 def memory_bytes(record: Record) -> int | None:
-    """The memory of one device as the framework saw it; where nothing was measured, as its driver does."""
+    """Return one device's memory as the framework saw it; where nothing was measured, as its driver does."""
     if record.trial.asked.device == "cpu":
         return None
     told = record.measurement.device.memory_bytes if record.measurement else None
@@ -168,7 +168,7 @@ def _held_before(machine: Machine, load: Load) -> Findings:
 
 
 def _by_heat(card: CardTelemetry) -> Findings:
-    """The counter does not tell hardware from software; the samples' reasons do, else it is grave."""
+    """Yield throttling by heat: the counter has no cause, so the samples' reasons say how grave it is."""
     counted = card.limited_share.get("thermal", 0.0)
     hard = card.reasons_share.get("hw_thermal_slowdown", 0.0)
     soft = card.reasons_share.get("sw_thermal_slowdown", 0.0)
@@ -230,7 +230,7 @@ def _power_limit(gpu: Gpu, watched: CardTelemetry | None, machine: Machine) -> F
 def _clocks(
     gpu: Gpu, watched: CardTelemetry | None, telemetry: Telemetry | None, machine: Machine
 ) -> Findings:
-    # A driver may not tell it of a card at rest, so the samples under load count too.
+    # A driver may not report it for a card at rest, so the samples under load count too.
     locked_share = watched.reasons_share.get("application_clocks", 0.0) if watched else 0.0
     if gpu.clocks_locked or locked_share > LIMITED_SHARE:
         severity: Severity = "note" if "locked-clocks" in machine.declared else "invalid"
@@ -243,9 +243,9 @@ def _clocks(
 def mean_in_windows(
     stats: TraceStats | None, telemetry: Telemetry | None, looks_back_seconds: float = 0.0
 ) -> float | None:
-    """The mean of one quantity within the measured windows, in its unit; null where no sample has it.
+    """Return the mean of one quantity within the measured windows, in its unit; null where no sample has it.
 
-    A sample that looks back so far counts where all that it has seen lies inside.
+    A sample that looks back so far counts where all of that time is inside a window.
     """
     if stats is None or telemetry is None:
         return None

@@ -70,9 +70,9 @@ def reserved_share(measurement: Measurement) -> float | None:
 
 
 def judge_trial(record: Record) -> Summary | None:
-    """What a record's summary is: its measurement's, with what machine and devices did; null if it failed.
+    """Return a record's summary: its measurement's, with what machine and devices did; null if it failed.
 
-    A pure function of the record, so that whoever reads one can compute it anew.
+    It is a pure function of the record, so that any reader can compute it again.
     """
     if record.measurement is None:
         return None
@@ -90,7 +90,7 @@ def _version() -> str:
 
 
 def other_summary(record: Record, anew: Summary | None) -> str:
-    """The first part of a stored summary that the raw samples do not give; empty for none."""
+    """Return the first part of a stored summary that the raw samples do not give; empty for none."""
     if anew is None or record.summary in (None, anew):
         return ""
     stored, given = record.summary.model_dump(mode="json"), anew.model_dump(mode="json")
@@ -106,7 +106,7 @@ def _alike(given: Any, stored: Any) -> bool:
 
 
 def _cut(series: Series, steady: Steady) -> int:
-    """How many values lie before the steady part."""
+    """Return how many values come before the steady part."""
     return min(steady.first_step // series.steps_per_value, series.count)
 
 
@@ -168,9 +168,9 @@ def _epoch_seconds(measurement: Measurement, steps: Floats) -> float | None:
 
 
 def _protocol_seconds(measurement: Measurement, steps: Floats) -> float | None:
-    """Measured where the protocol ran to its end; else epochs · a later whole epoch, or a projected one.
+    """Return the measured seconds of a whole protocol; else epochs · a later whole epoch, or a projected one.
 
-    The first epoch pays for warm-up once, so it stands for no other.
+    The first epoch pays for warm-up once, so it is not used for others.
     """
     whole, valid = _whole_epochs(measurement), _valid_seconds(measurement)
     if valid is None:
@@ -183,7 +183,7 @@ def _protocol_seconds(measurement: Measurement, steps: Floats) -> float | None:
 
 
 def _all_validations(measurement: Measurement, typical: float) -> float:
-    """Seconds of one validation per epoch; those that ran whole count as they were."""
+    """Return the seconds of one validation per epoch; a validation that ran whole counts as measured."""
     batches = measurement.protocol.valid_batches
     return sum(
         epoch.valid_seconds

@@ -41,7 +41,7 @@ CORRELATION_AT_MOST = 0.9
 # All levels and spreads are relative to the median step time.
 OUTLIER_WINDOW = 200
 OUTLIER_REACH = 3.0
-"""Outliers lie further from the rolling median than this times the rolling p90 − p10."""
+"""Outliers are further from the rolling median than this times the rolling p90 − p10."""
 PENALTY = 15.0
 """What one change point costs, times ln(n)."""
 LEAST_VALUES = 10
@@ -96,7 +96,7 @@ class _Segment:
 
 @dataclass(frozen=True, slots=True)
 class _StepTimes:
-    """A trial's step times relative to their median, and the segments of those that are no outliers."""
+    """A trial's step times relative to their median, and the segments of the times without outliers."""
 
     relative: Floats
     median_seconds: float
@@ -120,11 +120,11 @@ class _StepTimes:
 
 @lru_cache(maxsize=256)
 def steady_state(step_us: Series) -> Steady:
-    """Classifies a trial's step times and says from which step on they are steady.
+    """Return the class of a trial's step times, and from which step on they are steady.
 
     flat: nothing was cut. recurrent: levels change and come back; all of them are kept. warm-up: a slower
     start was cut. slowdown: it was faster before, or becomes slower; that is a result, and no fault.
-    none: still becoming faster. unproven: the window, or a new level at its end, is too short to tell. Step
+    none: still becoming faster. unproven: the window, or a new level at its end, is too short to know. Step
     numbers count single steps also where the series holds sums over several.
     """
     if not any(step_us.values()):
@@ -157,9 +157,9 @@ def stalled_seconds(step_us: Series) -> Floats:
 
 @lru_cache(maxsize=16)
 def _set_apart(step_us: Series) -> tuple[Floats, float, Flags, Floats]:
-    """Step times over their median, that median, which of them are outliers, and what lies around each.
+    """Return step times over their median, the median, which are outliers, and the rolling median.
 
-    Over their mean where half of them are 0.
+    The mean takes the median's place where half of them are 0.
     """
     raw = microseconds(step_us)
     middle = percentiles(raw, 50)[0] or float(raw.mean())
@@ -245,7 +245,7 @@ def _change_points(values: Floats) -> list[int]:
 
 
 def _one_level(grid: Floats, sums: Floats, squares: Floats, penalty: float) -> bool:
-    """Whether no cut can pay for itself, as is shown without weighing all segments; False may be either.
+    """Return whether surely no cut pays for itself, without weighing all segments; False may be either.
 
     How much likelier a part is by its own mean and variance than by those of all never falls when the part is
     cut. So k cuts gain at most what k + 1 runs of whole cells do, and two pieces of a cell for each cut.
@@ -340,10 +340,10 @@ def _start_of_steady(window: _StepTimes) -> int:
 
 
 def _changed(window: _StepTimes, start: int, change: int) -> bool:
-    """Whether the levels from segment `start` to before `change` do not come back, and the means differ.
+    """Return whether the levels from segment `start` to before `change` do not return, and the means differ.
 
     The slow movement of the longer side says by how much means differ unchanged. A side that is too short for
-    a level to hold may be a mixture of levels, so it is enough that the other side's lie around it.
+    a level to hold may be a mixture of levels, so it is enough that the other side's are around it.
     """
     before, after = window.segments[start:change], window.segments[change:]
     if any(abs(a.mean - b.mean) <= window.reach for a in before for b in after):

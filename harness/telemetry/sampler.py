@@ -34,7 +34,7 @@ SILENT_SAMPLES = 3
 
 
 class Processor:
-    """The processor and the memory of the whole machine, whoever uses them; null is unknown."""
+    """Return the use of the whole machine's processor and memory by all processes; null is unknown."""
 
     def __init__(self) -> None:
         psutil.cpu_percent()

@@ -1,7 +1,7 @@
 """What each offer costs for the buyer's work: records and the buyer's file → numbers → costs.
 
-Each range is the wider one: the reaches of the measured 95 % interval and of the band in which other units
-may lie add in squares.
+Each range is the wider one: the reaches of the measured 95 % interval and of the band of other units add in
+squares.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ ENERGY_BAND = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """What the numbers make of each offer, and what has to be said beside it."""
+    """The costs of each offer by these numbers, and what the reader has to know about them."""
 
     numbers: CostNumbers
     """Without the cards' power where that of one is not known."""
@@ -74,7 +74,7 @@ class Costs:
 
     @property
     def single_runs(self) -> int:
-        """How many lines stand on a single run of a card, whose own scatter no range holds."""
+        """Return how many lines use a single run of a card, whose own scatter no range holds."""
         return sum(
             any(cell and len(line.unit_seconds(cell).values) < 2 for cell in line.cells)
             for line in self.lines
@@ -165,7 +165,7 @@ def _power_unknown(numbers: CostNumbers) -> tuple[str, ...]:
 def _in_question(
     offered: Sequence[OfferedCard], mix: Sequence[WorkLine], besides: Sequence[OfferedCard]
 ) -> tuple[tuple[OfferedCard, ...], tuple[WorkLine, ...]]:
-    """Return the offers and those `besides`, and of other cards those that did some of the work."""
+    """Return the offers, the cards `besides`, and the other cards that did some of the work."""
     wanted = [one for one in offered if one.offer or one in besides]
     places = [i for i, one in enumerate(offered) if one in wanted or any(line.cells[i] for line in mix)]
     return tuple(offered[place] for place in places), tuple(line.on(places) for line in mix)
@@ -184,7 +184,7 @@ def _hours_on(
 
 
 def _slowest(offers: Sequence[OfferedCard], mix: Sequence[WorkLine], paper: CardsOnPaper) -> int:
-    """Return the slowest of those that did most of the mix; where none did any, by what is expected."""
+    """Return the slowest of the offers that did most of the mix; where none did any, the slowest expected."""
 
     def place(i: int) -> tuple[int, float, float]:
         done = [

@@ -1,4 +1,4 @@
-"""Whether a machine and its software are those that a bundle was measured on: field by field, pure."""
+"""Whether a machine and its software equal a bundle's: field by field, pure."""
 
 from __future__ import annotations
 

@@ -185,7 +185,7 @@ def _unrecorded(words: str, offer: Offer | None = None) -> OfferedCard:
 
 
 def _machine_names(cell: Cell) -> tuple[str, str]:
-    """Return a machine's label, also as distinguished from others that bear it."""
+    """Return a machine's label with its id where others have the same label, and the label alone."""
     return cell.machine_label.casefold(), cell.trials[0].record.machine.label.casefold()
 
 

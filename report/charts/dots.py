@@ -35,9 +35,9 @@ NAME_ROW, LABEL_LINE, AXIS_ROW = 20.0, 16.0, 20.0
 
 @dataclass(frozen=True, slots=True)
 class Dot:
-    """A value, whose `label` stands above it; it is hollow where it cannot be ranked.
+    """A value with its `label` above it; it is hollow where it cannot be ranked.
 
-    Dots that would touch are stacked, but for those that have their `level` above the row's lowest.
+    Dots that would touch are stacked; a dot with a `level` is that far above the row's lowest.
     """
 
     value: float
@@ -58,7 +58,7 @@ class DotRow:
     text: str = ""
     """The figure at the right end, in the colour of the large dot."""
     band: tuple[float, float] | None = None
-    """Where others lie."""
+    """The range of other values."""
     paper: float | None = None
     span: tuple[float, float] | None = None
     """The range of the large dot."""
@@ -66,7 +66,7 @@ class DotRow:
 
 @dataclass(frozen=True, slots=True)
 class DotRows:
-    """Rows on one scale, from zero where that is asked; what lies beyond `most` is drawn there.
+    """Rows on one scale, from zero where that is asked; a value beyond `most` is drawn at `most`.
 
     The `key` names a dot, one of another colour, the band, and what the paper says.
     """
@@ -78,7 +78,7 @@ class DotRows:
     key: tuple[str, ...] = ()
 
     def sheet(self, layout: Layout) -> Sheet:
-        """Names beside the rows, or above them."""
+        """Return the sheet of the chart, with the names left of the rows or above them."""
         names = max(width_of(row.label, LABEL, True) + width_of(row.note, NOTE) for row in self.rows)
         left = min(max(names, width_of(self.axis, NOTE)) + 24, 0.42 * layout.width) if layout.beside else 0.0
         texts = max(width_of(row.text, NOTE, True) for row in self.rows)
@@ -147,7 +147,7 @@ class _PlacedRow:
     labels: tuple[tuple[Dot, float, int], ...]
 
     def y(self, level: float) -> float:
-        """The place of a level."""
+        """Return the height of a level: all levels together are in the middle of the plot."""
         return (self.plot + self.bottom) / 2 + APART * (self.middle - level)
 
 

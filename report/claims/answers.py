@@ -1,7 +1,7 @@
 """The one answer that a published figure gets: a verdict, its distance from here, a way to it, or a reason.
 
-Of an absolute figure the work has to be the same; the card, the software and the loader may be others, and
-are told. Figures of other kinds have a verdict, a way, or a reason.
+For an absolute figure the work has to be the same; the card, the software and the loader may be others, and
+are named. Figures of other kinds have a verdict, a way, or a reason.
 """
 
 from __future__ import annotations

@@ -25,12 +25,12 @@ SETTLED_SECONDS = 60.0
 
 
 COUNT_BYTES_ON_A_CPU = ("tensorcore_mlp",)
-"""Workloads that say there how much memory their tensors take; a card's allocator tells it of all."""
+"""Workloads that report there how much memory their tensors take; a card's allocator reports it for all."""
 
 
 @dataclass(frozen=True, slots=True)
 class TargetDevice:
-    """What a plan is asked for on: a card by the name and the capability that its driver tells, or a CPU."""
+    """The device of a plan: a card by the name and the capability that its driver reports, or a CPU."""
 
     kind: DeviceKind
     name: str
@@ -47,13 +47,13 @@ class JudgingPlan:
     plan: str
     seconds_by_trial: Mapping[str, float]
     image: str | None = None
-    """That has to be asked for by its name; null where the device's own serves."""
+    """The image that has to be asked for by name; null where the device's own serves."""
     at_most: bool = False
-    """Whether a time-out stands in for a trial's time, which is not known."""
+    """Whether a trial of unknown time counts with its time-out."""
 
     @property
     def line(self) -> str:
-        """What is given to `--plan`, with the option that has to follow it."""
+        """Return the value of `--plan`, with the option that has to follow it."""
         return f"{self.plan} --image {self.image}" if self.image else self.plan
 
     @property
@@ -138,7 +138,7 @@ def own_card(claim: Claim, device: TargetDevice, cards: Sequence[Card]) -> bool:
 def judgeable(
     claims: Iterable[Claim], planned: Iterable[TrialSpec], device: TargetDevice, cards: Sequence[Card]
 ) -> dict[str, frozenset[str]]:
-    """By the ids of the claims that a plan's trials can judge, those of the trials that a verdict rests on.
+    """Return, by the ids of the claims that a plan's trials can judge, the ids of the trials for the verdict.
 
     Each side is there in as many repeats as a verdict needs.
     """
@@ -179,7 +179,7 @@ def _sides(claim: Claim) -> list[Side]:
 def _trials(claim: Claim, variants: Sequence[_Variant], device: TargetDevice) -> list[TrialSpec]:
     """Return the trials of a variant for each side, in one setting; none where a side has no variant.
 
-    An absolute figure takes those that load as published, else any: one run of them gives a first look.
+    An absolute figure takes variants that load as published, else any: one run of them gives a first look.
     """
     usable = [one for one in variants if _fits(claim, one, device)]
     often = [one for one in usable if len(one.trials) >= _runs_needed(claim)]
@@ -190,7 +190,7 @@ def _trials(claim: Claim, variants: Sequence[_Variant], device: TargetDevice) ->
     together = [each for each in product(*of_sides) if _one_setting(claim, each)]
     if not together:
         return []
-    # A window tells a steady speed as well as a whole protocol does, and much sooner.
+    # A window shows a steady speed as well as a whole protocol does, and much sooner.
     steady = CLAIMED[claim.metric].steady
     chosen = max(
         together,
@@ -211,7 +211,7 @@ def _asked(key: Key) -> PartialKey:
 
 
 def _fits(claim: Claim, variant: _Variant, device: TargetDevice) -> bool:
-    """Whether runs of a variant have the claim's metric, over the epochs that it is of."""
+    """Return whether runs of a variant have the claim's metric, over the claim's epochs."""
     metric = CLAIMED[claim.metric]
     if claim.target is not None:
         return variant.validates and (variant.whole or variant.limit.epochs is not None)

@@ -109,7 +109,7 @@ class Ratio:
 
 @dataclass(frozen=True, slots=True)
 class Speedup:
-    """How many times as fast `of` trains as `over`; both are named wherever it stands."""
+    """How many times as fast `of` trains as `over`; both are named wherever it is shown."""
 
     of: Cell
     over: Cell
@@ -117,7 +117,7 @@ class Speedup:
 
     @property
     def inverse(self) -> Speedup:
-        """The second against the first."""
+        """Return how many times as fast `over` trains as `of`."""
         return Speedup(self.over, self.of, self.ratio.inverse)
 
 
@@ -136,7 +136,7 @@ def cells_of(trials: Iterable[TrialResult]) -> tuple[Cell, ...]:
 
 def _cell(trials: tuple[TrialResult, ...]) -> Cell:
     first = trials[0]
-    # Where one run of a limit ended and another was stopped by it, all of them stand for a projection.
+    # Where one run of a limit ended and another was stopped by it, all of them count as projected.
     length = next((trial.length for trial in trials if trial.length and trial.length.projected), first.length)
     assert length is not None
     verdicts = [trial.verdict for trial in trials]
@@ -249,7 +249,7 @@ def own_spread(of: Figure) -> Ratio | None:
 
 
 def fewest_runs(cells: Sequence[Cell]) -> int:
-    """The runs of the figure that has the fewest; a whole run beside projections does not count."""
+    """Return the runs of the figure that has the fewest; a whole run next to projections does not count."""
     return min(runs_of_figures(cells), default=0)
 
 

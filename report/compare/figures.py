@@ -22,7 +22,7 @@ class Run(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """The runs of one metric: every value is kept, the mean and interval are of those that count."""
+    """The runs of one metric: every value is kept, the mean and interval use the values that count."""
 
     values: tuple[float, ...]
     blocks: tuple[int, ...] = ()
@@ -33,7 +33,7 @@ class Figure:
     """The mean of the blocks' means."""
     interval: Interval | None = None
     unproven: Runs | None = None
-    """Those of `apart` that are not invalid."""
+    """The values of `apart` that are not invalid."""
     notes: tuple[Doubt, ...] = ()
     """How many runs were left out or taken in, and what the mean would be otherwise."""
 
@@ -43,25 +43,25 @@ class Figure:
 
     @property
     def relative_width(self) -> float:
-        """The width of its interval over its mean; 0 without one."""
+        """Return the width of its interval over its mean; 0 without one."""
         ends = self.interval
         return (ends.high - ends.low) / ends.estimate if ends and ends.estimate else 0.0
 
     @property
     def runs(self) -> Runs:
-        """The runs that count."""
+        """Return the runs that count."""
         return Runs(self.values, self.blocks)
 
     @property
     def with_unproven(self) -> Runs:
-        """The runs that count, and the unproven ones."""
+        """Return the runs that count, and the unproven ones."""
         if self.unproven is None:
             return self.runs
         return Runs(self.values + self.unproven.values, self.blocks + self.unproven.blocks)
 
 
 def figure(runs: Sequence[Run], without: Collection[str], *, in_blocks: bool) -> Figure:
-    """All values; those of the verdicts in `without` are kept apart from the mean.
+    """Return the figure of all values; runs with a verdict in `without` are not in its mean.
 
     `in_blocks` says that another hour of the machine may change the values.
     """
@@ -83,10 +83,10 @@ def figure(runs: Sequence[Run], without: Collection[str], *, in_blocks: bool) ->
 
 
 def left_out(verdicts: Sequence[str], rates: Sequence[Run]) -> frozenset[str]:
-    """The verdicts whose trials take no part: invalid, and unproven beside three proven ones, and more.
+    """Return the verdicts whose trials take no part: invalid, and unproven next to three or more proven ones.
 
     Whether a speed settled goes with how high it is. So unproven trials stay in where the mean of the `rates`
-    would be another without them: where with them it lies outside the interval of the proven ones.
+    would be another without them: where with them it is outside the interval of the proven ones.
     """
     unproven, proven = verdicts.count("unproven"), sum(verdict in PROVEN for verdict in verdicts)
     if not unproven or not most_proven(proven, unproven):

@@ -1,4 +1,4 @@
-"""Cells → comparison groups: those that may stand in one chart, and why the others stand elsewhere."""
+"""Cells → comparison groups: which cells may share a chart, and why others may not."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ class GroupEntry:
 
 @dataclass(frozen=True, slots=True)
 class ComparisonGroup:
-    """Entries whose keys are equal but for the precision, which each names."""
+    """Entries whose keys are equal except for the precision, which each names."""
 
     base: Key
     length: ProtocolLength
     entries: tuple[GroupEntry, ...]
     published: tuple[Claim, ...] = ()
-    """Durations that others published and that stand on the same key."""
+    """Durations that others published for the same key."""
     failed: tuple[TrialResult, ...] = ()
     """Trials of the leading session that belong here and gave nothing."""
     baseline_missing: bool = False
@@ -55,9 +55,9 @@ def comparison_groups(
     earlier: Collection[str] = (),
     failed: Sequence[TrialResult] = (),
 ) -> tuple[ComparisonGroup, ...]:
-    """The groups of the leading session, then of this machine's earlier ones; others join by equal keys.
+    """Return the leading session's groups, then this machine's earlier ones; others join by equal keys.
 
-    Projected runs of one limit stand together, and whole runs beside them.
+    Projected runs of one limit are in one group, and whole runs in the same.
     """
     place_of = _places(cells)
     everywhere = grouped_by(cells, place_of)
@@ -105,9 +105,9 @@ def _places(cells: Sequence[Cell]) -> Callable[[Cell], GroupPlace]:
 def _own_and_beside(
     members: Sequence[Cell], lead: str | None, earlier: Collection[str]
 ) -> tuple[list[Cell], list[Cell]]:
-    """The leading session's cells with what only an earlier one has, and what stands beside.
+    """Return the leading session's cells with what only an earlier one has, and the cells of others.
 
-    Of each machine and stack, beside the leading session's, the newest alone.
+    Except in the leading session, only the newest cell of each machine and stack is taken.
     """
     leading = [cell for cell in members if cell.session == lead]
     others = sorted((cell for cell in members if cell.session != lead), key=lambda cell: cell.turn)
@@ -144,7 +144,7 @@ def _group(base: Key, own: Sequence[Cell], beside: Sequence[Cell], baseline: str
 
 
 def _comparisons(repeated: Sequence[Cell], chosen: Cell | None, *, named: bool) -> int:
-    """How many ratios the level holds for: where the data choose the reference, those of all pairs."""
+    """Return how many ratios the level holds for: all pairs where the data choose the reference."""
     if named or chosen not in repeated:
         return sum(cell is not chosen for cell in repeated)
     return len(repeated) * (len(repeated) - 1) // 2
@@ -172,7 +172,7 @@ def names(cell: Cell, baseline: str) -> bool:
 
 
 def _reference(cells: Sequence[Cell], baseline: str | None) -> Cell | None:
-    """The baseline where it is named; else the fastest, of those that may be ranked where there are any."""
+    """Return the baseline where it is named; else the fastest that may be ranked; else the fastest."""
     timed = [cell for cell in cells if cell.seconds.mean is not None]
     if baseline is not None:
         timed = [cell for cell in timed if names(cell, baseline)] or timed

@@ -3,7 +3,7 @@
 Whatever is compared has a comparability key: cells, single trials, lines of a purchase. Its place is what a
 group shares: the key less the fields that the comparison is about, and what else is asked for, such as the
 length of the protocol, the stack, the session, the machine and the card. A partial key names some fields
-alone, such as those that a publication prints; what it does not name is free.
+alone, such as the fields that a publication prints; what it does not name is free.
 """
 
 from __future__ import annotations
@@ -114,9 +114,9 @@ class PartialKey:
         )
 
     def differences(self, other: PartialKey) -> tuple[Difference, ...]:
-        """What `other` has that is not what is asked here: fields that both name, and options of either.
+        """Return what `other` has that is not asked here: fields that both name, and options of either.
 
-        An option that is not asked for is a difference, but for `FREE_OPTIONS`.
+        An option that is not asked for is a difference, except `FREE_OPTIONS`.
         """
         have, options, asked = dict(other.fields), dict(other.options), dict(self.options)
         named = [(name, have[name], value) for name, value in self.fields if name in have]

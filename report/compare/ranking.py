@@ -53,12 +53,12 @@ class Standings:
 
     @property
     def most(self) -> float:
-        """The longest time, or the end of its range."""
+        """Return the longest time, or the end of its range."""
         return max(row.high or row.time or 0.0 for row in self.rows)
 
     @property
     def blocks(self) -> int:
-        """The fewest blocks of time that a rank stands on."""
+        """Return the fewest blocks of time behind a rank."""
         placed = (cell for row in self.rows if row.first for cell in row.cells if cell)
         return min((cell.blocks for cell in placed), default=0)
 
@@ -146,7 +146,7 @@ class FrameworkLine:
 
     @property
     def used(self) -> FrameworkUsed | None:
-        """As its workload tells of it; null in records from before it did."""
+        """Return the framework as its workload reports it; null in records from before it did."""
         measured = self.cell.trials[0].record.measurement
         return measured.framework if measured else None
 
@@ -172,7 +172,7 @@ class Work:
 
     @property
     def compared(self) -> tuple[FrameworkLine, ...]:
-        """Those that may be ranked; where fewer than two frameworks are, all that have a range."""
+        """Return the lines that may be ranked; where fewer than two frameworks are, all that have a range."""
         ranked = tuple(line for line in self.alike if line.cell.ranked)
         if len({line.framework for line in ranked}) > 1:
             return ranked

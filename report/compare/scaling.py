@@ -1,4 +1,4 @@
-"""Several devices beside a single one, and what stands in for them on one device."""
+"""Several devices compared with a single one, and with virtual ranks on one device."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ PARALLELISMS = {
 class Scaling:
     """One workload on one device and on several; the batch per device is the same.
 
-    On one machine where each of its machines has one device's run too; else over those of a session, whose
-    nodes are taken for alike.
+    All are on one machine where each machine has one device's run too; else on the machines of a session,
+    whose nodes are taken for alike.
     """
 
     key: Key

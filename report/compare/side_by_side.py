@@ -63,7 +63,7 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """All of it; `apart` holds what stands on one side alone, with the field that keeps it there."""
+    """The comparison of two sides; `apart` is what only one side has, with the field that keeps it there."""
 
     first: str
     second: str
@@ -74,11 +74,11 @@ class Comparison:
     stacks: tuple[tuple[str, tuple[StackDifference, ...]], ...]
     """By workload, what differs between the stacks that it ran on: its first side's, then its second's."""
     machines: tuple[tuple[str, ...], tuple[str, ...]]
-    """The labels of the machines that either name stands for."""
+    """The labels of the machines that either name means."""
 
     @property
     def driver_or_hour(self) -> bool:
-        """Return whether a machine's driver differs and too few blocks of time tell it from the hour."""
+        """Return whether a driver differs in too few blocks of time to distinguish it from the hour."""
         return any(
             pair.first.machine == pair.second.machine
             and pair.first.stack.driver != pair.second.stack.driver
@@ -243,7 +243,7 @@ class GateReason:
 def gate(comparison: Comparison, limit: float) -> tuple[GateReason, ...]:
     """Return why a gate at `limit` says no; `undecided` is what it lets pass whose range holds the limit.
 
-    A workload fails where its interval's upper end lies below the limit: then even the best value that the
+    A workload fails where its interval's upper end is below the limit: then even the best value that the
     runs allow is too slow, and noise alone rarely closes the gate. What failed, and a gate with nothing to
     judge, fail too.
     """

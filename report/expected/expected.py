@@ -109,7 +109,7 @@ class ExpectedValue:
     factor: float
     """The range, as what the value is multiplied and divided by."""
     published: int
-    """How many figures of this task are of this very card; 0: the model over all cards says it."""
+    """How many figures of this task this card has; with 0 the value is from the model over all cards."""
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ class ExpectationModel:
 
     specs: Mapping[str, CardSpecs]
     tasks: Mapping[str, TrainingTask]
-    """Those with figures of enough cards."""
+    """The tasks with figures of enough cards."""
     fit: MixedModelFit
     errors: Mapping[bool, CardErrors]
     """The errors of left-out cards, by whether the tables have the software."""
@@ -133,7 +133,7 @@ class ExpectationModel:
     def answers(
         self, card: CardSpecs, tasks: Iterable[TrainingTask], *, software: str | None = None
     ) -> dict[TrainingTask, ExpectedValue | Refusal]:
-        """Return what is said of each task; where the card has figures of it, nothing stands against it."""
+        """Return each task's expected value, or why there is none; a task that the card did has one."""
         of_card = Counter(self.fit.figures.task[self.fit.figures.card == card.name])
         found: dict[TrainingTask, ExpectedValue | Refusal | None] = {
             task: None if of_card[task.key] else refusal(card, task.key, self.reference) for task in tasks

@@ -79,7 +79,7 @@ def peak_of(card: Card, arithmetic: str) -> float | None:
 @dataclass(frozen=True, slots=True)
 class KnownSpeed:
     """What other cards reach: the middle of `figures` of `cards`, and the standard deviation of its
-    logarithm for one card more; null where the work differs by nobody knows how much."""
+    logarithm for one card more; null where it is not known how much the work differs."""
 
     basis: Basis
     middle: float

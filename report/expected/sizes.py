@@ -56,7 +56,7 @@ class DifferenceSize:
     pairs: int
     sources: tuple[str, ...]
     years: tuple[int, int] | None = None
-    """Of the oldest and the newest software of its pairs."""
+    """The years of the oldest and the newest software of its pairs."""
 
 
 def read_pairs(root: Path, rows: Iterable[PublishedRow]) -> list[PublishedPair]:

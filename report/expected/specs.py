@@ -1,6 +1,6 @@
 """What cards are on paper, as the model of expected values reads them: one device of a card, in one row.
 
-results/cards.toml has the cards that trials are judged by. results/tables/cards.csv adds those that only
+results/cards.toml has the cards that trials are judged by. results/tables/cards.csv adds the cards that only
 published figures name: their specifications are second hand, and nothing is judged by them.
 """
 

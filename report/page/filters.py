@@ -1,4 +1,4 @@
-"""How the page calls works, and how it writes numbers: with as many digits as their range bears."""
+"""How the page calls works, and how it writes numbers: with as many digits as their range allows."""
 
 from __future__ import annotations
 
@@ -42,21 +42,21 @@ GIB = 2**30
 
 
 def work(cell: Cell, among: Iterable[Cell]) -> str:
-    """'ResNet-18, fp32-ieee, tuned'; with what else tells it from those `among` that bear the same name."""
+    """Return 'ResNet-18, fp32-ieee, tuned', with what distinguishes it from cells `among` of that name."""
     key = cell.key
     others = (other.key for other in among if other.key.precision == key.precision)
     return f"{text.model_name(key.model)}, {key.precision}{setting(key)}{apart(key, others)}"
 
 
 def of_each_key(cells: Iterable[Cell]) -> list[Cell]:
-    """A cell of each key: enough to tell works apart, and few where many machines did the same work."""
+    """Return one cell of each key: enough to distinguish works, and few where machines did the same work."""
     return list({cell.key: cell for cell in cells}.values())
 
 
 def apart(key: Key, among: Iterable[Key]) -> str:
-    """', protocol warmed/1, workers 24': what tells a key from those `among` of its model and setting.
+    """Return ', protocol warmed/1, workers 24': a key's difference from equal models in `among`.
 
-    Empty where nothing does.
+    It is empty where they do not differ.
     """
     named = (key.workload, key.model, setting(key))
     alike = {other for other in among if (other.workload, other.model, setting(other)) == named}
@@ -121,7 +121,7 @@ def span(quantity: Quantity | None) -> str:
 
 
 def times(quantity: Quantity | None) -> str:
-    """A ratio in a sentence, with the digits that its range bears: '1.43 times'."""
+    """Return a ratio for a sentence, with the digits that its range allows: '1.43 times'."""
     if quantity is None or quantity.value is None:
         return UNKNOWN
     if quantity.low is None or quantity.high is None:
@@ -139,7 +139,7 @@ def spread(quantity: Quantity | None) -> str:
 
 
 def _digits(quantity: Quantity) -> int:
-    """As many as the range bears; three where there is none."""
+    """Return as many digits as the range allows; three where there is none."""
     if quantity.low is None or quantity.high is None or not quantity.value:
         return 3
     return max(2, text.digits_of(quantity.value, quantity.low, quantity.high))

@@ -59,12 +59,12 @@ def together(
 
 
 def picture(name: str, shown: tuple[Panel, ...]) -> Picture:
-    """Return panels beside each other as one picture of that name."""
+    """Return panels next to each other as one picture of that name."""
     return Picture(name, Panels(shown), "; ".join(panel.title or panel.note for panel in shown))
 
 
 def labels(cells: Sequence[Cell], systems: Systems) -> list[str]:
-    """Return what tells each cell from the others: model, precision, framework or devices, and system."""
+    """Return each cell's difference from the others: model, precision, framework or devices, and system."""
     own = [systems.of(cell).name.rpartition(SEVERAL)[2] for cell in cells]
     models = [text.model_name(cell.key.model) for cell in cells]
     precisions = [cell.key.precision for cell in cells]
@@ -103,7 +103,7 @@ def _capacity(cell: Cell) -> float | None:
 
 
 def shares(cells: Sequence[Cell], systems: Systems, *, wide: bool = False) -> SharePanel | None:
-    """Where a step's time goes, what computes least first; `wide` has room for whole names."""
+    """Return the parts of each cell's step time, least computing first; `wide` has room for whole names."""
     found = [(cell, part) for cell in cells if (part := time_breakdown(cell)) is not None]
     found.sort(key=lambda pair: pair[1].compute)
     if not found:
@@ -111,10 +111,10 @@ def shares(cells: Sequence[Cell], systems: Systems, *, wide: bool = False) -> Sh
     among = [cell for cell, _ in found]
     clocked = any(part.other is not None for _, part in found)
     names = ("computes", "waits for data", "GPU idle")[: 3 if clocked else 2]
-    told = [work(cell, among) for cell in among[:MOST_ROWS]] if wide else labels(among, systems)
+    titles = [work(cell, among) for cell in among[:MOST_ROWS]] if wide else labels(among, systems)
     rows = tuple(
         (name, (part.compute, part.input_wait, part.other or 0.0)[: len(names)])
-        for (_, part), name in zip(found[:MOST_ROWS], told, strict=False)
+        for (_, part), name in zip(found[:MOST_ROWS], titles, strict=False)
     )
     return SharePanel("Where a step's time goes", "share of a step", names, rows)
 
@@ -208,7 +208,7 @@ def _line(cell: Cell, name: str, points: CurvePoints, systems: Systems) -> Curve
 
 
 def _of(curve: PublishedCurve, group: ComparisonGroup) -> bool:
-    """Whether a curve is of the group's model and protocol; generated data teaches something else."""
+    """Return whether a curve has the group's model and protocol; generated data teaches something else."""
     mine = (group.base.protocol, group.base.model.casefold())
     measured = group.base.data_source != "generated"
     return measured and mine == (curve.protocol, curve.side.model.casefold())
@@ -220,7 +220,7 @@ def _behind(curve: PublishedCurve, values: Sequence[float]) -> CurveLine:
 
 
 def devices(found: Sequence[Scaling], systems: Systems) -> Panel | None:
-    """Speed-up over one device against the number of devices, beside the ideal."""
+    """Return the speed-up over one device against the number of devices, with the ideal; null for none."""
     lines: list[CurveLine] = []
     most = 1.0
     for family in found:

@@ -32,7 +32,7 @@ VARIED = (FRAMEWORK, PARALLEL, VIRTUAL_RANKS)
 
 @dataclass(frozen=True, slots=True)
 class TimePicture:
-    """The picture, how many works stand in a table alone, and how it is to be read."""
+    """The picture, how many works are in a table alone, and how it is to be read."""
 
     picture: Picture
     works_left: int
@@ -112,9 +112,9 @@ def _has_seconds(group: ComparisonGroup) -> bool:
 
 
 def _time(cell: Cell, alone: Cell | None) -> float:
-    """Return the seconds of the whole protocol, on several devices those for the samples of the one `alone`.
+    """Return the seconds of the protocol, on several devices for the samples of the one `alone`.
 
-    Without it, those of one sample.
+    Without `alone`, return the seconds of one sample.
     """
     speed = cell.throughput.mean or math.inf
     if alone is None:
@@ -149,8 +149,8 @@ def _group(
         _failed(trial, systems)
         for trial in [trial for place, trial in failed.items() if place not in ran][:MOST_FAILED]
     ]
-    told = f"{common}{apart(group.base, [other.base for other in among])}".strip(", ")
-    below = [note for note in (details(group.base, group.length.epochs), told) if note]
+    differing = f"{common}{apart(group.base, [other.base for other in among])}".strip(", ")
+    below = [note for note in (details(group.base, group.length.epochs), differing) if note]
     if len(bars) > most:
         below.append(f"{most} of {len(bars):,}, the fastest and the nearest to this machine")
     return Group(text.model_name(group.base.model), (*shown, *ended), tuple(below))
@@ -218,7 +218,7 @@ def _failed(trial: TrialResult, systems: Systems) -> Bar:
 
 
 def key_of(systems: Systems) -> tuple[KeyEntry, ...]:
-    """Return the words of every look; a chart keeps those that it uses."""
+    """Return the words of every look; a chart keeps the words that it uses."""
     by_slot = {system.slot: system for system in reversed(systems.all)}
     shown = [by_slot[slot] for slot in sorted(by_slot)]
     return (

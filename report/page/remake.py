@@ -67,28 +67,28 @@ def count(value: Any) -> int:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def differences(packed: Any, anew: Any, place: str = "") -> Iterator[str]:
-    """Each place where two plain values differ, as `place: it says this, and the records give that`."""
-    if isinstance(packed, dict) and isinstance(anew, dict):
-        for name in dict.fromkeys((*packed, *anew)):
+def differences(packed: Any, fresh: Any, place: str = "") -> Iterator[str]:
+    """Yield each place where two plain values differ, as `place: it says this, and the records give that`."""
+    if isinstance(packed, dict) and isinstance(fresh, dict):
+        for name in dict.fromkeys((*packed, *fresh)):
             below = f"{place}.{name}" if place else str(name)
-            yield from differences(packed.get(name, _NOTHING), anew.get(name, _NOTHING), below)
-    elif isinstance(packed, list) and isinstance(anew, list):
-        for number, (before, after) in enumerate(zip_longest(packed, anew, fillvalue=_NOTHING)):
+            yield from differences(packed.get(name, _NOTHING), fresh.get(name, _NOTHING), below)
+    elif isinstance(packed, list) and isinstance(fresh, list):
+        for number, (before, after) in enumerate(zip_longest(packed, fresh, fillvalue=_NOTHING)):
             yield from differences(before, after, f"{place}[{number}]")
-    elif not _same(packed, anew):
-        yield f"{place}: it says {_shown(packed)}, and the records give {_shown(anew)}"
+    elif not _same(packed, fresh):
+        yield f"{place}: it says {_shown(packed)}, and the records give {_shown(fresh)}"
 
 
-def other_words(packed: Path, anew: Path) -> Iterator[str]:
-    """Each place where the words of two files of a page differ; drawings are left out.
+def other_words(packed: Path, fresh: Path) -> Iterator[str]:
+    """Yield each place where the words of two files of a page differ; drawings are left out.
 
-    Where one has more than the other, only the first place.
+    Where one file is longer than the other, only the first such place.
     """
     if not packed.is_file():
         yield "is missing"
         return
-    given, made = (_pieces(path.read_text(encoding="utf-8", errors="replace")) for path in (packed, anew))
+    given, made = (_pieces(path.read_text(encoding="utf-8", errors="replace")) for path in (packed, fresh))
     for theirs, ours in zip_longest(given, made, fillvalue=""):
         if theirs != ours:
             parted = len(commonprefix((theirs, ours)))  # noqa: RUF071
@@ -107,9 +107,9 @@ def _pieces(page: str) -> list[str]:
 _NOTHING = object()
 
 
-def _same(packed: Any, anew: Any) -> bool:
-    numbers = all(isinstance(value, int | float) and not isinstance(value, bool) for value in (packed, anew))
-    return math.isclose(packed, anew, rel_tol=CLOSE, abs_tol=1e-12) if numbers else bool(packed == anew)
+def _same(packed: Any, fresh: Any) -> bool:
+    numbers = all(isinstance(value, int | float) and not isinstance(value, bool) for value in (packed, fresh))
+    return math.isclose(packed, fresh, rel_tol=CLOSE, abs_tol=1e-12) if numbers else bool(packed == fresh)
 
 
 def _shown(value: Any) -> str:

@@ -18,7 +18,7 @@ from report.trials.trial import TrialResult
 MOST_TRIALS, MOST_CARDS, MOST_WATCHED = 10, 8, 4
 MOST_STEPS, MOST_VALUES = 90, 60
 OUTLIER = 2.0
-"""Times the step that 95 of 100 stay below: what lies beyond is drawn there."""
+"""Times the step that 95 of 100 stay below: longer steps are drawn at that height."""
 DOUBTFUL = 1
 """The stroke of a trial with a cause."""
 
@@ -71,7 +71,7 @@ def _line(trial: TrialResult, points: CurvePoints, slot: int) -> CurveLine:
 
 
 def _steps(trials: Sequence[TrialResult], slot: int) -> CurvePanel:
-    """Return the least and the most of a few steps at a time; the ground of those that are cut is pale."""
+    """Return the least and the most of a few steps at a time; the background of cut steps is pale."""
     lines, cut = [], 0
     for trial in trials:
         measured, summary = trial.record.measurement, trial.summary

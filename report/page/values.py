@@ -51,7 +51,7 @@ class Quantity:
 
 
 OFFERED = "offered"
-"""What tells an offer that no machine is of from a card of its name on record."""
+"""The mark of an offer without a machine, which distinguishes it from a card of its name on record."""
 
 
 @dataclass(frozen=True, slots=True)

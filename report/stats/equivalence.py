@@ -73,7 +73,7 @@ class _Published:
     spread: float | None
     runs: int
     pairs: int = 0
-    """How many pairs of equal runs the spread is of; 0 where it is of none."""
+    """How many pairs of equal runs give the spread; 0 where none do."""
 
     @property
     def error(self) -> float:
@@ -81,7 +81,7 @@ class _Published:
         return 0.0 if self.spread is None else self.spread / self.value / math.sqrt(self.runs)
 
     def t(self, own: float) -> float:
-        """Student's quantile for its spread; where its runs are not told, for `own` degrees of freedom."""
+        """Return Student's quantile for its spread; if its runs are unknown, for `own` degrees of freedom."""
         return critical_t(EQUIVALENCE_LEVEL, self.pairs or (self.runs - 1 if self.runs > 1 else own))
 
 
@@ -102,10 +102,10 @@ def equivalence(
     other_unit: float = 0.0,
     kind: ClaimKind = "absolute",
 ) -> Verdict:
-    """Whether the geometric mean of one side, or of the first over the second, is the published figure.
+    """Return whether one side's geometric mean, or the first's over the second's, is the published figure.
 
-    It is reproduced where the 90 % interval of measured ÷ published lies inside ±ln(1 + margin), not
-    reproduced where it lies wholly outside, else inconclusive. `spread` is the published standard deviation
+    It is reproduced where the 90 % interval of measured ÷ published is inside ±ln(1 + margin), not
+    reproduced where it is wholly outside, else inconclusive. `spread` is the published standard deviation
     of `runs` runs, in the figure's unit, with `runs` − 1 degrees of freedom. `paired` sides ran side by side
     on one machine. `other_unit` is the relative spread between cards of one model: a difference that it may
     explain is no refutation.
@@ -124,7 +124,7 @@ def seeds_hold(
     *,
     runs: int | None = None,
 ) -> Verdict:
-    """Whether a quality, or the ratio of two sides, is the published one, by the spread of its seeds.
+    """Return whether a quality, or the ratio of two sides, is the published one, by the spread of its seeds.
 
     The published figure is of as many sides, of `runs` runs each, and scatters as these do. The margin is at
     least the one that a true equality meets in 19 of 20 cases with one run a side, however many there are:
@@ -157,7 +157,7 @@ def _deviation(sides: Sequence[Runs]) -> tuple[tuple[float, int], float]:
 
 
 def _widest(*deviations: tuple[float, int]) -> tuple[float, int]:
-    """The deviation that reaches furthest by its degrees of freedom: two runs may lie near by luck."""
+    """Return the deviation with the widest reach by its degrees of freedom: two runs may be close by luck."""
     return max((one for one in deviations if one[1]), key=lambda one: one[0] * critical_t(LEVEL, one[1]))
 
 
@@ -168,7 +168,7 @@ def _of_seeds(estimate: float, deviation: float, df: float) -> Interval:
 
 
 def range_holds(low: float, high: float, published: float, margin: float, half_digit: float = 0.0) -> Verdict:
-    """Whether what lies between two bounds for certain is the published figure within ±ln(1 + margin)."""
+    """Return whether a value between two certain bounds is the published figure within ±ln(1 + margin)."""
     least, most = low / (published + half_digit), high / (published - half_digit)
     inside = least >= 1 / (1 + margin) and most <= 1 + margin
     outside = most < 1 / (1 + margin) or least > 1 + margin
@@ -177,7 +177,7 @@ def range_holds(low: float, high: float, published: float, margin: float, half_d
 
 
 def bounds_hold(low: float, high: float, relation: Direction, bound: float) -> Verdict:
-    """Whether what lies between two bounds for certain is less or greater than `bound`."""
+    """Return whether a value between two certain bounds is less or greater than `bound`."""
     return Verdict(_side_of(low, high, relation, bound, HERE), margin=0.0, bounds=(low, high))
 
 
@@ -196,10 +196,10 @@ def non_inferior(
     greater_is_better: bool = True,
     comparisons: int = 1,
 ) -> Verdict:
-    """Whether mixed precision ends as well as fp32, over seeds that were listed in advance.
+    """Return whether mixed precision ends as well as fp32, over seeds that were listed in advance.
 
-    Parity where the one-sided 95 % Welch bound of the loss of quality stays inside the margin, worse where
-    all of its interval lies beyond. The margin is by default one standard deviation between the fp32 seeds,
+    It is parity where the one-sided 95 % Welch bound of the loss of quality is inside the margin, worse where
+    all of its interval is beyond. The margin is by default one standard deviation between the fp32 seeds,
     and at least 0.1 points of an accuracy between 0 and 1, or 0.5 % of a loss. Of several `comparisons` with
     one reference the level holds for all together.
     """
@@ -256,7 +256,7 @@ def _against(
 def _reach(own: float, own_t: float, given: float, given_t: float) -> float:
     """Return the reach of both errors, whose quantiles are weighted by their squares (Cochran and Cox, 1950).
 
-    A single t with Welch's degrees of freedom is wrong in 8 % of cases beside a spread of two runs.
+    A single t with Welch's degrees of freedom is wrong in 8 % of cases where one spread is of two runs.
     """
     error = math.hypot(own, given)
     return (own**2 * own_t + given**2 * given_t) / error if error else 0.0
@@ -272,9 +272,9 @@ def bound_holds(
     other_unit: float = 0.0,
     kind: ClaimKind = "ratio",
 ) -> Verdict:
-    """Whether one side's mean, or the first over the second, is less or greater than `bound`, at 5 %.
+    """Return whether one side's mean, or the first over the second, is less or greater than `bound`, at 5 %.
 
-    Without `logs` it is of the difference: for what may be 0. `other_unit` is the relative spread between
+    Without `logs` the difference is taken, since it may be 0. `other_unit` is the relative spread between
     cards of one model: what it may explain is no refutation.
     """
     interval = blocks_interval(*sides, level=EQUIVALENCE_LEVEL, paired=paired, logs=logs)
@@ -293,7 +293,7 @@ def _bounded(interval: Interval | None, relation: Direction, bound: float, words
 
 
 def _side_of(low: float, high: float, relation: Direction, bound: float, words: Words) -> Word:
-    """What a range that lies wholly on one side of a bound finds."""
+    """Return the word for a range that is wholly on one side of a bound, or on neither."""
     if low <= bound <= high:
         return "inconclusive"
     return words.yes if (high < bound) == (relation == "less") else words.no
@@ -307,9 +307,9 @@ def seeds_bounded(sides: Sequence[Runs], seeds: Seeds, relation: Direction, boun
 
 
 def seeds_trend(factor: float, share: float, slopes: Runs, seeds: Seeds, relation: Direction) -> Verdict:
-    """Whether what falls or grows along a trend by a factor is less or greater than 1.
+    """Return whether the factor by which a trend falls or grows is less or greater than 1.
 
-    `share` is the factor's variance in units of that of one run; `slopes` are those of the repeats.
+    `share` is the factor's variance in units of that of one run; `slopes` are the repeats' slopes.
     """
     (spread, df), part = _deviation([slopes]) if slopes.values else ((0.0, 0), 1.0)
     widest = _widest((math.sqrt(share) * seeds.spread, seeds.pairs), (spread * part, df))

@@ -42,9 +42,9 @@ class Doubt:
 
 
 def outlying_run(values: Sequence[float]) -> Doubt | None:
-    """The doubt `odd-run` where one run stands apart: the interval then covers less than its level.
+    """Return the doubt `odd-run` where one run is an outlier: the interval then covers less than its level.
 
-    Apart means further from the median of the other runs than 5 % of it and than four times their range.
+    An outlier is further from the median of the other runs than 5 % of it and than four times their range.
     """
     if len(values) < 3:
         return None
@@ -97,12 +97,12 @@ class Interval:
     notes: tuple[Doubt, ...] = ()
 
     def includes(self, value: float) -> bool:
-        """Whether the interval cannot tell its figure from `value`."""
+        """Return whether the interval contains `value`."""
         return self.low <= value <= self.high
 
     @property
     def blocks_assumed(self) -> int | None:
-        """The blocks of time that it is of, where they are too few to show their spread, which is assumed."""
+        """Return the number of its blocks of time where it is too small to show their spread; else null."""
         found = (note.data["blocks"] for note in self.notes if note.name == "block-spread-assumed")
         return next((int(blocks) for blocks in found), None)
 
@@ -143,14 +143,14 @@ def blocks_interval(
     comparisons: int = 1,
     logs: bool = True,
 ) -> Interval | None:
-    """The interval of the mean of runs in blocks of time, or of one side over another.
+    """Return the interval of the mean of runs in blocks of time, or of one side over another.
 
-    With `logs` it is of the geometric mean, or of the ratio of two; without, of the mean, or of the
+    With `logs` the mean is geometric, or the ratio of two; without, it is the plain mean, or the
     difference `of` − `over`. With three blocks the block means are the replicates. With fewer the runs are,
     and the spread of a side that has three joins their error, else `ASSUMED_BLOCK_SPREAD`. `paired` says that
     nothing beyond these blocks is spoken of: two sides ran side by side on one machine, so the replicates are
     their differences in the blocks that they share, and `ASSUMED_HOUR_EFFECT` joins where these are too few;
-    one side stands for itself, and no spread is assumed. Two estimates are joined with Welch's degrees of
+    one side is taken as it is, and no spread is assumed. Two estimates are joined with Welch's degrees of
     freedom. The level holds for all `comparisons` together (Bonferroni).
 
     Null where a side has too few runs to show a spread, and where a logarithm is asked of what is not
@@ -222,7 +222,7 @@ def _with_other_spread(
     within, df = _within(sides[few])
     if not df:
         return None
-    # Both sides stand on one spread, so that its own degrees of freedom are all there are.
+    # Both sides use one spread, so that its own degrees of freedom are all there are.
     many, count = means[1 - few], len(means[few])
     spread2 = _squares(many) / (len(many) - 1)
     between = spread2 / len(many) + spread2 * (scales[few] / scales[1 - few]) ** 2 / count
@@ -264,7 +264,7 @@ def _squares(values: Sequence[float]) -> float:
 def _estimate(
     means: Sequence[float], within: float, within_df: float, assumed: float, counts: tuple[int, ...]
 ) -> _Estimate | None:
-    """From the spread of three means on; below, from that within blocks and the assumed one between them.
+    """Return the estimate by the spread of three or more means, else by that in blocks and an assumed one.
 
     Two means that differ by more than both explain count as they are.
     """
@@ -301,7 +301,7 @@ def _welch_df(errors: Sequence[tuple[float, float]]) -> float:
 
 
 def _few_blocks(sides: Sequence[Runs], estimate: _Estimate, assumed: float) -> Doubt | None:
-    """Where too few blocks show the spread between them."""
+    """Return the doubt where too few blocks show the spread between them; else null."""
     if estimate.blocks >= BLOCKS_NEEDED or not any(side.blocks for side in sides):
         return None
     name = {ASSUMED_BLOCK_SPREAD: "block-spread-assumed", ASSUMED_HOUR_EFFECT: "hour-effect-assumed"}

@@ -1,4 +1,4 @@
-"""The comparability key: what must be equal before two figures may stand in one row."""
+"""The comparability key: what must be equal before two figures may be in one row."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from harness.record import Environment, Record, TrialRequest
 from harness.summary.device_checks import cards_of_kind, used_cards
 
 SIDE = "side"
-"""An option that tells equal trials apart, and that no workload acts on: it keeps no figures apart."""
+"""An option that distinguishes equal trials, and that no workload acts on: it keeps no figures apart."""
 
 PARALLEL = "parallel"
 """An option that says how several devices share a step, and nothing where there is one."""
 
 VIRTUAL_RANKS = "virtual_ranks"
-"""An option that says how many ranks one device stands in for, each with its own part of a step's batch."""
+"""An option that says how many ranks one device simulates, each with its own part of a step's batch."""
 
 FRAMEWORK = "framework"
 """An option that says which framework trains; its versions are the stack's."""
@@ -210,9 +210,9 @@ def stack_of(record: Record) -> Stack:
 
 
 def _settings_of_cards(record: Record) -> Pairs:
-    """Error correction, and limits that the user declared: a card with another setting is another card.
+    """Return error correction and declared limits: a card with another setting is another card.
 
-    Cards that are set alike are told once, so that one of them and several differ in nothing here.
+    A setting that all cards share is given once, so that one card and several do not differ here.
     """
     cards, declared = used_cards(record), record.machine.declared
     settings: dict[str, list[Value]] = {"ECC": [gpu.ecc for gpu in cards]}

@@ -45,7 +45,7 @@ def load(path: str | Path) -> DataFrame:
 
 
 def results_of(root: Path) -> Results:
-    """All that lies in results/; a stored summary that is not of its raw samples is named, and made anew."""
+    """Return all that is in results/; a summary that its raw samples do not give is named and replaced."""
     results, records, named = read_all(root), [], []
     for stored in results.records:
         kept = stored.record.summary
@@ -68,10 +68,10 @@ def cards_of(root: Path) -> tuple[Card, ...]:
 def read(
     records: Sequence[Stored], cards: Sequence[Card], sessions: Sequence[Session] = ()
 ) -> tuple[TrialResult, ...]:
-    """Each record as a trial, in the order of their start; those whose figures cannot be are invalid.
+    """Return each record as a trial, in the order of their start; a trial with impossible figures is invalid.
 
-    What only a session's trials together show is added to the findings of each, and what a trial waits for is
-    told by the ceilings that were measured on its own device.
+    What only a session's trials together show is added to the findings of each; the ceilings measured on its
+    own device say what a trial waits for.
     """
     by_device = ceilings(stored.record for stored in records)
     of_sessions = between_trials([stored.record for stored in records])
@@ -119,7 +119,7 @@ def _short_ids(machines: Iterable[Machine]) -> dict[str, str]:
 
 
 def model_marks(trials: Sequence[TrialResult]) -> dict[str, str]:
-    """By path, of devices whose name others of another memory or chip bear, what tells them apart."""
+    """Return, by path, what distinguishes devices of one name that have another memory or chip."""
     marks: dict[str, str] = {}
     for named in grouped_by(trials, lambda trial: trial.device_name).values():
         if named[0].stack.device == "cpu":

@@ -20,7 +20,7 @@ LINEAR_SLACK = 0.05
 def checked(trials: Sequence[TrialResult], cards: Sequence[Card]) -> tuple[TrialResult, ...]:
     """The same trials in the same order; what cannot be is invalid, and a finding says why."""
     once = list(trials)
-    # A measurement counts once: the first of those that have one series of step times.
+    # A measurement counts once: the first record with a series of step times.
     for copy, first in contradictions.copies([trial.record for trial in trials]):
         what = f"its step times are those of {trials[first].path}"
         once[copy] = once[copy].with_findings(finding("contradicts-itself", what=what))

@@ -28,7 +28,7 @@ from report.trials.key import Key, ProtocolLength, Stack, key_of, limit_of, stac
 
 PROVEN = ("valid", "warn")
 LEAST_PROVEN = 3
-"""Proven runs beside which a line's unproven ones, if fewer, are set apart."""
+"""With so many proven runs a line's unproven ones, if fewer, are set apart."""
 
 LEAST = 1e-15
 """Seconds, or samples per second; what is smaller, or as much larger, no clock has counted."""
@@ -50,16 +50,16 @@ class TrialResult:
     path: str
     record: Record
     summary: Summary | None
-    """By the present method; null where nothing was measured."""
+    """The summary by the present method; null where nothing was measured."""
     verdict: str
     findings: tuple[Finding, ...] = ()
-    """Those of its summary, and what only other trials beside it show."""
+    """The findings of its summary, and findings that only the other trials show."""
     bound: Bound = UNKNOWN
     """What it waits for."""
     short_id: str = ""
     """The start of its machine's id, where machines on record share a label."""
     model_mark: str = ""
-    """What tells its device from others of its name that are on record: their memory or chip is another."""
+    """Its device's memory or chip, where others of the same name on record have another; else empty."""
     turn: int = 0
     """Its session's place among its machine's, from 1: a clock may be set, and says no order."""
 
@@ -118,7 +118,7 @@ class TrialResult:
 
     @property
     def machine_label(self) -> str:
-        """The machine's label, told apart from others that bear it."""
+        """Return the machine's label, with its id where other machines have the same."""
         label = self.record.machine.label
         return f"{label[:LABEL_BEFORE_ID]} ({self.short_id})" if self.short_id else label
 
@@ -162,7 +162,7 @@ class TrialResult:
 
     @property
     def is_ceiling(self) -> bool:
-        """Whether it looked for the device's limits: no training, so it stands in no group."""
+        """Return whether it measured the device's limits: it trains nothing, so it is in no group."""
         return self.record.measurement is not None and bool(self.record.measurement.ceilings)
 
     @property
@@ -284,7 +284,7 @@ class TrialResult:
 
 
 def most_proven(proven: int, unproven: int) -> bool:
-    """Whether a line stands on its proven runs."""
+    """Return whether a line uses only its proven runs."""
     return proven > unproven and (not unproven or proven >= LEAST_PROVEN)
 
 

@@ -295,7 +295,7 @@ def test_data_that_nothing_stands_in_for_has_to_be_there(tmp_path):
     failed = run_of(tmp_path, **told, asked={"data": "generated"}).failed
     assert (failed.reason, failed.message) == (
         "bad-data",
-        "nothing stands in for 'mnist': it has to be fetched",
+        "no data can replace 'mnist': it has to be fetched",
     )
 
 

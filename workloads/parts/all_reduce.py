@@ -93,14 +93,14 @@ def fastest(sizes: list[SizeSamples], device: torch.device) -> SizeSamples:
 
 
 def agreed(number: int, device: torch.device) -> int:
-    """Rank 0's number."""
-    told = torch.tensor([number], device=device)
-    distributed.broadcast(told, src=0)
-    return int(told[0])
+    """Return rank 0's number on every rank."""
+    shared = torch.tensor([number], device=device)
+    distributed.broadcast(shared, src=0)
+    return int(shared[0])
 
 
 def facts(sizes: list[SizeSamples]) -> dict[str, Any]:
-    """The measurement's part: what summed, and the samples of each size."""
+    """Return the measurement's part: what summed, and the samples of each size."""
     if distributed.get_backend() == "gloo":
         backend, version = "gloo", None
     else:

@@ -81,7 +81,7 @@ def software(*modules: ModuleType) -> dict[str, str | None]:
 def _unit(card: Any) -> str | None:
     """A card's UUID as NVML writes it, hashed with the project's key, so that it names a unit and nobody.
 
-    Null for a slice of a card, whose UUID has another form that torch does not tell.
+    It is null for a slice of a card, whose UUID has another form that torch does not report.
     """
     uuid = getattr(card, "uuid", None)
     if uuid is None or " MIG " in card.name:

@@ -1,7 +1,7 @@
 """A launcher and its ranks, as every framework has them: places, folders, one measurement of all.
 
 A rank is the same workload with a folder of its own: it writes events and a measurement or a failure as any
-trial does. Its launcher passes on what rank 0 tells, and joins the measurements. Which process starts the
+trial does. Its launcher passes on rank 0's events, and joins the measurements. Which process starts the
 ranks, and how they meet, is the framework's own: `parts.ranks` for torch.
 
 The standard library, and no framework.
@@ -41,12 +41,12 @@ _VIA = re.compile(r"NCCL INFO Channel .* via (P2P|SHM|COLLNET|NVLS|NET/[A-Za-z0-
 
 @dataclass(frozen=True)
 class Place:
-    """Which of how many processes this one is."""
+    """The number of this process, from 0, and how many there are."""
 
     rank: int = 0
     count: int = 1
     local: int = 0
-    """Among those of its own node."""
+    """Its number among the ranks of its own node."""
 
 
 def here() -> Place | None:
@@ -85,8 +85,8 @@ class TrialEnd:
         self.asks = clock.second_limit is not None
         self.ask_at = 1
 
-    def told(self, over: bool, steps: int) -> tuple[bool, int]:
-        """What rank 0 says to all: whether this step is the last, and how many steps on to ask again."""
+    def decision(self, over: bool, steps: int) -> tuple[bool, int]:
+        """Return what rank 0 decides: whether this step is the last, and after how many to ask again."""
         raise NotImplementedError
 
     def over(self) -> bool:
@@ -98,13 +98,13 @@ class TrialEnd:
             return False
         mean_seconds = sum(self.clock.step_us) / max(1, done) * 1e-6
         steps = max(1, math.floor(ASK_EVERY_SECONDS / max(mean_seconds, 1e-6)))
-        over, steps = self.told(self.clock.over() is not None, min(steps, done))
+        over, steps = self.decision(self.clock.over() is not None, min(steps, done))
         self.ask_at = done + steps
         return over
 
 
 def node_number() -> int:
-    """Which node this is, from 0."""
+    """Return the number of this node, from 0."""
     return int(os.environ.get(NODE, "0")) if nodes_number() > 1 else 0
 
 
@@ -120,7 +120,7 @@ def threads_of(ranks: int) -> str:
 
 @contextmanager
 def followed(trial: TrialProcess, out: Path) -> Iterator[None]:
-    """While the ranks run, what rank 0 tells is told by the trial."""
+    """Pass on rank 0's events as the trial's own while the ranks run."""
     ended = threading.Event()
     follower = threading.Thread(target=_pass_on_all, args=(trial, folder_of(out, 0), ended), daemon=True)
     follower.start()
@@ -184,7 +184,7 @@ def joined(parts: list[dict[str, Any]], parallel: str | None) -> dict[str, Any]:
 
 
 def folder_of(out: Path, rank: int) -> Path:
-    """Where a rank writes."""
+    """Return the folder that a rank writes to."""
     return out / f"rank-{rank}"
 
 
@@ -224,7 +224,7 @@ def _pass_on(trial: TrialProcess, event: dict[str, Any]) -> None:
 
 
 def why(trial: TrialProcess, out: Path, codes: dict[int, int], count: int) -> Failed:
-    """Return the rank that died first of those that failed; the others fail for want of it."""
+    """Return the failure of the rank that failed first; the others fail because it is gone."""
     failures: list[tuple[int, float, int, str, str, str]] = []
     for rank, code in codes.items():
         path = folder_of(out, rank) / "failure.json"

@@ -2,7 +2,7 @@
 
 The trial's own process starts a rank per device with torchrun's agent. A rank is the same workload with a
 folder of its own: it writes events and a measurement or a failure as any trial does. The launcher passes on
-what rank 0 tells, and joins the measurements; where a rank dies, the agent ends the others, and the trial
+rank 0's events, and joins the measurements; where a rank dies, the agent ends the others, and the trial
 fails in that rank's name. All of it meets at 127.0.0.1, since a container has no other network.
 
 Over several nodes each has a launcher of its own, and all see the same folder. They meet where the first
@@ -58,14 +58,14 @@ def together(place: Place, device: torch.device, *, gradients: bool) -> Iterator
 
 
 class SharedEnd(launcher.TrialEnd):
-    """As everywhere, asked about over gloo."""
+    """The end of the trial, which rank 0 decides and gloo broadcasts."""
 
     def __init__(self, clock: Clock, place: Place) -> None:
         super().__init__(clock)
         self.group = distributed.new_group(backend="gloo") if self.asks else None
 
-    def told(self, over: bool, steps: int) -> tuple[bool, int]:
-        """What rank 0 says."""
+    def decision(self, over: bool, steps: int) -> tuple[bool, int]:
+        """Return rank 0's decision."""
         answer = torch.tensor([int(over), steps])
         distributed.broadcast(answer, src=0, group=self.group)
         return bool(answer[0]), int(answer[1])
@@ -99,7 +99,7 @@ def launched(trial: TrialProcess, parallel: str | None, count: int) -> dict[str,
     own = Path(trial.out_folder).resolve()
     out = (own.parent if node else own) / "ranks"
     out.mkdir(exist_ok=True)
-    # Its log alone tells over what the devices reach each other; it writes there as they meet, and no more.
+    # Only NCCL's log says over what the devices reach each other; it writes there as they meet, and no more.
     os.environ.setdefault("NCCL_DEBUG", "INFO")
     os.environ.setdefault("NCCL_DEBUG_FILE", str(out / launcher.NCCL_LOGS.format("%h", "%p")))
     threads = launcher.threads_of(count // nodes)

@@ -1,7 +1,7 @@
 """One trial inside its process: what is asked, where it writes, how it ends.
 
 A workload imports this first, then its framework, and ends with `main(run)`. `run(trial)`
-returns the measurement's own part as a dict; `main` adds what every workload tells alike and writes
+returns the measurement's own part as a dict; `main` adds what every workload reports alike and writes
 `measurement.json` last, whole or not at all. Whatever goes wrong becomes `failure.json` and exit code 1.
 
 Standard library and Python 3.6 syntax only: the oldest frameworks run there.
@@ -24,7 +24,7 @@ import traceback
 STARTED = time.perf_counter()
 RESERVED_BYTES = 16384
 SIDE = "side"
-"""An option of every workload that none acts on: it tells apart trials that are equal otherwise."""
+"""An option of every workload that none acts on: it distinguishes trials that are equal otherwise."""
 DISK_FULL = (errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC))
 OUT_OF_MEMORY_WORDS = (
     "out of memory",
@@ -83,7 +83,7 @@ class TrialProcess(object):
         self.asked = given["asked"]
         self.variant = self.asked["variant"]
         self.limit = self.variant.get("limit") or {}
-        # A file of the user's own comes beside the trial, under its last name.
+        # A file of the user's own comes in the trial's folder, under its last name.
         self.own_name = (self.asked.get("file") or {}).get("name")
         self.own_file = os.path.join(in_folder, os.path.basename(self.own_name)) if self.own_name else None
 
@@ -195,11 +195,11 @@ def main(run):
         trial.event("end")
         trial.succeed(measurement)
     except Exception as error:
-        # The log may lie on the disk that is full: what it cannot take must not keep the failure from it.
+        # The log may be on the disk that is full: what it cannot take must not keep the failure from it.
         with contextlib.suppress(OSError):
-            # Of a mistake that is told by itself the log has what lies behind it, last.
-            told = error.__cause__ if isinstance(error, Failed) and error.__cause__ else error
-            traceback.print_exception(type(told), told, told.__traceback__)
+            # Where a failure was raised from another error, the log ends with that error.
+            cause = error.__cause__ if isinstance(error, Failed) and error.__cause__ else error
+            traceback.print_exception(type(cause), cause, cause.__traceback__)
         trial.end(*why(error))
 
 

@@ -1,4 +1,4 @@
-"""One batch of jobs as a script that a person can read: pure, but for its template beside it."""
+"""One batch of jobs as a script that a person can read: pure, except that it reads its template."""
 
 from __future__ import annotations
 

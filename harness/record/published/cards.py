@@ -21,7 +21,7 @@ FILE = Path("results") / "cards.toml"
 _PREFIX = r"(?:(?:NVIDIA|AMD) )?(?:(?:GeForce|Tesla|Quadro|Radeon Instinct|Radeon|Instinct) )?"
 
 _SIMPLE = re.compile(r"[A-Za-z0-9 /|.()?-]{1,200}")
-"""Nothing repeats, so no name takes long: a bundle brings patterns of its own."""
+"""A pattern without repetition, so that no name takes long: a bundle brings patterns of its own."""
 
 MEMORY_APART = 1.15
 """An RTX 3080 has 10 or 12 GB; a driver reports up to a fourteenth less than a model's nominal memory."""
@@ -201,7 +201,7 @@ def in_class(
 
 
 def _matrix_units(name: str, capability: str | None) -> bool | None:
-    """By compute capability 7.0 or newer, the GTX 16 series aside, or by the gfx number of CDNA or RDNA 3."""
+    """Return whether compute capability (7.0 on, no GTX 16) or gfx number (CDNA, RDNA 3) has them."""
     if capability is None:
         return None
     if capability.startswith("gfx"):

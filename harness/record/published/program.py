@@ -50,7 +50,7 @@ class OutputReading(Model):
     lines: Pattern | None = None
     """What a line of a step, or of several, looks like."""
     file: PathInProgram | None = None
-    """In place of lines, a JSON or CSV file that it leaves."""
+    """A JSON or CSV file that it leaves, read in place of lines."""
     fields: dict[ReadingField, str] = {}
     """Which key of that file is which figure."""
     seconds_are: Literal["step", "mean", "mean-so-far", "so-far", "run"] = "mean"
@@ -101,11 +101,11 @@ class PublishedTask(Model):
     batch_rule: Literal["fixed", "tuned"]
     unit: Literal["ms/step", "images/s", "points"]
     per_sample: Annotated[float, Field(gt=0)] = 1
-    """So many of a rate's unit are one sample a second."""
+    """How many of a rate's unit are one sample a second."""
 
 
 class DeviceOverride(Model):
-    """What is other on a kind of device: its small form on a CPU, say."""
+    """What differs on a kind of device, such as its small form on a CPU."""
 
     arguments: CommandWords = ()
     options: dict[str, OptionValue] = {}

@@ -74,7 +74,7 @@ class Submission(Model):
 
 
 def jobs_folder(root: Path) -> Path:
-    """Where this clone's submissions lie."""
+    """Return the folder of this clone's submissions."""
     return store.state_folder(root) / "jobs"
 
 

@@ -18,7 +18,7 @@ from report.trials.trial import TrialResult
 LABELS = {"copy": "Memory copy", "host": "Host to device", "device": "Device to host", "all": "All-reduce"}
 KEY = ("this card", "too slow", "a sound card lies there", "paper")
 MOST = 2.0
-"""Times the middle of what is known: what lies beyond is drawn at the edge."""
+"""Times the middle of what is known: larger values are drawn at the edge."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ from report.trials.key import LOADER_ALONE
 from report.trials.trial import TrialResult
 
 HELD_BACK = 0.5
-"""Of a step: a device that computes for less is held back by something else."""
+"""The share of a step: a device that computes for less is held back by something else."""
 WIDE = 1.5
 """Times its low end: a range around 1 that ends higher shows neither a gain nor that there is none."""
 JUDGE_MORE = "invoke run --claims here --budget 2h"
@@ -314,7 +314,7 @@ def confidence(cells: Sequence[Cell]) -> Chip:
 
 
 def trials_of(analysis: Analysis, cells: Sequence[Cell]) -> list[TrialResult]:
-    """Those that page one counts: of the leading session, and of those of the cells that it is about."""
+    """Return the trials that page one counts: the leading session's, and all of its cells' sessions."""
     sessions = {(cell.machine, cell.session) for cell in cells}
     beside = (trial for trial in analysis.trials if trial.session != analysis.lead)
     tried = {trial.path for trial in too_large(analysis.own)}
@@ -323,7 +323,7 @@ def trials_of(analysis: Analysis, cells: Sequence[Cell]) -> list[TrialResult]:
 
 
 def invalid_of(trials: Sequence[TrialResult]) -> list[TrialResult]:
-    """Those that finished and count nowhere."""
+    """Return the trials that finished and count nowhere."""
     return [trial for trial in trials if trial.verdict == "invalid" and trial.failure is None]
 
 

@@ -165,7 +165,7 @@ def _frameworks(analysis: Analysis, systems: Systems) -> PageOne:
 
 
 def _machine(analysis: Analysis, systems: Systems) -> PageOne:
-    """One machine by itself; of a first look the next step stands before the picture."""
+    """Return the page of one machine by itself; after a first look the next step comes before the picture."""
     cells, first = leading(analysis), analysis.subject == "first-look"
     last = Headline("claims", {"counts": counts(analysis)}) if first else again(analysis)
     return _assembled(

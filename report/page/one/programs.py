@@ -1,4 +1,4 @@
-"""Page one of published programs: what each promised, and the speed of ours beside the original."""
+"""Page one of published programs: what each promised, and the speed of ours over the original's."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class ProgramRow:
 
 @dataclass(frozen=True, slots=True)
 class ProgramsView:
-    """The programs, the claims that met a run of one, and the picture of ours beside the originals."""
+    """The programs, the claims that met a run of one, and the picture of ours against the originals."""
 
     rows: tuple[ProgramRow, ...]
     claims: tuple[tuple[str, ClaimRow], ...]
@@ -44,7 +44,7 @@ class ProgramsView:
 
 
 def programs(analysis: Analysis) -> ProgramsView:
-    """Return the leading session's programs, those that ours stands beside first."""
+    """Return the leading session's programs, first the programs that ours was measured against."""
     cells = leading(analysis)
     rows = sorted((_row(cell, cells) for cell in own_programs(analysis)), key=lambda row: row.ours is None)
     named = {id(row.cell): row.ran.name for row in rows}
@@ -73,7 +73,7 @@ def _same_work(program: Cell, other: Cell) -> bool:
 
 
 def _picture(rows: Sequence[ProgramRow]) -> Picture | None:
-    """Return the ratios as bars from zero; null where ours stands beside none."""
+    """Return the ratios as bars from zero; null where ours was measured against none."""
     bars = tuple(
         Bar(
             text.clean(row.ran.name, 40),
@@ -95,7 +95,7 @@ def _picture(rows: Sequence[ProgramRow]) -> Picture | None:
 
 
 def headline(view: ProgramsView, systems: Systems) -> Headline:
-    """Return a program's verdict, and how fast ours is beside the original that it is farthest from."""
+    """Return a program's verdict, and how fast ours is against the original that it differs from most."""
     name, claim = view.claims[0] if view.claims else ("", None)
     beside = [row for row in view.rows if row.times]
     apart = [row for row in beside if not row.times.tied] or beside

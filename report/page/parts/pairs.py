@@ -15,7 +15,7 @@ from report.page.values import Systems
 
 @dataclass(frozen=True, slots=True)
 class PairsView:
-    """By their names the works of the first pair of systems, and all systems that did the same."""
+    """The works of the first pair of systems, by name, and all systems that did the same."""
 
     works: tuple[tuple[str, Speedup], ...]
     standings: Standings | None
@@ -38,12 +38,12 @@ def _sizes(work: Speedup, known: Mapping[SystemDifference, DifferenceSize]) -> t
     sides = [cell.trials[0].record for cell in (work.of, work.over)]
     frameworks = [record.measurement.framework if record.measurement else None for record in sides]
     gpus = [record.machine.gpus[0] if record.machine.gpus else None for record in sides]
-    told: dict[SystemDifference, list[object]] = {
+    of_sides: dict[SystemDifference, list[object]] = {
         "software": [work.of.stack.versions, work.over.stack.versions],
         "layout": [framework.layout if framework else None for framework in frameworks],
     }
     if work.of.card == work.over.card:
-        told["memory clock"] = [gpu.clock_memory_max_mhz if gpu else None for gpu in gpus]
-        told["display"] = [gpu.display_attached if gpu else None for gpu in gpus]
-    differ = [name for name, (a, b) in told.items() if None not in (a, b) and a != b]
+        of_sides["memory clock"] = [gpu.clock_memory_max_mhz if gpu else None for gpu in gpus]
+        of_sides["display"] = [gpu.display_attached if gpu else None for gpu in gpus]
+    differ = [name for name, (a, b) in of_sides.items() if None not in (a, b) and a != b]
     return tuple(known[name] for name in differ if name in known)

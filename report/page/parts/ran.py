@@ -28,7 +28,7 @@ class RanView:
     arithmetic: tuple[tuple[TrialResult, ...], ...]
     """Trials whose precision was probed alike, by its label."""
     folders: tuple[tuple[str, int], ...]
-    """Where the records lie, and how many of each folder are on the page."""
+    """The folders of the records, and how many of each folder are on the page."""
 
 
 def view(analysis: Analysis, systems: Systems) -> RanView | None:

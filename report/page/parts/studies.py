@@ -2,7 +2,7 @@
 
 A row is what one publication has of a model on equal terms: protocol, sizes, layout, profile, options, and
 the batch, or the batches where a study fixes one for each precision. Cards, precisions and software may
-differ within a row, and so may the loader, which is told. What was measured on other terms is counted and is
+differ within a row, and so may the loader, which is named. What was measured on other terms is counted and is
 in no row. A picture is of one protocol and one size of images.
 """
 
@@ -70,7 +70,7 @@ class StudyFigure:
     left_out: int = 0
     """Figures for which a picture has no room."""
     apart: tuple[tuple[str, Value], ...] = ()
-    """What tells it from other pictures of the study and metric, by name and value."""
+    """Its difference from other pictures of the study and metric, by name and value."""
 
     @property
     def measured(self) -> int:
@@ -121,7 +121,7 @@ def _claims_beside(group: ComparisonGroup, beside: Mapping[int, Sequence[Claim]]
 
 
 def _study_cells(analysis: Analysis) -> tuple[list[Cell], list[Cell]]:
-    """This machine's cells, the leading session's first, then the newest; and those beside them."""
+    """Return this machine's cells, the leading session's first, then the newest; and the other machines'."""
     entries = [entry for group in analysis.groups for entry in group.entries]
     own = [entry.cell for entry in entries if entry.own]
 
@@ -138,7 +138,7 @@ def study_figures(
 ) -> tuple[StudyFigure, ...]:
     """Return what each study published, with what was measured on its terms.
 
-    `own` are this machine's cells, of equal ones the one to draw first; `beside` those of others.
+    `own` are this machine's cells, of equal ones the one to draw first; `beside` are other machines' cells.
     """
     absolute = [claim for claim in claims if claim.kind == "absolute" and claim.metric in DRAWN]
     known = [claim for claim in absolute if claim.value is not None and claim.value > 0]
@@ -148,8 +148,8 @@ def study_figures(
         parts = grouped_by(members, _subject_of_picture)
         for part, same in parts.items():
             figure = _figure(study, metric, same, own, beside)
-            told = tuple(pair for at, pair in enumerate(part) if len({each[at] for each in parts}) > 1)
-            found.append(replace(figure, apart=told))
+            differing = tuple(pair for at, pair in enumerate(part) if len({each[at] for each in parts}) > 1)
+            found.append(replace(figure, apart=differing))
     return tuple(found)
 
 
@@ -209,7 +209,7 @@ def _asked(claim: Claim) -> PartialKey:
 
 
 def _has(cell: Cell, metric: str) -> bool:
-    """Whether a cell has a figure of a metric of claims that may stand in a row."""
+    """Return whether a cell has a figure of a claims' metric that a row may have."""
     figure = measured_of(cell, metric)
     shorter = metric in OF_A_PASS and FEWER_IMAGES in dict(cell.key.options)
     known = figure is not None and figure.mean is not None and figure.mean > 0
@@ -254,7 +254,7 @@ def _place(cell: Cell) -> tuple[str, str, str]:
 
 
 def _row(sources: Sequence[Claim | Cell], metric: str, loose: Collection[int]) -> StudyRow:
-    """The sources over the best of them, the best first; `loose` are those that another loader fed."""
+    """Return the sources over the best of them, the best first; `loose` are the ids with another loader."""
     entries = [replace(_entry(source, metric), loader=id(source) in loose) for source in sources]
     values = [entry.value for entry in entries]
     if CLAIMED[metric].more_is_better:

@@ -65,7 +65,7 @@ class ClaimRow:
     verdict: Verdict
     runs: int
     zone: Mapping[str, Any] | None
-    """Where the claim holds and what is here, in percent of the width; null where that has no place."""
+    """The range of the claim and the figure here, in percent of the width; null where it has no place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class AnswerRow:
 
 @dataclass(frozen=True, slots=True)
 class VerdictCounts:
-    """What came of all claims. `software` and `another` are the same work there, told as a ratio.
+    """How many claims have each outcome. `software` and `another` did the same work, compared by a ratio.
 
     `ways` need one more command here, `cards` another card.
     """
@@ -230,7 +230,7 @@ def _reason(judged: Judged) -> VerdictReason:
 
 
 def _zone(judged: Judged, here: Quantity) -> Mapping[str, Any] | None:
-    """On a logarithmic scale with what was published, or equal sides, in the middle."""
+    """Return the places on a logarithmic scale whose middle is the published figure, or equal sides."""
     claim, bound = judged.claim, judged.claim.value or 1.0
     if here.value is None or here.value <= 0 or claim.kind == "structure":
         return None

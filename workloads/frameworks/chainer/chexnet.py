@@ -1,4 +1,4 @@
-"""Karmanov 2018's CheXNet on Chainer; the protocol stands in `parts/chexnet/protocol.py`.
+"""Karmanov 2018's CheXNet on Chainer; the protocol is in `parts/chexnet/protocol.py`.
 
 The study loaded DenseNet-121 from a Caffe file, with changes of its own to Chainer's CaffeFunction for
 speed; here it is written with Chainer's links. Chainer's cross-entropy takes whole numbers as labels: so

@@ -84,7 +84,7 @@ class DenseNet121(chainer.Chain):
         return self.head(F.mean(F.relu(self.norm(x)), axis=(2, 3)))
 
     def layers(self) -> list[chainer.Link]:
-        """Those that have weights, in the order in which an image passes."""
+        """Return the layers that have weights, in the order in which an image passes."""
         passed: list[chainer.Link] = []
         for stage in self.stages:
             names = ("norm1", "conv1", "norm2", "conv2")
@@ -94,11 +94,11 @@ class DenseNet121(chainer.Chain):
         return [*passed, self.norm, self.head]
 
 
-def convolution(inputs: int, outputs: int, size: int, **told: int) -> L.Convolution2D:
-    """Without a bias."""
-    return L.Convolution2D(inputs, outputs, size, nobias=True, **told)
+def convolution(inputs: int, outputs: int, size: int, **options: int) -> L.Convolution2D:
+    """Return a convolution without a bias."""
+    return L.Convolution2D(inputs, outputs, size, nobias=True, **options)
 
 
 def norm(channels: int) -> L.BatchNormalization:
-    """Chainer's own epsilon would be 2e-5."""
+    """Return a batch norm with this network's epsilon; Chainer's own would be 2e-5."""
     return L.BatchNormalization(channels, decay=NORM_KEPT, eps=NORM_EPSILON)

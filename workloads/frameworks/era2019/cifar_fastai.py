@@ -1,6 +1,6 @@
 """The ResNets of Bhutani 2019 on its own stack, fastai 1.0.41: protocol `published/1` of `cifar_fastai`.
 
-The protocol stands at the head of `workloads/cifar_fastai.py`. Here fastai 1 itself does all of it, by the
+The protocol is at the head of `workloads/cifar_fastai.py`. Here fastai 1 itself does all of it, by the
 calls of the study's notebooks: its transforms, head, schedule and to_fp16. The images come from memory, where
 it opened a PNG file for each. The training loss of an epoch is given as the study printed it, too: fastai's
 moving average over the steps. The option `lead_in` asks for ResNet-18's epoch before the 30 alone. Operations

@@ -1,7 +1,7 @@
 """UniLu 2019's ResNet-44 on CIFAR-10 in TensorFlow's Keras with Horovod, one process a device.
 
 Protocol and network are those of `frameworks/tensorflow/resnet44.py`. What is validated has rank 0's
-statistics, and the ranks share the test images. The loss that is told is cross-entropy, without the L2.
+statistics, and the ranks share the test images. The reported loss is cross-entropy, without the L2.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from parts.timing.step_clock import StepClock
 
 NAME = "tensorflow-horovod"
 LAST_RELEASE = "2023-06-12"
-"""By its own changelog. Its repository had a commit in June 2026, and no release since."""
+"""The date in its own changelog. Its repository had a commit in June 2026, and no release since."""
 WAYS = {"ddp": "Horovod over gloo, a process each"}
 OPTIONS: dict[str, Any] = {"framework": NAME, "parallel": "ddp", "train_images": 50_000}
 

@@ -2,7 +2,7 @@
 
 Horovod's own `horovodrun` does the same by a shell for each rank. Here its rendezvous server runs in the
 launcher and each rank is the launcher's child with the variables that Horovod's runner makes for it, so
-that a rank that dies is told by its name, and none outlives its launcher. A container has no other network.
+that a rank that dies is named, and none outlives its launcher. A container has no other network.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def together() -> Iterator[None]:
 
 
 def _resolved() -> None:
-    """Whatever interface it is given, Horovod looks up the machine's own name, and dies where it has none."""
+    """Make the machine's name known: Horovod looks it up on any interface, and dies where there is none."""
     os.environ.setdefault("HOROVOD_GLOO_IFACE", "lo")
     try:
         socket.getaddrinfo(socket.gethostname(), None)
@@ -122,9 +122,9 @@ def _resolved() -> None:
 
 
 class End(launcher.TrialEnd):
-    """As everywhere, asked about by Horovod."""
+    """The end of the trial, which rank 0 decides and Horovod broadcasts."""
 
-    def told(self, over: bool, steps: int) -> tuple[bool, int]:
-        """What rank 0 says."""
+    def decision(self, over: bool, steps: int) -> tuple[bool, int]:
+        """Return rank 0's decision."""
         answer = hvd.broadcast(tf.constant([int(over), steps]), root_rank=0, name="end").numpy()
         return bool(answer[0]), int(answer[1])

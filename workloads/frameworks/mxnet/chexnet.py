@@ -1,4 +1,4 @@
-"""Karmanov 2018's CheXNet on Apache MXNet's Gluon; the protocol stands in `parts/chexnet/protocol.py`.
+"""Karmanov 2018's CheXNet on Apache MXNet's Gluon; the protocol is in `parts/chexnet/protocol.py`.
 
 DenseNet-121 is the model zoo's with a layer of 14 outputs, hybridised as in the study, and trained by
 `gluon.Trainer`. MXNet's engine works behind the host on a CPU too, so each step is waited for until its
@@ -114,7 +114,7 @@ class GluonTrainer(Trainer):
 
 
 def _layers(block: gluon.Block) -> Iterator[gluon.Block]:
-    """Those that have weights, in the order in which an image passes."""
+    """Yield the layers that have weights, in the order in which an image passes."""
     if isinstance(block, LAYERS):
         yield block
     for child in block._children.values():

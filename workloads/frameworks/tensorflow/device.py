@@ -1,4 +1,4 @@
-"""TensorFlow's devices: chosen by kind, waited for, told of, and how batches and weights lie on them."""
+"""TensorFlow's devices: how they are chosen, waited for and described, and get batches and weights."""
 
 from __future__ import annotations
 
@@ -79,8 +79,7 @@ def facts(kind: str, count: int) -> dict[str, Any]:
 
 
 def software() -> dict[str, str | None]:
-    """Versions of what the trial computes with; CUDA's and cuDNN's are those that TensorFlow was built
-    with."""
+    """Return the versions of what the trial computes with; CUDA and cuDNN are those of TensorFlow's build."""
     build = tf.sysconfig.get_build_info()
     return dict(
         versions(),
@@ -106,7 +105,7 @@ def clock_on(devices: list[str]) -> Callable[..., StepClock]:
 
 
 def memory(devices: list[str]) -> dict[str, int | None]:
-    """Peak bytes: the highest of the devices, as TensorFlow's allocator tells it, and of the process."""
+    """Return peak bytes: the highest of the devices, by TensorFlow's allocator, and the process's."""
     if devices[0].startswith("/CPU"):
         return step_clock.memory()
     peaks = [tf.config.experimental.get_memory_info(device[1:])["peak"] for device in devices]

@@ -56,7 +56,7 @@ class KerasFit(Trainer):
                 self.output_types[layer.output.dtype] += 1
 
     def load(self, arrays: dict[str, np.ndarray]) -> None:
-        """Takes over weights, and begins Adam anew."""
+        """Takes over weights, and sets Adam's state to zero."""
         for layer in network.layers():
             own = self.network.get_layer(keras_name(layer.name))
             parts = BATCH_NORM if isinstance(layer, network.Norm) else ("weight", "bias")
@@ -84,7 +84,7 @@ class KerasFit(Trainer):
         return sum(int(np.prod(variable.shape)) for variable in self.network.trainable_variables)
 
     def facts(self) -> dict[str, Any]:
-        """The framework, as a measurement tells it."""
+        """Return a measurement's part about the framework."""
         compiled = "XLA" if self.model.jit_compile else "tf.function"
         differs = list(self.DIFFERS)
         return {

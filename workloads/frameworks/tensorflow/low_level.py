@@ -1,8 +1,8 @@
 """DenseNet-121 in TensorFlow itself: its operations on variables, in one compiled graph a step, without
 Keras.
 
-Channels come last, as everywhere in TensorFlow. Adam is TensorFlow's fused operation, whose epsilon stands
-beside the uncorrected second moment.
+Channels come last, as everywhere in TensorFlow. Adam is TensorFlow's fused operation, whose epsilon is added
+to the root of the uncorrected second moment.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class LowLevel(Trainer):
         self._outputs = tf.function(lambda images: self.logits(images, training=False), autograph=False)
 
     def load(self, arrays: dict[str, np.ndarray]) -> None:
-        """Takes over weights, and begins Adam anew."""
+        """Takes over weights, and sets Adam's state to its beginning."""
         for name, array in arrays.items():
             self.variables[name].assign(arranged_weight(array))
         for variables in self.moments.values():
@@ -70,14 +70,14 @@ class LowLevel(Trainer):
         return sum(int(np.prod(variable.shape)) for variable in self.trained.values())
 
     def facts(self) -> dict[str, Any]:
-        """The framework, as a measurement tells it."""
+        """Return a measurement's part about the framework."""
         return {
             "name": "TensorFlow",
             "version": tf.__version__,
             "compiled": "tf.function",
             "differs": [
                 "TensorFlow's own operations on variables, without Keras",
-                "its fused Adam, whose epsilon stands beside the uncorrected second moment",
+                "its fused Adam, whose epsilon is added to the root of the uncorrected second moment",
             ],
         }
 

@@ -164,7 +164,7 @@ class Training:
         return sums
 
     def losses(self, images: tf.Tensor, labels: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        """Cross-entropy, which is told, and with the L2 what is trained on."""
+        """Return the cross-entropy, which is reported, and the loss with L2, which is trained on."""
         scores = self.model(images, training=True)
         loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels, scores))
         return loss, loss + tf.add_n(self.model.losses)
@@ -174,7 +174,7 @@ class Training:
 
 
 def asked(trial: TrialProcess, options: dict[str, Any], names: Iterable[str], ways: Any) -> dict[str, Any]:
-    """The trial's options; raises Failed for a trial that is of another protocol."""
+    """Return the trial's options; raises Failed for a trial of another protocol."""
     trial.choose("protocol", trial.asked["protocol"], ("published/1",))
     trial.choose("model", trial.variant["model"], ("resnet44",))
     trial.choose("precision", trial.variant["precision"], ("fp32-ieee",))

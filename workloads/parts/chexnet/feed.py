@@ -70,13 +70,13 @@ class Prefetcher(Iterator):
 
 
 MEAN = (0.485, 0.456, 0.406)
-"""ImageNet's, of pixels in [0, 1]."""
+"""The mean of ImageNet's pixels in [0, 1]."""
 DEVIATION = (0.229, 0.224, 0.225)
 CAFFE_FACTOR = 0.017
-"""Of pixels up to 255, in the place of a division by the deviation."""
+"""The factor for pixels up to 255, in place of a division by the deviation."""
 AREAS, SHAPES, TRIES = (0.08, 1.0), (3 / 4, 4 / 3), 10
-"""Of a part of any size: its share of the image, width by height, and how often one is drawn that must fit;
-those of torchvision and of Gluon."""
+"""How a part of any size is drawn: its share of the image, width by height, and how often one is tried that
+must fit; as in torchvision and in Gluon."""
 
 
 def trained_on(image: np.ndarray, size: int, variant: Variant, stream: np.random.RandomState) -> np.ndarray:
@@ -95,7 +95,7 @@ def trained_on(image: np.ndarray, size: int, variant: Variant, stream: np.random
 
 
 def tested_on(image: np.ndarray, size: int, variant: Variant) -> np.ndarray:
-    """What lies in the middle, or the whole made smaller, as (3, size, size) in fp32."""
+    """Return the middle of an image, or the whole made smaller, as (3, size, size) in fp32."""
     if variant.tested_on == "whole":
         return normalised(resized(image, size), variant)
     _check(image, size)
@@ -144,8 +144,8 @@ def _part_of_any_size(image: np.ndarray, stream: np.random.RandomState) -> np.nd
 
 def _check(image: np.ndarray, size: int) -> None:
     if min(image.shape[:2]) < size:
-        told = (size, min(image.shape[:2]))
-        raise Failed("unsupported", "images of %d px cannot be cut from X-rays of %d px" % told)
+        sizes = (size, min(image.shape[:2]))
+        raise Failed("unsupported", "images of %d px cannot be cut from X-rays of %d px" % sizes)
 
 
 @lru_cache(maxsize=2)

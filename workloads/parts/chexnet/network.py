@@ -23,7 +23,7 @@ BOTTLENECK = 4 * GROWTH
 STEM = 64
 NORM_EPSILON = 1e-5
 NORM_KEPT = 0.9
-"""Of the running mean and variance at each step."""
+"""The share of the running mean and variance that each step keeps."""
 METHOD = "by the layers' sizes: two operations for each product, forward and for both gradients"
 
 
@@ -37,7 +37,7 @@ class Convolution:
     kernel: int
     stride: int
     shrunk: int
-    """By how much an image's side is smaller in its output."""
+    """How many times smaller an image's side is in its output."""
 
 
 @dataclass(frozen=True)

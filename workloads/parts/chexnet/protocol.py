@@ -9,8 +9,8 @@ memory, and the copy is inside the step.
 Option `data` is `synthetic`, arrays in memory with nothing validated; `real`, the prepared X-rays
 (`xrays`), validated after each epoch and tested at the end; or `files`, generated files of the X-rays' size
 in their place, which measure loading alone. Real images are cropped at random to 224 of 264 px and flipped
-one time in two; `published/1` crops as the framework's notebook did. Validated and tested is what lies in
-the middle, in `published/1` the whole image made smaller, as in all notebooks.
+one time in two; `published/1` crops as the framework's notebook did. The middle of an image is validated and
+tested, in `published/1` the whole image made smaller, as in all notebooks.
 
 `loading/1` trains nothing: a step is a batch that the loader brought. What a loader does on the processor
 is so measured where no GPU is, at its published size.
@@ -61,8 +61,8 @@ class Variant:
     reads_loss_every: int = 0
     """Steps from one reading of the loss to the next, for which the device is waited for; 0 is an epoch."""
     crop: str = "part"
-    """Of a real image: `part`, as large as the input; `resized`, of any size, as RandomResizedCrop; `whole`,
-    made smaller."""
+    """What a real image gives: a `part` as large as the input; one of any size, `resized`, as
+    RandomResizedCrop; or the `whole`, made smaller."""
     tested_on: str = "middle"
     """`middle` of a real image, or the `whole` made smaller."""
     pixels: str = "torch"

@@ -1,6 +1,6 @@
-"""The loop around a framework's training step, and what a trial tells of it: alike for all frameworks.
+"""The loop around a framework's training step, and a trial's measurement of it: alike for all frameworks.
 
-A framework brings a Trainer, a StepClock that knows how to wait for it, and the facts that only it can tell.
+A framework brings a Trainer, a StepClock that knows how to wait for it, and the facts that only it has.
 
 Python 3.7 syntax; NumPy, and no framework.
 """
@@ -50,7 +50,7 @@ def mean(found: list[float | None]) -> float | None:
 
 
 def _mean_ranks(scores: np.ndarray) -> np.ndarray:
-    """From 1, equal scores at the mean of their ranks."""
+    """Return the ranks of scores, from 1; equal scores get the mean of their ranks."""
     _, place, counts = np.unique(scores, return_inverse=True, return_counts=True)
     last = np.cumsum(counts)
     return (last - (counts - 1) / 2)[place.reshape(-1)]
@@ -60,7 +60,7 @@ class Trainer:
     """DenseNet-121 under a trial's terms, in one framework."""
 
     def load(self, arrays: dict[str, np.ndarray]) -> None:
-        """Takes over `weights.neutral()` by its names, and begins Adam anew."""
+        """Takes over `weights.neutral()` by its names, and begins again with Adam's state."""
         raise NotImplementedError
 
     def arranged(self, batch: ArrayBatch) -> ArrayBatch:
@@ -95,7 +95,7 @@ class Trainer:
     ) -> list[dict[str, Any]]:
         """Train until the protocol or the trial's limit ends; one record an epoch. `over` is for ranks.
 
-        `batches` is a list of those that come round, or a loader, which begins again with each epoch.
+        `batches` is a list whose batches come round, or a loader, which begins again with each epoch.
         """
         come_round, every = isinstance(batches, list), terms.reads_loss_every
 
@@ -198,7 +198,7 @@ def begin(trainer: Trainer, batch: ArrayBatch, arrays: dict[str, np.ndarray] | N
 
 
 def loaded(clock: StepClock, batches: Iterable[ArrayBatch]) -> list[dict[str, Any]]:
-    """As `train`, with nothing trained: a step is a batch that came."""
+    """Load batches as `train` does and return its epochs, but train nothing: a step is a batch that came."""
 
     def came(batch: ArrayBatch) -> None:
         clock.ready()
@@ -216,8 +216,8 @@ def measurement(
     found: dict[str, Any],
     valid: Evaluation | None = None,
 ) -> dict[str, Any]:
-    """A measurement's part that all frameworks tell alike, and `found`: framework, device, versions,
-    precision."""
+    """Return the parts of a measurement that all frameworks share, with `found`: framework, device,
+    versions, precision."""
     valid_batches = valid.whole if valid else 0
     flops = {"per_sample": float(network.operations_per_image(terms.image_size)), "method": network.METHOD}
     begins = {"weights": "random", "weights_sha256": weights.SHA256}

@@ -23,7 +23,7 @@ from parts.trial import Failed
 
 SEED = 121
 SHA256 = "e8a3501838ccdde15da92c31c179cda61acb705bcf012d5985b04e25ac92b08e"
-"""Of the file."""
+"""The hash of the file."""
 
 
 def neutral() -> dict[str, np.ndarray]:

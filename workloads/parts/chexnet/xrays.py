@@ -50,7 +50,7 @@ class Xrays:
 
 
 def prepared(data_folder: str, source: str) -> Xrays:
-    """What lies in the data folder; raises Failed where it is not whole, or not the study's though `real`."""
+    """Return the data folder's X-rays; raises Failed where they are incomplete, or not the study's."""
     folder = Path(data_folder, FOLDER)
     sums, table = (_content(folder, name) for name in ("SHA256SUMS", "table.csv"))
     if hashlib.sha256(table).hexdigest() + "  table.csv" not in sums.decode().splitlines():

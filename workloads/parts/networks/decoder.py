@@ -188,7 +188,7 @@ def with_low_rank(model: Decoder, rank: int) -> Decoder:
 
 
 def attention_operations(shape: DecoderShape, sequences: int, tokens: int) -> int:
-    """Return the operations of attention's products in one training step, which no layer's size tells.
+    """Return the operations of attention's products in one training step, which no layer's size gives.
 
     12 · layers · width · tokens² a sequence: two products forward and four backward, the causal half not
     taken off (Chowdhery et al., 2022, appendix B).

@@ -13,12 +13,12 @@ from typing import Any
 FP32_ERROR = 3e-4
 TEN_BIT_ERROR = 6e-3
 SHAPES = {"matmul": ((512, 1024), (1024, 512)), "convolution": ((8, 128, 28, 28), (128, 128, 3, 3))}
-"""Of the operands; a convolution's are images and weights, channels before pixels, and its edges are not
-padded."""
+"""The operands' shapes; a convolution's are images and weights, channels before pixels, and its edges are
+not padded."""
 
 
 def reads_as(error: float, type_name: str) -> str:
-    """An arithmetic's name by its error; the output's type tells fp16 from TF32, of equal mantissa."""
+    """Return an arithmetic's name by its error; the output's type separates fp16 from TF32."""
     if type_name in ("float16", "bfloat16"):
         return "fp16" if type_name == "float16" else "bf16"
     if error < FP32_ERROR:

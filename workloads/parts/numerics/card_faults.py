@@ -32,10 +32,10 @@ BOUND_EPS = {torch.float32: 64.0, torch.float16: 8.0, torch.bfloat16: 8.0}
 """Rounding steps of its outputs, of the largest value: so far another order of summing may move them."""
 MEMORY_SHARE = 0.9
 SMALL_BYTES, SMALL_SHARE = 256 * 2**20, 0.1
-"""Of a processor's memory, at most and of what is free."""
+"""How much of a processor's memory is tested: at most so many bytes, and this share of what is free."""
 BLOCK_BYTES, SMALL_BLOCK_BYTES = 256 * 2**20, 16 * 2**20
 PATTERN_SECONDS = 10.0
-"""After these no further pass begins, and the memory is what was written by half of them."""
+"""After these no further pass begins; the tested memory is what was written in half of them."""
 FACTOR = -7046029254386353131
 """Odd, so that no two addresses have one word; of 2^64 over the golden ratio."""
 
@@ -196,7 +196,7 @@ def _pattern(into: torch.Tensor, number: int, turned: bool) -> None:
 
 
 def _blocks(device: torch.device, words: int, most: int) -> list[torch.Tensor]:
-    """As many blocks as are wanted, or as there is memory for."""
+    """Return as many blocks as are wanted, or as there is memory for."""
     blocks: list[torch.Tensor] = []
     try:
         while len(blocks) < most:

@@ -3,7 +3,7 @@
 Two independent counts of the operations must agree, or none is given: torch's counter on one eager step, and
 the layers' sizes. Only products count (convolutions, linear and recurrent layers), a multiplication and an
 addition each as one; recomputation never does. What does not train has no gradient of its weights, and what
-stands before everything that trains has none of its input.
+comes before everything that trains has none of its input.
 
 On a device torch's counter gives 0 for a recurrent layer, which is one fused operation there; on `meta` it is
 taken apart and counted.
@@ -53,7 +53,7 @@ def of_batch(
 ) -> dict[str, Any]:
     """One sample's training step on a batch of so many; `passes` goes forward and backward on `meta`.
 
-    `other_operations` are those of a step that no layer's size tells, such as attention's.
+    `other_operations` are the operations of a step that no layer's size gives, such as attention's.
     """
     twin = _without_content(model)
     by_sizes = _Sizes(twin)

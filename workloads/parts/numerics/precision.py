@@ -29,7 +29,7 @@ class Numerics:
     arithmetic: tuple[str, ...]
     """What a product's error against float64 may read as."""
     outputs: torch.dtype = torch.float32
-    """Of the layers that do the work."""
+    """The type that the layers that do the work give."""
     weights: torch.dtype = torch.float32
     autocast: bool = False
     scaled: bool = False
@@ -178,7 +178,7 @@ def parameter_types(model: nn.Module) -> dict[str, int]:
 
 @contextlib.contextmanager
 def preserved_random_state(device: torch.device) -> Iterator[None]:
-    """Whatever the block draws, the trial's own random numbers are as if it had not run."""
+    """Keep the trial's random numbers as they are, whatever the block draws."""
     with torch.random.fork_rng([device] if device.type == "cuda" else []):
         yield
 

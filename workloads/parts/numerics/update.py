@@ -55,11 +55,11 @@ class Update:
         self.step()
 
     def backward(self, loss: torch.Tensor) -> None:
-        """Gradients of the loss, added to those that are there."""
+        """Adds the gradients of the loss to the gradients that are there."""
         self.scaler.scale(loss).backward()
 
     def clip(self, largest_norm: float) -> torch.Tensor:
-        """Scales all gradients down to a norm of so much where it is larger; gives the norm that they had."""
+        """Scales all gradients down to that norm where theirs is larger; returns the norm that they had."""
         self.scaler.unscale_(self.optimiser)
         weights = [weight for group in self.optimiser.param_groups for weight in group["params"]]
         return nn.utils.clip_grad_norm_(weights, largest_norm)

@@ -19,9 +19,9 @@ from typing import Callable, NamedTuple
 from parts.trial import Failed
 
 DEATH_SIGNAL, SUBREAPER = 1, 36
-"""Of prctl(2): what a child gets when its parent dies; that who is left by its parent becomes our child."""
+"""Options of prctl(2): the signal for a child whose parent dies; an orphan below us becomes our child."""
 LINE_LETTERS = 4000
-"""Of one line; what is longer is cut."""
+"""The longest line; a longer one is cut."""
 POLL_SECONDS = 0.1
 POLITE_SECONDS = 3.0
 """After SIGTERM, until SIGKILL."""
@@ -161,7 +161,7 @@ def _end_all(child: subprocess.Popen) -> int:
 
 
 def _children(parent: int) -> list:
-    """The processes whose parent this is, as Linux tells it."""
+    """Return the processes whose parent this is, as Linux lists them."""
     found = []
     for name in os.listdir("/proc") if os.path.isdir("/proc") else ():
         if name.isdigit():

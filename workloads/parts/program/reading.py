@@ -15,7 +15,7 @@ from typing import NamedTuple
 from parts.trial import Failed
 
 WITNESS_SECONDS = 0.05
-"""Where lines come less far apart, our clock is no witness: it sees when they were read."""
+"""Lines closer together than this say nothing to our clock: it sees only when they were read."""
 WITNESS_ROWS = 5
 MOST_STEPS_TOGETHER = 1000
 MOST_LOSSES = 500
@@ -31,7 +31,7 @@ class Reader:
             key: re.compile(reading[key]) for key in ("lines", "evaluations", "done") if reading.get(key)
         }
         self.rows = []
-        """What each line of steps says, when it was read, and whether an evaluation lies before it."""
+        """What each line of steps says, when it was read, and whether an evaluation came before it."""
         self.evaluations = []
         """What each says, with the number of rows before it."""
         self.done = None
@@ -80,7 +80,7 @@ def _figures(groups: dict) -> dict:
 
 
 class Value(NamedTuple):
-    """What one row tells: the seconds of so many steps, by the program's own clock or else by ours."""
+    """One row of a program: the seconds of so many steps, by the program's own clock or else by ours."""
 
     says: dict
     steps: int
@@ -88,7 +88,7 @@ class Value(NamedTuple):
     done: int
     """Steps of the whole run by then."""
     begin_end: tuple | None
-    """When the row before and this one were read; null where more than steps lies between."""
+    """When the row before and this one were read; null where more than steps happened between."""
     witness: float | None
     """Our clock's seconds over the program's own."""
     evaluated: bool
@@ -107,7 +107,8 @@ def _values(reader: Reader, samples_per_step: int) -> list:
         own, earlier = (_own_seconds(each or {}, samples_per_step) for each in (says, before))
         steps = 1 if own is not None and reading["seconds_are"] == "step" else between
         ours = at - before_at if None not in (at, before_at) and not evaluated else None
-        seconds = ours if own is None else _told(reading["seconds_are"], own, earlier or 0.0, done, between)
+        are = reading["seconds_are"]
+        seconds = ours if own is None else _new_seconds(are, own, earlier or 0.0, done, between)
         timed = bool(ours and own and seconds) and reading["seconds_are"] != "run"
         witness = ours * steps / (seconds * between) if timed else None
         begin_end = (before_at, at) if ours else None
@@ -122,8 +123,8 @@ def _own_seconds(says: dict, samples_per_step: int) -> float | None:
     return says.get("seconds", says["milliseconds"] / 1000 if "milliseconds" in says else None)
 
 
-def _told(are: str, own: float, earlier: float, done: int, between: int) -> float:
-    """The seconds that a row's own are the last step's, a mean of or a sum of, less those before it."""
+def _new_seconds(are: str, own: float, earlier: float, done: int, between: int) -> float:
+    """Return the seconds since the row before; a row's own are the last step's, a mean or a sum."""
     means = {
         "step": own,
         "mean": own * between,
@@ -141,22 +142,22 @@ class Figures(NamedTuple):
     steps_together: int
     samples_per_step: int
     stretches: list
-    """Moments on our clock between which values lie unbroken."""
+    """Moments on our clock between which no value is missing."""
     losses: list
     epochs: list
-    """From one evaluation to the next; what follows the last one is in none. Without any, the whole run."""
+    """The epochs, each up to an evaluation; what follows the last is in none. Without any, the whole run."""
     witness: float | None
     """The median of our clock's seconds over the program's own; null where lines come too fast."""
     steps: int
-    """Of the whole run, with those that are in no value."""
+    """The steps of the whole run, also those in no value."""
     steps_per_epoch: int | None
-    """As its lines say."""
+    """The steps of an epoch as its lines say."""
     left_out: int
     """Rows that are in no value."""
 
 
 def figures(reader: Reader, samples_per_step: int) -> Figures:
-    """The times of equal numbers of steps; raises Failed where there are none."""
+    """Return the times of equal numbers of steps; raises Failed where there are none."""
     found = _values(reader, samples_per_step)
     fit = [each for each in found if not each.evaluated and each.seconds is not None and each.seconds >= 0]
     if not any(each.seconds for each in fit):
@@ -165,7 +166,7 @@ def figures(reader: Reader, samples_per_step: int) -> Figures:
     together = Counter(each.steps for each in fit).most_common(1)[0][0]
     if together > MOST_STEPS_TOGETHER:
         raise Failed(
-            "unsupported", f"a line stands for {together} steps, and {MOST_STEPS_TOGETHER} at most may"
+            "unsupported", f"a line covers {together} steps, and may cover {MOST_STEPS_TOGETHER} at most"
         )
     kept = [each for each in fit if each.steps == together][reader.reading["skip"] :]
     if not kept:

@@ -22,7 +22,7 @@ class DeviceSteps:
 
     The host issues work far ahead of a device, so the moments at which it has issued a step say nothing of
     how long the step takes: a burst of short ones, then a wait that belongs to none. The device passes an
-    event when all work before it is done. What lies between two ends, idle gaps included, is one step's time.
+    event when all work before it is done. From one end to the next, idle gaps included, is one step's time.
     """
 
     def __init__(self) -> None:
@@ -78,14 +78,14 @@ class Clock(StepClock):
         )
         self.device = device
 
-    def told(
+    def measurement(
         self,
         epochs: list[dict[str, Any]],
         valid_batches: int = 0,
         validated: int = 0,
         modules: Sequence[ModuleType] = (),
     ) -> dict[str, Any]:
-        """What every measurement tells: device, versions, protocol, epochs, and the clock's series."""
+        """Return what every measurement has: device, versions, protocol, epochs, and the clock's series."""
         return {
             "device": facts(self.trial.asked["device"], self.device),
             "versions": software(*modules),
@@ -113,7 +113,7 @@ def _values(losses: Sequence[torch.Tensor]) -> list[float]:
 
 
 def few_elements(batch: torch.Tensor) -> torch.Tensor:
-    """A copy of some elements from all over a batch, of its own type and where it lies: nothing waits."""
+    """Return a copy of some elements from all over a batch, of its type and on its device: nothing waits."""
     return step_clock.few_elements(batch.detach()).clone()
 
 

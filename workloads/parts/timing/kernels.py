@@ -1,6 +1,6 @@
 """How long a GPU's kernels are at work in a step: the rest of the step it waits for the host.
 
-A pair of events around a step takes the idle gaps between its kernels for work, so torch's profiler tells the
+A pair of events around a step takes the idle gaps between its kernels for work, so torch's profiler times the
 kernels of a few more steps after the window. Their times are merged, since streams work side by side. Copies
 from and to the host are the link's work and not counted.
 """
@@ -38,7 +38,7 @@ class KernelWatch:
         return steps >= STEPS or time.perf_counter() - self._began > SECONDS
 
     def stop(self, steps: int) -> dict[str, Any] | None:
-        """What the kernels of so many steps took; None where the profiler told of no kernel."""
+        """Return what the kernels of so many steps took; None where the profiler reported no kernel."""
         torch.cuda.synchronize(self.device)
         self._profile.stop()
         seconds = busy_seconds(self._profile.profiler.kineto_results.events())
@@ -77,6 +77,6 @@ def busy_seconds(events: Iterable[Any]) -> float:
 def _works(event: Any) -> bool:
     if event.device_type() == torch.autograd.DeviceType.CPU or event.is_user_annotation():
         return False
-    # torch before 2.13 does not tell what an activity is; its device's events are all work but annotations.
+    # torch before 2.13 does not say what an activity is; its device's events are all work but annotations.
     kind = getattr(event, "activity_type", lambda: WORK[0])()
     return kind in WORK and not any(word in event.name() for word in LINK_WORDS)

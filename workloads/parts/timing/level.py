@@ -17,7 +17,7 @@ LOOK_EVERY_SECONDS = 15.0
 
 
 def level_held(step_us, together=1):
-    """Whether the last 60 s and 200 steps are of one level: the means of their six parts lie within 1 %.
+    """Return whether the last 60 s and 200 steps have one level: the means of six parts are within 1 %.
 
     Of steps that end so many together the sums are looked at.
     """

@@ -18,7 +18,7 @@ PAIRS = 4
 STEP_SECONDS = 0.01
 """A step is as many operations as take about this long, so that marking it costs nothing."""
 STEPS = 100
-"""At least so many."""
+"""The fewest steps of a measurement."""
 FEWEST_SAMPLES = 5
 SWEEP_SECONDS = 0.15
 LONGEST_SECONDS = 0.25
@@ -53,7 +53,7 @@ def product(shape: ProductShape, device: torch.device, dtype: torch.dtype) -> Ti
 def multiplication(
     device: torch.device, dtype: torch.dtype
 ) -> Callable[[torch.Tensor, torch.Tensor], torch.Tensor]:
-    """What multiplies one matrix by another's transpose; the result lies where the last one did."""
+    """Return a function that multiplies a matrix by another's transpose, into the last result's memory."""
     if dtype.itemsize > 1:
         results: dict[tuple[int, int], torch.Tensor] = {}
 
@@ -171,17 +171,17 @@ def sampled(operation: TimedOperation, seconds: float, device: torch.device) -> 
 
 
 def steps_of(trial: TrialProcess) -> int:
-    """The steps of the protocol, or those that are to fill the limit's seconds."""
+    """Return the steps of the protocol, or as many as are to fill the limit's seconds."""
     return max(STEPS, round((trial.limit.get("seconds") or 0.0) / STEP_SECONDS))
 
 
 def operation_measured(
     clock: Clock, operation: TimedOperation, calls: int, arithmetic: dict[str, Any]
 ) -> tuple[dict[str, Any], float]:
-    """A measurement of steps of so many calls, and the rate of the window: operations or bytes a second."""
+    """Return a measurement of steps of so many calls, and the window's rate: operations or bytes a second."""
     epochs = steps_measured(clock, operation.call, calls, calls)
     clock.trial.stage("collect")
-    measured, product, dtype = clock.told(epochs), "k" in operation.structure, operation.dtype
+    measured, product, dtype = clock.measurement(epochs), "k" in operation.structure, operation.dtype
     found = {
         **measured,
         "losses": [],

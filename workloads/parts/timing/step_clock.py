@@ -5,7 +5,7 @@ Every step is marked without synchronising, when the host has issued it; on a CP
 framework whose device marks the ends of steps by itself brings what reads them (`parts.timing.clock` for
 torch). The wait for input is the host's in any case.
 The window is the sum of the training segments, each closed by a synchronisation before and after; validation
-lies outside. Losses, and the first gradient norms where the loop has them, stay on the device until a segment
+is outside. Losses, and the first gradient norms where the loop has them, stay on the device until a segment
 ends.
 
 Standard library and Python 3.7 syntax only.
@@ -27,7 +27,7 @@ LOSSES_KEPT = 500
 FIRST_LOSSES = 50
 """Kept whole, with their gradient norms: there two precisions are held against each other, step by step."""
 BATCHES_LOOKED_AT = 16
-TOLD_EVERY_SECONDS = 1.0
+EVENT_EVERY_SECONDS = 1.0
 
 
 class StepClock:
@@ -75,15 +75,15 @@ class StepClock:
         self.seconds = 0.0
         self.samples = 0
         self.step_us: list[int] = []
-        """On a GPU those that the device has not been seen to finish are still the host's issue times."""
+        """On a GPU, steps that the device has not been seen to finish still have the host's issue times."""
         self.input_us: list[int] = []
         self.losses: list[float] = []
         self._pending_losses: list[Any] = []
         self._norms: list[tuple[int, Any]] = []
         self._finished = 0
         self._looks: list[Any] = []
-        self._told = 0
-        self._told_at = time.perf_counter()
+        self._reported = 0
+        self._reported_at = time.perf_counter()
 
     def start(self) -> None:
         """Opens a segment: everything before it is done."""
@@ -105,7 +105,7 @@ class StepClock:
         return len(self.step_us) < FIRST_LOSSES
 
     def norm(self, norm: Any) -> None:
-        """Keeps the step's gradient norm where it lies, if it is one of the first; nothing waits."""
+        """Keeps the step's gradient norm on its device, if it is one of the first; nothing waits."""
         if norm is not None and self.wants_norm:
             self._norms.append((len(self.step_us) + 1, self._kept(norm)))
 
@@ -120,8 +120,8 @@ class StepClock:
         self.step_us.append((now - self._mark) // 1000)
         self.input_us.append(self._waited // 1000)
         self._mark = now
-        if now * 1e-9 - self._told_at >= TOLD_EVERY_SECONDS:
-            self._tell(now * 1e-9)
+        if now * 1e-9 - self._reported_at >= EVENT_EVERY_SECONDS:
+            self._report(now * 1e-9)
 
     def stop(self) -> dict[str, Any]:
         """Closes the segment and gives its epoch's record; raises Failed on a loss that is not finite."""
@@ -133,7 +133,7 @@ class StepClock:
         self.trial.event("segment", begin=self._segment_began * 1e-9, end=self._mark * 1e-9)
         self._segment_began = self._mark
         self._read_losses()
-        self._tell(time.perf_counter())
+        self._report(time.perf_counter())
         losses, steps = self.losses[self._segment_first :], len(self.step_us) - self._segment_first
         self.segments += 1
         return {
@@ -199,9 +199,9 @@ class StepClock:
     def protocol(
         self, epochs: list[dict[str, Any]], valid_batches: int = 0, validated: int = 0
     ) -> dict[str, Any]:
-        """The protocol's length, what stopped the trial, and whether it is complete.
+        """Return the protocol's length, what stopped the trial, and whether it is complete.
 
-        `valid_batches` are those of a whole validation, `validated` those that the limit leaves.
+        `valid_batches` is the number in a whole validation, `validated` the number that the limit leaves.
         """
         reached_end = len(epochs) == self.epochs_in_protocol and epochs[-1]["complete"]
         return {
@@ -261,15 +261,15 @@ class StepClock:
             if not math.isfinite(value):
                 raise Failed("not-finite", f"the training loss is {value} at step {step}")
 
-    def _tell(self, now: float) -> None:
+    def _report(self, now: float) -> None:
         if self._reads_freely:
             self._read_losses()
         self._read_steps()
         done = self._finished
-        if done == self._told:
+        if done == self._reported:
             return
-        self.trial.event("steps", first=self._told + 1, us=self.step_us[self._told : done])
-        self._told, self._told_at = done, now
+        self.trial.event("steps", first=self._reported + 1, us=self.step_us[self._reported : done])
+        self._reported, self._reported_at = done, now
         elapsed = self._elapsed()
         if self.second_limit is not None and elapsed / self.second_limit > done / self.steps_expected:
             progress = {"done": round(elapsed, 3), "total": self.second_limit, "unit": "second"}
@@ -292,7 +292,7 @@ def thinned(losses: list[float]) -> list[tuple[int, float]]:
 
 
 def memory(allocated: int | None = None, reserved: int | None = None) -> dict[str, int | None]:
-    """Peak bytes since the process began: of the framework's allocator where it tells, and of the process."""
+    """Return peak bytes since the process began: the framework's allocator's, if known, and the process's."""
     return {
         "allocated_peak_bytes": allocated,
         "reserved_peak_bytes": reserved,

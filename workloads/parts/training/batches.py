@@ -1,4 +1,4 @@
-"""Batches of tensors that lie in memory: a new order in each epoch, and each rank's own part of it."""
+"""Batches of tensors in memory: a new order in each epoch, and each rank's own part of it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ALONE = Place()
 
 
 def tensors(split: Images, shape: tuple[int, int, int], home: torch.device) -> Batch:
-    """Pixels as uint8 (items, channels, height, width) and labels, where they are to lie."""
+    """Return pixels as uint8 (items, channels, height, width) and labels, both on the device `home`."""
     pixels = torch.frombuffer(bytearray(split.pixels), dtype=torch.uint8).view(-1, *shape)
     return pixels.to(home), torch.tensor(split.labels).to(home)
 

@@ -1,7 +1,7 @@
 """The loop that trains a model, and the measurement of it: precision, rehearsal, clock, epochs, validation.
 
 A workload that keeps to it is its model, its batches and its loss. A step is timed as in every workload (see
-`parts/timing/clock.py`). Validation stands outside the window, and its seconds are kept by themselves.
+`parts/timing/clock.py`). Validation is outside the window, and its seconds are kept by themselves.
 """
 
 from __future__ import annotations
@@ -83,11 +83,11 @@ def fit(
     structure: dict[str, int] | None = None,
     other_operations: int = 0,
 ) -> dict[str, Any]:
-    """Trains as far as protocol and limit let it go; gives the measurement's own part.
+    """Trains as far as protocol and limit let it go; returns the measurement's own part.
 
-    `model` lies on no device yet, a batch of `train` holds `setting.samples`, and `schedule` is given what
-    `optimiser` gave. `data` and `structure` are what the workload knows of them, and `other_operations` those
-    of a step that no layer's size tells. Raises Failed for what does not go on.
+    `model` is on no device yet, a batch of `train` holds `setting.samples`, and `schedule` is given what
+    `optimiser` gave. `data` and `structure` are what the workload knows of them, and `other_operations` the
+    operations of a step that no layer's size gives. Raises Failed where training cannot go on.
     """
     trial, device = setting.trial, setting.device
     trial.stage("setup")
@@ -120,7 +120,7 @@ def fit(
     clock = Clock(trial, device, steps_per_epoch=_steps(setting, train), epochs=loop.epochs)
     validation = Validation(setting, whole, loss, quality, valid)
     epochs = _train(setting, loop, clock, step, train, validation, rates)
-    measured = clock.told(epochs, validation.whole, validation.limit)
+    measured = clock.measurement(epochs, validation.whole, validation.limit)
     of_ranks = entries(setting.place, trial.variant["gpus"], clock)
 
     trial.stage("collect")
@@ -210,7 +210,7 @@ class Validation:
 
 
 def samples_of(targets: torch.Tensor, loop: Loop) -> int:
-    """How many samples the targets stand for: of tokens each, of anything else each row."""
+    """Return how many samples the targets hold: each token is one, of anything else each row."""
     return targets.numel() if loop.sample_unit == "token" else len(targets)
 
 
@@ -252,7 +252,7 @@ def _train(
 
 
 def _layout(setting: Setting) -> dict[str, torch.memory_format]:
-    """As the model was made, where the variant asks for no other."""
+    """Return the memory format that the variant asks for; the model's own where it asks for none."""
     channels_last = setting.trial.variant["layout"] == "channels_last"
     return {"memory_format": torch.channels_last} if channels_last else {}
 

@@ -1,8 +1,8 @@
 """Batches of images in each data mode, for training with fastai's augmentations.
 
 host: augmented one by one on the processor, in worker processes, as the published loader does it (it also
-opened a PNG file for each image, which is a hundredth of an image's time; here they lie in memory); device:
-raw images lie on the device and each batch is augmented there; cached: a few fixed batches, ready for the
+opened a PNG file for each image, which is a hundredth of an image's time; here they are in memory); device:
+raw images are on the device and each batch is augmented there; cached: a few fixed batches, ready for the
 model, come round and round. In the first two the device normalises a batch after it has come.
 """
 

@@ -1,4 +1,4 @@
-"""A user's own model, data and loss: read from a file, checked, and every mistake told with its line."""
+"""A user's own model, data and loss: read from a file, checked, and every mistake reported with its line."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class OwnFile:
             return None
         given = f"{name}({', '.join(HOOKS[name])})"
         try:
-            # A function in C may tell no signature, which is a ValueError.
+            # A function in C may have no signature, which is a ValueError.
             with contextlib.suppress(ValueError):
                 inspect.signature(value).bind(*HOOKS[name])
         except TypeError:
@@ -148,7 +148,7 @@ def load(trial: TrialProcess) -> OwnFile:
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
     file = OwnFile(str(trial.own_name), trial.own_file, module)
-    with told_with_its_line(file):
+    with failing_with_line(file):
         spec.loader.exec_module(module)
     for name in HOOKS:
         file.function(name)
@@ -163,10 +163,10 @@ def load(trial: TrialProcess) -> OwnFile:
 
 
 @contextlib.contextmanager
-def told_with_its_line(file: OwnFile) -> Iterator[None]:
-    """Whatever goes wrong in the block is told with the last line of the user's file that it went through.
+def failing_with_line(file: OwnFile) -> Iterator[None]:
+    """Raise any error in the block as Failed, with the last line of the user's file that it went through.
 
-    Where it went through none, with that of `model`.
+    Where it went through none, the line of `model` is named.
     """
     try:
         yield
@@ -190,7 +190,7 @@ def told_with_its_line(file: OwnFile) -> Iterator[None]:
 
 
 def checked_model(file: OwnFile, setting: Setting) -> nn.Module:
-    """What the file's `model` gives; raises Failed where that is none."""
+    """Return the model that the file's `model` gives; raises Failed where that is no module."""
     model = file.module.model(setting)
     if not isinstance(model, nn.Module):
         found = type(model).__name__

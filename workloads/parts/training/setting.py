@@ -1,4 +1,4 @@
-"""A trial as one process has to run it: device, precision, and its place among those that share a step."""
+"""A trial as one process has to run it: device, precision, and its place among the processes of a step."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Setting:
     """How devices share a step: "ddp", "dp" or "fsdp"; with "each" they share none."""
     place: Place
     devices: int
-    """That this process itself drives: more than one with DataParallel alone."""
+    """How many this process itself drives: more than one with DataParallel alone."""
     options: dict[str, Any]
     data_read: dict[str, Any] = field(default_factory=dict)
     """Name and hash of the data set that was read, for the record."""
@@ -88,7 +88,7 @@ class Setting:
 
     @property
     def virtual_ranks(self) -> int:
-        """Ranks that this process stands for, one after the other, on one device."""
+        """Return how many ranks this process simulates, one after the other, on one device."""
         return int(self.options.get("virtual_ranks", 1))
 
     @property
@@ -123,7 +123,7 @@ class Setting:
 
     @property
     def home(self) -> torch.device:
-        """Where the data lies before a step: on the device, or with data mode `host` in main memory."""
+        """Return where the data is before a step: on the device, or with data mode `host` in main memory."""
         return torch.device("cpu") if self.trial.variant["data_mode"] == "host" else self.device
 
 
@@ -134,11 +134,11 @@ def over_processes(
     labels: tuple[str, ...] = LABELS,
     ways: tuple[str, ...] = PARALLEL,
 ) -> dict[str, Any]:
-    """Runs `work` in this process, or in one process a device where these are to share a step.
+    """Runs `work` in this process, or in one process a device where devices are to share a step.
 
-    `options` are the workload's own, `labels` the precisions that its model can take, and `ways` those of the
-    option `parallel`, without which it runs on one device. Raises Failed for what the variant asks and cannot
-    be had.
+    `options` are the workload's own, `labels` the precisions that its model can take, and `ways` the values
+    of the option `parallel`, without which it runs on one device. Raises Failed where the variant asks for
+    what cannot be had.
     """
     chosen = trial.options(options)
     label = trial.choose("precision", trial.variant["precision"], labels)

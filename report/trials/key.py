@@ -162,8 +162,6 @@ Whole = TypeVar("Whole", Key, ProtocolLength)
 
 def without(whole: Whole, *names: str) -> Whole:
     """A key or length less these fields and what goes along with them, each at its default or empty."""
-    if not names:
-        return whole
     left = [*names, *(more for name in names for more in GOES_ALONG.get(name, ()))]
     empty = EMPTY_KEY if isinstance(whole, Key) else EMPTY_LENGTH
     changes = {

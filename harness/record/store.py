@@ -145,9 +145,7 @@ def _sync_folder(folder: Path) -> None:
 _DIGITS = bytes.maketrans(b"123456789", b"000000000")
 _LONG_NUMBER = re.compile(b"0" * 19 + rb"(?<=[\s,\[:-]0{19})(?<!\w:0{19})")
 """What begins like a whole number of more than 63 bits, each digit a 0: one text is found much sooner.
-
-A digest behind the name of its kind is none: a colon that stands behind a key stands behind quotes.
-"""
+A digest as in "sha256:0…" is none: before a number's colon are quotes."""
 
 
 def _whole_number(digits: str) -> int:

@@ -9,13 +9,7 @@ from statistics import median, median_low
 
 from harness.record import PRECISIONS, Finding, LossScale, Measurement, ProgramRun, Steady, finding
 from harness.record.finding import FindingValue
-from harness.summary.steady_state import (
-    LEAST_SECONDS,
-    LEAST_STEPS,
-    MEAN_ERROR,
-    microseconds,
-    stalled_seconds,
-)
+from harness.summary.steady_state import LEAST_SECONDS, LEAST_STEPS, MEAN_ERROR, microseconds, stalled_seconds
 
 INPUT_WAIT_LIMIT = 0.10
 """MLPerf Storage's floor: a device must be fed for 90 % of the time."""

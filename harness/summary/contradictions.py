@@ -114,9 +114,7 @@ def copies(records: Sequence[Record]) -> Iterator[tuple[int, int]]:
     first: dict[Hashable, int] = {}
     for place in sorted(range(len(records)), key=lambda at: records[at].started_at):
         request, measured = records[place].trial.id.rpartition("-")[2], records[place].measurement
-        if measured is None:
-            continue
-        found = first.setdefault((request, measured.step_us), place)
+        found = first.setdefault((request, measured.step_us), place) if measured else place
         # So many steps are never equal to the microsecond by chance.
-        if found != place and len(set(measured.step_us.values())) >= DIFFERENT:
+        if measured and found != place and len(set(measured.step_us.values())) >= DIFFERENT:
             yield place, found

@@ -133,10 +133,7 @@ class DotRows:
 
 @dataclass(frozen=True, slots=True)
 class _PlacedRow:
-    """A row with the top of its names and of its plot, px, its dots with their levels, and labels by line.
-
-    All levels stand around the `middle` one.
-    """
+    """A row, px, with its names' and its plot's top, dots around a middle level, and labels by line."""
 
     row: DotRow
     top: float

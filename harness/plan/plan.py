@@ -6,7 +6,7 @@ A file may hold other sizes of its study, each under a plan name of its own: `[s
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
@@ -268,11 +268,11 @@ def trials(
 
 def _in(plan: Plan, context: PlanContext) -> list[Planned]:
     return [
-        _planned(plan, measure, variant, context, repeat)
+        planned
         for measure in plan.measure
         if measure.is_for(context.device, context.environment)
         for variant in variants(measure, plan.name)
-        for repeat in range(1, (measure.repeats or plan.repeats) + 1)
+        for planned in _repeats(plan, measure, variant, context)
     ]
 
 
@@ -292,7 +292,7 @@ def _nothing_planned(plan: Plan, context: PlanContext) -> PlanError:
     )
 
 
-def _planned(plan: Plan, measure: Measure, variant: Variant, context: PlanContext, repeat: int) -> Planned:
+def _repeats(plan: Plan, measure: Measure, variant: Variant, context: PlanContext) -> Iterator[Planned]:
     program = plan.programs.get(measure.file or "")
     source: DataSource = program.data if program else "real" if measure.folder else "synthetic"
     if measure.data:
@@ -314,7 +314,9 @@ def _planned(plan: Plan, measure: Measure, variant: Variant, context: PlanContex
             "file": {"name": measure.file, "sha256": measure.sha256} if measure.file else None,
         }
     )
-    seed = (measure.seed if measure.seed is not None else 1111) + repeat - 1
+    first_seed = measure.seed if measure.seed is not None else 1111
     timeout = measure.timeout_seconds or plan.timeout_seconds
-    trial = TrialSpec.of(asked, repeat, seed=seed, timeout_seconds=timeout, targets=measure.targets)
-    return Planned(trial, measure.role, variant.model, measure.priority)
+    for repeat in range(1, (measure.repeats or plan.repeats) + 1):
+        seed = first_seed + repeat - 1
+        trial = TrialSpec.of(asked, repeat, seed=seed, timeout_seconds=timeout, targets=measure.targets)
+        yield Planned(trial, measure.role, variant.model, measure.priority)

@@ -21,19 +21,13 @@ from harness.run.choice import against_of, choose
 from harness.run.second_stack import second_stack
 from harness.settings import Settings
 from harness.settings import load as load_settings
-from tests.helpers import ROOT, clone, wait_for
-from tests.helpers.runs import records, running_trial
+from tests.helpers import ROOT, clone
+from tests.helpers.runs import alternating, begun_trial, records
 
 IMAGES = load_images(ROOT)
 IMAGE = IMAGES.image("cpu")
 OWN = PlanContext("cpu", "cpu", "0" * 64, {"cifar-100": "real", "wikitext-2": "real"}, {"resnet18": True})
 OTHER = replace(OWN, variables={"OMP_NUM_THREADS": "1"})
-
-
-def alternating(root, *asked: str):
-    setup = clone.bench(root)
-    settings = Settings(against=asked or ("env:OMP_NUM_THREADS=1",))
-    return replace(setup, against=second_stack(root, settings, setup.image, load_images(root).image))
 
 
 def run(setup, monkeypatch, root) -> Session:
@@ -118,14 +112,15 @@ DRIVER = """
 import os, sys
 from pathlib import Path
 sys.path.insert(0, {tests!r})
-from tests.harness.run.test_second_stack import alternating
 from tests.helpers import clone
+from tests.helpers.runs import alternating
 from commands import measure
 from commands.terminal import Screen
 root = Path({root!r})
 os.environ["GPUDYNO_STATE"] = str(root / "state")
 built = clone.built(root)
-measure._run(alternating(root), (built, built), {{}}, measure.RunOptions(), Screen())
+with clone.unwatched():
+    measure._run(alternating(root), (built, built), {{}}, measure.RunOptions(), Screen())
 """
 
 
@@ -136,7 +131,7 @@ def test_after_the_harness_is_killed_the_next_run_takes_up_the_living_trial_of_e
     driver = DRIVER.format(tests=str(ROOT), root=str(root))
     for _ in range(2):
         harness = subprocess.Popen([sys.executable, "-c", driver], stdout=subprocess.DEVNULL)
-        wait_for(lambda: running_trial(root))
+        begun_trial(root)
         time.sleep(0.7)
         harness.kill()
         harness.wait()

@@ -314,9 +314,8 @@ def _repeats(plan: Plan, measure: Measure, variant: Variant, context: PlanContex
             "file": {"name": measure.file, "sha256": measure.sha256} if measure.file else None,
         }
     )
-    first_seed = measure.seed if measure.seed is not None else 1111
+    seed = measure.seed if measure.seed is not None else 1111
     timeout = measure.timeout_seconds or plan.timeout_seconds
-    for repeat in range(1, (measure.repeats or plan.repeats) + 1):
-        seed = first_seed + repeat - 1
-        trial = TrialSpec.of(asked, repeat, seed=seed, timeout_seconds=timeout, targets=measure.targets)
+    for at in range(measure.repeats or plan.repeats):
+        trial = TrialSpec.of(asked, at + 1, seed=seed + at, timeout_seconds=timeout, targets=measure.targets)
         yield Planned(trial, measure.role, variant.model, measure.priority)

@@ -67,10 +67,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _the_system_s_temporary_folder_is_one_that_goes_with_the_tests(
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Iterator[None]:
-    """What a killed trial, a browser or a framework leaves in it goes, too."""
+def _temporary_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What a killed trial, a browser or a framework leaves in the system's goes with the tests."""
     folder = str(tmp_path_factory.mktemp("t"))
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TMPDIR", folder)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import secrets
 import shutil
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -19,6 +21,7 @@ from harness.run import runner, session
 from harness.run.ready import ReadyRun, ready_run
 from harness.run.setup import RunSetup
 from harness.settings import Settings
+from harness.telemetry import recorder
 from tests.helpers import ROOT, TESTS, wait_for
 
 FAKE = TESTS / "helpers" / "fake_workload.py"
@@ -65,6 +68,16 @@ def hasten(root: Path) -> None:
     wait_for(lambda: any(root.glob("results/.state/work/*/*/out/events.jsonl")))
     path = root / "workloads" / "fake.py"
     path.write_text(path.read_text().replace("time.sleep(", "float("))
+
+
+@contextmanager
+def unwatched() -> Iterator[None]:
+    """A process that watches a trial costs as much as the stand-in itself."""
+    watches, recorder.start = recorder.start, lambda work, device, pid: None
+    try:
+        yield
+    finally:
+        recorder.start = watches
 
 
 def open_session(root: Path) -> Session:

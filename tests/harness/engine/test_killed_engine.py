@@ -81,7 +81,8 @@ def daemon(request, monkeypatch):
         pytest.skip(f"only root starts an engine of the test's own, where GPUDYNO_TEST_{kind.upper()} is set")
     program = "dockerd" if kind == "docker" else "podman"
     require(kind, shutil.which(program) is not None, f"{program} is not on PATH")
-    own = Daemon(kind, Path(tempfile.mkdtemp(prefix="gpudyno-engine-")))
+    # Podman takes no folder for what runs whose path has more than 50 letters.
+    own = Daemon(kind, Path(tempfile.mkdtemp(prefix="e-")))
     try:
         own.start()
         yield own

@@ -21,7 +21,8 @@ ENDED = Exit(code=1, log="")
 def ran(tmp_path_factory):
     """What a measured stand-in was started with, and the folder that it wrote to."""
     root = clone.make(tmp_path_factory.mktemp("ran"), repeats=1)
-    outcome = runner.run(clone.ready(root), clone.open_session(root), clone.Quiet())
+    with clone.unwatched():
+        outcome = runner.run(clone.ready(root), clone.open_session(root), clone.Quiet())
     (work, *_) = sorted((root / "results" / ".state" / "work").glob("*/*"))
     stored = next(
         each.record for each in store.read_all(root).records if work.name.startswith(each.record.trial.id)

@@ -11,8 +11,8 @@ import psutil
 import pytest
 
 from harness.run import in_flight, runner, session
-from tests.helpers import clone, wait_for
-from tests.helpers.runs import begin_elsewhere, killed_elsewhere, records, running_trial
+from tests.helpers import clone
+from tests.helpers.runs import begin_elsewhere, begun_trial, killed_elsewhere, records, running_trial
 
 
 def test_after_the_harness_is_killed_the_next_run_takes_up_the_living_trial_and_finishes_the_plan(tmp_path):
@@ -68,7 +68,7 @@ def test_a_new_session_stops_the_trial_that_another_s_dead_run_left_and_the_othe
 def test_a_trial_that_is_killed_is_tried_again_beside_its_failure(tmp_path):
     root = clone.make(tmp_path, options="step_seconds = 0.1", repeats=1)
     harness = begin_elsewhere(root)
-    trial = wait_for(lambda: running_trial(root))
+    trial = begun_trial(root)
     clone.hasten(root)
     trial.send_signal(signal.SIGKILL)
     harness.wait(timeout=30)
@@ -82,7 +82,7 @@ def test_a_trial_that_is_killed_is_tried_again_beside_its_failure(tmp_path):
 def test_ctrl_c_stops_the_trial_which_no_record_keeps(tmp_path):
     root = clone.make(tmp_path, options="step_seconds = 0.2")
     harness = begin_elsewhere(root)
-    wait_for(lambda: running_trial(root))
+    begun_trial(root)
     os.kill(harness.pid, signal.SIGINT)
     harness.wait(timeout=30)
     assert records(root) == []

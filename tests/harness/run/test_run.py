@@ -47,13 +47,6 @@ def test_a_plan_is_run_whole_and_each_trial_leaves_one_record(finished):
     assert all(record.summary is not None for record in found)
 
 
-def test_a_complete_plan_begins_a_new_session_the_next_time(tmp_path):
-    root = clone.make(tmp_path, repeats=1)
-    sessions = {go(root).session.id, go(root).session.id}
-    assert len(sessions) == 2
-    assert len(records(root)) == 4
-
-
 def test_a_trial_is_given_and_watched_on_as_many_of_the_session_s_cards_as_it_asks_for(tmp_path, monkeypatch):
     root = clone.make(tmp_path, repeats=1)
     given = DeviceRequest("cuda", ids=("GPU-1", "GPU-2"), indices=(1, 2))

@@ -6,6 +6,7 @@ import sys
 import time
 from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -16,24 +17,18 @@ from harness.image.catalog import load_images
 from harness.plan import plan
 from harness.plan.plan import PlanContext
 from harness.record import Session, store
-from harness.run import session
+from harness.run import runner, session
 from harness.run.choice import against_of, choose
 from harness.run.second_stack import second_stack
 from harness.settings import Settings
 from harness.settings import load as load_settings
-from tests.helpers import ROOT, clone, wait_for
-from tests.helpers.runs import records, running_trial
+from tests.helpers import ROOT, clone
+from tests.helpers.runs import alternating, begun_trial, records
 
 IMAGES = load_images(ROOT)
 IMAGE = IMAGES.image("cpu")
 OWN = PlanContext("cpu", "cpu", "0" * 64, {"cifar-100": "real", "wikitext-2": "real"}, {"resnet18": True})
 OTHER = replace(OWN, variables={"OMP_NUM_THREADS": "1"})
-
-
-def alternating(root, *asked: str):
-    setup = clone.bench(root)
-    settings = Settings(against=asked or ("env:OMP_NUM_THREADS=1",))
-    return replace(setup, against=second_stack(root, settings, setup.image, load_images(root).image))
 
 
 def run(setup, monkeypatch, root) -> Session:
@@ -73,12 +68,18 @@ def test_work_that_one_stack_alone_has_is_left_out():
     assert {item.trial.asked.environment for item in both} == {"cpu", "other"}
 
 
-def test_both_stacks_run_in_one_session_and_each_process_gets_its_own_variables(tmp_path, monkeypatch):
+def test_both_stacks_run_in_one_session_and_each_process_gets_its_own_variables_and_caches(
+    tmp_path, monkeypatch
+):
     root = clone.make(tmp_path)
     path = root / "workloads" / "fake.py"
     own = '"threads-" + os.environ.get("OMP_NUM_THREADS", "all")'
     path.write_text(path.read_text().replace('"name": "none", "source"', f'"name": {own}, "source"'))
+    caches: list[Path] = []
+    monkeypatch.setattr(runner.shutil, "rmtree", lambda path, **more: caches.append(path))
     opened = run(alternating(root), monkeypatch, root)
+    (cache,) = (path for path in caches if path.parent.name == "cache")
+    assert len([*cache.glob("cpu-*")]) == len([*cache.iterdir()]) == 2
     found = sorted(records(root), key=lambda record: record.order)
     assert [record.order for record in found] == list(range(8)) and len({r.session for r in found}) == 1
     for record in found:
@@ -118,14 +119,15 @@ DRIVER = """
 import os, sys
 from pathlib import Path
 sys.path.insert(0, {tests!r})
-from tests.harness.run.test_second_stack import alternating
 from tests.helpers import clone
+from tests.helpers.runs import alternating
 from commands import measure
 from commands.terminal import Screen
 root = Path({root!r})
 os.environ["GPUDYNO_STATE"] = str(root / "state")
 built = clone.built(root)
-measure._run(alternating(root), (built, built), {{}}, measure.RunOptions(), Screen())
+with clone.unwatched():
+    measure._run(alternating(root), (built, built), {{}}, measure.RunOptions(), Screen())
 """
 
 
@@ -136,7 +138,7 @@ def test_after_the_harness_is_killed_the_next_run_takes_up_the_living_trial_of_e
     driver = DRIVER.format(tests=str(ROOT), root=str(root))
     for _ in range(2):
         harness = subprocess.Popen([sys.executable, "-c", driver], stdout=subprocess.DEVNULL)
-        wait_for(lambda: running_trial(root))
+        begun_trial(root)
         time.sleep(0.7)
         harness.kill()
         harness.wait()
@@ -145,22 +147,6 @@ def test_after_the_harness_is_killed_the_next_run_takes_up_the_living_trial_of_e
     assert len({record.session for record in found}) == 1 and len(found) == 4
     assert {(r.status, r.attempt) for r in found} == {("ok", 1)}
     assert all(r.environment.passed_variables == r.trial.asked.variables for r in found)
-
-
-def test_each_stack_has_caches_of_its_own(tmp_path, monkeypatch):
-    root = clone.make(tmp_path, repeats=1)
-    folders: list[str] = []
-    rmtree = measure.run_session.__globals__["shutil"].rmtree
-    monkeypatch.setattr(
-        measure.run_session.__globals__["shutil"],
-        "rmtree",
-        lambda path, **options: (
-            folders.extend(one.name for one in path.glob("*")) if path.parent.name == "cache" else None,
-            rmtree(path, **options),
-        ),
-    )
-    run(alternating(root), monkeypatch, root)
-    assert len(folders) == 2 and all(name.startswith("cpu-") for name in folders)
 
 
 @pytest.mark.parametrize(

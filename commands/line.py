@@ -97,12 +97,11 @@ class Line:
         return decorate
 
     def settle(self) -> None:
-        """Puts each option of the line that Invoke is about to parse behind the verbs that take it."""
+        """Puts each option of the line behind the verbs that take it; an empty line lists the verbs."""
         core = getattr(program, "core", None)
         if core is None:
             return
         if not (core.unparsed or core[0].args.complete.value):
-            # `invoke` alone lists the verbs.
             core[0].args["list"].set_value(True, cast=False)
         with _ending():
             core.unparsed[:] = placed(core.unparsed, self.verbs)

@@ -148,8 +148,7 @@ def _say_packed(out: Path, analysis: Analysis, manifest: Manifest, how: Packing,
         print(f"  not in it: {PURCHASE}, and no price of yours; --with-prices packs it")
     print(f"  signed with '{how.key.name}'" if how.key else "  not signed")
     if analysis.clause is None or analysis.clause.unproven:
-        short = "its tests are too short" if analysis.clause else "no work of its session has two valid runs"
-        print(f"no clause for an order: {short}")
+        print("no clause for an order: it needs two valid runs of a work, none too short to rank")
     else:
         print(render.clause(analysis, f"invoke accept {out.name}"))
 

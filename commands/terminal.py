@@ -24,8 +24,7 @@ from report.trials.account import MachineAccount
 LINE_SECONDS = 60.0
 """Without a terminal, how often a long wait says that it goes on."""
 BAR_WIDTH = 12
-VERDICTS = {"unproven": "too short to rank", "warn": "valid, with a warning"}
-"""In the words of the page."""
+VERDICT_WORDS = {"unproven": "too short to rank", "warn": "valid, with a warning"}
 MOST_LETTERS = 158
 """A line of news is at most as long as two lines of a terminal with 80 columns."""
 
@@ -220,6 +219,6 @@ def result_of(record: Record) -> str:
         return "measured"
     unit, verdict = record.measurement.sample_unit, record.summary.verdict
     return (
-        f"{record.summary.throughput:,.1f} {unit}s/s, {VERDICTS.get(verdict, verdict)}, "
+        f"{record.summary.throughput:,.1f} {unit}s/s, {VERDICT_WORDS.get(verdict, verdict)}, "
         f"{duration(record.wall_seconds)}"
     )

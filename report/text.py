@@ -35,19 +35,15 @@ def number(value: float | None, digits: int = 3) -> str:
     return f"{value:,.{min(places, 6)}f}"
 
 
-def gibibytes(value: float | None) -> str:
+def gibibytes(value: float) -> str:
     """Bytes written as GiB, or as MiB below a tenth of one."""
-    if value is None:
-        return "–"
     if value < 0.1 * 2**30:
         return f"{number(value / 2**20)} MiB"
     return f"{number(value / 2**30)} GiB"
 
 
-def times(value: float | None) -> str:
+def times(value: float) -> str:
     """A ratio, two decimals, from ten on three digits: '1.62', '42.6'."""
-    if value is None:
-        return "–"
     size = abs(value)
     return f"{value:.2f}" if size < 10 else f"{value:.1f}" if size < 100 else f"{value:,.0f}"
 

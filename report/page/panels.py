@@ -85,7 +85,7 @@ def memory(cells: Sequence[Cell], systems: Systems) -> Panel | None:
         PanelBar(
             name,
             cell.figures["peak_bytes"].mean or 0.0,
-            text.gibibytes(cell.figures["peak_bytes"].mean),
+            text.gibibytes(cell.figures["peak_bytes"].mean or 0.0),
             systems.of(cell).look,
             systems.of(cell).slot,
             _capacity(cell),

@@ -247,10 +247,7 @@ def what_limits(cells: Sequence[Cell]) -> Headline:
 
 
 def again(analysis: Analysis, *, each: bool = False) -> Headline:
-    """The line that measures the leading session once more, over several hours where it had one.
-
-    A plan whose runs were too short, or fewer than blocks of time, needs others first.
-    """
+    """The line that measures the leading session once more, in blocks of time where its runs are enough."""
     own, cells = analysis.own, leading(analysis)
     if analysis.question.longer:
         return Headline("next-longer", {"commands": (analysis.question.longer,)})

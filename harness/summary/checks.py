@@ -196,12 +196,12 @@ def _short_epoch(measurement: Measurement) -> Findings:
     for epoch in ended:
         missing = 1 - epoch.steps / length
         if missing >= SHORT_EPOCH:
-            told: dict[str, FindingValue] = {
+            values: dict[str, FindingValue] = {
                 "epoch": epoch.index,
                 "steps": epoch.steps,
                 "promised_steps": length,
             }
-            yield finding("short-epoch", "invalid" if missing >= FALSE_LENGTH else "warn", **told)
+            yield finding("short-epoch", "invalid" if missing >= FALSE_LENGTH else "warn", **values)
             return
 
 

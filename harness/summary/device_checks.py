@@ -129,8 +129,8 @@ def memory_bytes(record: Record) -> int | None:
     """Return one device's memory as the framework saw it; where nothing was measured, as its driver does."""
     if record.trial.asked.device == "cpu":
         return None
-    told = record.measurement.device.memory_bytes if record.measurement else None
-    return told or next((card.memory_bytes for card in used_cards(record)), None)
+    reported = record.measurement.device.memory_bytes if record.measurement else None
+    return reported or next((card.memory_bytes for card in used_cards(record)), None)
 
 
 def _watched(gpu: Gpu, cards: Sequence[CardTelemetry]) -> CardTelemetry | None:

@@ -89,11 +89,11 @@ def _version() -> str:
     return version("gpudyno")
 
 
-def other_summary(record: Record, anew: Summary | None) -> str:
+def other_summary(record: Record, recomputed: Summary | None) -> str:
     """Return the first part of a stored summary that the raw samples do not give; empty for none."""
-    if anew is None or record.summary in (None, anew):
+    if recomputed is None or record.summary in (None, recomputed):
         return ""
-    stored, given = record.summary.model_dump(mode="json"), anew.model_dump(mode="json")
+    stored, given = record.summary.model_dump(mode="json"), recomputed.model_dump(mode="json")
     return next((name for name in given if not _alike(given[name], stored[name])), "")
 
 

@@ -20,7 +20,7 @@ MOST_CARDS = 8
 """On one page: so many besides what the buyer's file names are left out."""
 
 NO_FAILURE = ("", "no record", "not measured")
-"""What stands in place of a failure's reason."""
+"""Reasons for a missing cell that are no failure of the card."""
 _KEYS = ("workload", "protocol", "model", "precision", "batch_size", "image_size", "sequence_length")
 
 

@@ -49,13 +49,13 @@ def results_of(root: Path) -> Results:
     results, records, named = read_all(root), [], []
     for stored in results.records:
         kept = stored.record.summary
-        anew = judge_trial(stored.record) if kept is not None else None
-        if wrong := other_summary(stored.record, anew):
+        recomputed = judge_trial(stored.record) if kept is not None else None
+        if wrong := other_summary(stored.record, recomputed):
             if of_this_version(stored.record):
                 named.append(
                     f"{stored.path}: its raw samples do not give its summary's '{wrong}', and are believed"
                 )
-            stored = Stored(stored.path, stored.record.model_copy(update={"summary": anew}))
+            stored = Stored(stored.path, stored.record.model_copy(update={"summary": recomputed}))
         records.append(stored)
     return replace(results, records=tuple(records), problems=(*results.problems, *named))
 

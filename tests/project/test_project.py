@@ -336,7 +336,7 @@ def test_what_is_contributed_is_never_checked_out_and_whoever_reads_it_can_write
     assert not re.search(r"run:.*\$\{\{", text), "an expression in a shell line is run as its text says"
 
 
-MOST = {"product": 48_100, "tests": 39_500, "modules": 265, "words": 15_000, "README": 700}
+MOST = {"product": 48_150, "tests": 39_850, "modules": 265, "words": 15_000, "README": 700}
 """Lines of product and tests, modules, and words of the documents: they rise with a reason alone."""
 
 

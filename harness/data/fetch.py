@@ -156,14 +156,15 @@ def resolve(
     for dataset in sorted(missing, key=lambda dataset: dataset.download_bytes):
         try:
             if offline:
-                raise offline
+                untried = f"'{dataset.name}' was not tried, since {offline.problem}"
+                raise Offline(untried, remedy=offline.remedy)
             if fetching:
                 fetch(dataset, folders.cache, progress=progress, deadline=deadline)
             resolved[dataset.name] = _real(dataset, folders.cache, "fetched, its hashes checked")
         except NoNetwork as problem:
             if not allow_generated:
                 raise
-            offline = problem if isinstance(problem, Offline) else None
+            offline = offline or (problem if isinstance(problem, Offline) else None)
             resolved[dataset.name] = Resolved(dataset.name, "generated", None, None, None, problem.problem)
     return {name: place for name, place in resolved.items() if place is not None}
 

@@ -67,6 +67,15 @@ def test_only_where_it_is_allowed_is_missing_data_answered_as_generated(table, t
     assert "cannot be reached" in found["gone"].why
 
 
+def test_a_set_that_is_not_tried_once_the_network_is_away_says_which_file_showed_that(
+    table, tmp_path, monkeypatch
+):
+    monkeypatch.setitem(DATASETS, "later", replace(DATASETS["gone"], name="later"))
+    folders = DataFolders(None, tmp_path / "d")
+    found = data.resolve(["gone", "later"], folders=folders, allow_generated=True)
+    assert found["later"].why == f"'later' was not tried, since {found['gone'].why}"
+
+
 def test_room_for_all_that_is_missing_is_asked_for_before_the_first_is_fetched(
     table, mirror, tmp_path, monkeypatch
 ):

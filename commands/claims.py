@@ -13,7 +13,7 @@ from commands.plans.matrix import wrapped
 from commands.plans.ways import OfferedPlan, device_of, offers, quickest
 from harness.errors import UserError
 from harness.machine.fingerprint import machine_id, state_folder
-from harness.record import Claim, TrialSpec
+from harness.record import CardClass, Claim, TrialSpec
 from harness.record.published.cards import load_cards
 from harness.record.published.claims import load_claims, nearest, same_card
 from harness.run import on_paper
@@ -36,9 +36,9 @@ def listed(root: Path, study: str = "") -> None:
     """Prints the claims of all studies, or of one by its name or id; raises UserError for an unknown one."""
     every = load_claims(root)
     claims = every.of(study) if study else every.claims
-    print(_row("figure", "published", "card", "", "what"))
+    print("figure: what was published, on which card; below it in words")
     for claim in sorted(claims, key=lambda claim: (claim.study, claim.workload)):
-        print(_row(claim.id, _value(claim), _card(claim), "", _what(claim)))
+        _print_figure(claim, _what(claim))
     print(f"{text.count(len(claims), 'claim')}; `--here` and `--card` say which a machine can judge")
 
 
@@ -63,12 +63,12 @@ def here(root: Path, settings: Settings, card: str = "", study: str = "", rows: 
         return other, differs, way.seconds if way else 0.0, claim.id
 
     shown = sorted(found, key=order)[: max(rows, 0)]
-    print(_row("figure", "published", "card", "minutes", "answer"))
+    print("figure: what was published, on which card; below it the minutes here, and the answer")
     for answer in shown:
         claim, way = answer.claim, answer.way
-        minutes = f"{way.seconds / 60:.0f}" if way and way.seconds >= 60 else "<1" if way else ""
+        minutes = f"{way.seconds / 60:.0f} min, " if way and way.seconds >= 60 else "<1 min, " if way else ""
         minutes = f"≤{minutes}" if way and way.at_most else minutes
-        print(_row(claim.id, _value(claim), _card(claim), minutes, _answer(answer)))
+        _print_figure(claim, minutes + _answer(answer))
     left = len(found) - len(shown)
     more = f"; {left} more with `--rows {len(found)}`" if left else ""
     others = sum(bool(answer.claim.of.card) and order(answer)[0] > 0 for answer in found)
@@ -77,14 +77,10 @@ def here(root: Path, settings: Settings, card: str = "", study: str = "", rows: 
     print("`invoke claims ID` gives one figure's answer, `invoke run --claim ID` what it needs")
 
 
-def _row(*cells: str) -> str:
-    widths = (-64, 16, -16, 7, 0)
-    each = zip(cells, widths, strict=True)
-    return " ".join(cell.ljust(-width) if width < 0 else cell.rjust(width) for cell, width in each).rstrip()
-
-
-def _card(claim: Claim) -> str:
-    return claim.of.card or claim.card_class or "any"
+def _print_figure(claim: Claim, said: str) -> None:
+    """Prints a figure's id and what was published, and below it what is said of it."""
+    print(f"{claim.id}: {_value(claim)}, {claim.of.card or CLASSES[claim.card_class or 'any']}")
+    print(*wrapped(said, "    ", "    "), sep="\n")
 
 
 def _value(claim: Claim) -> str:
@@ -184,6 +180,12 @@ def answered(answer: Answer, study: str) -> list[str]:
     return [*out, *wrapped(f"source: {claim.source}", "    ", "  ")]
 
 
+CLASSES: Mapping[CardClass, str] = {
+    "any": "any device",
+    "gpu": "any GPU",
+    "matrix-units": "a GPU with matrix units",
+    "no-matrix-units": "a GPU without matrix units",
+}
 WORK = ("model", "precision", "batch_size", "image_size", "sequence_length", "gpus")
 
 

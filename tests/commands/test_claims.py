@@ -20,10 +20,16 @@ from tests.helpers.here import claims_here, evidence_here
 QUICK_ON_A_CPU = "20261121-38cb4c"
 
 
+def figures_in(lines):
+    """The ids in a printed list: each figure's line begins with its own, and what is below is indented."""
+    return [line.partition(":")[0] for line in lines[1:-1] if re.match(r"[\w.-]+: ", line)]
+
+
 def test_the_list_names_every_claim_once(capsys):
     claims.listed(ROOT)
     told = capsys.readouterr().out.splitlines()
-    assert sorted(line.split()[0] for line in told[1:-1]) == sorted(c.id for c in claims_here().claims)
+    assert max(len(line) for line in told) <= 80
+    assert sorted(figures_in(told)) == sorted(c.id for c in claims_here().claims)
     assert told[-1].startswith("632 claims")
 
 
@@ -32,7 +38,7 @@ def test_the_list_of_one_study_is_had_by_its_name_and_by_its_id(asked, capsys):
     claims.listed(ROOT, asked)
     told = capsys.readouterr().out.splitlines()
     own = [claim.id for claim in claims_here().claims if claim.study == "004-perbos"]
-    assert [line.split()[0] for line in told[1:-1]] == own
+    assert figures_in(told) == own
     assert told[-1].startswith(f"{len(own)} claims; ")
 
 
@@ -130,7 +136,8 @@ def test_without_a_claim_the_whole_plan_is_run_and_other_places_than_here_are_re
 
 def test_a_time_that_nobody_knows_is_called_a_limit(capsys):
     claims.here(ROOT, Settings(), "8x RTX 4090", "UniLu 2019", rows=99)
-    minutes = {line.split()[0]: line for line in capsys.readouterr().out.splitlines()[1:-2]}
+    printed = capsys.readouterr().out.splitlines()
+    minutes = dict(zip(figures_in(printed), (line for line in printed if line[0] == " "), strict=True))
     assert any("≤" in line for line in minutes.values()) and not all("≤" in line for line in minutes.values())
     unknown = next(name for name, line in minutes.items() if "≤" in line)
     claims.one(ROOT, Settings(), unknown, "8x RTX 4090")

@@ -22,6 +22,7 @@ from harness.settings import Settings
 from report.analysis import Question, analyse
 from report.claims.answers import LADDER
 from report.claims.judgeable import TargetDevice, judgeable
+from tests.commands.test_claims import figures_in
 from tests.helpers import ROOT
 from tests.helpers.claims_builder import CARDS
 from tests.helpers.here import claims_here, evidence_here
@@ -91,7 +92,7 @@ def test_the_committed_gpus_answer_four_figures_of_resnet18_beside_two_cards(ses
 @pytest.mark.parametrize("card", ["GTX 1080 Ti", "8x H100 SXM5"])
 def test_what_a_card_has_listed_is_of_each_of_the_five_studies_and_planned_there(card, capsys, monkeypatch):
     claims.here(ROOT, Settings(engine="venv"), card, rows=1000)
-    listed = [line.split()[0] for line in capsys.readouterr().out.splitlines()[1:-2]]
+    listed = figures_in(capsys.readouterr().out.splitlines())
     setup = on_paper.prepare(ROOT, Settings(engine="venv"), card)
     asked = [claim for claim in claims_here().claims if claim.id in listed]
     device, offered = device_of(setup.machine, setup.selection), set[str]()

@@ -12,6 +12,7 @@ from typing import Any
 
 from harness.plan.order import Planned
 from harness.record import Cpu, Gpu, LeftOut, Precision, Variant
+from harness.units import duration
 
 TrialSeconds = Callable[[Planned], float]
 """Seconds that a trial will take, its setup included."""
@@ -65,7 +66,7 @@ def fit(
         smaller = without(remaining)
         gone = set(item.trial.id for item in remaining) - set(item.trial.id for item in smaller)
         if gone:
-            reason = f"the budget of {budget_seconds / 3600:.1f} h"
+            reason = f"the budget of {duration(budget_seconds)}"
             left_out.append(LeftOut(what=what, trials=len(gone), reason=reason))
         remaining = smaller
         seen |= {item.trial.id for item in remaining}

@@ -96,6 +96,8 @@ def test_the_budget_that_a_line_names_is_the_one_that_was_asked_for(mission):
     fitted = selection.fit(mission, seconds, 60_000, other_seconds=20_000)
     assert fitted.seconds <= 40_000
     assert {left.reason for left in fitted.left_out[1:]} == {"the budget of 16.7 h"}
+    short = selection.fit(mission, seconds, 40)
+    assert {left.reason for left in short.left_out[1:]} == {"the budget of 40 s"}
 
 
 def test_where_nothing_fits_every_full_length_trial_goes(mission):

@@ -315,8 +315,5 @@ def _repeats(plan: Plan, measure: Measure, variant: Variant, context: PlanContex
     seed = measure.seed if measure.seed is not None else 1111
     timeout = measure.timeout_seconds or plan.timeout_seconds
     first = TrialSpec.of(asked, 1, seed=seed, timeout_seconds=timeout, targets=measure.targets)
-    workload, _, digest = first.id.rpartition("-r1-")
-    for repeat in range(1, (measure.repeats or plan.repeats) + 1):
-        # Its content is hashed once; a session's file is held against it when it is read.
-        changes = {"id": f"{workload}-r{repeat}-{digest}", "repeat": repeat, "seed": seed + repeat - 1}
-        yield Planned(first.model_copy(update=changes), measure.role, variant.model, measure.priority)
+    for at in range(measure.repeats or plan.repeats):
+        yield Planned(first.repeated(at + 1, seed + at), measure.role, variant.model, measure.priority)

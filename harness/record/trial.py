@@ -150,6 +150,11 @@ class TrialSpec(Model):
             targets=targets,
         )
 
+    def repeated(self, repeat: int, seed: int) -> Self:
+        """Return the trial as another repeat; what is asked is not hashed again."""
+        own_id = trial_id(self.asked, repeat, self.id.rpartition("-")[2])
+        return self.model_copy(update={"id": own_id, "repeat": repeat, "seed": seed})
+
     @model_validator(mode="after")
     def _id_is_the_contents(self) -> Self:
         if self.id != trial_id(self.asked, self.repeat):
@@ -157,7 +162,7 @@ class TrialSpec(Model):
         return self
 
 
-def trial_id(asked: TrialRequest, repeat: int) -> str:
-    """workload, repeat, and a hash of what is asked: a safe file name."""
+def trial_id(asked: TrialRequest, repeat: int, digest: str = "") -> str:
+    """Return workload, repeat, and the hash of what is asked, or its `digest`: a safe file name."""
     workload = re.sub(r"[^a-z0-9_]", "-", asked.workload)
-    return f"{workload}-r{repeat}-{short_hash(asked.model_dump(mode='json'))}"
+    return f"{workload}-r{repeat}-{digest or short_hash(asked.model_dump(mode='json'))}"

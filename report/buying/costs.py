@@ -25,7 +25,6 @@ from report.buying.cost_model import (
 )
 from report.buying.purchase import Purchase
 from report.buying.workload_mix import (
-    NO_FAILURE,
     MixLine,
     OfferedCard,
     UnrecordedLine,
@@ -258,7 +257,7 @@ def _expected_time(
     line: WorkLine, i: int, j: int, offered: Sequence[OfferedCard], paper: CardsOnPaper
 ) -> Range | None:
     """Return the same by what is known on paper; null where one of them failed at this work."""
-    if i != j and isinstance(line, MixLine) and not {line.reasons[i], line.reasons[j]} <= {*NO_FAILURE}:
+    if i != j and isinstance(line, MixLine) and (line.failed(i) or line.failed(j)):
         return None
     return paper.time_over(offered[i].card, offered[j].card, line.name)
 

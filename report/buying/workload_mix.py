@@ -86,6 +86,10 @@ class MixLine:
             return Runs(tuple(1e6 / value for value in rates.values), rates.blocks)
         return cell.seconds.runs
 
+    def failed(self, place: int) -> bool:
+        """Whether a candidate tried the work and failed."""
+        return self.reasons[place] not in NO_FAILURE
+
     def on(self, places: Sequence[int]) -> MixLine:
         """Return the line with the candidates at these places alone."""
         cells = tuple(self.cells[i] for i in places)

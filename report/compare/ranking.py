@@ -23,8 +23,6 @@ from report.trials.key import FRAMEWORK, PARALLEL, grouped_by, without
 
 _place = same_but(within=("length",))
 
-Ranges = Sequence[tuple[float, float]]
-
 
 @dataclass(frozen=True, slots=True)
 class Standing:
@@ -123,7 +121,7 @@ def _in_order(rows: Sequence[Standing]) -> list[Standing]:
     without = [row for row in rows if row.time is None]
     fastest = next((row.time for row in (*ranked, *timed) if row.time), 1.0)
     ranges = [(row.low or 0.0, row.high or 0.0) for row in ranked]
-    spans = _places(ranges, ranges)
+    spans = _places(ranges)
     placed = [replace(row, first=first, last=last) for row, (first, last) in zip(ranked, spans, strict=True)]
     scaled = []
     for row in (*placed, *timed):
@@ -189,10 +187,10 @@ def places(line: FrameworkLine, among: Sequence[FrameworkLine]) -> tuple[int, in
     return 1 + sum(each.low > 1 for each in ends), 1 + len(others) - sum(each.high < 1 for each in ends)
 
 
-def _places(some: Ranges, among: Ranges) -> list[tuple[int, int]]:
-    """Return the places of some ranges among all: behind those wholly below, before those wholly above."""
-    lows, highs = sorted(low for low, _ in among), sorted(high for _, high in among)
-    return [(1 + bisect_left(highs, low), bisect_right(lows, high)) for low, high in some]
+def _places(ranges: Sequence[tuple[float, float]]) -> list[tuple[int, int]]:
+    """Return each range's places among all: behind those wholly below, before those wholly above."""
+    lows, highs = sorted(low for low, _ in ranges), sorted(high for _, high in ranges)
+    return [(1 + bisect_left(highs, low), bisect_right(lows, high)) for low, high in ranges]
 
 
 def works(measured: Sequence[Cell], lead: str | None) -> tuple[Work, ...]:

@@ -18,14 +18,12 @@ from pydantic import Field, ValidationError
 
 from harness.errors import UserError
 from harness.record import PRECISIONS, Model, Precision, first_problem
-from harness.record.published.cards import Card
+from harness.record.published.cards import OTHER_MODEL, Card
 
 FOLDER = Path("results") / "tables"
 FILE = FOLDER / "cards.csv"
 NAMES_SHOWN = 4
 EPOCH = 2019
-OTHER_MODEL = {"ti", "super", "d", "xt", "xtx", "laptop", "max-q", "ada"}
-"""Words by which a card is another than the one whose name lacks them."""
 
 PositiveNumber = Annotated[float, Field(gt=0)]
 AnyModel = TypeVar("AnyModel", bound=Model)

@@ -1,11 +1,9 @@
 """What tests share: builders of records, fakes, and where things lie."""
 
-import atexit
 import os
 import shutil
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -29,13 +27,6 @@ def copied(to: Path, *parts: str, compiled: bool = False) -> Path:
         else:
             shutil.copy(ROOT / part, to / part)
     return to
-
-
-def kept_folder() -> Path:
-    """A folder that lasts until the tests end."""
-    folder = Path(tempfile.mkdtemp(prefix="gpudyno-tests-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return folder
 
 
 def without_settings() -> dict[str, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import shutil
+import tempfile
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -13,7 +14,7 @@ from harness.record import Against, Record, store
 from report.analysis import Analysis
 from report.page.build import WrittenPage, page_of, write
 from report.page.values import Page
-from tests.helpers import ROOT, cases, kept_folder, records_fleet
+from tests.helpers import ROOT, cases, records_fleet
 from tests.helpers import records_builder as build
 from tests.helpers.bundled import PAPER
 from tests.helpers.cases import CASES, Case, published
@@ -118,4 +119,4 @@ def page(name: str) -> Page:
 @cache
 def written(name: str) -> WrittenPage:
     """The page of a purpose as files."""
-    return write(analysis_of(name), kept_folder())
+    return write(analysis_of(name), Path(tempfile.mkdtemp()))

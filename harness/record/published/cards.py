@@ -115,12 +115,16 @@ def family(published: str, known: Collection[str]) -> tuple[str, ...]:
     return () if published in known else tuple(name for name in known if whole.match(name))
 
 
-_OTHER_MODEL = r"(?!\w)(?![ -](?:ti|super|nvl|xtx?|gre)\b| d\b)(?!.*\b(?:laptop|mobile|max-q|mig|ada)\b)"
+_NEXT_WORDS = ("ti", "super", "nvl", "xt", "xtx", "gre", "d")
+_LATER_WORDS = ("laptop", "mobile", "max-q", "mig", "ada")
+OTHER_MODEL = frozenset((*_NEXT_WORDS, *_LATER_WORDS))
+"""Words by which a card is another than the one whose name lacks them."""
+_SAME_MODEL = rf"(?!\w)(?![ -](?:{'|'.join(_NEXT_WORDS)})\b)(?!.*\b(?:{'|'.join(_LATER_WORDS)})\b)"
 
 
 def means_card(words: str, name: str) -> bool:
     """Whether words are a part of a card's name that tells its model: no A10 is an A100, no RTX 3060 a Ti."""
-    return bool(re.search(rf"(?<!\w){re.escape(words.casefold())}{_OTHER_MODEL}", name.casefold()))
+    return bool(re.search(rf"(?<!\w){re.escape(words.casefold())}{_SAME_MODEL}", name.casefold()))
 
 
 def other_memory(one_bytes: float, other_bytes: float) -> bool:

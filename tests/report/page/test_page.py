@@ -6,6 +6,7 @@ import base64
 import hashlib
 import itertools
 import re
+import tempfile
 from functools import cache
 from pathlib import Path
 
@@ -13,8 +14,8 @@ import pytest
 
 from report.analysis import Question, analyse, evidence_in
 from report.page.build import WrittenPage, page_of, write
-from tests.helpers import kept_folder, records_hostile
 from tests.helpers import records_builder as constructed
+from tests.helpers import records_hostile
 from tests.helpers.cases import MADE
 from tests.helpers.checks import golden
 from tests.helpers.page_reader import LOADING, Read, read
@@ -45,7 +46,7 @@ _UNREAD = re.compile(r"<(style|script|svg)\b.*?</\1>|<[^>]+>", re.S)
 @cache
 def hostile() -> WrittenPage:
     """The page of records whose every name is an attack."""
-    root = kept_folder()
+    root = Path(tempfile.mkdtemp())
     records_hostile.write(root)
     return write(analyse(evidence_in(root), QUESTION), root / "out", png=True)
 

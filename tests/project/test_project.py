@@ -21,7 +21,7 @@ from harness.plan.plan import Measure, Plan
 from harness.record import Record
 from harness.settings import Settings
 from report.expected.figures import PublishedRow
-from tests.helpers import ROOT, TESTS
+from tests.helpers import ROOT
 
 DOCS = ROOT / "docs"
 MOST_LINES = 400
@@ -334,29 +334,3 @@ def test_what_is_contributed_is_never_checked_out_and_whoever_reads_it_can_write
     assert text.count("ref:") == text.count("actions/checkout@") == 1
     assert "write" not in text.split("jobs:")[1]
     assert not re.search(r"run:.*\$\{\{", text), "an expression in a shell line is run as its text says"
-
-
-MOST = {"product": 48_150, "tests": 39_850, "modules": 265, "words": 15_000, "README": 700}
-"""Lines of product and tests, modules, and words of the documents: they rise with a reason alone."""
-
-
-def test_the_project_gets_no_heavier():
-    def lines(paths: list[Path]) -> int:
-        return sum(path.read_bytes().count(b"\n") for path in paths)
-
-    product = [path for path in tracked() if path.suffix == ".py" and TESTS not in path.parents]
-    tests = [
-        path for path in tracked() if TESTS in path.parents and path.suffix not in (".png", ".gz", ".xz")
-    ]
-    pages = {path: len(path.read_text(encoding="utf-8").split()) for path in DOCS.glob("*.md")}
-    readme = len((ROOT / "README.md").read_text(encoding="utf-8").split())
-    contributing = len((ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").split())
-    found = {
-        "product": lines(product),
-        "tests": lines(tests),
-        "modules": len([path for path in product if path.name != "__init__.py"]),
-        "words": sum(pages.values()) + readme + contributing,
-        "README": readme,
-    }
-    assert {name: count for name, count in found.items() if count > MOST[name]} == {}
-    assert lines(product) > 30_000 and lines(tests) > 30_000, "the count sees what there is"

@@ -24,7 +24,7 @@ from commands.line import GARBAGE
 from harness.record import KernelTime, Machine, Record, Series
 from harness.record.store import write_record, write_session
 from harness.summary.statistics import judge_trial
-from report.analysis import Question, analyse, evidence_in
+from report.analysis import AnalysisRequest, analyse, evidence_in
 from report.page.build import write as write_page
 from tests.helpers import records_builder as build
 from tests.helpers.bundled import session_of
@@ -90,8 +90,8 @@ def once(root: Path) -> None:
     """Builds the page of the results under `root` as a verb does, and prints what it took."""
     gc.set_threshold(*GARBAGE)
     begun = time.process_time()
-    question = Question(build.STARTED + timedelta(days=30))
-    built = write_page(analyse(evidence_in(root), question), root / "page")
+    request = AnalysisRequest(build.STARTED + timedelta(days=30))
+    built = write_page(analyse(evidence_in(root), request), root / "page")
     seconds = time.process_time() - begun
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     print(json.dumps({"seconds": seconds, "bytes": peak, "page": built.html.stat().st_size}))

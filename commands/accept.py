@@ -14,7 +14,7 @@ from harness.plan import plan
 from harness.run.session import find_open
 from harness.settings import Settings
 from report import text
-from report.analysis import Analysis, Question, analyse, evidence_in
+from report.analysis import Analysis, AnalysisRequest, analyse, evidence_in
 from report.buying import clause
 from report.buying.clause import RequirementResult
 from report.buying.machine import MachineDifference, not_as_ordered, other_machine
@@ -43,7 +43,9 @@ def accept(root: Path, settings: Settings, path: Path, records: str | None) -> N
             )
         print(render.clause(ordered, f"invoke accept {path.name}"))
         session = records or _measured(root, settings, ordered, bundled)
-        delivered = analyse(evidence_in(root, purchase=False), Question(datetime.now(UTC), session=session))
+        delivered = analyse(
+            evidence_in(root, purchase=False), AnalysisRequest(datetime.now(UTC), session=session)
+        )
         both = ([trial.record for trial in each.own] for each in (ordered, delivered))
         _refuse_other(not_as_ordered(*both))
         print(f"\nDelivered, session {session}:")

@@ -23,7 +23,7 @@ from harness.run.setup import RunSetup
 from harness.settings import Settings
 from harness.units import duration, seconds_of
 from report import text
-from report.analysis import Question, analyse, evidence_in
+from report.analysis import AnalysisRequest, analyse, evidence_in
 from report.claims.answers import Answer, Obstacle, answers
 from report.claims.judgeable import JudgingPlan, judgeable
 from report.claims.judged import not_compared
@@ -116,14 +116,14 @@ def _answers(setup: RunSetup, claims: Sequence[Claim], *, alone: bool) -> tuple[
     evidence, machine = evidence_in(root), machine_id(state_folder())
     # The sessions of other machines answer nothing here.
     others = frozenset(session.id for session in evidence.results.sessions if session.machine != machine)
-    question = Question(
+    request = AnalysisRequest(
         datetime.now(UTC), machine=machine, ways=found.ways, barred=found.barred, committed=others
     )
     if (root / FOLDER).is_dir():
         published = [row for table in read_tables(root).values() for row in table]
-        question = replace(question, sizes=sizes(read_pairs(root, published)))
+        request = replace(request, sizes=sizes(read_pairs(root, published)))
     wanted = {claim.id for claim in claims}
-    return tuple(answer for answer in analyse(evidence, question).answers if answer.claim.id in wanted)
+    return tuple(answer for answer in analyse(evidence, request).answers if answer.claim.id in wanted)
 
 
 def one(root: Path, settings: Settings, name: str, card: str = "") -> None:

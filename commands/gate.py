@@ -21,7 +21,7 @@ from harness.files import last_line
 from harness.record import store
 from harness.record.store import Results
 from report import text
-from report.analysis import Analysis, Question, analyse, evidence_in
+from report.analysis import Analysis, AnalysisRequest, analyse, evidence_in
 
 MOST_FILES = 2000
 _PLACE = re.compile(
@@ -198,4 +198,4 @@ def _beside(root: Path, brought: Results) -> Analysis:
     sessions = {session.id: session for results in both for session in results.sessions}
     results = Results(tuple(records.values()), tuple(sessions.values()), ())
     lead = max(brought.sessions, key=store.in_order).id
-    return analyse(replace(evidence, results=results), Question(datetime.now(UTC), session=lead))
+    return analyse(replace(evidence, results=results), AnalysisRequest(datetime.now(UTC), session=lead))

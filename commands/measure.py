@@ -37,7 +37,7 @@ from harness.run.session import run_lock
 from harness.run.setup import RunSetup
 from harness.settings import Settings, own_path, words
 from report import text
-from report.analysis import Question, analyse, evidence_in
+from report.analysis import AnalysisRequest, analyse, evidence_in
 from report.compare import card_check
 from report.compare.sides import side_checks
 from report.page import render
@@ -243,7 +243,7 @@ def run(root: Path, settings: Settings, how: RunOptions) -> Outcome:
 
 def refuse_faulty_card(root: Path, session: str) -> None:
     """Raises CardError where a session's check finds its card slow, at two speeds or with other bits."""
-    analysis = analyse(evidence_in(root, purchase=False), Question(datetime.now(UTC), session))
+    analysis = analyse(evidence_in(root, purchase=False), AnalysisRequest(datetime.now(UTC), session))
     for card in analysis.checks:
         if card.longest.session == session and card.state in card_check.FAULTY:
             raise CardError(

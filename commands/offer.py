@@ -22,7 +22,7 @@ from harness.machine import machine_id, state_folder
 from harness.record import Harness, store
 from harness.run.assemble import harness
 from report import text
-from report.analysis import Analysis, Question, analyse, evidence_in
+from report.analysis import Analysis, AnalysisRequest, analyse, evidence_in
 from report.buying.clause import MARGIN
 from report.page import remake, render
 from report.page.build import write
@@ -49,7 +49,7 @@ def pack(root: Path, how: Packing) -> Path:
     if not 0 < how.margin < 1:
         raise UserError(f"a margin of {how.margin:g} is no share of a figure", remedy="give one such as 0.05")
     now = datetime.now(UTC)
-    question = Question(
+    request = AnalysisRequest(
         now,
         how.session,
         machine_id(state_folder()),
@@ -57,7 +57,7 @@ def pack(root: Path, how: Packing) -> Path:
         how.margin,
         committed=committed_sessions(root),
     )
-    here = analyse(evidence_in(root), question)
+    here = analyse(evidence_in(root), request)
     if here.came_with_clone:
         raise UserError(
             f"nothing has been measured on this machine yet, and session '{here.lead}' came with this clone",
@@ -87,7 +87,7 @@ def pack(root: Path, how: Packing) -> Path:
             locks=locks,
             notes=notes,
         )
-        analysis = analyse(packed, _question(manifest))
+        analysis = analyse(packed, _request(manifest))
         (folder / bundle.FIGURES).write_text(json.dumps(remake.figures(analysis), indent=1), encoding="utf-8")
         write(analysis, page)
         for name in bundle.names_in(page):
@@ -110,13 +110,13 @@ def committed_sessions(root: Path) -> frozenset[str]:
 def _own(here: Analysis) -> list[str]:
     """Return the page's sessions, without other machines' sessions that came with the clone."""
     machines = {session.id: session.machine for session in here.evidence.results.sessions}
-    came = here.question.committed
-    return [name for name in here.standing if name not in came or machines[name] == here.question.machine]
+    came = here.request.committed
+    return [name for name in here.standing if name not in came or machines[name] == here.request.machine]
 
 
-def _question(manifest: Manifest) -> Question:
+def _request(manifest: Manifest) -> AnalysisRequest:
     """What the page of a bundle answers: from raw samples, whatever its records say of themselves."""
-    return Question(
+    return AnalysisRequest(
         manifest.as_of,
         session=manifest.session,
         baseline=manifest.baseline,
@@ -127,7 +127,7 @@ def _question(manifest: Manifest) -> Question:
 def analysis_of(opened: Opened) -> Analysis:
     """Return an opened bundle's analysis, computed again from its raw samples."""
     assert opened.manifest is not None
-    return analyse(evidence_in(opened.folder), _question(opened.manifest))
+    return analyse(evidence_in(opened.folder), _request(opened.manifest))
 
 
 def _say_packed(out: Path, analysis: Analysis, manifest: Manifest, how: Packing, *, prices: bool) -> None:

@@ -28,7 +28,7 @@ from harness.record import differences, store
 from harness.run.jobs import submission
 from harness.settings import Settings
 from report import text
-from report.analysis import Analysis, Question, analyse, evidence_in
+from report.analysis import Analysis, AnalysisRequest, analyse, evidence_in
 from report.compare import side_by_side
 from report.expected.figures import read_tables
 from report.expected.relative import CardsOnPaper
@@ -51,7 +51,7 @@ def compare_two(root: Path, first: str, second: str, gate: str | None) -> None:
     Raises UserError where the gate is no ratio.
     """
     fail_below = None if gate is None else _ratio(gate)
-    analysis = analyse(evidence_in(root, purchase=False), Question(datetime.now(UTC)))
+    analysis = analyse(evidence_in(root, purchase=False), AnalysisRequest(datetime.now(UTC)))
     comparison = side_by_side.compare(analysis.on_record, first, second)
     records = {stored.path: stored.record for stored in analysis.evidence.results.records}
     machines = [
@@ -164,20 +164,20 @@ def make(root: Path, how: ReportOptions) -> None:
 
 def report_on(root: Path, out: Path, how: ReportOptions) -> tuple[Analysis, WrittenPage]:
     """Writes the page of this clone's records, or of several bundles' with equal work side by side."""
-    question = Question(datetime.now(UTC), how.session, machine_id(state_folder()), how.baseline)
+    request = AnalysisRequest(datetime.now(UTC), how.session, machine_id(state_folder()), how.baseline)
     with merged(root, how.bundles) if how.bundles else nullcontext((root, None)) as (clone, lead):
         if how.bundles:
             files = tuple((path.name, sha256_of(path)) for path in how.bundles)
-            question = replace(question, session=how.session or lead, machine=None, bundles=files)
-            analysis = analyse(evidence_in(clone), question)
+            request = replace(request, session=how.session or lead, machine=None, bundles=files)
+            analysis = analyse(evidence_in(clone), request)
         else:
-            question = replace(question, committed=committed_sessions(root))
-            analysis = analyse(evidence_in(root), question)
+            request = replace(request, committed=committed_sessions(root))
+            analysis = analyse(evidence_in(root), request)
             ahead, logs = prospects(root, analysis), _ends_of_logs(root, analysis)
-            question = replace(question, ways=ahead.ways, barred=ahead.barred, logs=logs)
-        question = replace(question, longer=_longer(analysis), **_expected(root, analysis, how.expect))
+            request = replace(request, ways=ahead.ways, barred=ahead.barred, logs=logs)
+        request = replace(request, longer=_longer(analysis), **_expected(root, analysis, how.expect))
         tables = on_paper(root, analysis) if (root / FOLDER).is_dir() else CardsOnPaper()
-        analysis = analysis.answering(question, tables)
+        analysis = analysis.answering(request, tables)
         written = write(analysis, out, csv=True, png=how.png)
     for warning in written.warnings:
         print(f"warning: {warning}", file=sys.stderr)
@@ -185,7 +185,7 @@ def report_on(root: Path, out: Path, how: ReportOptions) -> tuple[Analysis, Writ
 
 
 def _expected(root: Path, analysis: Analysis, card: str) -> dict[str, Any]:
-    """The parts of a question that the tables of this clone answer; none where it has no tables."""
+    """The parts of a request that the tables of this clone answer; none where it has no tables."""
     if not card and not (root / FOLDER).is_dir():
         return {}
     return {

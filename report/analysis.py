@@ -73,7 +73,7 @@ class Evidence:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class AnalysisRequest:
     """What is asked of the evidence.
 
     The analysis leads with `session`, else with the newest one of `machine` (a Session's machine). Where that
@@ -113,7 +113,7 @@ class Analysis:
     """Figures and verdicts, without a word or a drawing."""
 
     evidence: Evidence
-    question: Question
+    request: AnalysisRequest
     on_record: tuple[TrialResult, ...]
     """Every trial, also trials that measured a device's ceilings."""
     trials: tuple[TrialResult, ...]
@@ -141,10 +141,10 @@ class Analysis:
     clause: AcceptanceClause | None
     """What a machine ordered by the leading session must reach; null where no cell has two valid runs."""
 
-    def answering(self, question: Question, paper: CardsOnPaper) -> Analysis:
+    def answering(self, request: AnalysisRequest, paper: CardsOnPaper) -> Analysis:
         """Return the analysis with more that is asked, and its costs by what is known of cards on paper."""
         cards, purchase = self.evidence.cards, self.evidence.purchase
-        return replace(self, question=question, costs=costs(self.groups, self.trials, cards, purchase, paper))
+        return replace(self, request=request, costs=costs(self.groups, self.trials, cards, purchase, paper))
 
     @property
     def leading_session(self) -> Session | None:
@@ -207,9 +207,9 @@ class Analysis:
     @cached_property
     def answers(self) -> tuple[Answer, ...]:
         """The one answer of each published figure, by what this machine measured, and by its plans."""
-        question, software = self.question, self.question.sizes.get("software")
-        cards, ways = self.evidence.cards, question.ways
-        return answers(self.verdicts, self.measured_here, cards, ways, question.barred, software)
+        request, software = self.request, self.request.sizes.get("software")
+        cards, ways = self.evidence.cards, request.ways
+        return answers(self.verdicts, self.measured_here, cards, ways, request.barred, software)
 
     @property
     def with_ceilings(self) -> list[TrialResult]:
@@ -236,7 +236,7 @@ def evidence_in(root: Path, *, purchase: bool = True) -> Evidence:
     return Evidence(results, load_claims(root), cards, bought, load_published(root, cards))
 
 
-def analyse(evidence: Evidence, question: Question) -> Analysis:
+def analyse(evidence: Evidence, request: AnalysisRequest) -> Analysis:
     """Everything that the evidence says; reads and writes nothing.
 
     Raises UserError where a name in the buyer's file fits several cards or lines, or the session that was
@@ -245,19 +245,19 @@ def analyse(evidence: Evidence, question: Question) -> Analysis:
     sessions = evidence.results.sessions
     on_record = read(evidence.results.records, evidence.cards, sessions)
     trials = tuple(trial for trial in on_record if not trial.is_ceiling)
-    asked = question.session
+    asked = request.session
     if asked is not None and not any(trial.session == asked for trial in on_record):
         raise UserError(
             f"there is no record of session '{text.clean(asked, 40)}'", remedy="name a session in results/"
         )
-    own_sessions = frozenset(session.id for session in sessions if session.machine == question.machine)
-    named = question.machine is not None
-    lead = question.session or leading_session(on_record, own_sessions, question.committed, named=named)
+    own_sessions = frozenset(session.id for session in sessions if session.machine == request.machine)
+    named = request.machine is not None
+    lead = request.session or leading_session(on_record, own_sessions, request.committed, named=named)
     # A second stack is compared with the first in its own session, and is in no other comparison.
     seconds = {session.id: session.against.stack for session in sessions if session.against}
     first = [trial for trial in trials if trial.record.trial.asked.stack != seconds.get(trial.session)]
     cells = cells_of(first)
-    came_with_clone = question.session is None and lead in question.committed - own_sessions
+    came_with_clone = request.session is None and lead in request.committed - own_sessions
     own_cells = tuple(cell for cell in cells if cell.session == lead and not came_with_clone)
     usable = without_sweeps(cells, lead)
     failed = [trial for trial in trials if trial.session == lead and trial.failure is not None]
@@ -265,7 +265,7 @@ def analyse(evidence: Evidence, question: Question) -> Analysis:
         comparison_groups(
             usable,
             lead,
-            baseline=question.baseline,
+            baseline=request.baseline,
             earlier=earlier_sessions(trials, lead),
             failed=failed,
         ),
@@ -277,7 +277,7 @@ def analyse(evidence: Evidence, question: Question) -> Analysis:
     spreads = unit_spreads(first)
     return Analysis(
         evidence=evidence,
-        question=question,
+        request=request,
         on_record=on_record,
         trials=trials,
         lead=lead,
@@ -294,7 +294,7 @@ def analyse(evidence: Evidence, question: Question) -> Analysis:
         expectations=expectations(groups, spreads),
         verdicts=judge(evidence.claims.claims, groups, evidence.cards, batch_sweeps(own_cells, failed)),
         costs=bought,
-        clause=clause(own_cells, spreads, margin=question.margin),
+        clause=clause(own_cells, spreads, margin=request.margin),
     )
 
 

@@ -23,7 +23,7 @@ from harness.run.choice import against_of, choose
 from harness.settings import Settings
 from harness.units import counted, duration
 from report import text
-from report.analysis import Question, analyse, evidence_in
+from report.analysis import AnalysisRequest, analyse, evidence_in
 from report.compare.sides import StackWork
 from report.stats.intervals import Interval
 
@@ -54,8 +54,8 @@ class Bisection:
             session = outcome.session.id if outcome.complete else None
         if session is None:
             raise UserError("the bisection was ended early", remedy="the same line goes on with it")
-        question = Question(datetime.now(UTC), session)
-        comparison = analyse(evidence_in(self.root, purchase=False), question).stacks
+        request = AnalysisRequest(datetime.now(UTC), session)
+        comparison = analyse(evidence_in(self.root, purchase=False), request).stacks
         found = [one for one in comparison.works if one.ratio] if comparison else []
         found = [one for one in found if work is None or one.key == work.key]
         most = max(found, key=lambda one: abs(_effect(one.ratio)), default=None)

@@ -34,7 +34,7 @@ PARTS: tuple[tuple[str, str, Callable[[Analysis, Systems], Any]], ...] = (
     ("workloads", "Workloads", workloads.view),
     ("limits", "What limits the speed", limits.view),
     ("costs", "Costs", lambda analysis, systems: offers(analysis, systems) if analysis.costs else None),
-    ("expected", "What to expect", lambda analysis, systems: analysis.question.asked or None),
+    ("expected", "What to expect", lambda analysis, systems: analysis.request.asked or None),
     ("acceptance", "Acceptance", lambda of, _: None if of.clause and of.clause.unproven else of.clause),
     ("uncertainty", "How sure", uncertainty.view),
     ("ran", "What ran", ran.view),

@@ -187,7 +187,7 @@ def systems_of(analysis: Analysis) -> Systems:
             text.short_card(card),
             slots.setdefault((machine, card.rpartition(SEVERAL)[2]), len(slots)),
             machine in own,
-            machine in own and machine == analysis.question.machine,
+            machine in own and machine == analysis.request.machine,
         )
         for machine, card in ordered
     ]

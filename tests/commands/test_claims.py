@@ -12,7 +12,7 @@ from harness.image.catalog import load_images
 from harness.plan import plan
 from harness.run.choice import choose, narrowed
 from harness.settings import Settings
-from report.analysis import Question, analyse
+from report.analysis import AnalysisRequest, analyse
 from report.claims.judgeable import JudgingPlan
 from tests.helpers import ROOT
 from tests.helpers.here import claims_here, evidence_here
@@ -54,8 +54,8 @@ def test_a_card_of_amd_by_its_name_can_judge_claims_of_each_of_the_five_studies(
 
 
 def test_an_unmet_claim_has_a_way_in_the_plan_that_is_quickest_for_the_records_own_device():
-    question = Question(datetime(2026, 12, 1, tzinfo=UTC), session=QUICK_ON_A_CPU)
-    found = analyse(evidence_here(), question)
+    request = AnalysisRequest(datetime(2026, 12, 1, tzinfo=UTC), session=QUICK_ON_A_CPU)
+    found = analyse(evidence_here(), request)
     ahead = ways.prospects(ROOT, found)
     met = {result.claim.id for result in found.verdicts if result.compared}
     assert ahead.ways and not met & ahead.ways.keys()

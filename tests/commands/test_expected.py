@@ -17,7 +17,7 @@ from harness.record import Epoch, PrecisionFound, Series, Window
 from harness.record.measurement import ProgramRun
 from harness.record.published.cards import load_cards
 from harness.summary.statistics import judge_trial
-from report.analysis import Question, analyse, evidence_in
+from report.analysis import AnalysisRequest, analyse, evidence_in
 from report.expected.expected import kept
 from report.expected.figures import RATES, TIMES, table_row
 from report.page.build import page_of
@@ -140,7 +140,7 @@ def test_a_record_of_a_program_with_a_table_says_on_page_one_what_part_it_is_of_
     value, low, high = what_it_should_do(model)
     write(clone, constructed(share * value))
     text, analysis = row_of(clone)
-    (said,) = analysis.question.should.values()
+    (said,) = analysis.request.should.values()
     assert (said.value, said.low, said.high) == pytest.approx((value, low, high), rel=1e-3)
     assert f"{share:.2f} ({share * value / high:.2f} to {share * value / low:.2f})" in text
     assert words in text
@@ -190,7 +190,7 @@ def test_an_offer_that_no_record_is_of_costs_by_what_is_expected_beside_the_meas
     # 4 years at half use; both draw what they do on paper.
     hourly = 9000 / (4 * hours) + 0.6 * 0.25
     assert expected.cost == pytest.approx((hourly * fast, hourly * best, hourly * slow))
-    assert [asked.card for asked in analysis.question.asked] == ["RTX PRO 6000 Blackwell WS"]
+    assert [asked.card for asked in analysis.request.asked] == ["RTX PRO 6000 Blackwell WS"]
 
 
 THREE = """\
@@ -253,7 +253,7 @@ def test_a_buyer_without_records_has_each_offer_on_page_one_with_its_cost_or_the
 
 
 def test_a_card_is_known_by_the_name_that_its_driver_gives_and_an_ambiguous_one_is_refused(clone):
-    analysis = analyse(evidence_in(clone), Question(STARTED))
+    analysis = analyse(evidence_in(clone), AnalysisRequest(STARTED))
     for name, card in (("NVIDIA H100 80GB HBM3", "H100 SXM5 80GB"), ("NVIDIA H200", "H200 SXM 141GB")):
         assert [found.card for found in expected_of(clone, analysis, name)] == [card]
     with pytest.raises(UserError, match="no one card"):
@@ -261,7 +261,7 @@ def test_a_card_is_known_by_the_name_that_its_driver_gives_and_an_ambiguous_one_
 
 
 def test_a_card_by_its_name_has_a_range_in_many_tasks(clone):
-    analysis = analyse(evidence_in(clone), Question(STARTED))
+    analysis = analyse(evidence_in(clone), AnalysisRequest(STARTED))
     (found,) = expected_of(clone, analysis, "RTX A6000")
     assert len(found.rows) > 20
     assert all(1 < row.expected.factor < 3 and len(row.neighbours) == 2 for row in found.rows)
@@ -280,5 +280,5 @@ def test_a_card_can_be_asked_for_beside_bundles(clone, model, monkeypatch, tmp_p
     packed.write_bytes(b"constructed")
     how = ReportOptions(bundles=(packed,), expect="RTX A6000")
     analysis, _ = report_on(clone, tmp_path / "out", how)
-    assert [one.card for one in analysis.question.asked] == ["RTX A6000"]
-    assert analysis.question.should
+    assert [one.card for one in analysis.request.asked] == ["RTX A6000"]
+    assert analysis.request.should

@@ -12,7 +12,7 @@ from commands import report
 from commands.measure import refuse_faulty_card
 from commands.report import LONGER_ON_CPU, ReportOptions, report_on
 from harness.errors import CardError
-from report.analysis import Question, analyse, evidence_in
+from report.analysis import AnalysisRequest, analyse, evidence_in
 from report.page import render
 from report.page.build import page_of
 from tests.helpers import ROOT
@@ -44,7 +44,7 @@ def test_the_first_page_of_a_clone_shows_published_studies_and_the_records_that_
     subprocess.run(["git", "clone", "--quiet", "--shared", str(ROOT), str(fresh)], check=True)
     analysis, written = report_on(fresh, tmp_path / "out", ReportOptions())
     assert (analysis.subject, analysis.own, analysis.clause) == ("nothing", (), None)
-    assert analysis.question.ways, "some claims can be judged on a CPU"
+    assert analysis.request.ways, "some claims can be judged on a CPU"
     page = page_of(analysis)
     views = {part.name: part.view for part in page.parts}
     assert len(views["published"].studies) > 1 and views["workloads"].workloads
@@ -60,7 +60,7 @@ def test_a_faulty_card_leaves_exit_code_5_and_the_answer_is_the_terminals(tmp_pa
     with pytest.raises(CardError, match=r"is slow in 9 of 9: .* reaches 0\.80 of what it should") as refused:
         refuse_faulty_card(tmp_path, weak[0].session)
     assert refused.value.exit_code == 5
-    question = Question(datetime(2026, 2, 1, tzinfo=UTC), weak[0].session)
-    one = page_of(analyse(evidence_in(tmp_path, purchase=False), question)).one
+    request = AnalysisRequest(datetime(2026, 2, 1, tzinfo=UTC), weak[0].session)
+    one = page_of(analyse(evidence_in(tmp_path, purchase=False), request)).one
     said = render.answer(one.headline)
     assert said.startswith("This Constructed Card A is slow in 9 of 9")

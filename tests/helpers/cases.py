@@ -18,7 +18,7 @@ import pytest
 
 from harness.record import LeftOut, Record
 from harness.record.store import read_all, write_session
-from report.analysis import Analysis, Evidence, Question, analyse, evidence_in
+from report.analysis import Analysis, AnalysisRequest, Evidence, analyse, evidence_in
 from report.buying.purchase import parse_purchase
 from report.trials import reading
 from tests.helpers import ROOT, bundled, records_hostile
@@ -86,8 +86,8 @@ def evidence_of(make: Callable[[Path], object]) -> Evidence:
 @cache
 def analysis_of(case: Case) -> Analysis:
     purchase = parse_purchase(case.purchase) if case.purchase else None
-    question = Question(case.now, session=case.session, baseline=case.baseline)
-    return analyse(replace(evidence_of(case.make), purchase=purchase), question)
+    request = AnalysisRequest(case.now, session=case.session, baseline=case.baseline)
+    return analyse(replace(evidence_of(case.make), purchase=purchase), request)
 
 
 def published(root: Path, studies: str = "*") -> None:

@@ -11,7 +11,7 @@ from harness.record import Record
 from harness.record.published.cards import Card
 from harness.record.published.claims import ClaimSet
 from harness.record.store import Results, Stored
-from report.analysis import Analysis, Evidence, Question, analyse
+from report.analysis import Analysis, AnalysisRequest, Evidence, analyse
 from report.buying.purchase import Purchase
 from report.trials.reading import read
 from report.trials.table import table_of
@@ -27,8 +27,8 @@ def analysed(records: Sequence[Record], purchase: Purchase | None = None) -> Ana
     """What a page says of them that leads with the session of the first."""
     stored = tuple(Stored(f"results/{place}.json", record) for place, record in enumerate(records))
     evidence = Evidence(Results(stored, (), ()), ClaimSet(), (), purchase)
-    question = Question(datetime(2026, 2, 1, 12, tzinfo=UTC), session=records[0].session)
-    return analyse(evidence, question)
+    request = AnalysisRequest(datetime(2026, 2, 1, 12, tzinfo=UTC), session=records[0].session)
+    return analyse(evidence, request)
 
 
 def table(records: Iterable[Record], cards: Sequence[Card] = ()) -> DataFrame:

@@ -23,7 +23,7 @@ from harness.bundle.bundle import SUMS, open_bundle
 from harness.bundle.validate import folder_problems
 from harness.record import Record, Session, store
 from harness.run.assemble import judged
-from report.analysis import Analysis, Question, analyse, evidence_in
+from report.analysis import Analysis, AnalysisRequest, analyse, evidence_in
 from report.page.build import page_of
 from report.page.render import render
 from report.trials.table import table_of
@@ -88,7 +88,7 @@ def lay_out(root: Path) -> None:
 
 def reading(root: Path) -> tuple[Reading, Analysis]:
     evidence = evidence_in(root)
-    analysis = analyse(evidence, Question(NOW))
+    analysis = analyse(evidence, AnalysisRequest(NOW))
     rows = table_of(analysis.on_record).to_dict("records")
     figures = {row["path"]: tuple(str(row[name]) for name in FIGURES) for row in rows}
     causes = {row["path"]: (str(row["verdict"]), *map(str, row["causes"])) for row in rows}

@@ -12,7 +12,7 @@ import pytest
 from harness.record import Session
 from harness.record.published.claims import ClaimSet
 from harness.record.store import Results, read_record
-from report.analysis import Analysis, Evidence, Question, analyse
+from report.analysis import Analysis, AnalysisRequest, Evidence, analyse
 from report.trials.reading import results_of
 from tests.helpers import TESTS
 from tests.helpers import records_builder as build
@@ -41,8 +41,8 @@ def numbered(results: Results) -> tuple[Session, ...]:
 
 def led_by(results: Results) -> str | None:
     newest = max(stored.record.started_at for stored in results.records)
-    question = Question(newest + timedelta(days=1), machine=results.sessions[0].machine)
-    return analyse(Evidence(results, ClaimSet(), ()), question).lead
+    request = AnalysisRequest(newest + timedelta(days=1), machine=results.sessions[0].machine)
+    return analyse(Evidence(results, ClaimSet(), ()), request).lead
 
 
 def test_a_machines_newest_session_is_the_one_it_counted_last_whatever_its_clock_said(root: Path):
@@ -57,7 +57,7 @@ def test_a_machines_newest_session_is_the_one_it_counted_last_whatever_its_clock
 
 def test_a_self_check_is_shown_without_its_machine_s_other_sessions():
     session = COMMITTED["selfcheck"][-15:]
-    found = analyse(evidence_here(), Question(MEASURED, session=session))
+    found = analyse(evidence_here(), AnalysisRequest(MEASURED, session=session))
     assert {entry.cell.session for group in found.groups for entry in group.entries if entry.own} == {session}
 
 
@@ -76,8 +76,8 @@ def test_what_was_brought_goes_before_what_came_with_the_clone_and_that_is_nobod
     now = max(stored.record.started_at for stored in results.records)
 
     def asked(committed: list[str], machine: str) -> Analysis:
-        question = Question(now, machine=machine, committed=frozenset(committed))
-        return analyse(Evidence(results, ClaimSet(), ()), question)
+        request = AnalysisRequest(now, machine=machine, committed=frozenset(committed))
+        return analyse(Evidence(results, ClaimSet(), ()), request)
 
     brought = asked(ids[1:], "f" * 12)
     assert brought.lead == ids[0] and brought.own and brought.subject != "nothing"

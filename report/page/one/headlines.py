@@ -249,8 +249,8 @@ def what_limits(cells: Sequence[Cell]) -> Headline:
 def again(analysis: Analysis, *, each: bool = False) -> Headline:
     """The line that measures the leading session once more, in blocks of time where its runs are enough."""
     own, cells = analysis.own, leading(analysis)
-    if analysis.question.longer:
-        return Headline("next-longer", {"commands": (analysis.question.longer,)})
+    if analysis.request.longer:
+        return Headline("next-longer", {"commands": (analysis.request.longer,)})
     blocks = max((trial.record.block for trial in own), default=1)
     line = text.run_again(own[0].record.plan, own[0].record.environment.image) if own else FIRST
     needs = ["longer"] if 2 * sum(cell.verdict == "unproven" for cell in cells) > len(cells) else []
@@ -263,7 +263,7 @@ def again(analysis: Analysis, *, each: bool = False) -> Headline:
 def judge_more(analysis: Analysis) -> Headline:
     """The line that judges more claims here."""
     met = {judged.claim.id for judged in analysis.verdicts if judged.compared}
-    waiting = [name for name in analysis.question.ways if name not in met]
+    waiting = [name for name in analysis.request.ways if name not in met]
     commands = (JUDGE_MORE,)
     return Headline("next-claims", {"commands": commands, "waiting": len(waiting)})
 

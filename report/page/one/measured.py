@@ -115,7 +115,7 @@ def _row(cell: Cell, among: Sequence[Cell], families: Sequence[Scaling], analysi
         cell=cell,
         computes=breakdown.compute if breakdown else None,
         gain=gain_of(cell, analysis.speedups),
-        expected=_expected(cell, analysis.question.should),
+        expected=_expected(cell, analysis.request.should),
         speedup=quantity(next((family.over_single(cell) for family in several), None)),
         needs=_needs(cell),
     )

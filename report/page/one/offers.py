@@ -130,7 +130,7 @@ def _row(
         number=offer.number if offer else 1,
         offered=offer.date if offer else None,
         source=text.clean(offer.source, 120) if offer else "",
-        days=(analysis.question.now.date() - offer.date).days if offer else 0,
+        days=(analysis.request.now.date() - offer.date).days if offer else 0,
         price=quantity(offer.cost if offer else None, unit),
         times=Quantity(1.0, "ratio") if place == on else quantity(model.speed(place, on)),
         hours=quantity(found.hours, "h"),

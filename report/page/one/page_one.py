@@ -65,7 +65,7 @@ def _assembled(
     own = analysis.own or tuple(check.longest for check in analysis.checks)
     counted = trials_of(analysis, cells)
     source = Source(
-        written=analysis.question.now,
+        written=analysis.request.now,
         started=min((trial.started_at for trial in own), default=None),
         plan=own[0].record.plan if own else "",
         software=_framework(own),

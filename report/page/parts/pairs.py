@@ -29,7 +29,7 @@ def view(analysis: Analysis, systems: Systems) -> PairsView | None:
     if not pairs and found is None:
         return None
     works = [(work(each.of, pairs[0].cells), each) for each in pairs[0].benchmarks] if pairs else []
-    sizes = _sizes(pairs[0].benchmarks[0], analysis.question.sizes) if pairs else ()
+    sizes = _sizes(pairs[0].benchmarks[0], analysis.request.sizes) if pairs else ()
     return PairsView(tuple(works), found, sizes)
 
 

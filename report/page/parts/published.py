@@ -228,7 +228,7 @@ def _first(found: Sequence[StudyFigure], analysis: Analysis, systems: Systems) -
 
 
 def _line(study: str, members: Sequence[Claim], analysis: Analysis) -> StudyLine:
-    ways = [way for claim in members if (way := analysis.question.ways.get(claim.id))]
+    ways = [way for claim in members if (way := analysis.request.ways.get(claim.id))]
     (line, _), *_ = Counter(way.line for way in ways).most_common(1) or [("", 0)]
     known = analysis.evidence.claims.study(study)
     return StudyLine(

@@ -76,8 +76,8 @@ def _caveats(analysis: Analysis, cells: Sequence[Cell]) -> Iterator[Doubt]:
     if unequal:
         yield Doubt("unequal-spread", {"works": _named(unequal, cells)})
     for group in analysis.groups:
-        if group.baseline_missing and analysis.question.baseline is not None:
-            baseline = text.clean(analysis.question.baseline, 40)
+        if group.baseline_missing and analysis.request.baseline is not None:
+            baseline = text.clean(analysis.request.baseline, 40)
             yield Doubt(
                 "baseline-missing", {"baseline": baseline, "model": text.model_name(group.base.model)}
             )

@@ -19,7 +19,7 @@ from harness.record.published.cards import family
 from harness.run import choice, on_paper
 from harness.run.choice import choose
 from harness.settings import Settings
-from report.analysis import Question, analyse
+from report.analysis import AnalysisRequest, analyse
 from report.claims.answers import LADDER
 from report.claims.judgeable import TargetDevice, judgeable
 from tests.commands.test_claims import figures_in
@@ -81,7 +81,9 @@ def test_at_least_230_of_278_figures_have_a_plan_on_their_own_card_and_each_othe
     [("20261126-cb0794", [3.53, 4.44, 7.45, 8.94]), ("20261127-63ddd7", [3.89, 4.89, 7.98, 9.57])],
 )
 def test_the_committed_gpus_answer_four_figures_of_resnet18_beside_two_cards(session, times):
-    found = analyse(evidence_here(), Question(datetime(2026, 12, 1, tzinfo=UTC), session=session)).answers
+    found = analyse(
+        evidence_here(), AnalysisRequest(datetime(2026, 12, 1, tzinfo=UTC), session=session)
+    ).answers
     assert all(one.state in LADDER for one in found if one.claim.kind == "absolute")
     beside = [one for one in found if one.state == "on another card"]
     assert sorted(round(one.times or 0, 2) for one in beside) == times

@@ -17,7 +17,7 @@ from harness.record.store import read_all
 from harness.run.runner import Outcome
 from harness.settings import Settings
 from report import text
-from report.analysis import Analysis, Question, analyse, evidence_in
+from report.analysis import Analysis, AnalysisRequest, analyse, evidence_in
 from report.buying import clause
 from report.buying.clause import AcceptanceClause, SpeedRequirement, judge
 from report.compare.cells import Cell
@@ -32,8 +32,8 @@ DELIVERED = "20260310-dddddd"
 
 def analysis_of(folder: Path, session: str = bundled.LEAD) -> Analysis:
     """What leads with one session, from raw samples."""
-    question = Question(datetime(2026, 12, 1, tzinfo=UTC), session=session)
-    return analyse(evidence_in(folder, purchase=False), question)
+    request = AnalysisRequest(datetime(2026, 12, 1, tzinfo=UTC), session=session)
+    return analyse(evidence_in(folder, purchase=False), request)
 
 
 def cells_in(folder: Path, session: str) -> tuple[Cell, ...]:

@@ -144,7 +144,7 @@ def test_a_card_whose_memory_the_work_did_not_fit_has_no_cost_though_papers_know
     assert found is not None
     cards, works = [one.card for one in found.offers], [line.name for line in found.lines]
     paper = CardsOnPaper(speeds={each: RelativeSpeed(0.8, 1.0, 1.2) for each in product(cards, cards, works)})
-    told = analysis.answering(analysis.question, paper).costs
+    told = analysis.answering(analysis.request, paper).costs
     assert told is not None and [offer.cost is None for offer in told.ranking.offers] == [False, True]
 
 

@@ -12,7 +12,7 @@ from itertools import islice, product
 import pytest
 
 from harness.record.published.claims import FOLDER, load_claims
-from report.analysis import Question, analyse, evidence_in
+from report.analysis import AnalysisRequest, analyse, evidence_in
 from report.compare.key import Difference
 from report.page.parts.published import view
 from report.page.values import systems_of
@@ -72,7 +72,7 @@ def test_the_example_is_a_whole_file_and_each_of_its_figures_a_claim(root):
 
 def test_the_example_is_judged_on_records_of_its_card_and_the_rest_says_what_keeps_it_away(root):
     build.write(root, [record for pair in PRINTED.items() for record in measured(*pair)])
-    analysis = analyse(evidence_in(root), Question(NOW))
+    analysis = analyse(evidence_in(root), AnalysisRequest(NOW))
     found = {judged.claim.id: judged for judged in analysis.verdicts}
     words = {name: judged.verdict.word for name, judged in found.items()}
     assert words == {
@@ -141,7 +141,7 @@ def test_each_of_483_rows_has_an_id_of_its_own_and_its_figure_as_printed(large):
 
 
 def test_of_483_rows_one_is_judged_and_the_nearest_are_drawn_with_this_machine_s_records(large):
-    analysis = analyse(evidence_in(large), Question(NOW))
+    analysis = analyse(evidence_in(large), AnalysisRequest(NOW))
     words = Counter(judged.verdict.word for judged in analysis.verdicts)
     assert words == {"reproduced": 1, "not comparable": 482}
     found = view(analysis, systems_of(analysis))
@@ -155,7 +155,7 @@ def test_of_483_rows_one_is_judged_and_the_nearest_are_drawn_with_this_machine_s
 
 
 def test_the_example_stands_on_the_page_before_anything_was_measured(root):
-    analysis = analyse(evidence_in(root), Question(NOW))
+    analysis = analyse(evidence_in(root), AnalysisRequest(NOW))
     found = view(analysis, systems_of(analysis))
     (study,) = found.studies
     assert found.alone and study.name == "My Bench 2026"

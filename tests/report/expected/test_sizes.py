@@ -80,7 +80,7 @@ def test_only_what_differs_between_the_two_systems_is_said_with_its_sources(tmp_
         asked = replace(
             analysis,
             expectations=(pair,),
-            question=replace(analysis.question, sizes=known),
+            request=replace(analysis.request, sizes=known),
         )
         view = next(part.view for part in page_of(asked).parts if part.name == "pairs")
         assert [size.difference for size in view.sizes] == said

@@ -33,7 +33,7 @@ def page_with(share):
     analysis = analysis_of("one-machine")
     cell = leading(analysis)[0]
     should = {cell.trials[0].path: an_expected(cell.throughput.mean / share)}
-    return page_of(replace(analysis, question=replace(analysis.question, should=should)))
+    return page_of(replace(analysis, request=replace(analysis.request, should=should)))
 
 
 @pytest.mark.parametrize(("share", "within"), [(0.97, True), (0.71, False), (1.3, False)])
@@ -56,7 +56,7 @@ def test_a_named_card_has_a_part_with_its_ranges_and_neighbours(tmp_path):
         ((Refusal("memory", "8 GB", "16 GB"), 2),),
     )
     written = write(
-        replace(analysis, question=replace(analysis.question, asked=(asked,))), tmp_path, drawn=False
+        replace(analysis, request=replace(analysis.request, asked=(asked,))), tmp_path, drawn=False
     )
     text = written.markdown.read_text(encoding="utf-8")
     for figure in ("83 to 120", "Other 90.0", "16 GB", "invoke build --plan programs"):

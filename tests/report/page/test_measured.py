@@ -7,7 +7,7 @@ from functools import cache
 
 import pytest
 
-from report.analysis import Question, analyse
+from report.analysis import AnalysisRequest, analyse
 from report.charts.bars import Bars
 from report.charts.panels import BarPanel, CurvePanel, Panels
 from report.page.build import page_of
@@ -27,7 +27,7 @@ PROGRAMS, CHAINER = "20261126-7ac9ad", "20261123-313463"
 
 @cache
 def page(session: str) -> Page:
-    return page_of(analyse(evidence_here(), Question(NOW, session=session)))
+    return page_of(analyse(evidence_here(), AnalysisRequest(NOW, session=session)))
 
 
 def view(session: str) -> MachineSpeeds:

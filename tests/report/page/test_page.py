@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from report.analysis import Question, analyse, evidence_in
+from report.analysis import AnalysisRequest, analyse, evidence_in
 from report.page.build import WrittenPage, page_of, write
 from tests.helpers import records_builder as constructed
 from tests.helpers import records_hostile
@@ -21,7 +21,7 @@ from tests.helpers.checks import golden
 from tests.helpers.page_reader import LOADING, Read, read
 from tests.helpers.purposes import PURPOSES, analysis_of, written
 
-QUESTION = Question(MADE)
+QUESTION = AnalysisRequest(MADE)
 HELD: dict[str, tuple[str, ...] | None] = {
     "buyer": ("Costs",),
     "committed": ("Pair by pair", "What limits the speed", "Acceptance", "What ran"),
@@ -187,7 +187,7 @@ def test_a_record_that_cannot_be_read_is_named_on_the_page(tmp_path: Path):
 def test_the_named_session_leads_the_page(tmp_path: Path):
     constructed.write(tmp_path, constructed.two_cards())
     for session in ("20260130-bbbbbb", "20260131-aaaaaa"):
-        analysis = analyse(evidence_in(tmp_path), Question(MADE, session=session))
+        analysis = analyse(evidence_in(tmp_path), AnalysisRequest(MADE, session=session))
         own = {trial.session for trial in analysis.own}
         assert own == {session}
         assert page_of(analysis).one.source.trials == len(analysis.trials)

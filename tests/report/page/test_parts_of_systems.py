@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 
 from harness.record import Record
-from report.analysis import Analysis, Question, analyse
+from report.analysis import Analysis, AnalysisRequest, analyse
 from report.buying.purchase import parse_purchase
 from report.compare.ranking import standings
 from report.compare.spread import missing_share
@@ -129,7 +129,7 @@ def test_every_trial_and_stack_is_shown_once():
 
 
 def test_trials_that_failed_alike_are_one_row_with_stage_and_reason():
-    found = analyse(evidence_of(cases.of(build.two_cards)), Question(NOW))
+    found = analyse(evidence_of(cases.of(build.two_cards)), AnalysisRequest(NOW))
     shown = ran.view(found, systems_of(found))
     failed = [trial for trial in found.shown if trial.failure is not None]
     assert sorted(trial.path for rows in shown.failures for trial in rows) == sorted(

@@ -10,7 +10,7 @@ import pytest
 from commands.terminal import account_lines
 from harness.record import Failure, Record, Session, store
 from harness.run.session import next_number
-from report.analysis import Question, analyse, evidence_in
+from report.analysis import AnalysisRequest, analyse, evidence_in
 from report.trials.account import MachineAccount
 from tests.helpers import bundled
 from tests.helpers import records_builder as build
@@ -57,7 +57,7 @@ def dated(records: list[Record], days: int, **changes: str) -> list[Record]:
 
 
 def accounts(root: Path) -> tuple[MachineAccount, ...]:
-    return analyse(evidence_in(root, purchase=False), Question(NOW)).accounts
+    return analyse(evidence_in(root, purchase=False), AnalysisRequest(NOW)).accounts
 
 
 @pytest.fixture

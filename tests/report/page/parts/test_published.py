@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 import pytest
 
 from harness.record.store import Results
-from report.analysis import Analysis, Question, analyse, evidence_in
+from report.analysis import Analysis, AnalysisRequest, analyse, evidence_in
 from report.charts.bars import Bars
 from report.page.build import page_of
 from report.page.parts import uncertainty
@@ -33,12 +33,12 @@ NOW = datetime(2026, 2, 1, tzinfo=UTC)
 def judged(tmp_path_factory: pytest.TempPathFactory) -> Analysis:
     root = tmp_path_factory.mktemp("judged")
     cases.of(sets.published, "s004")(root)
-    return analyse(evidence_in(root), Question(NOW, session=sets.LEAD))
+    return analyse(evidence_in(root), AnalysisRequest(NOW, session=sets.LEAD))
 
 
 @pytest.fixture(scope="module")
 def alone() -> Analysis:
-    return analyse(replace(evidence_here(), results=Results((), (), ())), Question(NOW))
+    return analyse(replace(evidence_here(), results=Results((), (), ())), AnalysisRequest(NOW))
 
 
 def viewed(analysis: Analysis) -> PublishedView:
@@ -106,8 +106,8 @@ def test_a_study_is_one_picture_a_metric_with_this_machine_among_its_figures(jud
 
 
 def test_a_page_says_how_its_precisions_learn():
-    question = Question(datetime(2026, 12, 1, tzinfo=UTC), session="20261121-38cb4c")
-    found = analyse(evidence_here(), question)
+    request = AnalysisRequest(datetime(2026, 12, 1, tzinfo=UTC), session="20261121-38cb4c")
+    found = analyse(evidence_here(), request)
     sure = uncertainty.view(found, systems_of(found))
     assert sure is not None
     learning = [
@@ -129,7 +129,9 @@ def test_without_records_the_studies_stand_alone_in_a_bounded_number_of_pictures
 
 def test_the_readme_s_picture_has_every_bar_of_the_study_on_the_page_of_the_h200():
     found = viewed(
-        analyse(evidence_here(), Question(datetime(2026, 12, 1, tzinfo=UTC), session="20261127-63ddd7"))
+        analyse(
+            evidence_here(), AnalysisRequest(datetime(2026, 12, 1, tzinfo=UTC), session="20261127-63ddd7")
+        )
     )
     assert found.studies[0].name == "Bhutani 2019"
     assert "docs/h200-beside-published.svg" in (ROOT / "README.md").read_text(encoding="utf-8")
@@ -141,8 +143,8 @@ def test_the_readme_s_picture_has_every_bar_of_the_study_on_the_page_of_the_h200
 
 
 def test_what_this_machine_did_on_other_terms_is_in_no_picture():
-    question = Question(NOW, session=cases.COMMITTED["desk"][-15:])
-    found = viewed(analyse(evidence_here(), question))
+    request = AnalysisRequest(NOW, session=cases.COMMITTED["desk"][-15:])
+    found = viewed(analyse(evidence_here(), request))
     assert found.studies == ()
 
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from report.analysis import Analysis, Question, analyse
+from report.analysis import Analysis, AnalysisRequest, analyse
 from report.charts.bars import Bars
 from report.charts.panels import Panels
 from report.compare import ranking
@@ -44,12 +44,12 @@ def panel_titles(found: WorkloadsView) -> set[str]:
 @pytest.fixture(scope="module")
 def desk() -> WorkloadsView:
     session = cases.COMMITTED["desk"][-15:]
-    return viewed(analyse(evidence_here(), Question(NOW, session=session)))
+    return viewed(analyse(evidence_here(), AnalysisRequest(NOW, session=session)))
 
 
 @pytest.fixture(scope="module")
 def frameworks() -> WorkloadsView:
-    return viewed(analyse(evidence_here(), Question(NOW, session=FRAMEWORKS)))
+    return viewed(analyse(evidence_here(), AnalysisRequest(NOW, session=FRAMEWORKS)))
 
 
 def bars_of(found: WorkloadsView) -> list[Bars]:

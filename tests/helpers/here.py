@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from functools import cache
 
 from harness.record.published.claims import ClaimSet, load_claims
 from harness.record.store import Results, read_all
-from report.analysis import Evidence, evidence_in
+from report.analysis import Analysis, Evidence, Question, analyse, evidence_in
 from tests.helpers import ROOT
 
 
@@ -24,3 +25,9 @@ def results_here() -> Results:
 def evidence_here() -> Evidence:
     """Records whose summaries were held against their samples, claims and cards."""
     return evidence_in(ROOT, purchase=False)
+
+
+@cache
+def analysis_here(session: str) -> Analysis:
+    """Return the analysis of everything here that one session leads."""
+    return analyse(evidence_here(), Question(datetime(2026, 11, 28, tzinfo=UTC), session=session))

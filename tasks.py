@@ -218,11 +218,11 @@ def bundle(
     signers: str = "",
 ) -> None:
     """Pack records, locks, claims, plans and page into one archive with a clause, or check one."""
-    from commands import offer
+    from commands import bundle
 
     path, key, known = (Path(given) if given else None for given in (out, sign, signers))
-    how = offer.Packing(path, session or None, settings.baseline, margin, key, with_prices)
-    offer.verify(Path(verify), known) if verify else offer.pack(ROOT, how)
+    how = bundle.Packing(path, session or None, settings.baseline, margin, key, with_prices)
+    bundle.verify(Path(verify), known) if verify else bundle.pack(ROOT, how)
 
 
 @line.verb(

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from commands import measure
-from commands.offer import analysis_of, intact
+from commands.bundle import analysis_of, intact
 from harness.errors import GateError, UserError
 from harness.machine import look
 from harness.plan import plan

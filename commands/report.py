@@ -13,12 +13,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from commands.bundle import PURCHASE, committed_sessions, intact
 from commands.expected import expected_of, on_paper, should
-from commands.offer import PURCHASE, committed_sessions, intact
 from commands.plans.ways import prospects
 from commands.terminal import Screen, relative
-from harness.bundle import archive, bundle
-from harness.bundle.bundle import Opened
+from harness.bundle import archive, contents
+from harness.bundle.contents import Opened
 from harness.bundle.validate import session_problems
 from harness.engine.local import LOG, log_tail
 from harness.errors import GateError, UserError
@@ -109,7 +109,7 @@ def merged(root: Path, paths: Sequence[Path]) -> Iterator[tuple[Path, str | None
     """
     with TemporaryDirectory() as temporary:
         clone, lead = Path(temporary) / "clone", None
-        for name in (*bundle.CLONE, PURCHASE):
+        for name in (*contents.CLONE, PURCHASE):
             if (root / name).is_file():
                 archive.copy_into(clone, name, root / name)
         for path in sorted((root / "results" / "claims").glob("*.toml")):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from commands import offer
+from commands import bundle
 from commands.report import LOG_LINES, ReportOptions, report_on
 from harness.engine.local import LOG
 from harness.record import store
@@ -51,7 +51,7 @@ def test_a_page_whose_log_is_gone_is_the_same_without_it(logged, tmp_path):
 
 
 def test_a_bundle_holds_no_log_and_a_page_of_bundles_shows_none(logged, tmp_path):
-    path = offer.pack(logged, offer.Packing(out=tmp_path / "bundle.tar.gz"))
+    path = bundle.pack(logged, bundle.Packing(out=tmp_path / "bundle.tar.gz"))
     with tarfile.open(path) as tar:
         files = [tar.extractfile(member) for member in tar.getmembers() if member.isfile()]
         assert files and all(file and SECRET.encode() not in file.read() for file in files)

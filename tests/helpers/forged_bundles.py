@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from commands import offer
-from harness.bundle import archive, bundle
+from commands import bundle
+from harness.bundle import archive, contents
 from harness.errors import GateError
 
 PURCHASE = """
@@ -27,18 +27,18 @@ def packed(clone: Path, folder: Path, **how: Any) -> Path:
     """A clone's bundle for many tests, packed on a machine whose state lies in the folder."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("GPUDYNO_STATE", str(folder / "state"))
-        return offer.pack(clone, offer.Packing(out=folder / "offer.tar.gz", **how))
+        return bundle.pack(clone, bundle.Packing(out=folder / "offer.tar.gz", **how))
 
 
-def opened(path: Path, folder: Path) -> bundle.Opened:
+def opened(path: Path, folder: Path) -> contents.Opened:
     folder.mkdir()
-    return bundle.open_bundle(path, folder)
+    return contents.open_bundle(path, folder)
 
 
 def differs(path: Path, capsys, signers: Path | None = None) -> str:
     """What `verify` says of a bundle that is not as it was packed."""
     with pytest.raises(GateError, match="not as they were packed"):
-        offer.verify(path, signers)
+        bundle.verify(path, signers)
     return capsys.readouterr().err
 
 
@@ -50,12 +50,12 @@ def forged(good: Path, folder: Path, change: Callable[[Path], object], *, sums: 
     change(work)
     out = folder / "forged.tar.gz"
     if sums:
-        names = bundle.names_in(work)
-        lines = [f"{bundle.sha256_of(work / name)}  {name}\n" for name in names]
-        (work / bundle.SUMS).write_text("".join(lines))
-    first = [name for name in (bundle.SUMS, bundle.SIGNATURE) if (work / name).is_file()]
+        names = contents.names_in(work)
+        lines = [f"{contents.sha256_of(work / name)}  {name}\n" for name in names]
+        (work / contents.SUMS).write_text("".join(lines))
+    first = [name for name in (contents.SUMS, contents.SIGNATURE) if (work / name).is_file()]
     with out.open("wb") as file:
-        archive.pack([(name, work / name) for name in (*first, *bundle.names_in(work))], file)
+        archive.pack([(name, work / name) for name in (*first, *contents.names_in(work))], file)
     return out
 
 

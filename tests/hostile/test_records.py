@@ -18,8 +18,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commands import offer
-from harness.bundle.bundle import SUMS, open_bundle
+from commands.bundle import Packing, pack
+from harness.bundle.contents import SUMS, open_bundle
 from harness.bundle.validate import folder_problems
 from harness.record import Record, Session, store
 from harness.run.assemble import judged
@@ -154,7 +154,7 @@ def bundle() -> bytes:
         other = bundled.one_card(bundled.OTHER, digits="b", seconds=0.009, card="Constructed Card B")
         clone = bundled.write(Path(name) / "clone", [*bundled.one_card(), *other])
         (clone / "results" / "claims").mkdir()
-        return offer.pack(clone, offer.Packing(out=Path(name) / "offer.tar.gz")).read_bytes()
+        return pack(clone, Packing(out=Path(name) / "offer.tar.gz")).read_bytes()
 
 
 def tree(root: Path) -> dict[str, bytes]:

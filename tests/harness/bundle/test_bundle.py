@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from commands import offer, report
-from harness.bundle import bundle
+from commands import bundle, report
+from harness.bundle import contents
 from harness.bundle.validate import folder_problems
 from harness.errors import GateError, UserError
 from harness.files import sha256_of
@@ -26,7 +26,7 @@ PRICE = "EUR/h"
 def test_a_bundle_holds_records_locks_plans_page_and_what_describes_them(good, tmp_path):
     found = opened(good, tmp_path / "b")
     assert found.problems == ()
-    assert {"bundle.json", bundle.SUMS, "page/index.html", "page/report.md"} <= set(found.names)
+    assert {"bundle.json", contents.SUMS, "page/index.html", "page/report.md"} <= set(found.names)
     assert {"docker/cuda/lock.txt", "plans/constructed.toml", "results/cards.toml"} <= set(found.names)
     assert found.manifest and found.manifest.session == bundled.LEAD
     assert found.manifest.sessions == (bundled.OTHER, bundled.LEAD)
@@ -34,12 +34,12 @@ def test_a_bundle_holds_records_locks_plans_page_and_what_describes_them(good, t
 
 
 def test_packing_twice_gives_the_same_bytes(clone, good, tmp_path):
-    again = offer.pack(clone, offer.Packing(out=tmp_path / "again.tar.gz"))
+    again = bundle.pack(clone, bundle.Packing(out=tmp_path / "again.tar.gz"))
     assert again.read_bytes() == good.read_bytes()
 
 
 def test_a_good_bundle_verifies_without_this_machine_s_results_and_counts_its_figures(good, capsys):
-    offer.verify(good, None)
+    bundle.verify(good, None)
     said = capsys.readouterr()
     assert "every byte, record and figure is as it was packed" in said.out
     assert "figures made again from raw samples" in said.out
@@ -50,49 +50,49 @@ def test_a_session_whose_label_names_another_folder_packs_nothing_in_silence(own
     path = next(own_clone.glob("results/*/*-a-*/session.json"))
     path.write_text(json.dumps(json.loads(path.read_text()) | {"label": "elsewhere"}))
     with pytest.raises(UserError, match="has no record in the folder that its label names"):
-        offer.pack(own_clone, offer.Packing(out=tmp_path / "b.tar.gz", session=bundled.LEAD))
+        bundle.pack(own_clone, bundle.Packing(out=tmp_path / "b.tar.gz", session=bundled.LEAD))
 
 
 def test_a_record_of_this_clone_that_cannot_be_read_is_not_packed_over(own_clone, tmp_path):
     next(own_clone.glob("results/*/*-a-*/word_lm-r1*.json")).write_text("{")
     with pytest.raises(UserError, match=r"a record cannot be packed: .*cut short"):
-        offer.pack(own_clone, offer.Packing(out=tmp_path / "b.tar.gz"))
+        bundle.pack(own_clone, bundle.Packing(out=tmp_path / "b.tar.gz"))
 
 
 def test_a_bundle_replaces_no_device_and_no_folder(clone, tmp_path):
     for out in (Path("/dev/null"), tmp_path):
         with pytest.raises(UserError, match="is no file that a bundle can replace"):
-            offer.pack(clone, offer.Packing(out=out))
+            bundle.pack(clone, bundle.Packing(out=out))
     assert Path("/dev/null").is_char_device()
 
 
 def test_one_session_alone_is_packed_where_it_is_named(clone, tmp_path):
-    path = offer.pack(clone, offer.Packing(out=tmp_path / "b.tar.gz", session=bundled.OTHER))
+    path = bundle.pack(clone, bundle.Packing(out=tmp_path / "b.tar.gz", session=bundled.OTHER))
     found = opened(path, tmp_path / "b")
     assert found.manifest and found.manifest.sessions == (bundled.OTHER,)
-    offer.verify(path, None)
+    bundle.verify(path, None)
 
 
 def test_a_buyer_s_prices_are_packed_and_shown_only_where_that_is_asked_for(own_clone, tmp_path, capsys):
     (own_clone / "purchase.toml").write_text(PURCHASE)
-    path = offer.pack(own_clone, offer.Packing(out=tmp_path / "b.tar.gz"))
+    path = bundle.pack(own_clone, bundle.Packing(out=tmp_path / "b.tar.gz"))
     assert "not in it: purchase.toml, and no price of yours" in capsys.readouterr().out
     found = opened(path, tmp_path / "b")
     assert "purchase.toml" not in found.names
     assert PRICE not in (found.folder / "page" / "report.md").read_text()
-    path = offer.pack(own_clone, offer.Packing(out=tmp_path / "c.tar.gz", with_prices=True))
+    path = bundle.pack(own_clone, bundle.Packing(out=tmp_path / "c.tar.gz", with_prices=True))
     assert "purchase.toml is in it, with your prices" in capsys.readouterr().out
     found = opened(path, tmp_path / "c")
     assert "purchase.toml" in found.names
     assert PRICE in (found.folder / "page" / "report.md").read_text()
-    offer.verify(path, None)
+    bundle.verify(path, None)
 
 
 def test_bundles_of_two_sites_make_one_report_with_equal_work_side_by_side_and_their_hashes(
     clone, tmp_path, capsys
 ):
     paths = [
-        offer.pack(clone, offer.Packing(out=tmp_path / f"{name}.tar.gz", session=name))
+        bundle.pack(clone, bundle.Packing(out=tmp_path / f"{name}.tar.gz", session=name))
         for name in (bundled.LEAD, bundled.OTHER)
     ]
     empty = tmp_path / "empty"
@@ -115,17 +115,17 @@ def test_bundles_of_two_sites_make_one_report_with_equal_work_side_by_side_and_t
 def test_two_bundles_that_hold_one_record_with_other_content_are_refused(own_clone, good, tmp_path):
     path = next(own_clone.glob("results/*/*-a-*/word_lm-r1*.json"))
     path.write_text(path.read_text().replace('"wall_seconds": 60.0', '"wall_seconds": 61.0'))
-    second = offer.pack(own_clone, offer.Packing(out=tmp_path / "second.tar.gz"))
+    second = bundle.pack(own_clone, bundle.Packing(out=tmp_path / "second.tar.gz"))
     with pytest.raises(UserError, match="with other content"), report.merged(own_clone, [good, second]):
         pass
 
 
 def test_a_quote_that_is_newer_than_the_newest_trial_dates_the_page(own_clone, tmp_path):
     (own_clone / "purchase.toml").write_text(PURCHASE.replace("2026-01-02", "2026-02-20"))
-    path = offer.pack(own_clone, offer.Packing(out=tmp_path / "b.tar.gz", with_prices=True))
+    path = bundle.pack(own_clone, bundle.Packing(out=tmp_path / "b.tar.gz", with_prices=True))
     found = opened(path, tmp_path / "b")
     assert found.manifest and f"{found.manifest.as_of:%Y-%m-%d}" == "2026-02-20"
-    offer.verify(path, None)
+    bundle.verify(path, None)
 
 
 def test_a_damaged_bundle_is_in_no_report(good, tmp_path):
@@ -171,7 +171,7 @@ def test_a_bundle_of_another_version_is_whole_where_its_page_is_the_one_that_is_
 ):
     path = forged(good, tmp_path, of_another_gpudyno)
     assert opened(path, tmp_path / "b").problems == ()
-    offer.verify(path, None)
+    bundle.verify(path, None)
     assert "every byte, record and figure is as it was packed" in capsys.readouterr().out
 
 
@@ -194,7 +194,7 @@ def test_a_page_is_compared_whatever_the_bundle_says_of_its_layout_and_version(
         times_ten(work)
 
     with pytest.raises(GateError, match=f"verify it there: gpudyno 0.0.9, commit {'ab' * 20}"):
-        offer.verify(forged(good, tmp_path, older), None)
+        bundle.verify(forged(good, tmp_path, older), None)
     said = capsys.readouterr().err
     assert "page/report.md: " in said and "analysis.json: is missing" in said
     assert ("says layout" in said) == (layout != 4)
@@ -205,9 +205,9 @@ def test_records_that_came_with_the_clone_are_packed_only_where_their_session_is
         git(own_clone, *words)
     out = tmp_path / "b.tar.gz"
     with pytest.raises(UserError, match="came with this clone"):
-        offer.pack(own_clone, offer.Packing(out=out))
+        bundle.pack(own_clone, bundle.Packing(out=out))
     assert not out.exists()
-    assert offer.pack(own_clone, offer.Packing(out=out, session=bundled.LEAD)) == out
+    assert bundle.pack(own_clone, bundle.Packing(out=out, session=bundled.LEAD)) == out
 
 
 def test_another_machine_s_records_that_came_with_the_clone_are_not_packed_with_one_s_own(
@@ -216,6 +216,6 @@ def test_another_machine_s_records_that_came_with_the_clone_are_not_packed_with_
     other = next(own_clone.glob(f"results/*/*{bundled.OTHER}"))
     for words in (("init", "--quiet"), ("add", str(other)), ("commit", "--quiet", "-m", "constructed")):
         git(own_clone, *words)
-    path = offer.pack(own_clone, offer.Packing(out=tmp_path / "b.tar.gz"))
+    path = bundle.pack(own_clone, bundle.Packing(out=tmp_path / "b.tar.gz"))
     manifest = opened(path, tmp_path / "opened").manifest
     assert manifest and manifest.sessions == (bundled.LEAD,)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from commands import offer, report
+from commands import bundle, report
 from harness.errors import UserError
 from tests.helpers import bundled
 from tests.helpers import records_builder as build
@@ -55,7 +55,7 @@ def test_a_forged_summary_is_packed_by_no_one_and_found_though_checksums_fit(
     path.write_text(json.dumps(raw))
     named = f"{path.relative_to(own_clone)}: its raw samples do not give its summary's 'throughput'"
     with pytest.raises(UserError, match=re.escape(named)):
-        offer.pack(own_clone, offer.Packing(out=tmp_path / "forged.tar.gz"))
+        bundle.pack(own_clone, bundle.Packing(out=tmp_path / "forged.tar.gz"))
 
     def change(work: Path) -> None:
         (work / path.relative_to(own_clone)).write_text(json.dumps(raw))
@@ -104,7 +104,7 @@ def test_two_bundles_that_hold_one_session_under_two_names_are_refused(tmp_path)
         on = build.machine("Constructed Card A", label=f"card-{site}", digits="a")
         records = [one.model_copy(update={"machine": on}) for one in bundled.one_card()]
         root = bundled.write(tmp_path / site, records)
-        paths.append(offer.pack(root, offer.Packing(out=tmp_path / f"{site}.tar.gz")))
+        paths.append(bundle.pack(root, bundle.Packing(out=tmp_path / f"{site}.tar.gz")))
     with (
         pytest.raises(UserError, match=f"session '{bundled.LEAD}' is in '.*' already"),
         report.merged(tmp_path / "one", paths),

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.bundle import bundle, validate
+from harness.bundle import contents, validate
 from harness.errors import NoNetwork, UserError
 from harness.image import lock, second_lock
 from harness.image.catalog import load_images
@@ -116,7 +116,7 @@ def test_a_bundle_takes_a_second_lock_along_and_a_record_is_held_against_its_own
     within = build.environment(image="tiny", lock_sha256=sha256)
     record = build.record(asked, found, on=build.machine("x", label="x"), within=within)
     locks: dict[str, str] = {}
-    assert bundle._lock(clone, tmp_path / "packed", record, locks) == []
+    assert contents._lock(clone, tmp_path / "packed", record, locks) == []
     assert locks == {sha256: f"docker/{moved.lock}"}
     assert (tmp_path / "packed" / locks[sha256]).is_file()
     (said,) = validate._Locks(clone).unlike(record)

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from commands import accept, offer
+from commands import accept
+from commands.bundle import Packing, pack
 from harness.errors import GateError, UserError
 from harness.record import Failure, Record, TrialSpec
 from harness.record.store import read_all
@@ -145,7 +146,7 @@ def test_another_machine_is_told_by_the_field(bundle, capsys, field, value, said
 
 def test_a_power_limit_that_was_lowered_is_another_machine(bench, capsys):
     ordered = of_machine(bundled.one_card(), power_limit_watts=450.0)
-    bundle = offer.pack(bundled.write(bench / "ordered", ordered), offer.Packing(out=bench / "o.tar.gz"))
+    bundle = pack(bundled.write(bench / "ordered", ordered), Packing(out=bench / "o.tar.gz"))
     here = bundled.write(bench / "here", of_machine(delivered(), power_limit_watts=350.0))
     with pytest.raises(GateError, match=r"power limit: ordered 450 W, delivered 350 W"):
         accept.accept(here, Settings(), bundle, DELIVERED)
@@ -233,7 +234,7 @@ def test_windows_too_short_to_be_proven_answer_no_order_that_was_proven(bench, c
     at: dict[str, Any] = {"card": "Constructed Card A", "digits": "a", "batch_size": 20}
     proven = bundled.proven(build.LM, "fp32-ieee", 0.012, session=bundled.LEAD, **at)
     ordered = bundled.write(bench / "ordered", proven)
-    bundle = offer.pack(ordered, offer.Packing(out=bench / "offer.tar.gz"))
+    bundle = pack(ordered, Packing(out=bench / "offer.tar.gz"))
     here = bundled.write(bench / "here", delivered())
     with pytest.raises(UserError, match="too short to be proven, where the order's were proven"):
         accept.accept(here, Settings(), bundle, DELIVERED)
@@ -276,7 +277,7 @@ def test_a_stopped_acceptance_goes_on_where_it_was_but_never_in_a_session_of_the
 @pytest.mark.parametrize("margin", [0.0, 1.0, float("nan")])
 def test_a_margin_that_is_no_share_is_a_sentence(ordered, bench, margin):
     with pytest.raises(UserError, match="is no share of a figure"):
-        offer.pack(ordered, offer.Packing(out=bench / "o.tar.gz", margin=margin))
+        pack(ordered, Packing(out=bench / "o.tar.gz", margin=margin))
 
 
 def test_the_limits_of_a_device_are_no_figure_of_the_clause(tmp_path):

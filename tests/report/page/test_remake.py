@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from commands import offer
+from commands import bundle
 from harness.bundle import archive
 from report.page import remake
 from tests.helpers import bundled
@@ -93,7 +93,7 @@ def test_a_figure_changed_in_every_section_of_the_page_is_named_each(packed, pag
 
     printed = bundles.differs(bundles.forged(packed, tmp_path, change), capsys)
     listed = [line for line in printed.splitlines() if "DIFFERS: page/index.html" in line]
-    assert len(listed) == min(len(chosen), offer.MOST_LISTED)
+    assert len(listed) == min(len(chosen), bundle.MOST_LISTED)
     for (start, end), line in zip(sorted(chosen.values()), listed, strict=False):
         assert another(text[start:end]) in line and text[start:end] in line
 

@@ -13,8 +13,8 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from commands.terminal import account_lines
-from harness.bundle import archive, bundle
-from harness.bundle.bundle import Manifest, Opened
+from harness.bundle import archive, contents
+from harness.bundle.contents import Manifest, Opened
 from harness.bundle.validate import simulated
 from harness.errors import GateError, GpudynoError, UserError
 from harness.files import printed, sha256_of
@@ -69,7 +69,7 @@ def pack(root: Path, how: Packing) -> Path:
         folder, page = Path(temporary) / "bundle", Path(temporary) / "page"
         folder.mkdir()
         sessions = [how.session] if how.session else _own(here)
-        locks, notes = bundle.gather(root, folder, sessions)
+        locks, notes = contents.gather(root, folder, sessions)
         if not how.with_prices:
             (folder / PURCHASE).unlink(missing_ok=True)
         packed = evidence_in(folder)
@@ -77,9 +77,9 @@ def pack(root: Path, how: Packing) -> Path:
             raise UserError(f"a record cannot be packed: {problem}", remedy="fetch it again or remove it")
         offered = [offer.date for offer in packed.purchase.offer] if packed.purchase else []
         manifest = Manifest(
-            bundle=bundle.LAYOUT,
+            bundle=contents.LAYOUT,
             gpudyno=harness(root),
-            as_of=bundle.as_of(packed.results.records, now, offered),
+            as_of=contents.as_of(packed.results.records, now, offered),
             session=here.lead,
             baseline=how.baseline,
             margin=how.margin,
@@ -88,15 +88,17 @@ def pack(root: Path, how: Packing) -> Path:
             notes=notes,
         )
         analysis = analyse(packed, _request(manifest))
-        (folder / bundle.FIGURES).write_text(json.dumps(remake.figures(analysis), indent=1), encoding="utf-8")
+        (folder / contents.FIGURES).write_text(
+            json.dumps(remake.figures(analysis), indent=1), encoding="utf-8"
+        )
         write(analysis, page)
-        for name in bundle.names_in(page):
-            archive.copy_into(folder / bundle.PAGE, name, page / name)
+        for name in contents.names_in(page):
+            archive.copy_into(folder / contents.PAGE, name, page / name)
         out = how.out or root / "report" / "out" / f"gpudyno-{here.lead}.tar.gz"
         if out.exists() and not out.is_file():
             raise UserError(f"'{out}' is no file that a bundle can replace", remedy="name another with --out")
         out.parent.mkdir(parents=True, exist_ok=True)
-        bundle.write(folder, manifest, out, key=how.key)
+        contents.write(folder, manifest, out, key=how.key)
         _say_packed(out, analysis, manifest, how, prices=here.evidence.purchase is not None)
     return out
 
@@ -157,7 +159,7 @@ def _say_packed(out: Path, analysis: Analysis, manifest: Manifest, how: Packing,
 def intact(path: Path) -> Iterator[Opened]:
     """A bundle, unpacked as long as it is used; raises GateError where it is not as it was packed."""
     with TemporaryDirectory() as folder:
-        opened = bundle.open_bundle(path, Path(folder))
+        opened = contents.open_bundle(path, Path(folder))
         if opened.problems:
             raise GateError(
                 f"'{path.name}' is not as it was packed: {text.clean(opened.problems[0], 500)}",
@@ -169,7 +171,7 @@ def intact(path: Path) -> Iterator[Opened]:
 def verify(path: Path, signers: Path | None) -> None:
     """Checks a bundle's bytes, records and figures; raises GateError where anything differs, naming it."""
     with TemporaryDirectory() as folder:
-        opened = bundle.open_bundle(path, Path(folder), signers=signers)
+        opened = contents.open_bundle(path, Path(folder), signers=signers)
         problems, manifest = list(opened.problems), opened.manifest
         packer = "" if manifest is None else _other_packer(manifest.gpudyno)
         print(f"{path.name}: {text.count(len(opened.names), 'file')}")
@@ -177,7 +179,7 @@ def verify(path: Path, signers: Path | None) -> None:
             unknown = "whose it is, is not known (--signers FILE names allowed ones)"
             whose = f"of {opened.signed.signer}" if opened.signed.signer else unknown
             print(f"  signature: good, {opened.signed.key}, {whose}")
-        elif (opened.folder / bundle.SIGNATURE).is_file() is False:
+        elif (opened.folder / contents.SIGNATURE).is_file() is False:
             print(
                 "  signature: none, so nobody answers for its samples; a run by someone else would show more"
             )
@@ -206,7 +208,7 @@ def _figure_problems(opened: Opened) -> list[str]:
     try:
         analysis = analysis_of(opened)
     except GpudynoError as error:
-        return [f"{bundle.PAGE}: cannot be made again ({error.problem})"]
+        return [f"{contents.PAGE}: cannot be made again ({error.problem})"]
     count = len(analysis.evidence.results.records)
     print(f"  records: {count}, each summary computed from raw samples")
     for line in account_lines(analysis.accounts):
@@ -215,7 +217,7 @@ def _figure_problems(opened: Opened) -> list[str]:
     print(f"  figures: {remake.count(made):,} figures made again from raw samples")
     problems = _page_problems(opened.folder, analysis)
     differ = ["is missing or no JSON"] if packed is None else remake.differences(packed, made)
-    problems += [f"{bundle.FIGURES}: {line}" for line in differ]
+    problems += [f"{contents.FIGURES}: {line}" for line in differ]
     if len(problems) > MOST_LISTED:
         problems = [*problems[:MOST_LISTED], f"{len(problems) - MOST_LISTED} more places differ"]
     return problems
@@ -223,7 +225,7 @@ def _figure_problems(opened: Opened) -> list[str]:
 
 def _packed_figures(folder: Path) -> dict[str, Any] | None:
     try:
-        packed = json.loads((folder / bundle.FIGURES).read_bytes())
+        packed = json.loads((folder / contents.FIGURES).read_bytes())
     except (OSError, ValueError, RecursionError):
         return None
     return packed if isinstance(packed, dict) else None
@@ -231,14 +233,14 @@ def _packed_figures(folder: Path) -> dict[str, Any] | None:
 
 def _page_problems(folder: Path, analysis: Analysis) -> list[str]:
     """Files and words of the page that the analysis does not give; drawings are held by their bytes alone."""
-    packed = folder / bundle.PAGE
+    packed = folder / contents.PAGE
     with TemporaryDirectory() as temporary:
         written = write(analysis, Path(temporary), drawn=False)
-        names, made = set(bundle.names_in(packed)), set(bundle.names_in(Path(temporary)))
-        problems = [f"{bundle.PAGE}/{name}: was added" for name in sorted(names - made)]
-        problems += [f"{bundle.PAGE}/{name}: is missing" for name in sorted(made - names)]
+        names, made = set(contents.names_in(packed)), set(contents.names_in(Path(temporary)))
+        problems = [f"{contents.PAGE}/{name}: was added" for name in sorted(names - made)]
+        problems += [f"{contents.PAGE}/{name}: is missing" for name in sorted(made - names)]
         for path in (written.html, written.markdown, *written.charts):
             name = path.relative_to(temporary)
             words = remake.other_words(packed / name, path)
-            problems += [f"{bundle.PAGE}/{name}: {line}" for line in words]
+            problems += [f"{contents.PAGE}/{name}: {line}" for line in words]
     return problems

@@ -7,7 +7,7 @@ from functools import cache
 
 from harness.record.published.claims import ClaimSet, load_claims
 from harness.record.store import Results, read_all
-from report.analysis import Analysis, Evidence, Question, analyse, evidence_in
+from report.analysis import Analysis, AnalysisRequest, Evidence, analyse, evidence_in
 from tests.helpers import ROOT
 
 
@@ -30,4 +30,4 @@ def evidence_here() -> Evidence:
 @cache
 def analysis_here(session: str) -> Analysis:
     """Return the analysis of everything here that one session leads."""
-    return analyse(evidence_here(), Question(datetime(2026, 11, 28, tzinfo=UTC), session=session))
+    return analyse(evidence_here(), AnalysisRequest(datetime(2026, 11, 28, tzinfo=UTC), session=session))

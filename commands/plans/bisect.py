@@ -10,11 +10,12 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from packaging.version import Version
+
 from commands import measure
 from harness.engine.choose import wheels
 from harness.errors import MachineError, UserError
 from harness.files import printed
-from harness.image.catalog import version_numbers
 from harness.image.lock import uv
 from harness.image.second_lock import moved_image
 from harness.record import Session, store
@@ -146,14 +147,14 @@ def released(package: str, wheelhouse: Path | None) -> list[str]:
     if listed := re.search(r"Available versions: (.+)", index):
         found |= {version.strip() for version in listed[1].split(",")}
     public = {version.partition("+")[0] for version in found}
-    return sorted((version for version in public if re.fullmatch(r"[\d.]+", version)), key=version_numbers)
+    return sorted((version for version in public if re.fullmatch(r"[\d.]+", version)), key=Version)
 
 
 def _between(versions: Sequence[str], first: str, last: str) -> list[str]:
     """Return the versions from the first to the last, with its further releases: 2.13 includes 2.13.1."""
-    low, high = version_numbers(first), version_numbers(last)
-    known = ((version, version_numbers(version)) for version in versions)
-    return [version for version, numbers in known if low <= numbers and numbers[: len(high)] <= high]
+    low, high = Version(first), Version(last).release
+    known = ((version, Version(version)) for version in versions)
+    return [version for version, known in known if low <= known and known.release[: len(high)] <= high]
 
 
 def _with_locks(root: Path, settings: Settings, package: str, versions: Sequence[str]) -> list[str]:

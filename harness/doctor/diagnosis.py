@@ -136,8 +136,7 @@ def _cuda_access(engine: EngineFacts, refusal: str | None, in_windows: bool) -> 
         way = "CDI" if engine.wants_cdi else "the NVIDIA runtime"
         return ok(f"containers reach NVIDIA's cards through {way}")
     if engine.name == "podman" and not engine.cdi:
-        needed = ".".join(map(str, PODMAN_GIVES_GPUS[:2]))
-        return problem(refusal, f"use Podman {needed} or newer with CDI, Docker, or --engine venv")
+        return problem(refusal, f"use Podman {PODMAN_GIVES_GPUS} or newer with CDI, Docker, or --engine venv")
     if ALL_CARDS in refusal:
         return problem(
             refusal, "take all cards: leave --device and CUDA_VISIBLE_DEVICES out; or --engine venv"
@@ -175,7 +174,7 @@ def _ways_to_kfd(around: Surroundings) -> str:
     if shut:
         first = f"sudo usermod -aG {','.join(map(str, shut))} $USER and log in again"
     elif around.engine is not None and around.engine.name == "podman":
-        first = f"take Podman {'.'.join(map(str, PODMAN_GIVES_GPUS[:2]))} or newer"
+        first = f"take Podman {PODMAN_GIVES_GPUS} or newer"
     else:
         first = "take Podman, or an engine that runs as root"
     own = "" if shut else ", or name an interpreter with ROCm's PyTorch by --python"

@@ -13,13 +13,14 @@ from typing import Any
 import docker.errors
 import requests
 import urllib3.exceptions
+from packaging.version import Version
 
 from harness.engine.base import EngineFacts
 from harness.engine.container import DeviceRequest
 from harness.engines import ENGINES, ContainerEngine
 from harness.errors import MachineError, NoDevice, NoEngine, NoSpace
 from harness.files import Files, free_bytes
-from harness.image.catalog import version_numbers
+from harness.image.catalog import leading_release
 
 _SILENCE = (
     docker.errors.DockerException,
@@ -100,7 +101,7 @@ def facts(
         version=connection.version,
         buildkit=client is not None,
         runtimes=tuple(sorted(info.get("Runtimes") or ())),
-        cdi=version_numbers(connection.version) >= PODMAN_GIVES_GPUS
+        cdi=leading_release(connection.version) >= PODMAN_GIVES_GPUS
         if connection.kind == "podman"
         else bool(info.get("CDISpecDirs")),
         cdi_devices=tuple(dict.fromkeys((*discovered, *cdi_devices(files, folders)))),
@@ -135,7 +136,7 @@ CDI_REMEDY = "sudo nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml"
 ALL_CARDS = "nvidia.com/gpu=all"
 CDI_FOLDERS = ("/etc/cdi", "/var/run/cdi", "/run/cdi")
 
-PODMAN_GIVES_GPUS = (5, 4, 0)
+PODMAN_GIVES_GPUS = Version("5.4")
 """Before it, the compatible API accepts a request for a GPU and silently gives none."""
 
 _KIND = re.compile(r"^kind:\s*[\"']?([^\s\"']+)", re.MULTILINE)
@@ -183,10 +184,9 @@ def cdi_names(device: DeviceRequest, named: Sequence[str]) -> tuple[str, ...]:
 def refusal(facts: EngineFacts, device: DeviceRequest, files: Files) -> str | None:
     """Why this engine's containers would not get to these cards, in one clause; null where they do."""
     if device.kind != "cpu" and facts.name == "podman" and not facts.cdi:
-        needed = ".".join(map(str, PODMAN_GIVES_GPUS))
         return (
             f"Podman {facts.version} accepts a request for a GPU on this socket and silently gives none; "
-            f"{needed} and newer give it"
+            f"{PODMAN_GIVES_GPUS} and newer give it"
         )
     if device.kind == "cuda":
         return _cuda_refusal(facts, device)

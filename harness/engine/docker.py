@@ -22,7 +22,7 @@ from harness.engine.local import LOG, log_tail
 from harness.engines import ENGINES, EngineName
 from harness.errors import MachineError, NoDevice, NoEngine, NotBuilt
 from harness.files import Files, need_room
-from harness.image.catalog import Image, version_numbers
+from harness.image.catalog import Image, leading_release
 from harness.image.spec import BuildSettings, BuildSpec
 from harness.record import DeviceKind, Environment, store
 
@@ -65,7 +65,7 @@ class DockerEngine:
         """Return what Podman's own API says of it; null for Docker, and where that API does not answer."""
         if self.connection.kind != "podman":
             return None
-        version = ".".join(map(str, version_numbers(self.connection.version)))
+        version = leading_release(self.connection.version)
         answer = self._api.get(f"{self._api.base_url}/v{version}/libpod/info", timeout=ANSWER_SECONDS)
         return answer.json() if answer.ok else None
 

@@ -15,12 +15,14 @@ from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
+from packaging.version import Version
+
 from harness.engine.base import Built, Say
 from harness.engine.local import Processes
 from harness.engines import EngineName
 from harness.errors import MachineError, NoEngine, NoSpace, NotBuilt
 from harness.files import free_bytes, last_line, need_room, printed, streamed
-from harness.image.catalog import Image, version_numbers
+from harness.image.catalog import Image
 from harness.image.lock import lock_packages, lock_sha256
 from harness.image.spec import venv_name, venv_steps
 from harness.machine import inherited_variables, local_names, other_libraries
@@ -31,7 +33,7 @@ from harness.settings import own_path
 STAMP = "gpudyno.json"
 """Written last into a whole environment: what it was made from."""
 
-_GLIBC_MINIMUM = (2, 28)
+_GLIBC_MINIMUM = Version("2.28")
 _COLLECTS = re.compile(r"^\s*Collecting (\S+)")
 _SHOWN = re.compile(r"^\s*(Downloading|Installing collected)")
 
@@ -158,9 +160,9 @@ def find_python(version: str) -> str | None:
 def _platform_reasons() -> tuple[str, ...]:
     name, version = platform.libc_ver()
     if platform.system() == "Linux" and platform.machine() == "x86_64" and name == "glibc":
-        if version_numbers(version) >= _GLIBC_MINIMUM:
+        if Version(version) >= _GLIBC_MINIMUM:
             return ()
-        return (f"the lock is for glibc 2.28 or newer, and this machine has {version}",)
+        return (f"the lock is for glibc {_GLIBC_MINIMUM} or newer, and this machine has {version}",)
     return (f"the lock is for Linux x86-64, and this is {platform.system()} {platform.machine()}",)
 
 

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 from typing import Annotated, Any
 
+from packaging.version import Version
 from pydantic import AfterValidator, Field, model_validator
 
 from harness.errors import NoDevice, PlanError, UserError
@@ -194,7 +195,7 @@ def choose(
     unasked = [image for image in images.images.values() if not image.by_name_alone]
     for image in unasked if name is None else (images.image(name),):
         refusal, least = _refused(image, device, capabilities), image.driver_minimum
-        if refusal is None and driver and least and version_numbers(driver) < version_numbers(least):
+        if refusal is None and driver and least and leading_release(driver) < Version(least):
             updates.append(f"update the driver to {least}")
             refusal = f"image '{image.name}' needs driver {least} or newer, and this machine has {driver}"
         if refusal is None:
@@ -237,7 +238,7 @@ def _serves(built: str, card: str) -> bool:
     return built_sm[1] == card_sm[1] and int(built_sm[2]) <= int(card_sm[2])
 
 
-def version_numbers(version: str | None) -> tuple[int, ...]:
-    """'5.4.0-rc1' as (5, 4, 0)."""
+def leading_release(version: str | None) -> Version:
+    """Return the release that a driver's or an engine's version begins with: 5.4 of '5.4-rhel', else 0."""
     match = re.match(r"\d+(\.\d+)*", version or "")
-    return tuple(int(part) for part in match[0].split(".")) if match else ()
+    return Version(match[0] if match else "0")

@@ -9,6 +9,9 @@ import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
+from packaging.specifiers import SpecifierSet
+from packaging.utils import canonicalize_name
+
 from harness.errors import MachineError, NoNetwork, PlanError, UserError
 from harness.files import text_sha256, whole
 from harness.image.catalog import Image
@@ -117,7 +120,7 @@ def blocks_of(text: str) -> dict[str, str]:
     """Packages of a requirement file in the order of their names, each with its lines of hashes."""
     lines = [line for line in text.splitlines() if line and not line.lstrip().startswith("#")]
     found = _BLOCK.findall("\n".join(lines))
-    return {normal_name(block.partition("==")[0]): block + "\n" for block in sorted(found)}
+    return {canonicalize_name(block.partition("==")[0]): block + "\n" for block in sorted(found)}
 
 
 def write_lock(image: Image, root: Path, blocks: Mapping[str, str], header: str) -> list[str]:
@@ -126,7 +129,7 @@ def write_lock(image: Image, root: Path, blocks: Mapping[str, str], header: str)
     if image.sources:
         parts = {image.sources.lock: list(filter(image.sources.builds_with, blocks)), **parts}
     if image.channel:
-        parts = {image.channel.lock: [normal_name(one.name) for one in image.channel.packages], **parts}
+        parts = {image.channel.lock: [canonicalize_name(one.name) for one in image.channel.packages], **parts}
     changed = []
     for path, names in parts.items():
         file, text = root / "docker" / path, header + "".join(blocks[name] for name in names)
@@ -200,31 +203,26 @@ def lock_packages(path: Path) -> dict[str, str]:
     except (FileNotFoundError, UnicodeDecodeError) as error:
         wrong = "is not there" if isinstance(error, FileNotFoundError) else "is not UTF-8"
         raise PlanError(f"'{path.name}' {wrong}", remedy="write it with 'invoke lock --image NAME'") from None
-    return {normal_name(pin["name"]): pin["version"] for pin in _PINNED.finditer(text)}
+    return {canonicalize_name(pin["name"]): pin["version"] for pin in _PINNED.finditer(text)}
 
 
 def disagreements(image: Image, root: Path) -> tuple[str, ...]:
     """Where an image's requirements, channel, base and lock name one package in two versions."""
     locked = lock_packages(root / "docker" / image.lock)
     packages = image.channel.packages if image.channel else ()
-    channel = {normal_name(package.name): package.version for package in packages}
+    channel = {canonicalize_name(package.name): package.version for package in packages}
     clauses = [
         f"docker/{image.lock} has {name} {locked.get(name)}, and {version} is pinned"
         for name, version in channel.items()
         if locked.get(name) != version
     ]
-    over_base = {normal_name(name): version for name, version in image.from_base.items()}
+    over_base = {canonicalize_name(name): version for name, version in image.from_base.items()}
     pinned = locked | channel | over_base
     for name, version in lock_packages(root / "docker" / image.requirements).items():
         has = pinned.get(name, "none of it")
-        if not satisfies(has, version):
+        if not _satisfies(has, version):
             clauses.append(f"docker/{image.requirements} asks for {name} {version}, and {has} is pinned")
     return tuple(clauses)
-
-
-def normal_name(name: str) -> str:
-    """A package's name as PEP 503 normalises it."""
-    return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def differences(
@@ -235,13 +233,13 @@ def differences(
     A build's local version satisfies its release (2.13.0+cpu is 2.13.0), not the other way round.
     `over_base` is for images whose base brings packages of its own.
     """
-    installed = {normal_name(name): version for name, version in installed.items()}
-    locked = {normal_name(name): version for name, version in locked.items()}
+    installed = {canonicalize_name(name): version for name, version in installed.items()}
+    locked = {canonicalize_name(name): version for name, version in locked.items()}
     clauses = []
     for name, version in sorted(locked.items()):
         if name not in installed:
             clauses.append(f"{name} {version} is locked and not installed")
-        elif not satisfies(installed[name], version):
+        elif not _satisfies(installed[name], version):
             clauses.append(f"{name} is {installed[name]} where {version} is locked")
     if not over_base:
         extra = sorted(installed.keys() - locked.keys() - _TOOLS)
@@ -249,6 +247,5 @@ def differences(
     return tuple(clauses)
 
 
-def satisfies(installed: str, locked: str) -> bool:
-    """Whether a version is the one asked for, or a build of it where any build will do."""
-    return installed == locked or ("+" not in locked and installed.split("+")[0] == locked)
+def _satisfies(installed: str, locked: str) -> bool:
+    return SpecifierSet(f"=={locked}").contains(installed, prereleases=True)

@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from subprocess import CompletedProcess
 
+from packaging.utils import canonicalize_name
+
 from harness.errors import NoNetwork, UserError
 from harness.files import text_sha256
 from harness.image.catalog import Image, load_images
@@ -17,7 +19,6 @@ from harness.image.lock import (
     hashed,
     lock_packages,
     lock_sha256,
-    normal_name,
     resolve,
     run_quietly,
     uv_line,
@@ -45,14 +46,14 @@ def moved_image(
     """
     locked = lock_packages(root / "docker" / image.lock)
     for pin in pins:
-        name = normal_name(pin.partition("==")[0])
+        name = canonicalize_name(pin.partition("==")[0])
         if name not in locked:
             base = f": it comes with its base, {image.base}" if name in image.from_base else ""
             raise UserError(
                 f"the lock of image '{image.name}' has no package '{name}'{base}",
                 remedy=f"take a package of docker/{image.lock}, or --against image:NAME",
             )
-    if all(locked[normal_name(pin.partition("==")[0])] == pin.partition("==")[2] for pin in pins):
+    if all(locked[canonicalize_name(pin.partition("==")[0])] == pin.partition("==")[2] for pin in pins):
         return image
     moved = _beside(image, f"{image.name}-{short_hash([lock_sha256(root, image.lock), sorted(pins)], 8)}")
     if not (root / "docker" / moved.lock).is_file():
@@ -119,12 +120,12 @@ def _write(root: Path, moved: Image, image: Image, blocks: Mapping[str, str], ho
 def _resolved(
     image: Image, root: Path, pins: Sequence[str], wheelhouse: Path | None, run: CommandRunner
 ) -> dict[str, str]:
-    versions = {normal_name(pin.partition("==")[0]): pin for pin in pins}
+    versions = {canonicalize_name(pin.partition("==")[0]): pin for pin in pins}
     channel = {package.name: package for package in image.channel.packages} if image.channel else {}
     text = (root / "docker" / image.requirements).read_text(encoding="utf-8")
     asked = {}
     for line in (line for line in text.splitlines() if line and not line.startswith("#")):
-        name = normal_name(re.split(r"[^\w.-]", line)[0])
+        name = canonicalize_name(re.split(r"[^\w.-]", line)[0])
         # What was pinned may move where it has to; the lock says what it was, and uv keeps that where it can.
         kept = line if not channel.keys() & versions.keys() and name in channel else line.partition("==")[0]
         asked[name] = versions.get(name, kept)
@@ -146,12 +147,12 @@ def _resolved(
             blocks = {
                 name: block for name, block in blocks.items() if name in own or not _CUDA_OF_TORCH.match(name)
             }
-        for name, package in channel.items():
-            version = blocks[name].partition("==")[2].split()[0]
+        for package in channel.values():
+            version = blocks[package.name].partition("==")[2].split()[0]
             if version.partition("+")[0] == package.version.partition("+")[0]:
-                blocks[name] = hashed(f"{name}=={package.version}", package.sha256)
+                blocks[package.name] = hashed(f"{package.name}=={package.version}", package.sha256)
             elif "+" not in version:
-                blocks[name] = _of_channel(image, f"{name}=={version}", folder, run)
+                blocks[package.name] = _of_channel(image, f"{package.name}=={version}", folder, run)
     return blocks
 
 

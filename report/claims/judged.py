@@ -6,6 +6,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from packaging.specifiers import SpecifierSet
+
 from harness.record import Claim, Seeds, Side
 from harness.record.published.cards import Card
 from harness.record.published.claims import speaks_of
@@ -19,7 +21,10 @@ from report.stats.equivalence import Verdict, bound_holds, equivalence, seeds_bo
 from report.stats.intervals import Runs
 from report.trials.learning import validated_batches
 
-_VERSION = re.compile(r"\b(PyTorch|fastai|CUDA|driver|cuDNN) (\d[\w.+]*)")
+_VERSION = re.compile(
+    r"\b(PyTorch|fastai|CUDA|driver|cuDNN) (\d+(?:\.\d+)*)((?:(?:a|b|rc|\.dev)\d+)?(?:\+\w+(?:\.\w+)*)?)",
+    re.A,
+)
 
 
 def obstacles(claim: Claim, cell: Cell, cards: Sequence[Card]) -> tuple[Difference, ...]:
@@ -58,17 +63,12 @@ def _stack(claim: Claim, cell: Cell) -> Difference | None:
     renamed = {"pytorch": "torch"}
     used = {name.casefold(): str(value) for name, value in cell.stack.versions}
     used["driver"] = cell.stack.driver or "unknown"
-    for name, claimed in _VERSION.findall(claim.stack):
+    for name, release, build in _VERSION.findall(claim.stack):
         version = used.get(renamed.get(name.casefold(), name.casefold()), "unknown")
-        if not _is_of(version, claimed):
-            return Difference(name, version, claimed)
+        # 2.13.0+cpu is of 2.13.0 and of 2.13; a build that is claimed has to be that build.
+        if not SpecifierSet(f"=={release}{build or '.*'}").contains(version, prereleases=True):
+            return Difference(name, version, release + build)
     return None if _VERSION.search(claim.stack) else Difference("stack", None, claim.stack)
-
-
-def _is_of(version: str, claimed: str) -> bool:
-    """2.13.0+cpu is of 2.13.0 and of 2.13; a build that is claimed has to be that build."""
-    release = version if "+" in claimed else version.partition("+")[0]
-    return release == claimed or release.startswith(f"{claimed}.")
 
 
 def _data(claim: Claim, cell: Cell) -> Difference | None:

@@ -46,7 +46,13 @@ def files(tmp_path, **texts: str) -> Files:
 
 def test_the_devices_of_a_specification_are_read_in_yaml_and_in_json(tmp_path):
     amd = '{"cdiVersion": "0.6.0", "kind": "amd.com/gpu", "devices": [{"name": "0"}]}'
-    read = files(tmp_path, etc__cdi__nvidia_YAML=YAML, run__cdi__amd_JSON=amd, run__cdi__broken_JSON="[]")
+    read = files(
+        tmp_path,
+        etc__cdi__nvidia_YAML=YAML,
+        run__cdi__amd_JSON=amd,
+        run__cdi__no_JSON="[]",
+        run__cdi__torn_YAML="kind: [",
+    )
     assert cdi_devices(read) == (
         "amd.com/gpu=0",
         "nvidia.com/gpu=0",
@@ -92,7 +98,7 @@ def test_where_wsl2_names_all_cards_together_they_are_taken_where_all_are_meant(
         (DOCKER, "no CDI specification that Docker Engine reads names the NVIDIA card 0, 1"),
         (replace(DOCKER, cdi=False), "Docker Engine has neither NVIDIA's runtime nor CDI"),
         (PODMAN, "no CDI specification that Podman reads names the NVIDIA card 0, 1"),
-        (replace(PODMAN, cdi=False, version="4.9.3"), "silently gives none; 5.4.0 and newer give it"),
+        (replace(PODMAN, cdi=False, version="4.9.3"), "silently gives none; 5.4 and newer give it"),
     ],
 )
 def test_an_engine_that_honours_cdi_without_a_specification_gives_no_cuda_card(tmp_path, facts, clause):
@@ -107,7 +113,7 @@ def test_an_engine_that_honours_cdi_without_a_specification_gives_no_cuda_card(t
         (replace(DOCKER, rootless=True), 0o660, "rootless Docker leaves outside the group"),
         (replace(DOCKER, rootless=True), 0o666, None),
         (PODMAN, 0o660, None),
-        (replace(PODMAN, cdi=False, version="4.9.3"), 0o666, "5.4.0 and newer give it"),
+        (replace(PODMAN, cdi=False, version="4.9.3"), 0o666, "5.4 and newer give it"),
         (DOCKER, None, "/dev/kfd is not there"),
     ],
 )

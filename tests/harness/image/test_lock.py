@@ -13,10 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from harness.errors import MachineError, NoNetwork, UserError
 from harness.image.catalog import Image, load_images
-from harness.image.lock import OWN_LOCK, differences, hashed, lock_packages, normal_name, relock, relock_own
+from harness.image.lock import OWN_LOCK, differences, hashed, lock_packages, relock, relock_own
 from tests.helpers import ROOT
 from tests.helpers.checks import golden
 
@@ -195,7 +196,6 @@ def test_what_a_base_brings_besides_is_no_difference():
 
 
 def test_names_are_compared_as_the_index_normalises_them():
-    assert normal_name("Typing_Extensions") == "typing-extensions"
     assert differences({"nvidia-ml-py": "13.1"}, {"nvidia_ml.py": "13.1"}) == ()
 
 
@@ -219,12 +219,11 @@ def test_the_own_lock_pins_each_package_that_is_asked_for_on_every_python():
     pinned: dict[str, list[str]] = {}
     for line in re.findall(r"^\S+==.*(?= \\$)", (ROOT / OWN_LOCK).read_text(), re.M):
         pin = Requirement(line)
+        versions = pinned.setdefault(canonicalize_name(pin.name), [])
         for minor in range(11, 14):
             if pin.marker is None or pin.marker.evaluate({"python_full_version": f"3.{minor}.0"}):
-                pinned.setdefault(normal_name(pin.name), []).append(str(pin.specifier).removeprefix("=="))
-    asked = [
-        Requirement(each) for each in (*project["dependencies"], *project["optional-dependencies"]["test"])
-    ]
-    for each in asked:
-        versions = pinned.get(normal_name(each.name), [])
+                versions.append(str(pin.specifier).removeprefix("=="))
+    for asked in (*project["dependencies"], *project["optional-dependencies"]["test"]):
+        each = Requirement(asked)
+        versions = pinned.get(canonicalize_name(each.name), [])
         assert len(versions) == 3 and all(map(each.specifier.contains, versions)), (each.name, versions)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -13,6 +12,7 @@ from typing import Any
 import docker.errors
 import requests
 import urllib3.exceptions
+import yaml
 from packaging.version import Version
 
 from harness.engine.base import EngineFacts
@@ -139,8 +139,6 @@ CDI_FOLDERS = ("/etc/cdi", "/var/run/cdi", "/run/cdi")
 PODMAN_GIVES_GPUS = Version("5.4")
 """Before it, the compatible API accepts a request for a GPU and silently gives none."""
 
-_KIND = re.compile(r"^kind:\s*[\"']?([^\s\"']+)", re.MULTILINE)
-_NAME = re.compile(r"^\s*(?:-\s+)?name:\s*[\"']?([^\s\"']+)", re.MULTILINE)
 _READ_AND_WRITE = 0o006
 
 
@@ -157,15 +155,11 @@ def _specifications(files: Files, folders: Iterable[str]) -> Iterator[str]:
 
 
 def _named(text: str) -> list[str]:
-    """One specification's devices. YAML is read as nvidia-ctk writes it: `name` is a key of devices alone."""
+    """Return one specification's devices, of YAML or JSON, which YAML includes; none where it is neither."""
     try:
-        specification = json.loads(text)
-        names = [str(device["name"]) for device in specification["devices"]]
-        return [f"{specification['kind']}={name}" for name in names]
-    except ValueError:
-        kind = _KIND.search(text)
-        return [f"{kind[1]}={name}" for name in _NAME.findall(text)] if kind else []
-    except (KeyError, TypeError):
+        specification = yaml.safe_load(text)
+        return [f"{specification['kind']}={device['name']}" for device in specification["devices"]]
+    except (yaml.YAMLError, KeyError, TypeError):
         return []
 
 

@@ -24,7 +24,6 @@ from report.expected.figures import PublishedRow
 from tests.helpers import ROOT
 
 DOCS = ROOT / "docs"
-MOST_LINES = 400
 MOST_MODULES = 13
 REPORT_MAY_IMPORT = {"errors", "record", "summary"}
 FRAMEWORKS = {
@@ -195,12 +194,6 @@ def test_no_workloads_and_parts_import_each_other_in_a_circle_by_name_or_by_impo
 
 def test_docker_holds_no_python_file_that_would_hide_the_docker_library():
     assert [path for path in tracked() if path.is_relative_to(ROOT / "docker") and path.suffix == ".py"] == []
-
-
-def test_no_module_is_longer_than_a_person_reads_in_one_go():
-    every = [ROOT / "tasks.py", *modules("commands", "harness", "report", "workloads", "benchmarks", "tests")]
-    longer = [name_of(path) for path in every if len(path.read_text().splitlines()) > MOST_LINES]
-    assert not longer
 
 
 @pytest.mark.parametrize("verb", sorted(VERBS))

@@ -33,6 +33,7 @@ SETTINGS = {
     "against": "a second stack beside the first: torch==2.12.1, image:NAME, env:NAME=VALUE, or a lock's path",
     "blocks": "spread the repeats over this many blocks of time, an hour apart (default: the plan's)",
     "label": "the machine's name in results/ (default: its devices)",
+    "question": "what is asked in place of the plan's question, as 'faster by gpus', reach or holds",
     "baseline": "what 1.00 is in the time-scaled charts: part of a card's name, a label or a precision",
 }
 CARD = 'a card of results/cards.toml that need not be here, as "RTX 4090" or "4x RTX 4090"'
@@ -82,7 +83,7 @@ def build(settings: Settings, only: str = "", from_: str = "") -> None:
 
 
 @line.verb(
-    f"{BUILDING} budget role precision blocks label",
+    f"{BUILDING} budget role precision blocks label question",
     help={
         "claim": "run what this published figure needs, by its id; may be given several times",
         "claims": "'here': run what as many figures need as can be judged here and fit the budget",
@@ -116,19 +117,19 @@ def run(
 
 
 @line.verb(
-    "baseline",
+    "baseline question",
     help={
-        "session": "the session that the page leads with (default: this machine's newest)",
+        "session": "the session that the page leads with (default: its newest); several are held together",
         "bundle": "a bundle's file whose records to take in place of results/; may be given several times",
         "expect": "a card, as 'RTX 5090': what it should do by published figures, with the range",
         "pdf": "also print report/out/report.pdf, by an installed Chromium; page one comes first",
         "png": "also write each chart as PNG, which report.md then shows: for mail, and comments on code",
     },
-    iterable=["bundle"],
+    iterable=["bundle", "session"],
 )
 def report(
     settings: Settings,
-    session: str = "",
+    session: list[str] | None = None,
     bundle: list[str] | None = None,
     expect: str = "",
     pdf: bool = False,
@@ -137,10 +138,11 @@ def report(
     """Make report/out/index.html and report.md from the records in results/, or in bundles."""
     from commands.report import ReportOptions, make
 
-    make(
-        ROOT,
-        ReportOptions(session or None, settings.baseline, tuple(map(Path, bundle or ())), expect, png, pdf),
+    bundles = tuple(map(Path, bundle or ()))
+    how = ReportOptions(
+        tuple(session or ()), settings.baseline, settings.question, bundles, expect, png=png, pdf=pdf
     )
+    make(ROOT, how)
 
 
 @line.verb(

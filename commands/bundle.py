@@ -19,6 +19,7 @@ from harness.bundle.validate import simulated
 from harness.errors import GateError, GpudynoError, UserError
 from harness.files import printed, sha256_of
 from harness.machine import machine_id, state_folder
+from harness.plan.plan import questions
 from harness.record import Harness, store
 from harness.run.assemble import harness
 from report import text
@@ -56,6 +57,7 @@ def pack(root: Path, how: Packing) -> Path:
         how.baseline,
         how.margin,
         committed=committed_sessions(root),
+        questions=questions(root),
     )
     here = analyse(evidence_in(root), request)
     if here.came_with_clone:
@@ -87,7 +89,7 @@ def pack(root: Path, how: Packing) -> Path:
             locks=locks,
             notes=notes,
         )
-        analysis = analyse(packed, _request(manifest))
+        analysis = analyse(packed, _request(folder, manifest))
         (folder / contents.FIGURES).write_text(
             json.dumps(remake.figures(analysis), indent=1), encoding="utf-8"
         )
@@ -116,20 +118,21 @@ def _own(here: Analysis) -> list[str]:
     return [name for name in here.standing if name not in came or machines[name] == here.request.machine]
 
 
-def _request(manifest: Manifest) -> AnalysisRequest:
+def _request(folder: Path, manifest: Manifest) -> AnalysisRequest:
     """What the page of a bundle answers: from raw samples, whatever its records say of themselves."""
     return AnalysisRequest(
         manifest.as_of,
         session=manifest.session,
         baseline=manifest.baseline,
         margin=manifest.margin,
+        questions=questions(folder),
     )
 
 
 def analysis_of(opened: Opened) -> Analysis:
     """Return an opened bundle's analysis, computed again from its raw samples."""
     assert opened.manifest is not None
-    return analyse(evidence_in(opened.folder), _request(opened.manifest))
+    return analyse(evidence_in(opened.folder), _request(opened.folder, opened.manifest))
 
 
 def _say_packed(out: Path, analysis: Analysis, manifest: Manifest, how: Packing, *, prices: bool) -> None:

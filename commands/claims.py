@@ -13,7 +13,7 @@ from commands.plans.matrix import wrapped
 from commands.plans.ways import OfferedPlan, device_of, offers, quickest
 from harness.errors import UserError
 from harness.machine.fingerprint import machine_id, state_folder
-from harness.record import CardClass, Claim, TrialSpec
+from harness.record import CardClass, Claim, Question, TrialSpec
 from harness.record.published.cards import load_cards
 from harness.record.published.claims import load_claims, nearest, same_card
 from harness.run import on_paper
@@ -262,7 +262,9 @@ def run(root: Path, settings: Settings, ids: Sequence[str], where: str, how: mea
             continue
         print(f"plan {way.line}: for {text.count(len(taken), 'claim')}")
         image = way.image or settings.image
-        of_plan = settings.model_copy(update={"plan": way.plan, "image": image, "budget": None})
+        question = settings.question or Question(kind="holds")
+        changes = {"plan": way.plan, "image": image, "budget": None, "question": question}
+        of_plan = settings.model_copy(update=changes)
         keep = partial(_needed, claims=[claim for claim in claims if claim.id in taken], setup=setup)
         measure.run(root, of_plan, replace(how, keep=keep, at_most_seconds=budget))
 

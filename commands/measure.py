@@ -300,7 +300,8 @@ def _going_on(setup: RunSetup, chosen: Chosen, screen: Screen, *, exactly: bool)
         trial.id in wanted or batch_search.stands_between(trial, planned) for trial in opened.trials
     )
     if opened.machine == setup.machine.id and still_asked:
-        return opened
+        question = setup.settings.question or opened.question
+        return opened.model_copy(update={"question": question})
     screen.say(f"session {opened.id} asked for another plan, lock, data or machine: a new one begins")
     return None
 

@@ -24,7 +24,8 @@ from harness.engine.local import LOG, log_tail
 from harness.errors import GateError, UserError
 from harness.files import sha256_of
 from harness.machine import machine_id, state_folder
-from harness.record import differences, store
+from harness.plan.plan import questions
+from harness.record import Question, differences, store
 from harness.run.jobs import submission
 from harness.settings import Settings
 from report import text
@@ -102,13 +103,13 @@ def _ends_of_logs(root: Path, analysis: Analysis) -> dict[str, tuple[str, ...]]:
 
 
 @contextmanager
-def merged(root: Path, paths: Sequence[Path]) -> Iterator[tuple[Path, str | None]]:
-    """A folder with the records of several bundles and this clone's claims and cards, and the first's lead.
+def merged(root: Path, paths: Sequence[Path]) -> Iterator[tuple[Path, tuple[str, ...]]]:
+    """A folder with several bundles' records and this clone's claims and cards, and what each leads with.
 
     Raises GateError for a bundle that is not as it was packed, UserError where two hold one record otherwise.
     """
     with TemporaryDirectory() as temporary:
-        clone, lead = Path(temporary) / "clone", None
+        clone, leads = Path(temporary) / "clone", list[str]()
         for name in (*contents.CLONE, PURCHASE):
             if (root / name).is_file():
                 archive.copy_into(clone, name, root / name)
@@ -116,11 +117,12 @@ def merged(root: Path, paths: Sequence[Path]) -> Iterator[tuple[Path, str | None
             archive.copy_into(clone, path.relative_to(root).as_posix(), path)
         for path in paths:
             with intact(path) as opened:
-                lead = lead or (opened.manifest.session if opened.manifest else None)
+                if opened.manifest and opened.manifest.session:
+                    leads.append(opened.manifest.session)
                 _take_records(opened, clone, path)
         for problem in session_problems(clone):
             raise UserError(f"two bundles hold one session: {problem}", remedy="ask why")
-        yield clone, lead
+        yield clone, tuple(dict.fromkeys(leads))
 
 
 def _take_records(opened: Opened, clone: Path, path: Path) -> None:
@@ -139,8 +141,10 @@ def _take_records(opened: Opened, clone: Path, path: Path) -> None:
 class ReportOptions:
     """The switches of `report`."""
 
-    session: str | None = None
+    sessions: tuple[str, ...] = ()
+    """The first leads."""
     baseline: str | None = None
+    question: Question | None = None
     bundles: tuple[Path, ...] = ()
     expect: str = ""
     """A card's name."""
@@ -164,11 +168,20 @@ def make(root: Path, how: ReportOptions) -> None:
 
 def report_on(root: Path, out: Path, how: ReportOptions) -> tuple[Analysis, WrittenPage]:
     """Writes the page of this clone's records, or of several bundles' with equal work side by side."""
-    request = AnalysisRequest(datetime.now(UTC), how.session, machine_id(state_folder()), how.baseline)
-    with merged(root, how.bundles) if how.bundles else nullcontext((root, None)) as (clone, lead):
+    with merged(root, how.bundles) if how.bundles else nullcontext((root, ())) as (clone, leads):
+        named = how.sessions or leads
+        request = AnalysisRequest(
+            datetime.now(UTC),
+            next(iter(named), None),
+            machine_id(state_folder()),
+            how.baseline,
+            question=how.question,
+            questions=questions(root),
+            named=named if len(named) > 1 else (),
+        )
         if how.bundles:
             files = tuple((path.name, sha256_of(path)) for path in how.bundles)
-            request = replace(request, session=how.session or lead, machine=None, bundles=files)
+            request = replace(request, machine=None, bundles=files)
             analysis = analyse(evidence_in(clone), request)
         else:
             request = replace(request, committed=committed_sessions(root))

@@ -13,6 +13,7 @@ from harness.engines import CHOICES
 from harness.errors import PlanError
 from harness.record import Model, Precision, Role, first_problem
 from harness.record.machine import Declared
+from harness.record.question import Question, question_words
 from harness.units import seconds_of
 
 FILE = "gpudyno.toml"
@@ -57,6 +58,7 @@ class Settings(Model):
     memory_bytes: Annotated[int, Field(gt=0)] | None = None
     data_seconds: Annotated[float, Field(ge=0)] = 90.0
     baseline: str | None = None
+    question: Annotated[Question | None, BeforeValidator(question_words)] = None
     against: Annotated[tuple[str, ...], BeforeValidator(_stack_words)] = ()
     apex: Literal["none", "python"] = "python"
     build_network: Annotated[str, Field(pattern="^(default|host|none)$")] = "default"

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from harness.errors import UserError
-from harness.record import Session
+from harness.record import Question, Session
 from harness.record.published.cards import Card
 from harness.record.published.claims import ClaimSet, load_claims
 from harness.record.store import Results
@@ -37,6 +37,7 @@ from report.expected.networks import PublishedSpeeds, load_published
 from report.expected.relative import CardsOnPaper
 from report.expected.sizes import DifferenceSize, SystemDifference
 from report.trials.account import MachineAccount, accounts
+from report.trials.asked import question_among, question_of_session
 from report.trials.leading import earlier_sessions, leading_session
 from report.trials.reading import cards_of, read, results_of
 from report.trials.trial import TrialResult
@@ -89,6 +90,12 @@ class AnalysisRequest:
     margin: float = MARGIN
     committed: frozenset[str] = frozenset()
     """Sessions that came with the clone, of whatever machine."""
+    question: Question | None = None
+    """What the line asks, in place of all that would follow from the records."""
+    questions: Mapping[str, Question] = field(default_factory=dict)
+    """What each plan asks, by its name, for sessions from before they kept it."""
+    named: tuple[str, ...] = ()
+    """The sessions that were named together, `session` among them; empty where none or one was."""
     ways: Mapping[str, JudgingPlan] = field(default_factory=dict)
     """By their ids, what would judge the claims that no record meets; the report itself knows no plans."""
     barred: Mapping[str, Obstacle] = field(default_factory=dict)
@@ -150,6 +157,24 @@ class Analysis:
     def leading_session(self) -> Session | None:
         """The session that leads."""
         return next((session for session in self.evidence.results.sessions if session.id == self.lead), None)
+
+    @cached_property
+    def question(self) -> Question:
+        """What is asked.
+
+        By the line; else a card's check or two stacks by their session; else by offers with a price, by
+        several sessions that were named, or by the leading session.
+        """
+        request = self.request
+        if request.question is not None:
+            return request.question
+        leading = [trial for trial in self.on_record if trial.session == self.lead]
+        asked = question_of_session(self.leading_session, request.questions, leading)
+        if not request.named and (asked.kind == "sound" or asked.by == "stack"):
+            return asked
+        if _priced(self):
+            return Question(kind="cost")
+        return question_among(self.on_record, request.named) if request.named else asked
 
     @cached_property
     def own(self) -> tuple[TrialResult, ...]:

@@ -107,7 +107,7 @@ def gather(root: Path, folder: Path, sessions: Iterable[str]) -> tuple[dict[str,
 
 def _plan(root: Path, folder: Path, session: Session) -> list[str]:
     path = plan.files(root).get(session.plan)
-    if path is not None and text_sha256(path.read_bytes()) == session.plan_sha256:
+    if path is not None and plan.file_sha256(path.read_bytes()) == session.plan_sha256:
         archive.copy_into(folder, f"plans/{path.name}", path)
         return []
     return [f"the plan '{session.plan}' is not here as session {session.id} ran it"]
@@ -253,5 +253,5 @@ def _manifest_problems(folder: Path, manifest: Manifest) -> Iterator[str]:
     for session in results.sessions:
         path = plans.get(session.plan)
         said = any(f"the plan '{session.plan}' " in note for note in manifest.notes)
-        if path and not said and text_sha256(path.read_bytes()) != session.plan_sha256:
+        if path and not said and plan.file_sha256(path.read_bytes()) != session.plan_sha256:
             yield f"plans/{path.name}: is not the plan that session {session.id} ran"

@@ -6,7 +6,8 @@ A file may hold other sizes of its study, each under a plan name of its own: `[s
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
@@ -18,14 +19,16 @@ from pydantic import AfterValidator, Field, ValidationError
 from harness.data.catalog import known_name
 from harness.device_kinds import DEVICE_KINDS
 from harness.errors import PlanError, UserError
-from harness.files import text_sha256
+from harness.files import one_line_end, text_sha256
 from harness.plan import own_file
 from harness.plan.order import Planned, order
 from harness.record import (
     DataSource,
     DeviceKind,
+    Factor,
     Limit,
     Model,
+    Question,
     Role,
     TrialRequest,
     TrialSpec,
@@ -89,6 +92,8 @@ class Size(Model):
     timeout_seconds: Annotated[float, Field(gt=0)] = 3600.0
     generated_data: bool = False
     """Whether generated data may be used where the real data cannot be had."""
+    question: Question | None = None
+    """What is asked of its records; null asks by what its rows vary."""
     blocks: Annotated[int, Field(ge=1, le=10)] = 1
     """Over how many blocks of time, an hour or more apart, the repeats are spread."""
     measure: Annotated[tuple[Measure, ...], Field(min_length=1)]
@@ -125,6 +130,25 @@ def files(root: Path) -> dict[str, Path]:
     return dict(sorted(found.items()))
 
 
+_QUESTION = re.compile(rb"^question = .*\n", re.MULTILINE)
+
+
+def file_sha256(text: bytes) -> str:
+    """Return the SHA-256 of a plan's file less its lines `question = …`, by which nothing is measured."""
+    return text_sha256(_QUESTION.sub(b"", one_line_end(text)))
+
+
+def questions(root: Path) -> dict[str, Question]:
+    """Return what each plan asks, by its name; a file that cannot be read asks nothing."""
+    asked: dict[str, Question] = {}
+    for path in (root / "plans").glob("*.toml"):
+        with suppress(UserError):
+            file = _read(path.read_bytes(), path.name)
+            sizes = {file.name: file, **file.size}
+            asked |= {name: size.question for name, size in sizes.items() if size.question}
+    return asked
+
+
 @cache
 def _sizes(text: bytes) -> tuple[str, ...]:
     with suppress(ValueError):
@@ -155,11 +179,55 @@ def load(root: Path, name: str) -> Plan:
         variants(measure, where)
         sha256 = own_file.sha256(measure.workload, measure.file, measure.folder, root, where)
         measures.append(measure.model_copy(update={"sha256": sha256}))
+    if size.question is not None:
+        _refuse_question(size.question, measures, where)
     wanted = {measure.file for measure in measures if measure.workload == own_file.PROGRAM and measure.file}
     programs = {file: own_file.read_program((root / file).read_bytes(), file) for file in wanted}
     whole = tuple(_as_program(measure, programs, size, where) for measure in measures)
     fields = {key: getattr(size, key) for key in Size.model_fields} | {"measure": whole}
-    return Plan.model_validate({**fields, "name": name, "sha256": text_sha256(text), "programs": programs})
+    return Plan.model_validate({**fields, "name": name, "sha256": file_sha256(text), "programs": programs})
+
+
+VARIED: Mapping[Factor, Callable[[Measure, Variant], object]] = {
+    "precision": lambda measure, variant: variant.precision,
+    "framework": lambda measure, variant: (variant.options.get("framework"), measure.images),
+    "gpus": lambda measure, variant: variant.gpus,
+    "batch": lambda measure, variant: variant.batch_size,
+    "loader": lambda measure, variant: (variant.data_mode, tuple(variant.options.items())),
+    "model": lambda measure, variant: variant.model,
+    "side": lambda measure, variant: variant.options.get("side"),
+}
+"""What two rows differ in where a plan varies a factor; the others differ between sessions."""
+
+NEEDED_WORKLOAD = {"sound": "card", "limits": "ceilings"}
+
+
+def _refuse_question(question: Question, measures: Sequence[Measure], where: str) -> None:
+    """Raise PlanError for a question that the rows of a plan cannot answer on any one kind of device."""
+    workload = NEEDED_WORKLOAD.get(question.kind)
+    problem = None
+    if question.kind == "cost":
+        problem = "purchase.toml asks that, which has the prices"
+    elif question.kind == "reach" and not any(measure.targets for measure in measures):
+        problem = "no row has targets"
+    elif workload and all(measure.workload != workload for measure in measures):
+        problem = f"no row has the workload '{workload}'"
+    elif question.kind == "faster" and not _varies(question.by, measures, where):
+        problem = f"no two rows differ in {question.by}" if question.by else "it says not by what"
+    if problem:
+        raise PlanError(f"{where}: question: is = '{question.kind}': {problem}", remedy=KEYS)
+
+
+def _varies(factor: Factor | None, measures: Sequence[Measure], where: str) -> bool:
+    value_of = VARIED.get(factor) if factor else None
+    if value_of is None:
+        return factor is not None
+    values: dict[DeviceKind, set[object]] = {}
+    for measure in measures:
+        for variant in variants(measure, where):
+            for kind in measure.devices:
+                values.setdefault(kind, set()).add(value_of(measure, variant))
+    return any(len(there) > 1 for there in values.values())
 
 
 def _as_program(measure: Measure, programs: Mapping[str, Program], size: Size, where: str) -> Measure:

@@ -34,6 +34,7 @@ from harness.record.published.claim import (
     Side,
     Study,
 )
+from harness.record.question import Factor, Question
 from harness.record.result import (
     SCHEMA,
     Against,

@@ -11,6 +11,7 @@ from harness.record.base import Model, Moment, Number
 from harness.record.finding import Finding
 from harness.record.machine import Environment, Load, Machine
 from harness.record.measurement import Measurement
+from harness.record.question import Question
 from harness.record.telemetry import Telemetry
 from harness.record.trial import Name, StackKey, TrialSpec, Variables
 
@@ -201,6 +202,8 @@ class Session(Model):
     blocks: tuple[int, ...] = ()
     """The block of time in which the plan has each trial, in their order; 0 for a full-length one."""
     against: Annotated[Against | None, Field(exclude_if=lambda against: against is None)] = None
+    question: Annotated[Question | None, Field(exclude_if=lambda question: question is None)] = None
+    """What its plan asked, or its line in place of that."""
     number: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
     """Its place among this machine's sessions over all clones, from 1: a gap is a session that is missing."""
 

@@ -156,6 +156,7 @@ def session_of(
         against=against_of(setup),
         blocks=tuple(item.block for item in chosen.planned),
         number=number,
+        question=setup.settings.question or setup.plan.question,
     )
 
 

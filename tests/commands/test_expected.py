@@ -273,7 +273,7 @@ def test_a_card_can_be_asked_for_beside_bundles(clone, model, monkeypatch, tmp_p
 
     @contextmanager
     def unpacked(root: Path, paths):
-        yield clone, None
+        yield clone, ()
 
     monkeypatch.setattr(report, "merged", unpacked)
     packed = tmp_path / "constructed.tar.gz"

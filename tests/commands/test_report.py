@@ -28,7 +28,7 @@ def test_a_first_look_names_the_line_whose_figures_may_be_ranked(
     session: str, leads_on: bool, tmp_path: Path, undrawn: None, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(report, "evidence_in", lambda root: evidence_here())
-    analysis, written = report_on(ROOT, tmp_path, ReportOptions(session=session))
+    analysis, written = report_on(ROOT, tmp_path, ReportOptions((session,)))
     text = written.markdown.read_text()
     assert (f"`{LONGER_ON_CPU}`" in text) == leads_on
     assert ("Runs long enough to be ranked" in text) == leads_on

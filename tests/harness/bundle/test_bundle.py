@@ -97,15 +97,15 @@ def test_bundles_of_two_sites_make_one_report_with_equal_work_side_by_side_and_t
     ]
     empty = tmp_path / "empty"
     (empty / "results").mkdir(parents=True)
-    report.report_on(empty, tmp_path / "out", report.ReportOptions(bundles=tuple(paths), session=""))
+    report.report_on(empty, tmp_path / "out", report.ReportOptions(bundles=tuple(paths)))
     text = (tmp_path / "out" / "report.md").read_text()
     assert "Constructed Card A" in text and "Constructed Card B" in text
     page_one, said = text.partition("\n## ")[0], capsys.readouterr().out
     for path in paths:
         assert f"From {path.name}, SHA-256 `{sha256_of(path)}`" in page_one.replace("\\", "")
         assert f"SHA-256: {sha256_of(path)}" in said
-    with report.merged(empty, paths) as (merged, lead):
-        assert lead == bundled.LEAD
+    with report.merged(empty, paths) as (merged, leads):
+        assert leads == (bundled.LEAD, bundled.OTHER)
         assert len(store.read_all(merged).sessions) == 2
         header, *trials = (tmp_path / "out" / "trials.csv").read_text().splitlines()
         assert header.startswith("path,session,plan,")

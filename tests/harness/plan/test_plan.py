@@ -5,9 +5,10 @@ from pathlib import Path
 import pytest
 
 from harness.errors import PlanError, UserError
+from harness.files import text_sha256
 from harness.plan import own_file, plan
 from harness.plan.plan import PlanContext
-from harness.record import DataSource
+from harness.record import DataSource, Question
 from tests.helpers import ROOT
 from tests.helpers.here import claims_here
 
@@ -36,7 +37,7 @@ data_mode = ["device", "cached"]
 def test_every_plan_that_is_shipped_can_be_loaded_and_says_what_it_is(name):
     loaded = plan.load(ROOT, name)
     assert loaded.title
-    assert loaded.sha256
+    assert loaded.question
 
 
 SIZED = f"""
@@ -267,3 +268,35 @@ def test_a_plan_of_what_is_trained_today_has_rows_for_two_four_and_eight_gpus(na
         for variant in plan.variants(measure, name)
     }
     assert counts >= {1, 2, 4, 8}
+
+
+@pytest.mark.parametrize(
+    ("question", "problem"),
+    [
+        ('{ is = "faster", by = "gpus" }', "no two rows differ in gpus"),
+        ('{ is = "faster" }', "it says not by what"),
+        ('{ is = "reach" }', "no row has targets"),
+        ('{ is = "sound" }', "no row has the workload 'card'"),
+        ('{ is = "limits" }', "no row has the workload 'ceilings'"),
+        ('{ is = "cost" }', "purchase.toml asks that"),
+        ('{ is = "holds", by = "gpus" }', "'by' goes with is = 'faster'"),
+        ('{ is = "quicker" }', "question.is"),
+    ],
+)
+def test_a_question_that_a_plan_s_rows_cannot_answer_is_refused(question, problem, tmp_path):
+    root = written(tmp_path, f'name = "mine"\ntitle = "Mine"\nquestion = {question}\n{MEASURE}')
+    with pytest.raises(PlanError, match=problem):
+        plan.load(root, "mine")
+
+
+def test_a_question_is_no_part_of_a_plan_s_hash(tmp_path):
+    root = written(tmp_path, f'name = "mine"\ntitle = "Mine"\n{MEASURE}')
+    path, before = root / "plans" / "mine.toml", plan.load(root, "mine")
+    text = path.read_text()
+    path.write_text(
+        text.replace("title", 'question = { is = "faster", by = "precision" }\ntitle'), newline="\r\n"
+    )
+    after = plan.load(root, "mine")
+    assert (before.question, after.question) == (None, Question(kind="faster", by="precision"))
+    assert before.sha256 == after.sha256 == text_sha256(text.encode())
+    assert plan.questions(root) == {"mine": after.question}

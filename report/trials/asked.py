@@ -1,0 +1,85 @@
+"""What a page is asked: by its line, by the files and sessions that were named with it, or by its session."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+
+from harness.record import Factor, Question, Session
+from report.trials.key import FRAMEWORK, PARALLEL, SIDE, VIRTUAL_RANKS, grouped_by
+from report.trials.trial import TrialResult
+
+OTHER_FACTORS = frozenset({FRAMEWORK, PARALLEL, SIDE, VIRTUAL_RANKS})
+"""Options that are no part of a loader's terms."""
+
+
+def _option(trial: TrialResult, name: str) -> bool | int | float | str | None:
+    return trial.record.trial.asked.variant.options.get(name)
+
+
+def _loader(trial: TrialResult) -> Hashable:
+    options = tuple(option for option in trial.key.options if option[0] not in OTHER_FACTORS)
+    return trial.key.data_mode, trial.key.data_source, options
+
+
+FACTOR_VALUES: Mapping[Factor, Callable[[TrialResult], Hashable]] = {
+    "machine": lambda trial: trial.place,
+    "unit": lambda trial: trial.device_unit,
+    "precision": lambda trial: trial.key.precision,
+    "framework": lambda trial: _option(trial, FRAMEWORK),
+    "stack": lambda trial: trial.record.trial.asked.stack,
+    "gpus": lambda trial: trial.key.gpus,
+    "batch": lambda trial: (trial.key.batch_size, _option(trial, VIRTUAL_RANKS)),
+    "loader": _loader,
+    "model": lambda trial: trial.key.model,
+    "side": lambda trial: _option(trial, SIDE),
+}
+"""What of a trial is its side of a comparison, by the factor in which the sides differ."""
+
+WITHIN: tuple[Factor, ...] = ("side", "precision", "framework", "gpus", "loader", "batch", "model")
+"""The order in which one session that names no question is searched for what it varied."""
+AMONG: tuple[Factor, ...] = ("machine", "framework", "stack", "precision", "gpus", "loader", "batch", "model")
+"""The order in which sessions that were named together are searched for what tells them apart."""
+
+
+def question_of_session(
+    session: Session | None, plans: Mapping[str, Question], trials: Sequence[TrialResult]
+) -> Question:
+    """Return what a session keeps, else what its second stack, its plan or its `trials` ask.
+
+    `plans` has what each plan of the clone asks, by its name, for sessions from before they kept it.
+    """
+    if session is not None:
+        if session.question is not None:
+            return session.question
+        if session.against is not None:
+            return Question(kind="faster", by="stack")
+        if session.plan in plans:
+            return plans[session.plan]
+    if any(trial.is_card_check for trial in trials):
+        return Question(kind="sound")
+    if trials and all(trial.is_ceiling for trial in trials):
+        return Question(kind="limits")
+    return Question(kind="faster", by=next((factor for factor in WITHIN if _varied(trials, factor)), None))
+
+
+def question_among(trials: Sequence[TrialResult], named: Sequence[str]) -> Question:
+    """Return which of several sessions is faster, by the first field that keeps any two of them apart."""
+    sessions = grouped_by((trial for trial in trials if trial.session in named), lambda trial: trial.session)
+
+    def differs(factor: Factor) -> bool:
+        return len({frozenset(_values(members, factor)) for members in sessions.values()}) > 1
+
+    return Question(kind="faster", by=next(filter(differs, AMONG), "machine"))
+
+
+def _varied(trials: Sequence[TrialResult], factor: Factor) -> bool:
+    """Return whether one work was run with several values; where its models are the sides, one protocol."""
+
+    def work(trial: TrialResult) -> Hashable:
+        return trial.key.workload, trial.key.protocol, factor == "model" or trial.key.model
+
+    return any(len(_values(members, factor)) > 1 for members in grouped_by(trials, work).values())
+
+
+def _values(trials: Sequence[TrialResult], factor: Factor) -> set[Hashable]:
+    return {FACTOR_VALUES[factor](trial) for trial in trials}

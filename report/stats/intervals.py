@@ -120,12 +120,15 @@ class Runs:
     @property
     def mean(self) -> float | None:
         """The mean of the blocks' means; null without a run."""
-        return fmean(map(fmean, _in_blocks(self, False).values())) if self.values else None
+        return fmean(map(fmean, values_in_blocks(self, False).values())) if self.values else None
 
 
 @dataclass(frozen=True, slots=True)
-class _Estimate:
-    """A mean of block means, or of their differences, with its squared standard error."""
+class Estimate:
+    """A mean of block means, or of their differences, with its squared standard error.
+
+    `n` counts the replicates of each side, `blocks` the blocks of time that they are from.
+    """
 
     mean: float
     error2: float
@@ -166,26 +169,29 @@ def blocks_interval(
     reach = critical_t(1 - (1 - level) / comparisons, estimate.df) * math.sqrt(estimate.error2)
     ends = (estimate.mean - reach, estimate.mean, estimate.mean + reach)
     low, middle, high = map(math.exp, ends) if logs else ends
-    steady = all(min(side.values) == max(side.values) for side in sides)
+    few = _few_blocks(sides, estimate, assumed)
+    notes = (*spread_doubts(sides, estimate.error2, logs=logs), *((few,) if few else ()))
+    return Interval(low, middle, high, estimate.n, float(estimate.df), comparisons, notes)
+
+
+def spread_doubts(sides: Sequence[Runs], error2: float, *, logs: bool) -> tuple[Doubt, ...]:
+    """Return what makes the spread of one side, or of two in logarithms, doubtful."""
     values = [side.values for side in sides]
-    notes = [
-        Doubt("no-spread") if estimate.error2 == 0 or steady else None,
-        *((*map(outlying_run, values), unequal_spread(*values)) if len(values) > 1 and logs else ()),
-        _few_blocks(sides, estimate, assumed),
-    ]
-    found = tuple(note for note in notes if note)
-    return Interval(low, middle, high, estimate.n, float(estimate.df), comparisons, found)
+    steady = error2 == 0 or all(min(own) == max(own) for own in values)
+    of_two = (*map(outlying_run, values), unequal_spread(*values)) if len(values) > 1 and logs else ()
+    found = (Doubt("no-spread") if steady else None, *of_two)
+    return tuple(doubt for doubt in found if doubt)
 
 
-def _estimated(sides: Sequence[Runs], *, paired: bool, logs: bool) -> tuple[_Estimate | None, float]:
+def _estimated(sides: Sequence[Runs], *, paired: bool, logs: bool) -> tuple[Estimate | None, float]:
     """The mean, difference or logarithm of the ratio, and the spread that was assumed between blocks."""
-    in_blocks = [_in_blocks(side, logs) for side in sides]
+    in_blocks = [values_in_blocks(side, logs) for side in sides]
     if paired and len(sides) == 1:
-        return _of_one_side(in_blocks[0], 0.0), 0.0
+        return side_estimate(in_blocks[0], 0.0), 0.0
     scales = [1.0 if logs else abs(fmean(side.values)) if side.values else 0.0 for side in sides]
     in_time = all(side.blocks for side in sides)
     side_by_side = (
-        _paired(in_blocks, ASSUMED_HOUR_EFFECT * scales[-1] if in_time else 0.0) if paired else None
+        paired_estimate(in_blocks, ASSUMED_HOUR_EFFECT * scales[-1] if in_time else 0.0) if paired else None
     )
     if side_by_side is not None:
         return side_by_side, ASSUMED_HOUR_EFFECT
@@ -193,13 +199,14 @@ def _estimated(sides: Sequence[Runs], *, paired: bool, logs: bool) -> tuple[_Est
     if in_time and len(sides) == 2 and len(few) == 1:
         return _with_other_spread(in_blocks, few[0], scales), 0.0
     estimates = [
-        _of_one_side(blocks, ASSUMED_BLOCK_SPREAD * scale if side.blocks else 0.0)
+        side_estimate(blocks, ASSUMED_BLOCK_SPREAD * scale if side.blocks else 0.0)
         for side, blocks, scale in zip(sides, in_blocks, scales, strict=True)
     ]
-    return _joined(estimates), ASSUMED_BLOCK_SPREAD
+    return joined_estimate(estimates), ASSUMED_BLOCK_SPREAD
 
 
-def _in_blocks(side: Runs, logs: bool) -> dict[int, list[float]]:
+def values_in_blocks(side: Runs, logs: bool) -> dict[int, list[float]]:
+    """Return the values of each block of time, or their logarithms; all are of one where it has none."""
     values = map(math.log, side.values) if logs else side.values
     grouped: dict[int, list[float]] = {}
     for value, block in zip(values, side.blocks or (0,) * len(side.values), strict=True):
@@ -207,8 +214,11 @@ def _in_blocks(side: Runs, logs: bool) -> dict[int, list[float]]:
     return grouped
 
 
-def _of_one_side(blocks: Mapping[int, Sequence[float]], assumed: float) -> _Estimate | None:
-    """The mean of one side; `assumed` is the standard deviation of a block where too few show it."""
+def side_estimate(blocks: Mapping[int, Sequence[float]], assumed: float) -> Estimate | None:
+    """Return the mean of one side; `assumed` is the standard deviation of a block where too few show it.
+
+    Null where nothing shows a spread.
+    """
     means = [fmean(values) for values in blocks.values()]
     error2, df = _within(blocks)
     return _estimate(means, error2, df, assumed, (sum(map(len, blocks.values())),))
@@ -216,7 +226,7 @@ def _of_one_side(blocks: Mapping[int, Sequence[float]], assumed: float) -> _Esti
 
 def _with_other_spread(
     sides: Sequence[Mapping[int, Sequence[float]]], few: int, scales: Sequence[float]
-) -> _Estimate | None:
+) -> Estimate | None:
     """The difference of two sides, of which one has too few blocks: the other's show how far hours differ."""
     means = [[fmean(values) for values in side.values()] for side in sides]
     within, df = _within(sides[few])
@@ -228,11 +238,11 @@ def _with_other_spread(
     between = spread2 / len(many) + spread2 * (scales[few] / scales[1 - few]) ** 2 / count
     counts = tuple(map(len, means))
     difference = fmean(means[0]) - fmean(means[1])
-    return _Estimate(difference, between + within, len(many) - 1, counts, len(many))
+    return Estimate(difference, between + within, len(many) - 1, counts, len(many))
 
 
-def _paired(sides: Sequence[Mapping[int, Sequence[float]]], assumed: float) -> _Estimate | None:
-    """The mean difference of two sides over the blocks that they share."""
+def paired_estimate(sides: Sequence[Mapping[int, Sequence[float]]], assumed: float) -> Estimate | None:
+    """Return the mean difference of two sides in the blocks that they share; null where none has a spread."""
     of, over = sides
     shared = of.keys() & over.keys()
     within = [_within({block: side[block] for block in shared}) for side in sides]
@@ -263,7 +273,7 @@ def _squares(values: Sequence[float]) -> float:
 
 def _estimate(
     means: Sequence[float], within: float, within_df: float, assumed: float, counts: tuple[int, ...]
-) -> _Estimate | None:
+) -> Estimate | None:
     """Return the estimate by the spread of three or more means, else by that in blocks and an assumed one.
 
     Two means that differ by more than both explain count as they are.
@@ -274,15 +284,15 @@ def _estimate(
     between = _squares(means) / (blocks - 1) / blocks if blocks > 1 else 0.0
     expected = within + assumed**2 / blocks
     if blocks >= BLOCKS_NEEDED:
-        return _Estimate(fmean(means), between, blocks - 1, (blocks,), blocks)
+        return Estimate(fmean(means), between, blocks - 1, (blocks,), blocks)
     if within_df == 0:
-        return _Estimate(fmean(means), max(between, expected), blocks - 1, counts, blocks)
+        return Estimate(fmean(means), max(between, expected), blocks - 1, counts, blocks)
     df = within_df * (expected / within) ** 2 if within else math.inf if assumed else within_df
-    return _Estimate(fmean(means), max(between, expected), df, counts, blocks)
+    return Estimate(fmean(means), max(between, expected), df, counts, blocks)
 
 
-def _joined(sides: Sequence[_Estimate | None]) -> _Estimate | None:
-    """One side as it is; the first less the second of two; null where one has no spread."""
+def joined_estimate(sides: Sequence[Estimate | None]) -> Estimate | None:
+    """Return one side as it is, or the first less the second of two; null where one has no spread."""
     known = [side for side in sides if side is not None]
     if len(known) < len(sides):
         return None
@@ -291,7 +301,7 @@ def _joined(sides: Sequence[_Estimate | None]) -> _Estimate | None:
     of, over = known
     df = _welch_df([(side.error2, side.df) for side in known])
     counts, blocks = (*of.n, *over.n), min(of.blocks, over.blocks)
-    return _Estimate(of.mean - over.mean, of.error2 + over.error2, df, counts, blocks)
+    return Estimate(of.mean - over.mean, of.error2 + over.error2, df, counts, blocks)
 
 
 def _welch_df(errors: Sequence[tuple[float, float]]) -> float:
@@ -300,7 +310,7 @@ def _welch_df(errors: Sequence[tuple[float, float]]) -> float:
     return sum(error2 for error2, _ in errors) ** 2 / below if below > 0 else sum(df for _, df in errors)
 
 
-def _few_blocks(sides: Sequence[Runs], estimate: _Estimate, assumed: float) -> Doubt | None:
+def _few_blocks(sides: Sequence[Runs], estimate: Estimate, assumed: float) -> Doubt | None:
     """Return the doubt where too few blocks show the spread between them; else null."""
     if estimate.blocks >= BLOCKS_NEEDED or not any(side.blocks for side in sides):
         return None

@@ -195,6 +195,7 @@ def _cut(value: object) -> str:
 
 REASONS: Mapping[str, str] = {
     "figure": "it has no figure",
+    "trend": "a trend is published, and not judged",
     "metric": "nothing here measures it",
     "gpu": "it needs a GPU",
     "devices": "it needs {need} GPUs",

@@ -40,7 +40,7 @@ LADDER: tuple[AnswerState, ...] = (
 WAYS: tuple[AnswerState, ...] = ("not measured yet", "cannot be measured here")
 
 Term = Literal["card", "software", "loader"]
-ObstacleKind = Literal["figure", "metric", "gpu", "devices", "card", "cards", "framework", "plan"]
+ObstacleKind = Literal["figure", "trend", "metric", "gpu", "devices", "card", "cards", "framework", "plan"]
 
 _CARD = ("card", "card_class")
 _SOFTWARE = ("PyTorch", "fastai", "CUDA", "driver", "cuDNN", "stack")
@@ -131,8 +131,8 @@ def answers(
 
 def of_itself(claim: Claim) -> Obstacle:
     """Why a figure has no answer whatever the device: else that no plan has its work."""
-    if claim.value is None and not claim.is_direction:
-        return Obstacle("figure")
+    if not claim.can_be_judged:
+        return Obstacle("trend" if claim.kind == "trend" else "figure")
     metric = CLAIMED[claim.metric]
     measured = metric.path or claim.target is not None or claim.metric == "batch_ratio"
     return Obstacle("plan" if measured else "metric")

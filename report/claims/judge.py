@@ -16,7 +16,7 @@ from report.claims.judged import (
     obstacles,
 )
 from report.claims.matching import figure_of, matches
-from report.claims.pairs import judge_pair, judge_trend
+from report.claims.pairs import judge_pair
 from report.compare.batch_sweeps import BatchSweep
 from report.compare.cells import Cell
 from report.compare.groups import ComparisonGroup
@@ -27,7 +27,6 @@ from report.stats.equivalence import bounds_hold, range_holds, structure_holds
 FORMS: Mapping[ClaimKind, Callable[[Claim, RecordedCells], Judged]] = {
     "ratio": judge_pair,
     "order": judge_pair,
-    "trend": judge_trend,
 }
 """How a kind of claim is judged; those of one side are by `_judge_side`."""
 
@@ -49,7 +48,7 @@ def judge(
 
 
 def _judge(claim: Claim, measured: RecordedCells) -> Judged:
-    if claim.value is None and not claim.is_direction:
+    if not claim.can_be_judged:
         return not_compared(claim, Difference("value", None, None))
     if claim.metric == "batch_ratio":
         return _judge_batches(claim, measured)

@@ -6,14 +6,14 @@ may not settle, a batch may not fit, a workload may not count what is asked of i
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
 
-from harness.record import Claim, DeviceKind, Limit, Side, TrialSpec
+from harness.record import Claim, DeviceKind, Limit, TrialSpec
 from harness.record.published.cards import Card
-from harness.record.published.claims import speaks_of
+from harness.record.published.claims import sides, speaks_of
 from report.claims.matching import PARTS, asked_by, nth_epoch
 from report.compare.batch_sweeps import FEWEST_BATCHES
 from report.compare.key import PartialKey
@@ -116,18 +116,17 @@ def askable(claims: Iterable[Claim], device: TargetDevice, cards: Sequence[Card]
     """
 
     def can_be(claim: Claim) -> bool:
-        figured = claim.value is not None or claim.is_direction
         here = claim.kind == "absolute" or (
             own_card(claim, device, cards) and (claim.card_class is not None or len(cards_of(claim)) < 2)
         )
-        return bool(CLAIMED[claim.metric].needs_run and figured and here)
+        return bool(CLAIMED[claim.metric].needs_run and claim.can_be_judged and here)
 
     return [claim for claim in claims if can_be(claim)]
 
 
 def cards_of(claim: Claim) -> list[str]:
     """The cards that its sides name."""
-    return sorted({side.card for side in _sides(claim) if side.card})
+    return sorted({side.card for side in sides(claim) if side.card})
 
 
 def own_card(claim: Claim, device: TargetDevice, cards: Sequence[Card]) -> bool:
@@ -149,7 +148,7 @@ def judgeable(
     )
     found = {}
     for claim in askable(claims, device, cards):
-        models = dict.fromkeys(side.model.casefold() for side in _sides(claim))
+        models = dict.fromkeys(side.model.casefold() for side in sides(claim))
         variants = [one for model in models for one in of_model.get((claim.workload, model), ())]
         if not variants:
             continue
@@ -170,12 +169,6 @@ def differing(claim: Claim, planned: Iterable[Key]) -> tuple[tuple[str, ...], fr
     return min(found, key=len, default=("model",) if same else ("workload",)), frameworks
 
 
-def _sides(claim: Claim) -> list[Side]:
-    """All that the claim compares."""
-    sides = [(point.of, point.over) for point in claim.points] or [(claim.of, claim.over)]
-    return [side for pair in sides for side in pair if side is not None]
-
-
 def _trials(claim: Claim, variants: Sequence[_Variant], device: TargetDevice) -> list[TrialSpec]:
     """Return the trials of a variant for each side, in one setting; none where a side has no variant.
 
@@ -183,7 +176,7 @@ def _trials(claim: Claim, variants: Sequence[_Variant], device: TargetDevice) ->
     """
     usable = [one for one in variants if _fits(claim, one, device)]
     often = [one for one in usable if len(one.trials) >= _runs_needed(claim)]
-    of_sides = [_meeting(asked_by(claim, side).less(*PARTS), often) for side in _sides(claim)]
+    of_sides = [_meeting(asked_by(claim, side).less(*PARTS), often) for side in sides(claim)]
     if claim.kind == "absolute" and not of_sides[0]:
         asked = asked_by(claim, claim.of)
         of_sides = [_meeting(asked, usable) or _meeting(asked.less("data_mode"), usable)]
@@ -237,17 +230,17 @@ def _runs_needed(claim: Claim) -> int:
 
 def _one_setting(claim: Claim, variants: Sequence[_Variant]) -> bool:
     """Whether variants may be compared: in one data mode, unless modes are compared, and of one length."""
-    modes = {side.data_mode for side in _sides(claim)}
+    modes = {side.data_mode for side in sides(claim)}
     one_mode = len(modes) > 1 or len({one.key.data_mode for one in variants}) == 1
-    lengths: set[Hashable] = {one.limit if claim.kind == "trend" else one.whole for one in variants}
-    return one_mode and (len(lengths) == 1 or (CLAIMED[claim.metric].steady and claim.kind != "trend"))
+    one_length = len({one.whole for one in variants}) == 1
+    return one_mode and (one_length or CLAIMED[claim.metric].steady)
 
 
 def _sweeps(claim: Claim, variants: Sequence[_Variant]) -> list[TrialSpec]:
     """All trials of the search of each side for the largest batch that fits."""
     stepped = [one for one in variants if one.limit.steps is not None]
     found: list[TrialSpec] = []
-    for side in _sides(claim):
+    for side in sides(claim):
         asked = asked_by(claim, side).less("batch_size")
         sweeps = grouped_by(
             _meeting(asked, stepped), lambda one: (PartialKey.of(one.key).less("batch_size"), one.limit)

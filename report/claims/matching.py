@@ -90,7 +90,7 @@ def figure_of(claim: Claim, cell: Cell) -> Figure | None:
     if nth_epoch(claim.of) is None and _devices(claim) is None:
         return measured_of(cell, claim.metric)
     # Of one of their epochs or devices, of those runs that have it.
-    values = ((trial, value_of(claim, trial)) for trial in cell.trials)
+    values = ((trial, _value_of(claim, trial)) for trial in cell.trials)
     runs = [Run(value, trial.record.block, trial.verdict) for trial, value in values if value is not None]
     return figure(runs, frozenset({"invalid"}), in_blocks=True)
 
@@ -112,7 +112,7 @@ def measured_of(cell: Cell, metric: str) -> Figure | None:
     return cell.figures.get(CLAIMED[metric].name)
 
 
-def value_of(claim: Claim, trial: TrialResult) -> float | None:
+def _value_of(claim: Claim, trial: TrialResult) -> float | None:
     """What one trial has of a claim's metric, of one of its epochs or devices where the claim is."""
     if claim.target is not None:
         place = target_reached(trial, claim.target)

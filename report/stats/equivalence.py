@@ -304,13 +304,3 @@ def seeds_bounded(sides: Sequence[Runs], seeds: Seeds, relation: Direction, boun
     own, share = _deviation(sides)
     deviation, df = _widest((seeds.spread, seeds.pairs), own)
     return _bounded(_of_seeds(_ratio(sides), share * deviation, df), relation, bound)
-
-
-def seeds_trend(factor: float, share: float, slopes: Runs, seeds: Seeds, relation: Direction) -> Verdict:
-    """Return whether the factor by which a trend falls or grows is less or greater than 1.
-
-    `share` is the factor's variance in units of that of one run; `slopes` are the repeats' slopes.
-    """
-    (spread, df), part = _deviation([slopes]) if slopes.values else ((0.0, 0), 1.0)
-    widest = _widest((math.sqrt(share) * seeds.spread, seeds.pairs), (spread * part, df))
-    return _bounded(_of_seeds(factor, *widest), relation, 1.0)

@@ -91,10 +91,11 @@ class Claim(Model):
     """One published figure, or a sentence without one (`value` null, `words` set), which nothing can judge.
 
     A ratio is `over` ÷ `of` of the same metric; its `relation` says whether that is equal to, less or greater
-    than `value`. An order says that `of` is less (or greater) than `over`; a trend that what its `points`
-    have falls (or grows) from the first on. `half_digit` bounds the rounding; `spread` is null where the
-    publication gave none. `of.card` says where it was measured, `card_class` on which cards it is claimed to
-    hold, and `why`; where that is null it speaks of its own card alone.
+    than `value`. An order says that `of` is less (or greater) than `over`; a trend, which is published and
+    not judged, that what its `points` have falls (or grows) from the first on. `half_digit` bounds the
+    rounding; `spread` is null where the publication gave none. `of.card` says where it was measured,
+    `card_class` on which cards it is claimed to hold, and `why`; where that is null it speaks of its own card
+    alone.
     """
 
     id: Name
@@ -136,18 +137,18 @@ class Claim(Model):
 
     @property
     def compares(self) -> bool:
-        """Whether it has a second side, which a trend's points have instead."""
+        """Return whether it has a second side, which a trend's points have instead."""
         return self.kind in ("ratio", "order")
 
     @property
-    def is_direction(self) -> bool:
-        """Whether it says what is less or greater than what, and no value."""
-        return self.kind in ("order", "trend")
+    def can_be_judged(self) -> bool:
+        """Return whether it says what a record can be held against: a value, or an order without one."""
+        return self.value is not None or self.kind == "order"
 
     @property
     def is_relative(self) -> bool:
         """Return whether it compares two things: that matters to more readers than a single figure."""
-        return self.is_direction or self.kind == "ratio"
+        return self.kind in ("ratio", "order", "trend")
 
     @model_validator(mode="before")
     @classmethod

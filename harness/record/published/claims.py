@@ -191,7 +191,7 @@ def _form_faults(claim: Claim) -> Iterator[tuple[str, str]]:
     compares = claim.compares
     if claim.kind != "trend" and compares != (claim.over is not None):
         yield "over", f"a claim of kind '{claim.kind}' {'needs a' if compares else 'has no'} second side"
-    if claim.is_direction and (claim.relation == "equal" or claim.value is not None):
+    if claim.kind in ("order", "trend") and (claim.relation == "equal" or claim.value is not None):
         yield "relation", f"{'an order' if compares else 'a trend'} is less or greater, and has no value"
     places = {point.at for point in claim.points}
     if len(places) < 2 if claim.kind == "trend" else places:

@@ -6,6 +6,7 @@ import pytest
 
 from harness.record import Claim, Limit, Record
 from harness.record.published.claims import same_card
+from report.claims.answers import Obstacle, answers
 from report.claims.judge import judge
 from report.compare import cells as stats
 from report.compare.batch_sweeps import batch_sweeps
@@ -24,6 +25,7 @@ from tests.helpers.claims_builder import (
     verdict,
     word,
 )
+from tests.helpers.here import claims_here
 from tests.helpers.trial_tables import trials_of
 
 
@@ -42,6 +44,13 @@ def test_a_difference_that_another_unit_of_the_card_may_show_is_inconclusive():
 def test_an_absolute_figure_is_not_held_against_another_card():
     other = build.machine("NVIDIA H200", label="h200", digits="b")
     assert lacks(claim(), series(on=other, card="NVIDIA H200")) == [("card", "NVIDIA H200", "T4")]
+
+
+def test_a_trend_is_published_and_not_judged():
+    trends = [claim for claim in claims_here().claims if claim.kind == "trend"]
+    found = answers(judge(trends, (), CARDS), (), CARDS, {}, {})
+    assert {one.state for one in found} == {"cannot be measured here"}
+    assert [one.obstacle for one in found] == [Obstacle("trend")] * 8
 
 
 def on_stack(**versions: str) -> list[Record]:

@@ -110,13 +110,7 @@ def test_a_card_without_matrix_units_is_not_asked_what_is_claimed_for_those():
 
 def test_an_absolute_figure_is_asked_for_on_any_card_and_a_ratio_of_two_cards_on_none():
     found = could(planned("mission", "cuda"), TargetDevice("cuda", UNSEEN, "9.0"))
-    assert {claim.kind for claim in CLAIMS if claim.id in found} >= {
-        "absolute",
-        "quality",
-        "ratio",
-        "order",
-        "trend",
-    }
+    assert {claim.kind for claim in CLAIMS if claim.id in found} >= {"absolute", "quality", "ratio", "order"}
     assert "004-2080ti-resnet50-fp32-seconds" in found
     on_own = could(planned("mission", "cuda"), TargetDevice("cuda", "NVIDIA GeForce RTX 2080 Ti", "7.5"))
     assert "004-resnet18-fp16-1080ti-over-2080ti" not in on_own
@@ -146,8 +140,8 @@ def test_a_count_needs_no_run():
     assert CLAIMED[by_id["001-mlp-amp-memory"].metric].needs_run
 
 
-def test_no_claim_is_judgeable_that_has_no_figure():
-    silent: list[Claim] = [one for one in CLAIMS if one.value is None and one.kind not in ("order", "trend")]
+def test_no_claim_is_judgeable_that_has_no_figure_and_is_no_order():
+    silent: list[Claim] = [one for one in CLAIMS if one.value is None and one.kind != "order"]
     found = judgeable(silent, planned("mission", "cuda"), TargetDevice("cuda", UNSEEN, "9.0"), CARDS)
     assert silent
     assert not found

@@ -119,17 +119,6 @@ def test_a_target_on_a_part_of_the_validation_judges_no_claim():
     assert set(lacks(to_target("greater"), records)) == {("valid_batches", 2, 6)}
 
 
-def test_epochs_to_a_target_grow_along_a_trend():
-    points = [
-        {"at": at, "of": {"model": "mlp", "precision": "fp32-ieee", "batch_size": 512 * at}}
-        for at in (1, 2, 4)
-    ]
-    changes = {"kind": "trend", "points": points, "of": points[0]["of"], "over": None}
-    records = [*learned(4), *learned(5, batch=1024), *learned(9, batch=2048)]
-    assert word(to_target("greater", **changes), records) == "holds here"
-    assert word(to_target("less", **changes), records) == "does not hold here"
-
-
 def test_falls_between_early_epochs_are_told_apart_by_their_difference_since_they_may_be_none():
     falls = {"metric": "early_fall", "target": None, "unit": "fraction", "epochs": 12}
     smooth, rough = learned(4), learned(9, batch=2048, fall=0.1)

@@ -18,7 +18,6 @@ from report.stats.equivalence import (
     range_holds,
     seeds_bounded,
     seeds_hold,
-    seeds_trend,
     structure_holds,
     words_for,
 )
@@ -286,20 +285,6 @@ def test_bounds_at_equality_are_rarely_decided_where_our_seeds_scatter_three_tim
     drawn = [(runs, s) for runs, s, _ in drawn_seeds(n, 3)]
     words = [seeds_bounded([runs], s, "less", 1.0).word for runs, s in drawn]
     assert sum(word != "inconclusive" for word in words) / len(words) < most
-
-
-def test_a_slope_of_single_runs_is_told_from_none_by_the_spread_of_seeds():
-    seeds = Seeds(spread=0.01, pairs=8)
-    words = [seeds_trend(factor, 1.0, Runs((factor,)), seeds, "greater").word for factor in (1.1, 0.9, 1.01)]
-    assert words == ["holds here", "does not hold here", "inconclusive"]
-
-
-@pytest.mark.parametrize(
-    ("factor", "word"), [(1.1, "holds here"), (0.9, "does not hold here"), (1.0, "inconclusive")]
-)
-def test_a_trend_holds_where_the_interval_of_its_slopes_lies_on_its_side(factor, word):
-    slopes = Runs(tuple(factor * value / 100 for value in AROUND_100.values), (1,) * 5)
-    assert bound_holds([slopes], "greater", paired=True).word == word
 
 
 @pytest.mark.parametrize(

@@ -1,24 +1,13 @@
-"""Constructed sessions of four kinds of card through the whole line: no device made a figure here."""
+"""Constructed sessions of two kinds of card through the whole line: no device made a figure here."""
 
 from __future__ import annotations
 
 import pytest
 
-from harness.record import Record
 from harness.record.finding import label
-from harness.record.published.cards import find, load_cards
-from harness.record.store import Stored
-from report.compare.cells import cells_of
-from report.compare.scaling import scalings
 from report.trials import load
-from report.trials.reading import read
-from tests.helpers import ROOT
-from tests.helpers.fake_boxes import BOXES, GTX_1080_TI, H100S, MI300X, RX_7900_XTX
-from tests.helpers.fake_card_workload import OWN_BYTES, SHARED
-from tests.helpers.fake_drivers import Box, Chip
-from tests.helpers.fake_line import Ran, podman, run_line
-
-CARDS = load_cards(ROOT)
+from tests.helpers.fake_boxes import BOXES, H100S, Box
+from tests.helpers.fake_line import ALONE, OWN_BYTES, Ran, podman, run_line
 
 
 def name_of(box: Box) -> str:
@@ -30,20 +19,16 @@ def ran(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
     return run_line(request.param, tmp_path_factory.mktemp("line"))
 
 
-def chips(ran: Ran, record: Record) -> list[Chip]:
-    """Those that a trial was given."""
-    return [ran.box.chips[at] for at in record.cards_given]
-
-
-def test_every_trial_of_a_session_ends_valid_and_neither_record_nor_report_says_a_word_against_it(
-    ran,
-):
+def test_every_trial_of_a_session_ends_valid_and_neither_record_table_nor_page_says_a_word_against_it(ran):
     for record in ran.records:
         assert record.summary is not None, record.failure
         assert (record.summary.verdict, record.summary.causes, record.warnings) == ("valid", (), ())
         assert record.environment.pinned
     table = load(ran.root)
     assert set(table["verdict"]) == {"valid"} and len(table) == len(ran.records)
+    assert ran.box.framework_name in ran.page
+    assert f"{len(ran.records)} of {len(ran.records)} trials finished" in ran.page
+    assert "✕ invalid" not in ran.page and "another process" not in ran.page
 
 
 def test_a_session_has_the_image_the_precisions_and_the_numbers_of_cards_that_its_machine_can_do(ran):
@@ -69,14 +54,14 @@ def test_a_record_has_its_cards_by_name_by_unit_and_by_number(ran):
         assert len(record.machine.gpus) == len(ran.box.chips)
 
 
-def test_memory_processes_and_energy_are_those_of_the_trial_s_own_cards(ran):
+def test_memory_processes_and_energy_are_those_of_the_trial_s_own_cards_and_not_a_stranger_s_beside_them(ran):
+    assert any(ran.box.strangers(record.cards_given) for record in ran.records)
     for record in ran.records:
-        telemetry = record.telemetry
+        telemetry, chips = record.telemetry, [ran.box.chips[at] for at in record.cards_given]
         assert telemetry is not None and telemetry.energy.window_seconds is not None
         seconds = telemetry.energy.window_seconds
-        watts = sum(chip.watts for chip in chips(ran, record))
-        assert telemetry.energy.joules == pytest.approx(watts * seconds, rel=0.01)
-        for card, chip in zip(telemetry.cards, chips(ran, record), strict=True):
+        assert telemetry.energy.joules == pytest.approx(sum(chip.watts for chip in chips) * seconds, rel=0.01)
+        for card, chip in zip(telemetry.cards, chips, strict=True):
             assert card.energy_joules == pytest.approx(chip.watts * seconds, rel=0.01)
             assert card.others is not None and card.others.processes == 0
             assert card.memory_used_bytes is not None
@@ -84,46 +69,9 @@ def test_memory_processes_and_energy_are_those_of_the_trial_s_own_cards(ran):
             assert OWN_BYTES <= held < OWN_BYTES + 2**30
 
 
-def test_a_stranger_works_on_a_card_that_a_trial_does_not_have_wherever_there_is_one(ran):
-    strangers = [ran.box.strangers(record.cards_given) for record in ran.records]
-    assert any(strangers) is (len(ran.box.chips) > 1)
-
-
-def test_a_boost_clock_that_toggles_gives_levels_that_come_back(ran):
-    assert {record.summary.steady.kind for record in ran.records if record.summary} == {"recurrent"}
-
-
-def test_products_above_the_peak_on_paper_are_believed_for_the_card_s_higher_clock_alone(ran):
-    (products,) = [record for record in ran.records if record.trial.asked.workload == "tensorcore_mlp"]
-    card = find(ran.box.framework_name, CARDS)
-    assert card is not None
-    slower = [
-        gpu.model_copy(update={"clock_max_mhz": round(card.boost_mhz)}) for gpu in products.machine.gpus
-    ]
-    at_boost = products.machine.model_copy(update={"gpus": tuple(slower)})
-    (trial,) = read([Stored("at-boost.json", products.model_copy(update={"machine": at_boost}))], CARDS)
-    assert trial.verdict == ("invalid" if ran.box.reach > 1 else "valid")
-
-
-def test_several_cards_are_set_against_one_of_them_alone(ran):
-    efficiencies = [
-        ratio.estimate / cell.key.gpus
-        for family in scalings(cells_of(load(ran.root)["trial"]))
-        for cell in family.cells
-        if (ratio := family.over_single(cell)) is not None
-    ]
-    assert efficiencies == pytest.approx([SHARED, SHARED] if ran.box is H100S else [], rel=0.01)
-
-
-def test_the_page_has_the_card_by_name_and_calls_nothing_invalid(ran):
-    assert ran.box.framework_name in ran.page
-    assert f"{len(ran.records)} of {len(ran.records)} trials finished" in ran.page
-    assert "✕ invalid" not in ran.page and "another process" not in ran.page
-
-
-@pytest.mark.parametrize("box", [GTX_1080_TI, MI300X, RX_7900_XTX], ids=name_of)
+@pytest.mark.parametrize("box", BOXES, ids=name_of)
 def test_another_process_on_a_trial_s_own_card_makes_it_invalid_in_its_record_and_on_the_page(box, tmp_path):
-    ran = run_line(box, tmp_path, plan="products", facts=podman(box), intruder=True)
+    ran = run_line(box, tmp_path, plan=ALONE, facts=podman(box), intruder=True)
     (record,) = ran.records
     assert record.summary is not None and record.summary.verdict == "invalid"
     assert [cause.name for cause in record.summary.causes] == ["foreign-process"]

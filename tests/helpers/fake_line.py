@@ -5,7 +5,9 @@ All of it is gpudyno's own but for the drivers, the engine's service, the worklo
 
 from __future__ import annotations
 
+import json
 import os
+import random
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta, tzinfo
@@ -23,38 +25,31 @@ from harness.engine.access import Connection
 from harness.engine.base import EngineFacts, Exit, Handle
 from harness.engine.container import DeviceRequest, RunSpec
 from harness.engine.docker import DockerEngine
-from harness.files import Files
+from harness.files import Files, unit_of
 from harness.gpu import amd, nvml
+from harness.image.catalog import load_images
+from harness.image.lock import lock_packages
 from harness.image.spec import BuildSettings
 from harness.machine import VISIBILITY, fingerprint
 from harness.machine.load import load_from
 from harness.probe import describe
-from harness.record import Record, store
+from harness.record import DeviceUsed, Memory, PrecisionFound, Rank, Record, Series, Window, store
 from harness.record.events import FILE as EVENTS
 from harness.record.events import segments
+from harness.record.measurement import Flops
 from harness.run import choice, runner
 from harness.run import setup as run_setup
 from harness.settings import Settings
 from harness.telemetry import recorder, sampler
 from report.page import build
-from tests.helpers import copied
-from tests.helpers.fake_card_workload import BEGAN, OWN_BYTES, TRAINS_FROM, train
+from tests.helpers import ROOT, copied
+from tests.helpers import records_builder as records
+from tests.helpers.fake_boxes import MIB, STRANGER, Box, Scene, Work
 from tests.helpers.fake_clock import Clock, watch
-from tests.helpers.fake_drivers import OWN, Box, Scene, Work, stranger
 from tests.helpers.fake_engine import FACTS
+from tests.helpers.records_devices import CONVNET
 
-PLANS = {
-    "constructed": """
-[[measure]]
-workload = "convnet"
-protocol = "synthetic/1"
-model = "resnet50"
-precision = ["fp32-ieee", "fp32-tf32", "amp-fp16", "amp-bf16"]
-batch_size = 64
-image_size = 224
-data_mode = "cached"
-limit = { seconds = 75 }
-
+ALONE = """
 [[measure]]
 workload = "convnet"
 protocol = "synthetic/1"
@@ -63,30 +58,27 @@ precision = "amp-fp16"
 batch_size = 64
 image_size = 224
 data_mode = "cached"
-gpus = [2, 8]
-options = { parallel = "ddp" }
-limit = { seconds = 75 }
-""",
-    "products": "",
-}
-PRODUCTS = """
-[[measure]]
-workload = "tensorcore_mlp"
-protocol = "warmed/1"
-model = "mlp"
-precision = "fp32-ieee"
-batch_size = 4096
-data_mode = "cached"
 limit = { seconds = 75 }
 """
+PRECISIONS = ALONE.replace('"amp-fp16"', '["fp32-ieee", "fp32-tf32", "amp-fp16", "amp-bf16"]')
+WHOLE = PRECISIONS + ALONE + 'gpus = [2, 8]\noptions = { parallel = "ddp" }\n'
 
+RESNET = {**CONVNET, "steps_per_epoch": 1000}
+STEP_SECONDS = 0.25
+"""Which is within the peak of each of the cards."""
+BEGAN = 1000.0
+"""Where the telemetry's clock begins."""
+TRAINS_FROM, STEPS = 10, 320
+OWN = range(4242, 4250)
+"""The trial's first process, and one rank for each card."""
+OWN_BYTES = 6 * 2**30
 TRIAL_SECONDS = 400
 """What one trial takes with its start and its end."""
 
 
 def podman(box: Box) -> EngineFacts:
     """A rootless Podman whose CDI specification names each card by its UUID."""
-    names = tuple(f"nvidia.com/gpu={chip.uuid}" for chip in box.chips)
+    names = tuple(f"nvidia.com/gpu={chip.told.get('nvmlDeviceGetUUID')}" for chip in box.chips)
     return replace(
         FACTS, name="podman", version="5.4.0", runtimes=("crun",), rootless=True, cdi_devices=names
     )
@@ -115,6 +107,52 @@ class WallClock:
 
     def passes(self, seconds: float) -> None:
         self._now += timedelta(seconds=seconds)
+
+
+def train(box: Box, spec: RunSpec, cards: tuple[str, ...]) -> None:
+    """Writes what a workload on these cards would."""
+    variant, noise = spec.trial.asked.variant, random.Random(spec.trial.id)
+    step_us = [round(1e6 * STEP_SECONDS * noise.gauss(1, 0.004)) for _ in range(STEPS)]
+    seconds, samples = sum(step_us) / 1e6, variant.batch_size * len(cards)
+    memory = Memory(allocated_peak_bytes=OWN_BYTES - 2**30, reserved_peak_bytes=OWN_BYTES)
+    image = load_images(ROOT).image(box.image)
+    dtype = {"amp-fp16": "float16", "amp-bf16": "bfloat16"}.get(variant.precision, "float32")
+    measured = records.measurement(
+        RESNET,
+        spec.trial,
+        seconds / STEPS,
+        card=box.framework_name,
+        complete=False,
+        device=DeviceUsed(
+            kind=box.kind,
+            name=box.framework_name,
+            count=len(cards),
+            unit=unit_of(cards[0]) if box.kind == "cuda" else None,
+            capability=box.capability,
+            memory_bytes=box.chips[0].memory_bytes,
+        ),
+        packages=lock_packages(ROOT / "docker" / image.lock) | image.from_base,
+        precision=PrecisionFound(
+            label=variant.precision,
+            output_dtypes={f"torch.{dtype}": 54},
+            parameter_dtypes={"torch.float32": 161},
+            method="constructed",
+        ),
+        samples_per_step=samples,
+        window=Window(seconds=seconds, steps=STEPS, samples=STEPS * samples),
+        step_us=Series.of(step_us),
+        memory=memory,
+        parallel="ddp" if len(cards) > 1 else None,
+        ranks=tuple(
+            Rank(rank=rank, samples=STEPS * variant.batch_size, seconds=seconds, memory=memory)
+            for rank in range(len(cards) if len(cards) > 1 else 0)
+        ),
+        flops=Flops(per_sample=3 * 2 * 4.09e9, method="constructed"),
+    )
+    begin = BEGAN + TRAINS_FROM
+    trained = {"event": "segment", "begin": begin, "end": begin + seconds}
+    (spec.folders.output / EVENTS).write_text(json.dumps(trained) + "\n")
+    (spec.folders.output / "measurement.json").write_text(measured.model_dump_json())
 
 
 class ConstructedEngine(DockerEngine):
@@ -172,13 +210,10 @@ def watch_trial(box: Box, files: Files, work: Path, device: DeviceRequest, scene
     everyone = {at: (*own.get(at, ()), *scene.get(at, ())) for at in own.keys() | scene.keys()}
     driver = box.nvml(everyone, end + 6)
 
-    said: dict[str, str] = {}
-
     def moved(seconds: int) -> None:
-        nonlocal said
         if driver is not None:
             driver.at = seconds
-        said = box.tick(files, everyone, seconds, said)
+        box.tick(files, everyone, seconds)
 
     clock = Clock(moved)
     moved(0)
@@ -197,7 +232,7 @@ def probed(box: Box, files: Files) -> dict[str, Any]:
 
 
 def run_line(
-    box: Box, folder: Path, *, plan: str = "constructed", facts: EngineFacts = FACTS, intruder: bool = False
+    box: Box, folder: Path, *, plan: str = WHOLE, facts: EngineFacts = FACTS, intruder: bool = False
 ) -> Ran:
     """`invoke build run report` in a clone of its own. An intruder works on the trial's own first card."""
     root, clock = _clone(folder / "clone", plan), WallClock()
@@ -206,7 +241,7 @@ def run_line(
     def on_cards(work: Path, device: DeviceRequest, pid: int | None) -> None:
         scene = dict(box.strangers(device.indices))
         if intruder:
-            scene[device.indices[0]] = (stranger(2**30),)
+            scene[device.indices[0]] = (Work(STRANGER, 1024 * MIB),)
         watch_trial(box, files, work, device, scene)
 
     def engine(choice: str, building: BuildSettings, **more: Any) -> ConstructedEngine:
@@ -229,7 +264,7 @@ def run_line(
         patch.setattr(runner, "datetime", clock)
         patch.setattr(choice, "datetime", clock)
         patch.setattr(report, "write", partial(build.write, drawn=False))
-        outcome = measure.run(root, Settings(plan=plan), measure.RunOptions())
+        outcome = measure.run(root, Settings(plan="constructed"), measure.RunOptions())
         assert outcome is not None and outcome.complete
         _, page = report_on(root, folder / "page", ReportOptions())
     return Ran(
@@ -243,8 +278,8 @@ def run_line(
 
 def _clone(root: Path, plan: str) -> Path:
     """A clone that has the plan, the pins of the images and what cards can do on paper."""
-    copied(root, "docker", "results/cards.toml", "workloads/convnet.py", "workloads/tensorcore_mlp.py")
+    copied(root, "docker", "results/cards.toml", "workloads/convnet.py")
     (root / "plans").mkdir()
-    head = f'name = "{plan}"\ntitle = "constructed"\nrepeats = 1\n'
-    (root / "plans" / f"{plan}.toml").write_text(head + PLANS[plan] + PRODUCTS)
+    head = 'name = "constructed"\ntitle = "constructed"\nrepeats = 1\n'
+    (root / "plans/constructed.toml").write_text(head + plan)
     return root

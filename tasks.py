@@ -292,7 +292,7 @@ def jobs(collect: bool = False, wait: bool = False, cancel: bool = False) -> Non
 )
 def lock(image: str = "", package: list[str] | None = None) -> None:
     """Resolve an image's versions again, or gpudyno's own: the only way that they change."""
-    from harness.image.catalog import load_images
+    from harness.image.images import load_images
     from harness.image.lock import relock, relock_own
 
     only = package or ()

@@ -43,7 +43,7 @@ from harness.data.fetch import DataFolders, default_folder, resolve
 from harness.errors import GpudynoError
 from harness.plan import own_file
 from harness.record import Limit, Measurement, TrialRequest, TrialSpec, Variant
-from harness.record.trial import OwnFile
+from harness.record.trial_spec import OwnFile
 from harness.run import source_tree
 from report.stats.intervals import Interval, Runs, blocks_interval
 

@@ -10,14 +10,14 @@ from commands import measure
 from commands.bundle import analysis_of, intact
 from harness.errors import GateError, UserError
 from harness.machine import look
-from harness.plan import plan
+from harness.plan import plan_file
 from harness.run.session import find_open
 from harness.settings import Settings
 from report import text
 from report.analysis import Analysis, AnalysisRequest, analyse, evidence_in
 from report.buying import clause
 from report.buying.clause import RequirementResult
-from report.buying.machine import MachineDifference, not_as_ordered, other_machine
+from report.buying.ordered_machine import MachineDifference, not_as_ordered, other_machine
 from report.page import render
 
 WHOLE_PLAN = "measure the whole plan, with `invoke accept` and the bundle alone"
@@ -60,7 +60,7 @@ def _measured(root: Path, settings: Settings, ordered: Analysis, bundled: Collec
     session, first = ordered.leading_session, ordered.own[0].record
     assert session is not None
     _refuse_other(other_machine(first.machine, look()[0], device=first.trial.asked.device))
-    if plan.load(root, session.plan).sha256 != session.plan_sha256:
+    if plan_file.load(root, session.plan).sha256 != session.plan_sha256:
         raise UserError(
             f"the plan '{session.plan}' is not the one that was ordered by",
             remedy="copy plans/ out of the bundle into this clone's",

@@ -19,7 +19,7 @@ from harness.bundle.validate import simulated
 from harness.errors import GateError, GpudynoError, UserError
 from harness.files import printed, sha256_of
 from harness.machine import machine_id, state_folder
-from harness.plan.plan import questions
+from harness.plan.plan_file import questions
 from harness.record import Harness, store
 from harness.run.assemble import harness
 from report import text

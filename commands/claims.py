@@ -15,7 +15,7 @@ from harness.errors import UserError
 from harness.machine.fingerprint import machine_id, state_folder
 from harness.record import CardClass, Claim, Question, TrialSpec
 from harness.record.published.cards import load_cards
-from harness.record.published.claims import load_claims, nearest, same_card
+from harness.record.published.claim_set import load_claims, nearest, same_card
 from harness.run import on_paper
 from harness.run import setup as run_setup
 from harness.run.choice import speeds_of

@@ -17,7 +17,7 @@ from harness.engine.slurm.site import Site, load_site
 from harness.record import Record, Session
 from harness.run import batch_search, session
 from harness.run.choice import Chosen, choose, session_of
-from harness.run.jobs import prepare, send
+from harness.run.jobs import job_setup, send
 from harness.run.jobs import submission as kept
 from harness.run.jobs.collect import Collected, collect, records_of
 from harness.run.jobs.follow import Place, ask, places
@@ -44,7 +44,7 @@ def submit(root: Path, settings: Settings, how: SubmitOptions, scheduler: Slurm 
     """Sends what a plan lacks as jobs; what waits or runs already is not sent again."""
     scheduler = scheduler or Slurm()
     site = load_site(root, how.site)
-    setup = prepare.prepare(root, settings, site)
+    setup = job_setup.prepare(root, settings, site)
     with Screen() as screen:
         if how.dry_run:
             built = setup.engine.expected(setup.image)
@@ -52,7 +52,7 @@ def submit(root: Path, settings: Settings, how: SubmitOptions, scheduler: Slurm 
             (built,), engine, noted = environments_of(root, settings, (setup.image,), setup.engine, screen)
             setup = replace(setup, engine=engine, notes=(*setup.notes, *noted))
         resolved = resolve_data(setup, data_progress(screen), fetching=not how.dry_run)
-        chosen = prepare.fitting(choose(setup, resolved), site)
+        chosen = job_setup.fitting(choose(setup, resolved), site)
         ready = ready_run(setup, (built,), resolved)
         if how.dry_run:
             submission = _opened(setup, chosen, site, how, screen)

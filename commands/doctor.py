@@ -8,7 +8,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from harness.data import chest_xray
-from harness.data.catalog import DATASETS, check
+from harness.data.datasets import DATASETS, check
 from harness.data.fetch import default_folder
 from harness.doctor.diagnosis import examine, lines
 from harness.doctor.surroundings import (

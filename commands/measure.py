@@ -14,13 +14,13 @@ from pathlib import Path
 from commands.plans import matrix
 from commands.terminal import PlanWatcher, Screen
 from harness.data import chest_xray
-from harness.data.catalog import DATASETS, dataset_named
+from harness.data.datasets import DATASETS, dataset_named
 from harness.data.download import FetchProgress
 from harness.data.fetch import Resolved, bring, brought, default_folder, fetch
-from harness.engine.base import Built, Engine
 from harness.engine.choose import wheels, without_container
+from harness.engine.interface import Built, Engine
 from harness.errors import CardError, GateError, MachineError, NotBuilt, UserError
-from harness.image.catalog import Image
+from harness.image.images import Image
 from harness.image.second_lock import moved_image
 from harness.machine import machine_id, own_folder, state_folder
 from harness.plan import own_file

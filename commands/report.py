@@ -24,7 +24,7 @@ from harness.engine.local import LOG, log_tail
 from harness.errors import GateError, UserError
 from harness.files import sha256_of
 from harness.machine import machine_id, state_folder
-from harness.plan.plan import questions
+from harness.plan.plan_file import questions
 from harness.record import Question, differences, store
 from harness.run.jobs import submission
 from harness.settings import Settings

@@ -20,11 +20,11 @@ from harness.engine.slurm.site import load_site
 from harness.engine.venv import VenvEngine
 from harness.errors import GateError, GpudynoError
 from harness.files import printed
-from harness.image.catalog import load_images
-from harness.plan import names, own_file, plan
+from harness.image.images import load_images
+from harness.plan import names, own_file, plan_file
 from harness.record import store
 from harness.record.published.cards import load_cards
-from harness.record.published.claims import load_claims
+from harness.record.published.claim_set import load_claims
 from report.buying.purchase import load_purchase
 from report.expected.figures import read_tables, table_problems
 from report.expected.sizes import read_pairs
@@ -66,7 +66,7 @@ def files(root: Path) -> Iterator[str]:
     """A sentence for each of the user's files, plan, pin, claim, card or record that cannot be used."""
     readers: list[Callable[[], object]] = [partial(settings.load, root, {}, {}), partial(load_purchase, root)]
     readers += [partial(load_site, root, None)] if (root / SITE_FILE).is_file() else []
-    readers += [partial(plan.load, root, name) for name in plan.files(root)]
+    readers += [partial(plan_file.load, root, name) for name in plan_file.files(root)]
     programs = sorted(root.glob(own_file.PROGRAMS))
     readers += [
         partial(own_file.read_program, path.read_bytes(), path.relative_to(root).as_posix())
@@ -101,9 +101,9 @@ def check(root: Path) -> None:
         print(problem, file=sys.stderr, flush=True)
     if found:
         raise GateError(count(found, "problem"), remedy="correct what is listed above")
-    claims = len(load_claims(root).claims)
+    plans, claims = len(plan_file.files(root)), len(load_claims(root).claims)
     rows = sum(map(len, read_tables(root).values()))
-    print(f"all is well: {len(plan.files(root))} plans, {claims:,} claims, {rows:,} rows of published tables")
+    print(f"all is well: {plans} plans, {claims:,} claims, {rows:,} rows of published tables")
 
 
 def test(root: Path, only: str, *, whole: bool = False) -> int:

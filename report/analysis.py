@@ -12,7 +12,7 @@ from typing import Literal
 from harness.errors import UserError
 from harness.record import Question, Session
 from harness.record.published.cards import Card
-from harness.record.published.claims import ClaimSet, load_claims
+from harness.record.published.claim_set import ClaimSet, load_claims
 from harness.record.store import Results
 from report import text
 from report.buying.clause import MARGIN, AcceptanceClause, clause

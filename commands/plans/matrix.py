@@ -10,7 +10,7 @@ from commands.doctor import data_needs, is_built
 from commands.terminal import Screen, special
 from harness.plan import estimate
 from harness.plan.order import Planned
-from harness.plan.plan import Plan, variants
+from harness.plan.plan_file import Plan, variants
 from harness.record import Variant
 from harness.run import on_paper
 from harness.run.choice import Chosen, choose

@@ -10,16 +10,16 @@ from pathlib import Path
 
 from harness.device_kinds import BY_VENDOR
 from harness.errors import NoDevice, UserError
-from harness.image.catalog import ImageFile, load_images
-from harness.image.catalog import choose as choose_image
+from harness.image.images import ImageFile, load_images
+from harness.image.images import choose as choose_image
 from harness.machine import Selection, look, select
-from harness.plan import estimate, plan, selection
+from harness.plan import estimate, plan_file, selection
 from harness.plan.order import Planned
-from harness.plan.plan import Plan, PlanContext
+from harness.plan.plan_file import Plan, PlanContext
 from harness.plan.selection import supported
 from harness.record import Claim, Cpu, DataSource, DeviceKind, Gpu, Machine, TrialSpec
 from harness.record.published.cards import Card, family
-from harness.record.published.claims import sides
+from harness.record.published.claim_set import sides
 from report.analysis import Analysis
 from report.claims.answers import WAYS, Obstacle, of_itself
 from report.claims.judgeable import (
@@ -39,7 +39,7 @@ UNRANKED = ("selfcheck", "ceilings", "card", "card-long")
 
 def shipped(root: Path) -> list[str]:
     """The plans whose records may be held against publications."""
-    return [name for name in plan.files(root) if name not in UNRANKED]
+    return [name for name in plan_file.files(root) if name not in UNRANKED]
 
 
 def images_of(asked: Plan, kind: DeviceKind, images: ImageFile) -> tuple[str | None, ...]:
@@ -59,10 +59,10 @@ def planned_on(asked: Plan, device: TargetDevice, image: str | None, cpu: Cpu) -
     environment = image or device.kind
     if not any(part.is_for(device.kind, environment) for part in asked.measure):
         return ()
-    sources: dict[str, DataSource] = dict.fromkeys(plan.datasets(asked, device.kind), "real")
-    weights = dict.fromkeys(plan.pretrained_models(asked, device.kind), True)
+    sources: dict[str, DataSource] = dict.fromkeys(plan_file.datasets(asked, device.kind), "real")
+    weights = dict.fromkeys(plan_file.pretrained_models(asked, device.kind), True)
     context = PlanContext(device.kind, environment, None, sources, weights)
-    planned = plan.trials(asked, context, seed=0)
+    planned = plan_file.trials(asked, context, seed=0)
     card = None
     if device.kind != "cpu":
         card = Gpu(index=0, vendor="NVIDIA", name=device.name, architecture=device.capability)
@@ -125,7 +125,7 @@ def offers(
     workloads = {claim.workload for claim in claims}
     for name in shipped(root):
         with suppress(UserError):
-            asked = plan.load(root, name)
+            asked = plan_file.load(root, name)
             if workloads.isdisjoint(part.workload for part in asked.measure):
                 continue
             for image in (only,) if only else images_of(asked, device.kind, images):

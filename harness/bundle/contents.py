@@ -19,12 +19,12 @@ from harness.bundle.validate import folder_problems
 from harness.errors import RecordError, UserError
 from harness.files import sha256_of, text_sha256, whole
 from harness.image.second_lock import known_locks
-from harness.plan import plan
+from harness.plan import plan_file
 from harness.record import Harness, Model, Record, Session, store
-from harness.record.base import Moment
-from harness.record.published.claims import FOLDER as CLAIMS
+from harness.record.published.claim_set import FOLDER as CLAIMS
 from harness.record.result import SessionId
 from harness.record.store import Stored
+from harness.record.strict_model import Moment
 
 SUMS = "SHA256SUMS"
 SIGNATURE = f"{SUMS}.sig"
@@ -106,8 +106,8 @@ def gather(root: Path, folder: Path, sessions: Iterable[str]) -> tuple[dict[str,
 
 
 def _plan(root: Path, folder: Path, session: Session) -> list[str]:
-    path = plan.files(root).get(session.plan)
-    if path is not None and plan.file_sha256(path.read_bytes()) == session.plan_sha256:
+    path = plan_file.files(root).get(session.plan)
+    if path is not None and plan_file.file_sha256(path.read_bytes()) == session.plan_sha256:
         archive.copy_into(folder, f"plans/{path.name}", path)
         return []
     return [f"the plan '{session.plan}' is not here as session {session.id} ran it"]
@@ -249,9 +249,9 @@ def _manifest_problems(folder: Path, manifest: Manifest) -> Iterator[str]:
     present, listed = {session.id for session in results.sessions}, set(manifest.sessions)
     yield from (f"{MANIFEST}: session {name} is not in it" for name in sorted(listed - present))
     yield from (f"{MANIFEST}: does not name session {name}" for name in sorted(present - listed))
-    plans = plan.files(folder)
+    plans = plan_file.files(folder)
     for session in results.sessions:
         path = plans.get(session.plan)
         said = any(f"the plan '{session.plan}' " in note for note in manifest.notes)
-        if path and not said and plan.file_sha256(path.read_bytes()) != session.plan_sha256:
+        if path and not said and plan_file.file_sha256(path.read_bytes()) != session.plan_sha256:
             yield f"plans/{path.name}: is not the plan that session {session.id} ran"

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from harness.data.catalog import CHEST_XRAY, Presence
+from harness.data.datasets import CHEST_XRAY, Presence
 from harness.errors import DataError
 from harness.files import sha256_of
 

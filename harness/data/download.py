@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import requests
 
-from harness.data.catalog import Download, fault
+from harness.data.datasets import Download, fault
 from harness.errors import DataError, MachineError, NoNetwork
 from harness.network import BROKEN, Offline, ask
 

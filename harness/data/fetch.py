@@ -20,7 +20,7 @@ from typing import IO, Literal
 import platformdirs
 
 from harness.data import chest_xray
-from harness.data.catalog import Dataset, Download, check, dataset_named, first_fault
+from harness.data.datasets import Dataset, Download, check, dataset_named, first_fault
 from harness.data.download import Deadline, FetchProgress, download, silent
 from harness.errors import Busy, DataError, NoNetwork, UserError
 from harness.files import alone, free_bytes, need_room, sha256_of, users_folder

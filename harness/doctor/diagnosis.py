@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator
 from harness.data import chest_xray
 from harness.doctor.surroundings import Diagnosis, Disk, PlanEstimate, Surroundings, ok, problem, warn
 from harness.engine.access import ALL_CARDS, CDI_REMEDY, PODMAN_GIVES_GPUS
-from harness.engine.base import EngineFacts
+from harness.engine.interface import EngineFacts
 from harness.engines import ENGINES
 from harness.errors import NoNetwork
-from harness.image.catalog import ANOTHER_FRAMEWORK
+from harness.image.images import ANOTHER_FRAMEWORK
 from harness.record import Gpu
 from harness.record.finding import label, remedy, sentence
 from harness.summary.device_checks import standing_findings

@@ -15,12 +15,12 @@ import urllib3.exceptions
 import yaml
 from packaging.version import Version
 
-from harness.engine.base import EngineFacts
 from harness.engine.container import DeviceRequest
+from harness.engine.interface import EngineFacts
 from harness.engines import ENGINES, ContainerEngine
 from harness.errors import MachineError, NoDevice, NoEngine, NoSpace
 from harness.files import Files, free_bytes
-from harness.image.catalog import leading_release
+from harness.image.images import leading_release
 
 _SILENCE = (
     docker.errors.DockerException,

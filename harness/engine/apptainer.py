@@ -22,14 +22,14 @@ from pydantic import ValidationError
 from harness.device_kinds import DEVICE_KINDS
 from harness.engine import build as building
 from harness.engine import container
-from harness.engine.base import Built, Handle, Say
 from harness.engine.container import RunSpec, User
 from harness.engine.docker import chown_to_trial_user
+from harness.engine.interface import Built, Handle, Say
 from harness.engine.local import Processes
 from harness.engines import EngineName
 from harness.errors import DataError, MachineError, NoEngine, NoSpace, NotBuilt
 from harness.files import last_line, printed, sha256_of, whole
-from harness.image.catalog import Image, Sha256
+from harness.image.images import Image, Sha256
 from harness.image.spec import BuildSettings, BuildSpec
 from harness.record import Environment, Model, first_problem, store
 

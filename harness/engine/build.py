@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from harness.engine.access import Client, Connection
-from harness.engine.base import Say
+from harness.engine.interface import Say
 from harness.engines import EngineName
 from harness.errors import MachineError, NoEngine, NoSpace
 from harness.files import printed, streamed

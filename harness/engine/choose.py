@@ -16,15 +16,15 @@ from docker.constants import DEFAULT_DOCKER_API_VERSION
 from harness.engine import apptainer
 from harness.engine.access import Connection, answered
 from harness.engine.apptainer import ApptainerEngine
-from harness.engine.base import Engine
 from harness.engine.build import build_settings
 from harness.engine.container import DeviceRequest
 from harness.engine.docker import DockerEngine
+from harness.engine.interface import Engine
 from harness.engine.local import HereEngine, identity
 from harness.engine.venv import VenvEngine
 from harness.engines import ENGINES, ContainerEngine
 from harness.errors import MachineError, NoDevice, NoEngine, PlanError
-from harness.image.catalog import Image
+from harness.image.images import Image
 from harness.image.spec import BuildSettings, without_venv
 from harness.machine import local_names, passed_variables, recorded_variables
 from harness.settings import Settings

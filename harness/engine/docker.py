@@ -16,13 +16,13 @@ import docker.errors
 from harness.engine import access, container
 from harness.engine import build as building
 from harness.engine.access import Connection, answered
-from harness.engine.base import GONE, Built, EngineFacts, Exit, Handle, Running, Say
 from harness.engine.container import LABEL, DeviceRequest, RunSpec, TrialFolders, User
+from harness.engine.interface import GONE, Built, EngineFacts, Exit, Handle, Running, Say
 from harness.engine.local import LOG, log_tail
 from harness.engines import ENGINES, EngineName
 from harness.errors import MachineError, NoDevice, NoEngine, NotBuilt
 from harness.files import Files, need_room
-from harness.image.catalog import Image, leading_release
+from harness.image.images import Image, leading_release
 from harness.image.spec import BuildSettings, BuildSpec
 from harness.record import DeviceKind, Environment, store
 

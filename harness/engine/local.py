@@ -17,11 +17,11 @@ from typing import Any
 import psutil
 
 from harness.engine import container
-from harness.engine.base import Built, Exit, Handle, Running, Say
 from harness.engine.container import RunSpec, User
+from harness.engine.interface import Built, Exit, Handle, Running, Say
 from harness.engines import EngineName
 from harness.errors import MachineError, NoEngine
-from harness.image.catalog import Image
+from harness.image.images import Image
 from harness.image.lock import lock_sha256
 from harness.machine import INHERITED, inherited_variables, local_names
 from harness.record import Environment, short_hash

@@ -17,12 +17,12 @@ from pathlib import Path
 
 from packaging.version import Version
 
-from harness.engine.base import Built, Say
+from harness.engine.interface import Built, Say
 from harness.engine.local import Processes
 from harness.engines import EngineName
 from harness.errors import MachineError, NoEngine, NoSpace, NotBuilt
 from harness.files import free_bytes, last_line, need_room, printed, streamed
-from harness.image.catalog import Image
+from harness.image.images import Image
 from harness.image.lock import lock_packages, lock_sha256
 from harness.image.spec import venv_name, venv_steps
 from harness.machine import inherited_variables, local_names, other_libraries

@@ -14,7 +14,7 @@ from packaging.utils import canonicalize_name
 
 from harness.errors import MachineError, NoNetwork, PlanError, UserError
 from harness.files import text_sha256, whole
-from harness.image.catalog import Image
+from harness.image.images import Image
 
 CommandRunner = Callable[[Sequence[str]], "subprocess.CompletedProcess[str]"]
 

@@ -12,7 +12,7 @@ from packaging.utils import canonicalize_name
 
 from harness.errors import NoNetwork, UserError
 from harness.files import text_sha256
-from harness.image.catalog import Image, load_images
+from harness.image.images import Image, load_images
 from harness.image.lock import (
     CommandRunner,
     blocks_of,

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from harness.errors import NoEngine, UserError
-from harness.image.catalog import Image
+from harness.image.images import Image
 from harness.image.lock import lock_sha256
 from harness.record import DeviceKind, canonical_json, short_hash
 

@@ -10,7 +10,7 @@ from harness.device_kinds import BY_VENDOR, DEVICE_KINDS, DeviceKind
 from harness.plan.order import Planned
 from harness.record import Limit, Machine, Record, TrialRequest, TrialSpec
 from harness.record.published.cards import Card, family, find, peak_tflops
-from harness.record.published.claims import load_claims
+from harness.record.published.claim_set import load_claims
 from harness.record.vocabulary.workload import declared
 
 CAPPED_SECONDS = 30.0

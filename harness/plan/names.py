@@ -8,11 +8,11 @@ from collections.abc import Collection, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
-from harness.image.catalog import load_images
+from harness.image.images import load_images
 from harness.image.lock import disagreements
-from harness.plan import plan
-from harness.plan.plan import Measure
-from harness.record.published.claims import nearest
+from harness.plan import plan_file
+from harness.plan.plan_file import Measure
+from harness.record.published.claim_set import nearest
 
 SHARES = ("accuracy", "auc")
 OF_LIBRARIES = "import timm"
@@ -25,8 +25,8 @@ def problems(root: Path) -> Iterator[str]:
     """A sentence for each name in a plan or an image that the rest of the clone does not have."""
     workloads = {path.stem: path.read_text(encoding="utf-8") for path in (root / "workloads").glob("*.py")}
     images = load_images(root).images.values()
-    for name, path in plan.files(root).items():
-        for measure in plan.load(root, name).measure:
+    for name, path in plan_file.files(root).items():
+        for measure in plan_file.load(root, name).measure:
             for clause in _of_a_measure(root, measure, workloads, {image.name for image in images}):
                 yield f"plans/{path.name}: {clause}"
     for image in images:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from harness.data.catalog import CHEST_XRAY, dataset_named, known_name
+from harness.data.datasets import CHEST_XRAY, dataset_named, known_name
 from harness.errors import PlanError
 from harness.files import one_line_end, text_sha256
 from harness.record import Variant
 from harness.record.published.program import Program
-from harness.record.trial import OwnFile
+from harness.record.trial_spec import OwnFile
 
 CUSTOM, PROGRAM = "custom", "program"
 ENDINGS = {CUSTOM: ".py", PROGRAM: ".toml"}

@@ -1,7 +1,6 @@
 """The models of everything that meets a file."""
 
 from harness.device_kinds import DeviceKind
-from harness.record.base import Model, canonical_json, first_problem, parse_toml, short_hash
 from harness.record.finding import Finding, finding
 from harness.record.machine import Cpu, Environment, Gpu, Load, Machine, differences
 from harness.record.measurement import (
@@ -49,6 +48,7 @@ from harness.record.result import (
     session_id,
 )
 from harness.record.series import Series
+from harness.record.strict_model import Model, canonical_json, first_problem, parse_toml, short_hash
 from harness.record.telemetry import (
     CardTelemetry,
     CpuTelemetry,
@@ -58,5 +58,5 @@ from harness.record.telemetry import (
     Trace,
     TraceStats,
 )
-from harness.record.trial import DataMode, DataSource, Limit, Role, TrialRequest, TrialSpec, Variant
+from harness.record.trial_spec import DataMode, DataSource, Limit, Role, TrialRequest, TrialSpec, Variant
 from harness.record.vocabulary.precision import FULL_PRECISION, PRECISION_ORDER, PRECISIONS, PURE, Precision

@@ -9,8 +9,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from harness.record.base import Model
 from harness.record.finding_kinds import KINDS, REMEDIES, Fault, Severity, data_of
+from harness.record.strict_model import Model
 
 FindingWord = Annotated[str, Field(max_length=400)]
 FindingValue = bool | int | float | FindingWord | tuple[int | FindingWord, ...]

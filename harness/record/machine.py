@@ -8,8 +8,8 @@ from pydantic import Field
 
 from harness.device_kinds import DeviceKind, Vendor
 from harness.engines import EngineName
-from harness.record.base import Model
-from harness.record.trial import Name
+from harness.record.strict_model import Model
+from harness.record.trial_spec import Name
 
 _NOT_THE_MACHINE = ("id", "label")
 

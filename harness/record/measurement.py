@@ -8,10 +8,10 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from harness.device_kinds import DeviceKind
-from harness.record.base import Model, Number
-from harness.record.card_check import CardCheck
+from harness.record.card_replay import CardCheck
 from harness.record.series import Packed, Seconds
-from harness.record.trial import DataSource, Name, OptionValue, Sha1
+from harness.record.strict_model import Model, Number
+from harness.record.trial_spec import DataSource, Name, OptionValue, Sha1
 from harness.record.vocabulary.precision import Precision
 
 

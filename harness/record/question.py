@@ -6,7 +6,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import ConfigDict, Field, model_validator
 
-from harness.record.base import Model
+from harness.record.strict_model import Model
 
 QuestionKind = Literal["faster", "reach", "holds", "sound", "cost", "limits"]
 Factor = Literal[

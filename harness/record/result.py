@@ -7,13 +7,13 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from harness.record.base import Model, Moment, Number
 from harness.record.finding import Finding
 from harness.record.machine import Environment, Load, Machine
 from harness.record.measurement import Measurement
 from harness.record.question import Question
+from harness.record.strict_model import Model, Moment, Number
 from harness.record.telemetry import Telemetry
-from harness.record.trial import Name, StackKey, TrialSpec, Variables
+from harness.record.trial_spec import Name, StackKey, TrialSpec, Variables
 
 SCHEMA = 2
 

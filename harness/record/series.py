@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, ValidationInfo, model_validator
 
-from harness.record.base import Model
+from harness.record.strict_model import Model
 
 STEPS_KEPT_SINGLE = 20_000
 

@@ -12,8 +12,8 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from harness.record.base import Model
 from harness.record.series import pack, unpack
+from harness.record.strict_model import Model
 
 _NULL = -(2**31)
 

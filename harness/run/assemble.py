@@ -7,12 +7,12 @@ from functools import cache, partial
 from importlib.metadata import version
 from pathlib import Path
 
-from harness.engine.base import Exit
 from harness.engine.container import run_name
+from harness.engine.interface import Exit
 from harness.engine.local import LOG
 from harness.errors import RecordError
 from harness.files import free_bytes, printed
-from harness.image.catalog import load_images
+from harness.image.images import load_images
 from harness.image.lock import differences
 from harness.image.second_lock import known_locks, locked_packages
 from harness.record import (
@@ -32,8 +32,8 @@ from harness.record import (
     finding,
     store,
 )
-from harness.record.base import Moment
-from harness.record.trial import Name
+from harness.record.strict_model import Moment
+from harness.record.trial_spec import Name
 from harness.redact import WITHHELD, kept
 from harness.summary.contradictions import not_as_asked
 from harness.summary.statistics import judge_trial

@@ -12,14 +12,14 @@ from itertools import chain
 
 from harness.data.fetch import Resolved
 from harness.errors import UserError
-from harness.image.catalog import Image
-from harness.plan import estimate, names, order, plan, selection
+from harness.image.images import Image
+from harness.plan import estimate, names, order, plan_file, selection
 from harness.plan.order import Planned
-from harness.plan.plan import PlanContext
+from harness.plan.plan_file import PlanContext
 from harness.plan.selection import supported
 from harness.record import Against, DataSource, Gpu, LeftOut, Record, Session, TrialSpec, session_id, store
 from harness.record.published.cards import load_cards
-from harness.record.published.claims import nearest
+from harness.record.published.claim_set import nearest
 from harness.run.session import PAUSE
 from harness.run.setup import RunSetup, data_names
 from harness.settings import Settings
@@ -65,7 +65,7 @@ def choose(
     With `keep` only the trials that it names are chosen. Raises UserError where the device can do none.
     """
     seed = secrets.randbelow(2**31)
-    everything = plan.trials(setup.plan, *_contexts(setup, resolved, seed))
+    everything = plan_file.trials(setup.plan, *_contexts(setup, resolved, seed))
     card = setup.selection.gpus[0] if setup.selection.gpus else None
     able, left_out = supported(
         everything,
@@ -217,7 +217,7 @@ def narrowed(setup: RunSetup, keep: Keep) -> RunSetup:
         for part in setup.plan.measure
         if any(
             (part.workload, part.protocol, variant.canonical()) in wanted
-            for variant in plan.variants(part, setup.plan.name)
+            for variant in plan_file.variants(part, setup.plan.name)
         )
     )
     return replace(setup, plan=setup.plan.model_copy(update={"measure": parts}))

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
-from harness.engine.base import Engine, Handle, Running
+from harness.engine.interface import Engine, Handle, Running
 from harness.errors import RecordError
 from harness.record import Model, store
 from harness.run.assemble import Started

@@ -8,12 +8,12 @@ from pathlib import Path
 
 from harness.device_kinds import BY_VENDOR
 from harness.errors import NoDevice, UserError
-from harness.image.catalog import choose, load_images
+from harness.image.images import choose, load_images
 from harness.machine import Selection
-from harness.plan import plan
+from harness.plan import plan_file
 from harness.record import Cpu, Gpu, Machine
 from harness.record.published.cards import Card, find, load_cards
-from harness.record.published.claims import nearest
+from harness.record.published.claim_set import nearest
 from harness.run import setup as run_setup
 from harness.run.second_stack import second_stack
 from harness.run.setup import RunSetup, to_build
@@ -52,7 +52,7 @@ def prepare(root: Path, settings: Settings, named: str) -> RunSetup:
         selection=Selection(kind, gpus=gpus),
         image=image,
         engine=engine,
-        plan=plan.load(root, settings.plan),
+        plan=plan_file.load(root, settings.plan),
         passed={},
         against=second_stack(root, settings, image, images.image),
         notes=(f"for {count} × {card.name}, by its figures on paper and published runs", *unserved),

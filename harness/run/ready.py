@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.data.fetch import Resolved
-from harness.engine.base import Built
 from harness.engine.container import DeviceRequest, RunSpec, TrialFolders
+from harness.engine.interface import Built
 from harness.errors import DataError
-from harness.image.catalog import Image
+from harness.image.images import Image
 from harness.plan.estimate import WARM_UP_STEPS
 from harness.record import Harness, Limit, TrialSpec
-from harness.record.trial import StackKey
+from harness.record.trial_spec import StackKey
 from harness.run.assemble import harness
 from harness.run.setup import RunSetup, data_folders
 

@@ -12,8 +12,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Protocol
 
-from harness.engine.base import GONE, Exit, Running
 from harness.engine.container import RunSpec
+from harness.engine.interface import GONE, Exit, Running
 from harness.errors import NoEngine
 from harness.machine import load
 from harness.plan import own_file

@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from harness.engine.base import Built
 from harness.engine.choose import wheels
 from harness.engine.container import OWN_VARIABLES
+from harness.engine.interface import Built
 from harness.errors import PlanError
-from harness.image.catalog import Image
+from harness.image.images import Image
 from harness.image.lock import lock_packages, lock_sha256, moved
 from harness.image.second_lock import given_image, moved_image
 from harness.machine import VISIBILITY, local_names

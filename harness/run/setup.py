@@ -11,17 +11,17 @@ from pathlib import Path
 from harness.data import fetch
 from harness.data.download import FetchProgress
 from harness.doctor.surroundings import device_files, older_rocm
-from harness.engine.base import Engine
 from harness.engine.choose import choose as choose_engine
 from harness.engine.container import DeviceRequest
+from harness.engine.interface import Engine
 from harness.engine.local import identity
 from harness.errors import NoDevice, NoEngine
 from harness.files import Files
-from harness.image.catalog import ANOTHER_FRAMEWORK, Image, ImageFile, choose, load_images
+from harness.image.images import ANOTHER_FRAMEWORK, Image, ImageFile, choose, load_images
 from harness.machine import VISIBILITY, Selection, look, passed_variables, select
 from harness.machine.devices import card_notes
-from harness.plan import plan
-from harness.plan.plan import Plan
+from harness.plan import plan_file
+from harness.plan.plan_file import Plan
 from harness.record import DeviceKind, Machine
 from harness.run import source_tree
 from harness.run.second_stack import SecondStack, second_stack
@@ -91,7 +91,7 @@ def prepare(
     Raises NoDevice where no image serves the card, NoEngine where the engine named does not answer. An engine
     asked for by name that gives no such card raises NoDevice too, unless `refuse` is false.
     """
-    run_plan = plan.load(root, settings.plan)
+    run_plan = plan_file.load(root, settings.plan)
     if settings.blocks is not None:
         run_plan = run_plan.model_copy(update={"blocks": settings.blocks})
     machine, selection = seen or devices(settings, environ)
@@ -183,8 +183,8 @@ def data_folders(settings: Settings, root: Path) -> fetch.DataFolders:
 
 def data_names(run_plan: Plan, kind: DeviceKind) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """A plan's data sets, and its pretrained weights."""
-    weights = tuple(f"weights-{model}" for model in plan.pretrained_models(run_plan, kind))
-    return tuple(plan.datasets(run_plan, kind)), weights
+    weights = tuple(f"weights-{model}" for model in plan_file.pretrained_models(run_plan, kind))
+    return tuple(plan_file.datasets(run_plan, kind)), weights
 
 
 def resolve_data(

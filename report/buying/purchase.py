@@ -15,7 +15,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from harness.errors import UserError
 from harness.record import Model
-from harness.record.trial import DataMode
+from harness.record.trial_spec import DataMode
 from harness.record.vocabulary.precision import Precision
 
 FILE = "purchase.toml"

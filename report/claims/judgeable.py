@@ -13,7 +13,7 @@ from itertools import product
 
 from harness.record import Claim, DeviceKind, Limit, TrialSpec
 from harness.record.published.cards import Card
-from harness.record.published.claims import sides, speaks_of
+from harness.record.published.claim_set import sides, speaks_of
 from report.claims.matching import PARTS, asked_by, nth_epoch
 from report.compare.batch_sweeps import FEWEST_BATCHES
 from report.compare.key import PartialKey

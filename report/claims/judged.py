@@ -10,7 +10,7 @@ from packaging.specifiers import SpecifierSet
 
 from harness.record import Claim, Seeds, Side
 from harness.record.published.cards import Card
-from harness.record.published.claims import speaks_of
+from harness.record.published.claim_set import speaks_of
 from report.claims.matching import figure_of, side_differences
 from report.compare.batch_sweeps import BatchSweep
 from report.compare.cells import Cell, to_target

@@ -13,7 +13,7 @@ import numpy as np
 from pydantic import Field
 
 from harness.record import Model, Precision, Record
-from harness.record.published.claims import nearest
+from harness.record.published.claim_set import nearest
 from harness.record.published.program import Program
 from report.expected.specs import FOLDER, CardSpecs, csv_rows, read_rows
 

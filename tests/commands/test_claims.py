@@ -8,8 +8,8 @@ import pytest
 from commands import claims, measure
 from commands.plans import ways
 from harness.errors import UserError
-from harness.image.catalog import load_images
-from harness.plan import plan
+from harness.image.images import load_images
+from harness.plan import plan_file
 from harness.run.choice import choose, narrowed
 from harness.settings import Settings
 from report.analysis import AnalysisRequest, analyse
@@ -65,11 +65,11 @@ def test_an_unmet_claim_has_a_way_in_the_plan_that_is_quickest_for_the_records_o
 
 
 def test_a_plan_is_counted_in_every_image_that_its_measures_name():
-    asked = plan.load(ROOT, "chexnet-cpu")
+    asked = plan_file.load(ROOT, "chexnet-cpu")
     images = load_images(ROOT)
     assert ways.images_of(asked, "cpu", images) == (None, "tensorflow", "mxnet", "chainer")
     assert ways.images_of(asked, "cuda", images) == (None,)
-    assert ways.images_of(plan.load(ROOT, "quick"), "cpu", images) == (None,)
+    assert ways.images_of(plan_file.load(ROOT, "quick"), "cpu", images) == (None,)
 
 
 def offer(

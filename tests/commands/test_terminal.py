@@ -7,21 +7,21 @@ from rich.console import Console
 
 from commands import terminal
 from commands.terminal import Screen, name_of, result_of
-from harness.plan import plan
-from harness.plan.plan import PlanContext
+from harness.plan import plan_file
+from harness.plan.plan_file import PlanContext
 from harness.record.store import read_all
 from tests.helpers import ROOT
 
 
 @pytest.mark.parametrize("kind", ["cpu", "cuda"])
 def test_no_two_trials_of_a_shipped_plan_have_one_name_in_the_terminal(kind):
-    for name in plan.files(ROOT):
-        asked = plan.load(ROOT, name)
+    for name in plan_file.files(ROOT):
+        asked = plan_file.load(ROOT, name)
         if not any(measure.is_for(kind, kind) for measure in asked.measure):
             continue
-        sources = dict.fromkeys(plan.datasets(asked, kind), "real")
-        weights = dict.fromkeys(plan.pretrained_models(asked, kind), True)
-        planned = plan.trials(asked, PlanContext(kind, kind, None, sources, weights), seed=0)
+        sources = dict.fromkeys(plan_file.datasets(asked, kind), "real")
+        weights = dict.fromkeys(plan_file.pretrained_models(asked, kind), True)
+        planned = plan_file.trials(asked, PlanContext(kind, kind, None, sources, weights), seed=0)
         assert len({name_of(item.trial) for item in planned}) == len(planned), name
 
 

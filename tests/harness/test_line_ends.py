@@ -6,8 +6,8 @@ import shutil
 import subprocess
 
 from harness.image.lock import lock_sha256
-from harness.plan import own_file, plan
-from harness.record.trial import OwnFile
+from harness.plan import own_file, plan_file
+from harness.record.trial_spec import OwnFile
 from tests.helpers import ROOT
 
 
@@ -15,7 +15,7 @@ def test_plans_locks_and_own_files_have_one_hash_with_either_line_end(tmp_path):
     for name in ("plans/quick.toml", "docker/cpu/lock.txt", "examples/gpt_wikitext.py"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_bytes((ROOT / name).read_bytes().replace(b"\n", b"\r\n"))
-    assert plan.load(tmp_path, "quick").sha256 == plan.load(ROOT, "quick").sha256
+    assert plan_file.load(tmp_path, "quick").sha256 == plan_file.load(ROOT, "quick").sha256
     assert lock_sha256(tmp_path, "cpu/lock.txt") == lock_sha256(ROOT, "cpu/lock.txt")
     name = "examples/gpt_wikitext.py"
     here, there = (own_file.sha256("custom", name, None, root, "") for root in (ROOT, tmp_path))

@@ -11,13 +11,13 @@ import pytest
 
 from commands.line import _loaded
 from harness import network
-from harness.data.catalog import DATASETS
+from harness.data.datasets import DATASETS
 from harness.data.fetch import DataFolders, fetch, resolve
 from harness.doctor.surroundings import reach
 from harness.engine.build import build_settings
 from harness.engine.venv import first_that_works
 from harness.errors import MachineError, NoNetwork, NoSpace
-from harness.image.catalog import load_images
+from harness.image.images import load_images
 from harness.record.published.program import Program
 from harness.run import source_tree
 from harness.settings import Settings

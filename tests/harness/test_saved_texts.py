@@ -11,7 +11,7 @@ from harness.data.fetch import cache_folder
 from harness.engine.venv import find_python
 from harness.errors import MachineError, PlanError, UserError
 from harness.machine import state_folder
-from harness.plan import plan
+from harness.plan import plan_file
 from report.buying.purchase import parse_purchase
 
 TEXT = 'plan = "desk"\n'
@@ -56,4 +56,4 @@ def test_a_data_set_that_nobody_knows_is_refused_when_the_plan_is_read(tmp_path)
     )
     (tmp_path / "plans" / "mine.toml").write_text(f'name = "mine"\ntitle = "x"\n{measure}')
     with pytest.raises(PlanError, match=r"called 'cifar100'; take one of cifar-100, .*chestxray"):
-        plan.load(tmp_path, "mine")
+        plan_file.load(tmp_path, "mine")

@@ -11,11 +11,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from harness.engine.base import Built
+from harness.engine.interface import Built
 from harness.engine.venv import VenvEngine
-from harness.image.catalog import load_images
+from harness.image.images import load_images
 from harness.machine import Selection
-from harness.plan import plan
+from harness.plan import plan_file
 from harness.record import Cpu, Load, Machine, Session, session_id
 from harness.run import runner, session
 from harness.run.ready import ReadyRun, ready_run
@@ -85,8 +85,8 @@ def open_session(root: Path) -> Session:
     opened = session.find_open(root, "mine")
     if opened is not None:
         return opened
-    loaded = plan.load(root, "mine")
-    planned = plan.trials(loaded, plan.PlanContext("cpu", "cpu", None, {}, {}), seed=1)
+    loaded = plan_file.load(root, "mine")
+    planned = plan_file.trials(loaded, plan_file.PlanContext("cpu", "cpu", None, {}, {}), seed=1)
     trials, blocks = zip(*((item.trial, item.block) for item in planned), strict=True)
     number = session.next_number(root / "state", root, MACHINE.id)
     now = datetime.now(UTC)
@@ -115,7 +115,7 @@ def bench(root: Path, **settings: Any) -> RunSetup:
         selection=Selection("cpu"),
         image=load_images(root).image("cpu"),
         engine=VenvEngine(root, python=sys.executable),
-        plan=plan.load(root, "mine"),
+        plan=plan_file.load(root, "mine"),
         passed={},
         notes=(),
     )

@@ -12,10 +12,10 @@ from typing import Any
 import docker
 import pytest
 
-from harness.engine.base import Exit, Handle
 from harness.engine.choose import search
 from harness.engine.container import DeviceRequest, RunSpec, TrialFolders
 from harness.engine.docker import DockerEngine
+from harness.engine.interface import Exit, Handle
 from harness.record import TrialRequest, TrialSpec, Variant
 from tests.helpers.checks import require
 

@@ -22,12 +22,12 @@ from commands.report import ReportOptions, report_on
 from harness.engine import access, container
 from harness.engine import choose as engine_choice
 from harness.engine.access import Connection
-from harness.engine.base import EngineFacts, Exit, Handle
 from harness.engine.container import DeviceRequest, RunSpec
 from harness.engine.docker import DockerEngine
+from harness.engine.interface import EngineFacts, Exit, Handle
 from harness.files import Files, unit_of
 from harness.gpu import amd, nvml
-from harness.image.catalog import load_images
+from harness.image.images import load_images
 from harness.image.lock import lock_packages
 from harness.image.spec import BuildSettings
 from harness.machine import VISIBILITY, fingerprint

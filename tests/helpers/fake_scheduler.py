@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from harness.engine.base import Exit
+from harness.engine.interface import Exit
 from harness.engine.slurm.scheduler import Slurm, TaskState
 from harness.errors import NoEngine
 from harness.run.jobs import node

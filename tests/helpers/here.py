@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from functools import cache
 
-from harness.record.published.claims import ClaimSet, load_claims
+from harness.record.published.claim_set import ClaimSet, load_claims
 from harness.record.store import Results, read_all
 from report.analysis import Analysis, AnalysisRequest, Evidence, analyse, evidence_in
 from tests.helpers import ROOT

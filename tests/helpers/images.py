@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from harness.image.catalog import load_images
+from harness.image.images import load_images
 from tests.helpers import ROOT
 
 IMAGES = load_images(ROOT)

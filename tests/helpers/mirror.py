@@ -10,7 +10,7 @@ import time
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
 
-from harness.data.catalog import Dataset, Download, Member
+from harness.data.datasets import Dataset, Download, Member
 
 
 @dataclass

@@ -15,7 +15,7 @@ from commands import gate
 from harness.plan import own_file
 from harness.record import TrialSpec
 from harness.record.published.program import Program
-from harness.record.trial import OwnFile
+from harness.record.trial_spec import OwnFile
 from tests.helpers.workload_runner import Ended, run, trial
 
 TRAINS = """

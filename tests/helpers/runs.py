@@ -9,7 +9,7 @@ from pathlib import Path
 
 import psutil
 
-from harness.image.catalog import load_images
+from harness.image.images import load_images
 from harness.record import store
 from harness.run import runner
 from harness.run.second_stack import second_stack

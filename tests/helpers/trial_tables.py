@@ -9,7 +9,7 @@ from pandas import DataFrame
 
 from harness.record import Record
 from harness.record.published.cards import Card
-from harness.record.published.claims import ClaimSet
+from harness.record.published.claim_set import ClaimSet
 from harness.record.store import Results, Stored
 from report.analysis import Analysis, AnalysisRequest, Evidence, analyse
 from report.buying.purchase import Purchase

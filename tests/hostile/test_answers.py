@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.engine.access import Connection
-from harness.engine.base import Handle
 from harness.engine.docker import DockerEngine
+from harness.engine.interface import Handle
 from harness.engine.slurm.scheduler import Slurm
 from harness.image.spec import BuildSettings
 from tests.helpers.fake_engine import DOCKER

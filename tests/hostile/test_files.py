@@ -16,16 +16,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness import settings
-from harness.engine.base import Exit
+from harness.engine.interface import Exit
 from harness.engine.slurm.site import Site, load_site
-from harness.image.catalog import ImageFile, load_images
+from harness.image.images import ImageFile, load_images
 from harness.image.lock import disagreements, lock_packages
-from harness.plan import plan
+from harness.plan import plan_file
 from harness.record import Measurement, store
 from harness.record.events import Follower, segments, spans
 from harness.record.published.cards import load_cards
 from harness.record.published.claim import ClaimFile
-from harness.record.published.claims import load_claims
+from harness.record.published.claim_set import load_claims
 from harness.record.result import Reported
 from harness.run import assemble, in_flight, session
 from harness.telemetry import reader
@@ -66,12 +66,12 @@ def content(name: str) -> bytes:
 
 
 def planned(root: Path) -> None:
-    loaded = plan.load(root, "x")
+    loaded = plan_file.load(root, "x")
     device = "cuda" if any("cuda" in measure.devices for measure in loaded.measure) else "cpu"
-    sources: Any = dict.fromkeys(plan.datasets(loaded, device), "synthetic")
+    sources: Any = dict.fromkeys(plan_file.datasets(loaded, device), "synthetic")
     asked = [image for measure in loaded.measure if device in measure.devices for image in measure.images]
-    context = plan.PlanContext(device, asked[0] if asked else "cuda", None, sources, {})
-    plan.trials(loaded, context, seed=1)
+    context = plan_file.PlanContext(device, asked[0] if asked else "cuda", None, sources, {})
+    plan_file.trials(loaded, context, seed=1)
 
 
 def plan_named_x() -> bytes:
@@ -181,7 +181,7 @@ def test_a_file_is_read_or_refused_in_one_sentence_and_a_good_one_is_read(kind, 
 
 
 NAMES: dict[str, Callable[[Path, str], object]] = {
-    "plan": plan.load,
+    "plan": plan_file.load,
     "site": load_site,
     "label": lambda root, text: settings.load(root, {}, {"label": text}),
     "path": lambda root, text: settings.own_path(text),

@@ -16,7 +16,7 @@ from invoke.parser import Parser, ParserContext
 
 import tasks
 from commands.line import placed
-from harness.plan import plan
+from harness.plan import plan_file
 from tests.helpers import ROOT
 
 PAGES = (
@@ -118,4 +118,4 @@ def test_a_printed_line_is_one_that_invoke_takes(place, line):
     sorted({(place, name) for place, line in lines() for name in re.findall(r"--plan[ =]([\w-]+)", line)}),
 )
 def test_a_plan_that_a_printed_line_names_is_there(place, name):
-    assert name in {*plan.files(ROOT), *OWN}
+    assert name in {*plan_file.files(ROOT), *OWN}

@@ -17,7 +17,7 @@ from invoke.collection import Collection
 
 import tasks
 from harness import errors
-from harness.plan.plan import Measure, Plan
+from harness.plan.plan_file import Measure, Plan
 from harness.record import Record
 from harness.settings import Settings
 from report.expected.figures import PublishedRow

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from harness.record import Session
-from harness.record.published.claims import ClaimSet
+from harness.record.published.claim_set import ClaimSet
 from harness.record.store import Results, read_record
 from report.analysis import Analysis, AnalysisRequest, Evidence, analyse
 from report.trials.reading import results_of

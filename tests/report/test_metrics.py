@@ -3,7 +3,7 @@ from __future__ import annotations
 from typing import get_args
 
 from harness.record import Claim
-from harness.record.published.claims import UNITS
+from harness.record.published.claim_set import UNITS
 from report.metrics import CLAIMED, FIGURES
 from report.trials.table import COLUMNS
 from tests.helpers import records_builder as build

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from harness.record import TrialSpec
-from harness.record.trial import OwnFile
+from harness.record.trial_spec import OwnFile
 from tests.helpers import ROOT
 from tests.helpers.workload_runner import DATA, WORKLOADS, Ended, ran, run, trial
 

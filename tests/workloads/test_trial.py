@@ -17,7 +17,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from harness.data.catalog import dataset_named
+from harness.data.datasets import dataset_named
 from harness.record.events import spans
 from tests.helpers.workload_runner import DATA, WORKLOADS, Ended, module, run, trial
 

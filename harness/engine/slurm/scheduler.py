@@ -12,7 +12,7 @@ from typing import Literal
 
 from pydantic import AwareDatetime
 
-from harness.engine.base import Exit
+from harness.engine.interface import Exit
 from harness.errors import NoEngine, UserError
 from harness.files import last_line
 from harness.record import Model

@@ -9,8 +9,8 @@ from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import ConfigDict, Field, model_validator
 
-from harness.record.base import Model
-from harness.record.trial import DataMode, Name, OptionValue
+from harness.record.strict_model import Model
+from harness.record.trial_spec import DataMode, Name, OptionValue
 from harness.record.vocabulary.precision import Precision
 
 NOT_PUBLISHED = ("", "-", "–")

@@ -8,8 +8,8 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, Field, model_validator
 
 from harness.device_kinds import DeviceKind
-from harness.record.base import Model
-from harness.record.trial import Name, OptionValue, Sha1
+from harness.record.strict_model import Model
+from harness.record.trial_spec import Name, OptionValue, Sha1
 from harness.record.vocabulary.precision import Precision
 
 ReadingField = Literal[

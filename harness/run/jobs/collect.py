@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from harness.engine.base import GONE, Exit
+from harness.engine.interface import GONE, Exit
 from harness.engine.slurm.scheduler import Slurm
 from harness.errors import RecordError
 from harness.machine import look

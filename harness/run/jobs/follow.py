@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from harness.engine.base import GONE, Exit
+from harness.engine.interface import GONE, Exit
 from harness.engine.local import LOG, log_tail
 from harness.engine.slurm.scheduler import ClusterJob, Slurm, TaskState
 from harness.run.assemble import MEASUREMENT

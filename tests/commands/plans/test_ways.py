@@ -12,8 +12,8 @@ import pytest
 from commands import claims
 from commands.plans.ways import device_of, offers, quickest
 from harness.device_kinds import BY_VENDOR
-from harness.image.catalog import load_images
-from harness.plan import estimate, plan
+from harness.image.images import load_images
+from harness.plan import estimate, plan_file
 from harness.record import Claim, Cpu
 from harness.record.published.cards import family
 from harness.run import choice, on_paper
@@ -54,12 +54,12 @@ def test_a_figure_of_a_processor_that_no_plan_has_needs_a_plan_and_no_gpu():
 def test_at_least_230_of_278_figures_have_a_plan_on_their_own_card_and_each_other_one_a_reason(monkeypatch):
     known = {}
 
-    def once(asked, context, seed, make=plan.trials):
+    def once(asked, context, seed, make=plan_file.trials):
         place = asked.name, context.device, context.environment
         return known.get(place) or known.setdefault(place, make(asked, context, seed))
 
-    monkeypatch.setattr(plan, "trials", once)
-    monkeypatch.setattr(plan, "load", cache(plan.load))
+    monkeypatch.setattr(plan_file, "trials", once)
+    monkeypatch.setattr(plan_file, "load", cache(plan_file.load))
     by_machine: dict[TargetDevice, list[Claim]] = defaultdict(list)
     for claim in ABSOLUTE:
         by_machine[device_like(claim.of.card, claim.of.gpus)].append(claim)
@@ -104,7 +104,7 @@ def test_what_a_card_has_listed_is_of_each_of_the_five_studies_and_planned_there
             continue
         way = next(iter(offer.values()))
         image = load_images(ROOT).image(way.image) if way.image else setup.image
-        line = replace(setup, plan=plan.load(ROOT, way.plan), image=image)
+        line = replace(setup, plan=plan_file.load(ROOT, way.plan), image=image)
         trials = [item.trial for item in choose(line).planned]
         assert judgeable(asked, trials, device, CARDS).keys() >= offer.keys()
         offered |= offer.keys()

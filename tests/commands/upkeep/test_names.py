@@ -8,7 +8,7 @@ import pytest
 
 from commands import upkeep as check
 from harness.errors import PlanError
-from harness.image.catalog import load_images
+from harness.image.images import load_images
 from harness.image.lock import lock_packages
 from harness.plan import names
 from tests.helpers import ROOT, copied

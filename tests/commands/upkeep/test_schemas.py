@@ -9,8 +9,8 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from harness.image.catalog import ImageFile
-from harness.plan.plan import PlanFile
+from harness.image.images import ImageFile
+from harness.plan.plan_file import PlanFile
 from harness.record import ClaimFile, Measurement, Record, Reported, Session, TrialSpec
 from harness.record.published.program import Program
 from tests.helpers import ROOT

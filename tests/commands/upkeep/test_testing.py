@@ -13,7 +13,7 @@ import pytest
 
 from commands import upkeep as testing
 from harness.engine.venv import STAMP
-from harness.image.catalog import load_images
+from harness.image.images import load_images
 from harness.image.spec import venv_name
 from tests import conftest
 from tests.helpers import ROOT

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.data.catalog import DATASETS, check, dataset_named
+from harness.data.datasets import DATASETS, check, dataset_named
 from harness.errors import UserError
 from tests.helpers import ROOT
 from tests.helpers.checks import require

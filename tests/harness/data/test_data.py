@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 
 from harness.data import download as data_download
-from harness.data.catalog import Download, Member, check
+from harness.data.datasets import Download, Member, check
 from harness.data.fetch import fetch, locked
 from harness.errors import Busy, DataError, NoNetwork, NoSpace
 from harness.network import USER_AGENT

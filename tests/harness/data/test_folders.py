@@ -7,18 +7,18 @@ from dataclasses import replace
 
 import pytest
 
-from harness.data import catalog
+from harness.data import datasets
 from harness.data import fetch as data
-from harness.data.catalog import DATASETS, Member, dataset_named
+from harness.data.datasets import DATASETS, Member, dataset_named
 from harness.data.fetch import DataFolders
 from harness.errors import DataError, NoNetwork, NoSpace, UserError
 from tests.helpers.mirror import CONTENT, TARBALL, files_in, put, toy
 
 
 def test_a_folder_that_has_nothing_is_missing_and_one_that_has_a_part_is_corrupt(tmp_path):
-    assert catalog.check(toy(), tmp_path).state == "missing"
+    assert datasets.check(toy(), tmp_path).state == "missing"
     put(tmp_path, {"toy/test": CONTENT["toy/test"]})
-    found = catalog.check(toy(), tmp_path)
+    found = datasets.check(toy(), tmp_path)
     assert (found.state, found.file) == ("corrupt", "toy/train")
 
 
@@ -116,7 +116,7 @@ def test_a_data_set_is_taken_from_a_folder_of_the_users_by_its_hashes(table, tmp
     flat = laid == "side by side"
     put(tmp_path / "own", {path.split("/")[1] if flat else path: text for path, text in CONTENT.items()})
     data.bring(dataset_named("toy"), tmp_path / "own", tmp_path / "d")
-    assert catalog.check(dataset_named("toy"), tmp_path / "d").state == "complete"
+    assert datasets.check(dataset_named("toy"), tmp_path / "d").state == "complete"
     assert not list((tmp_path / "d").glob(".new-*"))
 
 

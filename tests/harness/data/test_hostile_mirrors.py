@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from harness.data import download as data_download
-from harness.data.catalog import Download
+from harness.data.datasets import Download
 from harness.data.download import Deadline
 from harness.errors import DataError, NoNetwork
 

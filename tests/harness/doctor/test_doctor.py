@@ -23,11 +23,11 @@ from harness.doctor.surroundings import (
     older_rocm,
 )
 from harness.engine.access import ALL_CARDS
-from harness.engine.base import EngineFacts
+from harness.engine.interface import EngineFacts
 from harness.errors import MachineError, NoDevice, NoSpace
 from harness.files import Files, free_bytes
 from harness.gpu import nvidia
-from harness.image.catalog import load_images
+from harness.image.images import load_images
 from harness.machine import select
 from harness.network import Offline
 from harness.record import Cpu, Gpu, Load

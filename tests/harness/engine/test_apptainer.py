@@ -16,10 +16,10 @@ import pytest
 
 from harness.engine import apptainer
 from harness.engine.apptainer import ApptainerEngine, client, exec_line, needed
-from harness.engine.base import Running
 from harness.engine.container import DeviceRequest, RunSpec, User
+from harness.engine.interface import Running
 from harness.errors import DataError, MachineError, NoEngine, NotBuilt
-from harness.image.catalog import load_images
+from harness.image.images import load_images
 from harness.image.spec import BuildSettings
 from harness.run.setup import prepare
 from harness.settings import Settings

@@ -12,7 +12,7 @@ import pytest
 
 from harness.engine.docker import DockerEngine
 from harness.errors import MachineError, NotBuilt
-from harness.image.catalog import Image
+from harness.image.images import Image
 from harness.image.spec import BuildSettings
 from tests.helpers import ROOT
 from tests.helpers.checks import require

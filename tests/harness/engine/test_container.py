@@ -19,7 +19,7 @@ from harness.engine.container import (
     process,
     shared_memory,
 )
-from harness.plan import plan
+from harness.plan import plan_file
 from harness.record import DataMode, DeviceKind, TrialSpec
 from tests.helpers import engine_bench
 from tests.helpers.checks import golden, golden_difference
@@ -157,15 +157,15 @@ def own_workers(workload: str) -> int:
 def loading_trials() -> list[TrialSpec]:
     """Every planned trial that loads from the host, for each kind of device and each image of a plan."""
     found = {}
-    for name in plan.files(WORKLOADS.parent):
-        loaded = plan.load(WORKLOADS.parent, name)
+    for name in plan_file.files(WORKLOADS.parent):
+        loaded = plan_file.load(WORKLOADS.parent, name)
         sources = {m.data: "real" for m in loaded.measure if m.data}
         places = {
             (kind, image) for m in loaded.measure for kind in m.devices for image in m.images or (kind,)
         }
         for kind, image in places:
-            context = plan.PlanContext(kind, image, None, sources, {})
-            for item in plan.trials(loaded, context, seed=1):
+            context = plan_file.PlanContext(kind, image, None, sources, {})
+            for item in plan_file.trials(loaded, context, seed=1):
                 if item.trial.asked.variant.data_mode == "host":
                     found[item.trial.id] = item.trial
     return list(found.values())

@@ -10,8 +10,8 @@ from dataclasses import replace
 
 import pytest
 
-from harness.engine.base import GONE, Running
 from harness.engine.container import config
+from harness.engine.interface import GONE, Running
 from harness.errors import NotBuilt
 from tests.helpers.engine_bench import MIB, SESSION, STUBBORN, WAIT
 
@@ -135,7 +135,7 @@ def test_a_new_process_finds_a_running_trial_by_its_handle_its_name_and_its_sess
     script = (
         "import sys, json\n"
         "from pathlib import Path\n"
-        "from harness.engine.base import Handle\n"
+        "from harness.engine.interface import Handle\n"
         "from harness.image.spec import BuildSettings\n"
         "from harness.engine.docker import DockerEngine\n"
         "from harness.engine.choose import search\n"

@@ -13,9 +13,9 @@ import pytest
 
 from harness.engine import choose, docker
 from harness.engine.access import answered
-from harness.engine.base import GONE, Handle
 from harness.engine.container import UNPRIVILEGED, DeviceRequest, User
 from harness.engine.docker import DockerEngine
+from harness.engine.interface import GONE, Handle
 from harness.errors import MachineError, NoDevice, NoEngine, NoSpace
 from harness.image.spec import BuildSettings
 from tests.helpers import ROOT

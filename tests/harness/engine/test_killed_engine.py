@@ -12,9 +12,9 @@ from pathlib import Path
 import docker
 import pytest
 
-from harness.engine.base import Exit, Running
 from harness.engine.choose import search
 from harness.engine.docker import DockerEngine
+from harness.engine.interface import Exit, Running
 from harness.errors import NoEngine
 from harness.image.spec import BuildSettings
 from tests.helpers.checks import require

@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from harness.engine import venv
-from harness.engine.base import Running
+from harness.engine.interface import Running
 from harness.engine.venv import VenvEngine, first_that_works
 from harness.errors import MachineError, NoSpace
 from harness.image.spec import venv_steps

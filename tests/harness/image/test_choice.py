@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from harness.errors import NoDevice, UserError
-from harness.image.catalog import choose, load_images
+from harness.image.images import choose, load_images
 from tests.helpers.images import IMAGES, change
 
 

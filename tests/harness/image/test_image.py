@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from harness.errors import PlanError, UserError
-from harness.image.catalog import load_images
+from harness.image.images import load_images
 from harness.image.spec import BuildSettings, BuildSpec, docker_build_argv
 from tests.helpers import ROOT
 from tests.helpers.checks import golden

@@ -16,7 +16,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from harness.errors import MachineError, NoNetwork, UserError
-from harness.image.catalog import Image, load_images
+from harness.image.images import Image, load_images
 from harness.image.lock import OWN_LOCK, differences, hashed, lock_packages, relock, relock_own
 from tests.helpers import ROOT
 from tests.helpers.checks import golden

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from harness.errors import NoEngine
-from harness.image.catalog import Image, load_images
+from harness.image.images import Image, load_images
 from harness.image.lock import differences, lock_packages
 from harness.image.spec import BuildSettings, docker_build_argv, venv_name, venv_steps
 from tests.helpers import ROOT

@@ -9,7 +9,7 @@ import pytest
 from harness.bundle import contents, validate
 from harness.errors import NoNetwork, UserError
 from harness.image import lock, second_lock
-from harness.image.catalog import load_images
+from harness.image.images import load_images
 from harness.image.lock import lock_packages, lock_sha256
 from harness.image.second_lock import given_image, known_locks, moved_image
 from harness.image.spec import BuildSettings, venv_name, venv_steps

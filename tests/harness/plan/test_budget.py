@@ -4,9 +4,9 @@ from collections import Counter
 
 import pytest
 
-from harness.plan import plan, selection
+from harness.plan import plan_file, selection
 from harness.plan.order import Planned
-from harness.plan.plan import PlanContext
+from harness.plan.plan_file import PlanContext
 from harness.run import on_paper
 from harness.run.choice import choose
 from harness.settings import Settings
@@ -18,7 +18,7 @@ CONTEXT = PlanContext("cuda", "cuda", None, {"cifar-100": "real", "wikitext-2": 
 
 @pytest.fixture(scope="module")
 def mission() -> tuple[Planned, ...]:
-    return plan.trials(plan.load(ROOT, "mission"), CONTEXT, seed=7)
+    return plan_file.trials(plan_file.load(ROOT, "mission"), CONTEXT, seed=7)
 
 
 def seconds(item: Planned) -> float:
@@ -107,6 +107,6 @@ def test_where_nothing_fits_every_full_length_trial_goes(mission):
 
 def test_a_plan_of_host_mode_alone_keeps_it_however_small_the_budget():
     context = PlanContext("cpu", "cpu", None, {"chest-xray14": "generated"}, {})
-    fitted = selection.fit(plan.trials(plan.load(ROOT, "loading"), context, seed=7), seconds, 1.0)
+    fitted = selection.fit(plan_file.trials(plan_file.load(ROOT, "loading"), context, seed=7), seconds, 1.0)
     assert {item.trial.asked.variant.data_mode for item in fitted.planned} == {"host"}
     assert max(item.trial.repeat for item in fitted.planned) == 2

@@ -6,10 +6,10 @@ from dataclasses import replace
 import pytest
 
 from harness import units
-from harness.plan import estimate, plan, selection
+from harness.plan import estimate, plan_file, selection
 from harness.plan.estimate import DeviceModel, Length
 from harness.plan.order import Planned
-from harness.plan.plan import PlanContext
+from harness.plan.plan_file import PlanContext
 from harness.record import Cpu, Gpu, Limit, store
 from harness.record.published.cards import load_cards, peak_tflops
 from tests.helpers import ROOT
@@ -21,7 +21,7 @@ PUBLISHED = {("cifar_fastai", "published/1", "resnet50", "fp32-ieee", 1): Length
 
 @pytest.fixture(scope="module")
 def mission():
-    return plan.trials(plan.load(ROOT, "mission"), CONTEXT, 1)
+    return plan_file.trials(plan_file.load(ROOT, "mission"), CONTEXT, 1)
 
 
 def pick(planned, role, precision="fp32-ieee"):
@@ -66,7 +66,7 @@ def model(kind, name, power=None):
 def hours(name, kind, speeds, environment=None, **wanted):
     data = dict.fromkeys(("cifar-10", "cifar-100", "wikitext-2", "tiny-shakespeare"), "real")
     context = PlanContext(kind, environment or kind, None, data, {})
-    planned = plan.trials(plan.load(ROOT, name), context, 1)
+    planned = plan_file.trials(plan_file.load(ROOT, name), context, 1)
     return {
         round(estimate.seconds(item, speeds) / 3600, 2)
         for item in planned
@@ -111,7 +111,9 @@ def test_a_loader_bounds_what_it_feeds():
 
 def test_resnet_44_on_a_card_takes_minutes_and_what_nobody_timed_is_called_a_limit():
     speeds = known(model("cuda", "RTX 4090"))
-    planned = plan.trials(plan.load(ROOT, "iris"), replace(CONTEXT, sources={"cifar-10": "real"}), 1)
+    planned = plan_file.trials(
+        plan_file.load(ROOT, "iris"), replace(CONTEXT, sources={"cifar-10": "real"}), 1
+    )
     alone = {item.trial.id: item for item in planned if item.role == "full"}.values()
     by_count = {
         count: {estimate.is_time_out(i, speeds) for i in alone if i.trial.asked.variant.gpus == count}
@@ -160,7 +162,7 @@ def test_a_session_s_own_records_go_before_what_was_known():
 )
 def test_a_short_trial_fills_the_caches_of_each_variant_where_something_compiles(name, kind, seconds):
     context = PlanContext(kind, kind, None, CONTEXT.sources, {})
-    planned = plan.trials(plan.load(ROOT, name), context, 1)
+    planned = plan_file.trials(plan_file.load(ROOT, name), context, 1)
     variants = {item.trial.id.rpartition("-")[2] for item in planned}
     assert 1 < len(variants) < len(planned)
     assert estimate.warm_up_seconds(planned, estimate.Speeds()) == seconds * len(variants)
@@ -168,7 +170,7 @@ def test_a_short_trial_fills_the_caches_of_each_variant_where_something_compiles
 
 def test_what_is_compiled_on_a_gpu_or_is_a_file_of_one_s_own_fills_its_caches_first():
     of = {
-        name: plan.trials(plan.load(ROOT, name), replace(CONTEXT, sources=data), 1)
+        name: plan_file.trials(plan_file.load(ROOT, name), replace(CONTEXT, sources=data), 1)
         for name, data in (("surf", {}), ("example-gpt", {"wikitext-2": "real"}))
     }
     warmed = {
@@ -180,7 +182,7 @@ def test_what_is_compiled_on_a_gpu_or_is_a_file_of_one_s_own_fills_its_caches_fi
 
 @pytest.mark.parametrize(("kind", "trials", "minutes"), [("cuda", 6, 5), ("rocm", 6, 9), ("cpu", 6, 4)])
 def test_a_check_of_one_card_is_two_fresh_processes_of_each_work_in_minutes(kind, trials, minutes):
-    planned = plan.trials(plan.load(ROOT, "card"), PlanContext(kind, kind, None, {}, {}), 1)
+    planned = plan_file.trials(plan_file.load(ROOT, "card"), PlanContext(kind, kind, None, {}, {}), 1)
     able, out = selection.supported(planned, kind, None, 1)
     assert len(able) == trials
     assert {line.what for line in out} == (set() if kind == "cpu" else {f"{n} GPUs" for n in (2, 4, 8)})
@@ -192,7 +194,7 @@ def test_a_check_of_one_card_is_two_fresh_processes_of_each_work_in_minutes(kind
 
 
 def test_a_check_of_the_card_has_no_warm_up_before_it():
-    check = plan.trials(plan.load(ROOT, "card"), CONTEXT, 1)
+    check = plan_file.trials(plan_file.load(ROOT, "card"), CONTEXT, 1)
     assert {item.trial.asked.workload for item in check if not estimate.warms_up(item.trial)} >= {"card"}
 
 
@@ -221,7 +223,9 @@ def test_what_a_card_lacks_is_left_out_with_the_reason(mission, architecture, le
     [("6.1", {"default"}), ("7.0", {"default", "tuned"}), (None, {"default", "tuned"})],
 )
 def test_nothing_is_compiled_on_a_card_that_the_compiler_has_no_code_for(architecture, kept):
-    planned = plan.trials(plan.load(ROOT, "surf"), plan.PlanContext("cuda", "cuda", None, {}, {}), 1)
+    planned = plan_file.trials(
+        plan_file.load(ROOT, "surf"), plan_file.PlanContext("cuda", "cuda", None, {}, {}), 1
+    )
     card = Gpu(index=0, vendor="NVIDIA", name="GTX", architecture=architecture)
     able, out = selection.supported(planned, "cuda", card)
     compiled = {
@@ -256,8 +260,8 @@ def test_nothing_is_planned_for_amd_s_cards_that_the_workloads_refuse(architectu
     ("kind", "cards", "kept"), [("cuda", 1, []), ("rocm", 4, [2, 4]), ("cuda", 8, [2, 4, 8]), ("cpu", 0, [2])]
 )
 def test_what_several_devices_reach_together_is_planned_only_where_there_are_several(kind, cards, kept):
-    loaded = plan.load(ROOT, "ceilings")
-    planned = plan.trials(loaded, plan.PlanContext(kind, kind, None, {}, {}), 1)
+    loaded = plan_file.load(ROOT, "ceilings")
+    planned = plan_file.trials(loaded, plan_file.PlanContext(kind, kind, None, {}, {}), 1)
     able, out = selection.supported(planned, kind, None, cards)
     variants = [item.trial.asked.variant for item in able if item.model == "all-reduce"]
     assert sorted({variant.gpus for variant in variants}) == kept
@@ -270,7 +274,7 @@ def test_what_several_devices_reach_together_is_planned_only_where_there_are_sev
 @pytest.mark.parametrize(("native", "trials", "minutes"), [(("bf16",), 12, 5), ((), 6, 3), (None, 12, 5)])
 def test_a_first_look_takes_minutes_on_two_cores_and_leaves_out_what_they_emulate(native, trials, minutes):
     context = PlanContext("cpu", "cpu", None, CONTEXT.sources, {"resnet18": True})
-    planned = plan.trials(plan.load(ROOT, "quick"), context, 1)
+    planned = plan_file.trials(plan_file.load(ROOT, "quick"), context, 1)
     able, out = selection.supported(planned, "cpu", None, 0, cpu=Cpu(native_16_bit=native))
     assert len(able) == trials
     assert sum(left.trials for left in out) == 12 - trials
@@ -278,7 +282,7 @@ def test_a_first_look_takes_minutes_on_two_cores_and_leaves_out_what_they_emulat
 
 
 def test_a_first_look_takes_six_minutes_at_most_on_a_gpu():
-    planned = plan.trials(plan.load(ROOT, "quick"), CONTEXT, 1)
+    planned = plan_file.trials(plan_file.load(ROOT, "quick"), CONTEXT, 1)
     known = estimate.Speeds()
     seconds = sum(estimate.seconds(item, known) for item in planned)
     assert seconds + estimate.warm_up_seconds(planned, known) <= 360
@@ -301,7 +305,7 @@ def test_a_cpu_emulates_the_16_bit_types_that_it_does_not_compute_in(precision, 
 
 def test_what_a_cpu_emulates_is_planned_where_it_is_asked_for_by_name():
     context = PlanContext("cpu", "cpu", None, CONTEXT.sources, {"resnet18": True})
-    planned = plan.trials(plan.load(ROOT, "quick"), context, 1)
+    planned = plan_file.trials(plan_file.load(ROOT, "quick"), context, 1)
     able, out = selection.supported(planned, "cpu", None, 0, cpu=Cpu(native_16_bit=()), by_name=("amp-bf16",))
     assert (len(able), out) == (12, ())
     kept, out = selection.only(able, lambda item: "bf16" in item.trial.asked.variant.precision, "others", "-")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from harness.errors import UserError
-from harness.record.published.claims import load_claims
+from harness.record.published.claim_set import load_claims
 from tests.harness.record.test_claims import put
 from tests.helpers.here import claims_here
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from harness.errors import UserError
 from harness.record.published.claim import ClaimTable, written_out
-from harness.record.published.claims import load_claims
+from harness.record.published.claim_set import load_claims
 from tests.harness.record.test_claims import put
 
 FILE = """

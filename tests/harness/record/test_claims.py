@@ -9,9 +9,9 @@ import pytest
 
 from harness.errors import UserError
 from harness.record import Claim, Side
-from harness.record.published import claims
+from harness.record.published import claim_set
 from harness.record.published.cards import load_cards
-from harness.record.published.claims import load_claims, same_card, speaks_of
+from harness.record.published.claim_set import load_claims, same_card, speaks_of
 from tests.helpers import ROOT
 from tests.helpers.here import claims_here
 
@@ -58,7 +58,7 @@ def by_id(published):
 
 
 def put(root, text, name="s007.toml"):
-    folder = root / claims.FOLDER
+    folder = root / claim_set.FOLDER
     folder.mkdir(parents=True, exist_ok=True)
     (folder / name).write_text(text, encoding="utf-8")
     return root

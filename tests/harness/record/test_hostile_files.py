@@ -13,13 +13,13 @@ import pytest
 from harness import settings
 from harness.engine.slurm.site import load_site
 from harness.errors import PlanError, RecordError, UserError
-from harness.image.catalog import load_images
+from harness.image.images import load_images
 from harness.image.lock import lock_packages
-from harness.plan import plan
+from harness.plan import plan_file
 from harness.record import Load, Session, store
 from harness.record.events import Follower, objects, segments
 from harness.record.published.cards import load_cards
-from harness.record.published.claims import load_claims
+from harness.record.published.claim_set import load_claims
 from harness.record.series import STEPS_KEPT_SINGLE, Series
 from harness.redact import leaks
 from harness.run import session
@@ -30,7 +30,7 @@ from tests.helpers import records_builder as build
 
 READERS: dict[str, Callable[[Path], object]] = {
     "gpudyno.toml": lambda root: settings.load(root, {}, {}),
-    "plans/x.toml": lambda root: plan.load(root, "x"),
+    "plans/x.toml": lambda root: plan_file.load(root, "x"),
     "docker/images.toml": load_images,
     "results/cards.toml": load_cards,
     "results/claims/x.toml": load_claims,

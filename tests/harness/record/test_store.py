@@ -11,7 +11,7 @@ import pytest
 
 from harness.errors import NoSpace, RecordError, UserError
 from harness.record import Limit, Record, TrialSpec, store
-from harness.record.trial import trial_id
+from harness.record.trial_spec import trial_id
 from harness.run import runner
 from tests.helpers import clone
 from tests.helpers.here import results_here

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from harness.engine.base import Exit
+from harness.engine.interface import Exit
 from harness.record import Record, finding, store
 from harness.run import assemble, runner, session
 from tests.helpers import clone

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from harness.errors import PlanError
-from harness.plan import order, plan
+from harness.plan import order, plan_file
 from harness.run import session as blocks
 from tests.helpers import clone
 
@@ -50,16 +50,16 @@ def test_only_the_first_trial_of_a_later_block_waits_and_no_longer_than_the_hour
 
 
 def test_repeats_are_spread_evenly_over_blocks_and_a_full_length_trial_is_in_none():
-    context = plan.PlanContext("cuda", "cuda", None, {"wikitext-2": "real", "cifar-100": "real"}, {})
-    loaded = plan.load(clone.ROOT, "mission").model_copy(update={"blocks": 4})
-    planned = plan.trials(loaded, context, 3)
+    context = plan_file.PlanContext("cuda", "cuda", None, {"wikitext-2": "real", "cifar-100": "real"}, {})
+    loaded = plan_file.load(clone.ROOT, "mission").model_copy(update={"blocks": 4})
+    planned = plan_file.trials(loaded, context, 3)
     repeats = [{item.trial.repeat for item in planned if item.block == number} for number in (1, 2, 3, 4)]
     assert [sorted(found) for found in repeats] == [[1, 2, 3], [4, 5, 6], [7, 8], [9, 10]]
     assert {item.role for item in planned if item.block == order.NO_BLOCK} == {"full"}
 
 
 def test_more_blocks_than_repeats_are_refused():
-    loaded = plan.load(clone.ROOT, "quick").model_copy(update={"blocks": 4})
-    context = plan.PlanContext("cpu", "cpu", None, {"wikitext-2": "real", "cifar-100": "real"}, {})
+    loaded = plan_file.load(clone.ROOT, "quick").model_copy(update={"blocks": 4})
+    context = plan_file.PlanContext("cpu", "cpu", None, {"wikitext-2": "real", "cifar-100": "real"}, {})
     with pytest.raises(PlanError, match="3 repeats cannot be spread over 4 blocks; ask for fewer"):
-        plan.trials(loaded, context, 1)
+        plan_file.trials(loaded, context, 1)

@@ -12,7 +12,7 @@ from harness.errors import UserError
 from harness.plan import estimate
 from harness.record import store
 from harness.record.published.cards import find, load_cards
-from harness.record.published.claims import load_claims
+from harness.record.published.claim_set import load_claims
 from harness.run import choice, on_paper
 from harness.run.choice import choose
 from harness.settings import Settings

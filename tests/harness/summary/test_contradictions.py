@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from harness.record import Gpu, Record
-from harness.record.trial import OwnFile
+from harness.record.trial_spec import OwnFile
 from harness.summary import contradictions
 from tests.helpers import records_builder as build
 from tests.helpers.here import results_here

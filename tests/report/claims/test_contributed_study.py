@@ -11,7 +11,7 @@ from itertools import islice, product
 
 import pytest
 
-from harness.record.published.claims import FOLDER, load_claims
+from harness.record.published.claim_set import FOLDER, load_claims
 from report.analysis import AnalysisRequest, analyse, evidence_in
 from report.compare.key import Difference
 from report.page.parts.published import view

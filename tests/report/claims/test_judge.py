@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from harness.record import Claim, Limit, Record
-from harness.record.published.claims import same_card
+from harness.record.published.claim_set import same_card
 from report.claims.answers import Obstacle, answers
 from report.claims.judge import judge
 from report.compare import cells as stats

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from harness.plan import plan
-from harness.plan.plan import PlanContext
+from harness.plan import plan_file
+from harness.plan.plan_file import PlanContext
 from harness.record import Claim, Record, TrialSpec
 from report.claims.answers import WAYS, answers
 from report.claims.judge import judge
@@ -34,11 +34,11 @@ EPOCHS = {
 
 
 def planned(name: str, device: str, source: str = "real") -> list[TrialSpec]:
-    asked = plan.load(ROOT, name)
-    sources: Any = dict.fromkeys(plan.datasets(asked, device), source)  # type: ignore[arg-type]
-    weights = dict.fromkeys(plan.pretrained_models(asked, device), source == "real")  # type: ignore[arg-type]
+    asked = plan_file.load(ROOT, name)
+    sources: Any = dict.fromkeys(plan_file.datasets(asked, device), source)  # type: ignore[arg-type]
+    weights = dict.fromkeys(plan_file.pretrained_models(asked, device), source == "real")  # type: ignore[arg-type]
     context = PlanContext(device, device, None, sources, weights)  # type: ignore[arg-type]
-    return [item.trial for item in plan.trials(asked, context, 0)]
+    return [item.trial for item in plan_file.trials(asked, context, 0)]
 
 
 def could(trials: list[TrialSpec], device: TargetDevice) -> set[str]:

@@ -7,9 +7,9 @@ from collections import Counter
 
 import pytest
 
-from harness.plan import own_file, plan
-from harness.plan.plan import PlanContext
-from harness.record.published.claims import sides
+from harness.plan import own_file, plan_file
+from harness.plan.plan_file import PlanContext
+from harness.record.published.claim_set import sides
 from report.claims.judge import judge
 from report.claims.judgeable import TargetDevice, judgeable, own_card
 from report.claims.matching import asked_by
@@ -154,9 +154,9 @@ def test_what_contradicts_itself_says_so_beside_each_of_its_figures():
     ],
 )
 def test_plan_modern_holds_what_a_card_can_be_judged_by_on_whatever_stack(card, judged_there):
-    asked = plan.load(ROOT, "modern")
-    sources = dict.fromkeys(plan.datasets(asked, "cuda"), "real")
-    trials = [one.trial for one in plan.trials(asked, PlanContext("cuda", "cuda", None, sources, {}), 1)]
+    asked = plan_file.load(ROOT, "modern")
+    sources = dict.fromkeys(plan_file.datasets(asked, "cuda"), "real")
+    trials = [one.trial for one in plan_file.trials(asked, PlanContext("cuda", "cuda", None, sources, {}), 1)]
     device = TargetDevice("cuda", card, "8.0")
     found = judgeable(CLAIMS, trials, device, CARDS)
     of_found = [claim for claim in CLAIMS if claim.id in found]
@@ -165,9 +165,9 @@ def test_plan_modern_holds_what_a_card_can_be_judged_by_on_whatever_stack(card, 
 
 def test_plan_modern_holds_a_side_of_each_figure_on_one_card_that_it_has_a_program_for():
     """What is left out is of two or more cards, or more of the same table."""
-    asked = plan.load(ROOT, "modern")
-    sources = dict.fromkeys(plan.datasets(asked, "cuda"), "real")
-    trials = [one.trial for one in plan.trials(asked, PlanContext("cuda", "cuda", None, sources, {}), 1)]
+    asked = plan_file.load(ROOT, "modern")
+    sources = dict.fromkeys(plan_file.datasets(asked, "cuda"), "real")
+    trials = [one.trial for one in plan_file.trials(asked, PlanContext("cuda", "cuda", None, sources, {}), 1)]
     keys = [PartialKey.of(key_of_asked(trial.asked)) for trial in trials]
     held = [c for c in CLAIMS if any(not asked_by(c, c.of).differences(key) for key in keys)]
     assert Counter(claim.study for claim in held) == {

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from itertools import permutations
 
 from harness.record import Claim, Side
-from harness.record.published.claims import load_claims
+from harness.record.published.claim_set import load_claims
 from tests.helpers import ROOT
 
 TABLE = ROOT / "docs" / "published-record.csv"

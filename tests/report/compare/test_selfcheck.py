@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from harness.plan.plan import PlanContext, load, trials
+from harness.plan.plan_file import PlanContext, load, trials
 from harness.record import Record, canonical_json
 from report.compare.sides import side_checks
 from report.trials.key import key_of

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from harness.record.published.cards import load_cards
-from harness.record.published.claims import load_claims
+from harness.record.published.claim_set import load_claims
 from report.expected.figures import read_tables
 from report.expected.products import load_products
 from report.expected.sizes import FEWEST_PAIRS, DifferenceSize, PublishedPair, read_pairs, sizes

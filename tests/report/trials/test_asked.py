@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from harness.plan.plan import questions
+from harness.plan.plan_file import questions
 from harness.record import Question
 from report.analysis import AnalysisRequest, analyse
 from tests.helpers import ROOT

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from harness.record import Record
-from harness.record.published.claims import same_card
+from harness.record.published.claim_set import same_card
 from report.compare import pairs
 from report.compare.spread import unit_spreads
 from report.trials.trial import TrialResult

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.engine.base import Exit
+from harness.engine.interface import Exit
 from harness.engine.slurm.scheduler import Slurm
 from harness.errors import NoEngine, UserError
 

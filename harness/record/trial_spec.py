@@ -9,7 +9,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from harness.device_kinds import DeviceKind
-from harness.record.base import Model, short_hash
+from harness.record.strict_model import Model, short_hash
 from harness.record.vocabulary.precision import Precision
 
 DataSource = Literal["real", "synthetic", "generated"]

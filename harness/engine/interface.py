@@ -8,7 +8,7 @@ from typing import Protocol
 
 from harness.engine.container import RunSpec, User
 from harness.engines import ContainerEngine, EngineName
-from harness.image.catalog import Image
+from harness.image.images import Image
 from harness.record import Environment, Model
 from harness.record.result import Reason
 

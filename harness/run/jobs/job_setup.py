@@ -10,15 +10,15 @@ from pathlib import Path
 from harness.device_kinds import DEVICE_KINDS
 from harness.engine import apptainer
 from harness.engine.apptainer import ApptainerEngine
-from harness.engine.base import Engine
 from harness.engine.build import build_settings
 from harness.engine.choose import venv
+from harness.engine.interface import Engine
 from harness.engine.slurm.script import spread
 from harness.engine.slurm.site import Site
 from harness.errors import UserError
-from harness.image.catalog import choose, load_images
+from harness.image.images import choose, load_images
 from harness.machine import VISIBILITY, Selection, local_names, look, passed_variables, recorded_variables
-from harness.plan import plan, selection
+from harness.plan import plan_file, selection
 from harness.record import Gpu
 from harness.run.choice import Chosen
 from harness.run.setup import RunSetup
@@ -45,7 +45,7 @@ def prepare(root: Path, settings: Settings, site: Site) -> RunSetup:
         selection=selection,
         image=image,
         engine=_engine(root, settings, site, recorded_variables(passed, local_names())),
-        plan=plan.load(root, settings.plan),
+        plan=plan_file.load(root, settings.plan),
         passed=passed,
         notes=(),
     )

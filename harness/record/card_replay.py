@@ -6,8 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from harness.record.base import Model, Number
 from harness.record.series import Packed, Seconds
+from harness.record.strict_model import Model, Number
 
 ProductArithmetic = Literal["fp32-ieee", "tf32", "fp16", "bf16", "fp8"]
 """What a product is computed in."""

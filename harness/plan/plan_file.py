@@ -16,7 +16,7 @@ from typing import Annotated, Any, get_args
 
 from pydantic import AfterValidator, Field, ValidationError
 
-from harness.data.catalog import known_name
+from harness.data.datasets import known_name
 from harness.device_kinds import DEVICE_KINDS
 from harness.errors import PlanError, UserError
 from harness.files import one_line_end, text_sha256
@@ -37,7 +37,7 @@ from harness.record import (
     parse_toml,
 )
 from harness.record.published.program import Program
-from harness.record.trial import Name, OptionValue, PathInClone, ProtocolName, Targets
+from harness.record.trial_spec import Name, OptionValue, PathInClone, ProtocolName, Targets
 from harness.record.vocabulary.precision import Precision
 
 KEYS = "docs/running.md lists the keys"

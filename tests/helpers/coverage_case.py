@@ -8,7 +8,9 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+Flags = NDArray[np.bool_]
 SEED, DRAWS, SLOW_DRAWS = 20_240_229, 4_000, 1_000
 
 
@@ -28,12 +30,18 @@ class Case(NamedTuple):
 
     name: str
     target: Target
-    draw: Callable[[np.random.Generator], tuple[bool, bool]]
+    draw: Callable[[np.random.Generator], tuple[bool, bool]] | None = None
     draws: int = DRAWS
+    draw_all: Callable[[np.random.Generator, int], tuple[Flags, Flags]] | None = None
+    """In place of `draw`: so many pages at once."""
 
     def share(self, draws: int) -> Share:
         rng = np.random.default_rng([SEED, zlib.crc32(self.name.encode())])
-        events, caveats = np.array([self.draw(rng) for _ in range(draws)], dtype=bool).T
+        if self.draw_all is not None:
+            events, caveats = self.draw_all(rng, draws)
+        else:
+            assert self.draw is not None
+            events, caveats = np.array([self.draw(rng) for _ in range(draws)], dtype=bool).T
         silent = (events != (self.target.low > 0)) & ~caveats
         at_least = min(max(events.mean(), 1 / draws), 1 - 1 / draws)
         error = math.sqrt(at_least * (1 - at_least) / draws)

@@ -26,6 +26,7 @@ from report.stats.intervals import FLOOR_RUNS, blocks_interval, rare_runs_missed
 from tests.helpers import ROOT
 from tests.helpers import step_series as shapes
 from tests.helpers.bent_figures import CASES as BENT
+from tests.helpers.contrast_cases import CASES as CONTRASTS
 from tests.helpers.coverage_case import SLOW_DRAWS, Case, Share, Target
 from tests.helpers.drawn_runs import (
     BLOCK_CV,
@@ -317,6 +318,7 @@ def stacks() -> Iterator[Case]:
 
 
 GROUPS: dict[str, list[Case]] = {
+    "A contrast": CONTRASTS,
     "Intervals hold the truth": [*intervals()],
     "All intervals that are read together hold it": [*families()],
     "A verdict": [*verdicts()],

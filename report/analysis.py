@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from harness.errors import UserError
-from harness.record import Question, Session
+from harness.record import Factor, Question, Session
 from harness.record.published.cards import Card
 from harness.record.published.claim_set import ClaimSet, load_claims
 from harness.record.store import Results
@@ -26,6 +26,7 @@ from report.claims.matching import with_published
 from report.compare.batch_sweeps import batch_sweeps, without_sweeps
 from report.compare.card_check import CheckedCard, checked_cards
 from report.compare.cells import Cell, Speedup, cells_of
+from report.compare.comparison import Comparison, compare_sides
 from report.compare.groups import ComparisonGroup, comparison_groups
 from report.compare.pairs import Expectation, expectations
 from report.compare.precisions import Gate, Parity, early_gates, parities, speedups
@@ -37,7 +38,7 @@ from report.expected.networks import PublishedSpeeds, load_published
 from report.expected.relative import CardsOnPaper
 from report.expected.sizes import DifferenceSize, SystemDifference
 from report.trials.account import MachineAccount, accounts
-from report.trials.asked import question_among, question_of_session
+from report.trials.asked import WITHIN, question_among, question_of_session
 from report.trials.leading import earlier_sessions, leading_session
 from report.trials.reading import cards_of, read, results_of
 from report.trials.trial import TrialResult
@@ -175,6 +176,37 @@ class Analysis:
         if _priced(self):
             return Question(kind="cost")
         return question_among(self.on_record, request.named) if request.named else asked
+
+    @cached_property
+    def comparison(self) -> Comparison | None:
+        """What answers the question; null where it has no factor, or one side alone."""
+        return self._compared(self.question.by) if self.question.by else None
+
+    @cached_property
+    def beside(self) -> tuple[Comparison, ...]:
+        """The comparisons by other factors in which sides differ, machines on record last."""
+        factors: tuple[Factor, ...] = (*WITHIN, "machine")
+        others = (self._compared(factor) for factor in factors if factor != self.question.by)
+        return tuple(found for found in others if found and found.ratios)
+
+    def _compared(self, factor: Factor) -> Comparison | None:
+        """Sides of the leading session and of those named with it; of machines all that did its work."""
+        named = self.request.named or (self.lead,)
+        trials = () if self.came_with_clone else tuple(t for t in self.trials if t.session in named)
+        known = self.cells if factor != "stack" else cells_of(trials)
+        sessions = {trial.session for trial in trials}
+        usable = known if factor == "batch" else without_sweeps(known, self.lead)
+        found = compare_sides(
+            factor,
+            [cell for cell in usable if cell.session in sessions],
+            [cell for cell in usable if cell.session not in named] if self._class_asked(factor) else (),
+            failed=[trial for trial in trials if trial.failure is not None],
+            sizes=self.request.sizes,
+        )
+        return found if len(found.sides) > 1 else None
+
+    def _class_asked(self, factor: Factor) -> bool:
+        return factor == "machine" and not self.request.named
 
     @cached_property
     def own(self) -> tuple[TrialResult, ...]:

@@ -39,7 +39,7 @@ LADDER: tuple[AnswerState, ...] = (
 """What an absolute figure may get, the most first."""
 WAYS: tuple[AnswerState, ...] = ("not measured yet", "cannot be measured here")
 
-Term = Literal["card", "software", "loader"]
+AnswerTerm = Literal["card", "software", "loader"]
 ObstacleKind = Literal["figure", "trend", "metric", "gpu", "devices", "card", "cards", "framework", "plan"]
 
 _CARD = ("card", "card_class")
@@ -71,7 +71,7 @@ class Answer:
     times: float | None = None
     low: float | None = None
     high: float | None = None
-    differs: tuple[Term, ...] = ()
+    differs: tuple[AnswerTerm, ...] = ()
     software: DifferenceSize | None = None
     """What software alone is known to change, where nothing but that differs."""
     way: JudgingPlan | None = None
@@ -95,7 +95,7 @@ class Answer:
 @dataclass(frozen=True, slots=True)
 class _Candidate:
     cell: Cell
-    differs: tuple[Term, ...]
+    differs: tuple[AnswerTerm, ...]
     proven: bool
 
     def rank(self, runs: int) -> tuple[int, ...]:
@@ -171,7 +171,7 @@ def _candidate(claim: Claim, cell: Cell, cards: Sequence[Card]) -> _Candidate | 
     terms = {difference.field for difference in obstacles(claim, cell, cards)}
     if not work <= {_LOADER} or not terms <= {*_CARD, *_SOFTWARE, _PROOF}:
         return None
-    found: dict[Term, set[str]] = {
+    found: dict[AnswerTerm, set[str]] = {
         "card": terms & {*_CARD},
         "software": terms & {*_SOFTWARE},
         "loader": work,

@@ -131,10 +131,10 @@ def speedup(of: Cell, over: Cell, *, comparisons: int) -> Speedup | None:
 def cells_of(trials: Iterable[TrialResult]) -> tuple[Cell, ...]:
     """Groups the measured trials by key, length, stack, session, machine and card, in the order given."""
     measured = [trial for trial in trials if trial.record.status == "ok"]
-    return tuple(_cell(tuple(repeats)) for repeats in grouped_by(measured, identity_of).values())
+    return tuple(cell_of(tuple(repeats)) for repeats in grouped_by(measured, identity_of).values())
 
 
-def _cell(trials: tuple[TrialResult, ...]) -> Cell:
+def cell_of(trials: tuple[TrialResult, ...]) -> Cell:
     first = trials[0]
     # Where one run of a limit ended and another was stopped by it, all of them count as projected.
     length = next((trial.length for trial in trials if trial.length and trial.length.projected), first.length)

@@ -62,7 +62,7 @@ class Pair:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class TwoSides:
     """The comparison of two sides; `apart` is what only one side has, with the field that keeps it there."""
 
     first: str
@@ -87,7 +87,7 @@ class Comparison:
         )
 
 
-def compare(trials: Sequence[TrialResult], first: str, second: str) -> Comparison:
+def compare(trials: Sequence[TrialResult], first: str, second: str) -> TwoSides:
     """Sets what `first` names against what `second` names, the newest session of each workload.
 
     A name is a part of a card's name, of a machine's label or id, of a session's id, or of the stack, as
@@ -109,7 +109,7 @@ def compare(trials: Sequence[TrialResult], first: str, second: str) -> Compariso
     shared = [(own, second_cells[key]) for key, own in first_cells.items() if key in second_cells]
     pairs = [_pair(own, same, len(shared)) for own, same in shared]
     compared = tuple(pair for pair in pairs if pair is not None)
-    return Comparison(
+    return TwoSides(
         first=first,
         second=second,
         pairs=compared,
@@ -240,7 +240,7 @@ class GateReason:
     interval: Interval | None = None
 
 
-def gate(comparison: Comparison, limit: float) -> tuple[GateReason, ...]:
+def gate(comparison: TwoSides, limit: float) -> tuple[GateReason, ...]:
     """Return why a gate at `limit` says no; `undecided` is what it lets pass whose range holds the limit.
 
     A workload fails where its interval's upper end is below the limit: then even the best value that the

@@ -24,7 +24,7 @@ from report.analysis import Analysis
 from report.charts.drawing import as_png, draw, undrawn
 from report.charts.style import DARK
 from report.compare.cells import states_of
-from report.compare.side_by_side import Comparison, GateReason
+from report.compare.side_by_side import GateReason, TwoSides
 from report.page.filters import FILTERS
 from report.page.parts import ran, workloads
 from report.page.values import Headline, Page, Picture
@@ -125,7 +125,7 @@ def clause(order: Analysis, command: str) -> str:
 
 
 def comparison(
-    found: Comparison,
+    found: TwoSides,
     differ: Iterable[str],
     limit: float | None,
     reasons: Sequence[GateReason],

@@ -37,7 +37,7 @@ BETWEEN_MACHINES = 0.03
 Equal cards whose hours differ by 3 % were ordered wrongly in 56 % of draws with 1 % assumed, in 5 % with 3 %.
 """
 UNSETTLED_WINDOW = {"cpu": 0.05}
-"""A deviation of each side whose window did not settle, between two machines, by the kind of device.
+"""A deviation of each side between two sessions, once a window did not settle, by the kind of device.
 
 In records of processors of two cores the first 5 or 10 s differ from the rest by 4.3 and 6.7 %.
 """
@@ -77,17 +77,15 @@ class SideTerms:
 def assumptions(of: SideTerms, over: SideTerms) -> tuple[Assumption, ...]:
     """Return what the range of `of` over `over` has to assume, each once for a side or for both."""
     few = [side for side in (of, over) if side.blocks < BLOCKS_NEEDED]
-    if of.machine == over.machine:
-        if of.session == over.session:
-            return (Assumption("hour", HOUR_SIDE_BY_SIDE),) if few else ()
-        return (Assumption("session", BETWEEN_SESSIONS),) * len(few)
-    hours = [side.hours or Assumption("machine", BETWEEN_MACHINES) for side in few]
-    windows = [
-        Assumption("window", UNSETTLED_WINDOW.get(side.device, UNSETTLED_WINDOW_OF_CARD))
-        for side in (of, over)
-        if not side.settled
-    ]
-    return (*hours, *windows)
+    if of.session == over.session and of.machine == over.machine:
+        return (Assumption("hour", HOUR_SIDE_BY_SIDE),) if few else ()
+    between = Assumption("session", BETWEEN_SESSIONS), Assumption("machine", BETWEEN_MACHINES)
+    hours = [between[0] if of.machine == over.machine else side.hours or between[1] for side in few]
+    if of.settled and over.settled:
+        return tuple(hours)
+    devices = (side.device for side in (of, over))
+    sizes = (UNSETTLED_WINDOW.get(device, UNSETTLED_WINDOW_OF_CARD) for device in devices)
+    return (*hours, *(Assumption("window", size) for size in sizes))
 
 
 def contrast_interval(

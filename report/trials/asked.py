@@ -2,38 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 
 from harness.record import Factor, Question, Session
-from report.trials.key import FRAMEWORK, PARALLEL, SIDE, VIRTUAL_RANKS, grouped_by
+from report.trials.factors import FACTORS
+from report.trials.key import grouped_by
 from report.trials.trial import TrialResult
-
-OTHER_FACTORS = frozenset({FRAMEWORK, PARALLEL, SIDE, VIRTUAL_RANKS})
-"""Options that are no part of a loader's terms."""
-
-
-def _option(trial: TrialResult, name: str) -> bool | int | float | str | None:
-    return trial.record.trial.asked.variant.options.get(name)
-
-
-def _loader(trial: TrialResult) -> Hashable:
-    options = tuple(option for option in trial.key.options if option[0] not in OTHER_FACTORS)
-    return trial.key.data_mode, trial.key.data_source, options
-
-
-FACTOR_VALUES: Mapping[Factor, Callable[[TrialResult], Hashable]] = {
-    "machine": lambda trial: trial.place,
-    "unit": lambda trial: trial.device_unit,
-    "precision": lambda trial: trial.key.precision,
-    "framework": lambda trial: _option(trial, FRAMEWORK),
-    "stack": lambda trial: trial.record.trial.asked.stack,
-    "gpus": lambda trial: trial.key.gpus,
-    "batch": lambda trial: (trial.key.batch_size, _option(trial, VIRTUAL_RANKS)),
-    "loader": _loader,
-    "model": lambda trial: trial.key.model,
-    "side": lambda trial: _option(trial, SIDE),
-}
-"""What of a trial is its side of a comparison, by the factor in which the sides differ."""
 
 WITHIN: tuple[Factor, ...] = ("side", "precision", "framework", "gpus", "loader", "batch", "model")
 """The order in which one session that names no question is searched for what it varied."""
@@ -82,4 +56,4 @@ def _varied(trials: Sequence[TrialResult], factor: Factor) -> bool:
 
 
 def _values(trials: Sequence[TrialResult], factor: Factor) -> set[Hashable]:
-    return {FACTOR_VALUES[factor](trial) for trial in trials}
+    return {FACTORS[factor].values(trial) for trial in trials}

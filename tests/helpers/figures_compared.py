@@ -16,7 +16,7 @@ from report.compare.key import MEASURED_FIELDS
 from report.compare.pairs import Expectation, SpeedRange
 from report.compare.pairs import System as Party
 from report.compare.scaling import Scaling
-from report.compare.side_by_side import Comparison
+from report.compare.side_by_side import TwoSides
 from report.compare.spread import UnitSpread, unit_band
 from report.text import clean, short_card
 from report.trials.key import without
@@ -231,7 +231,7 @@ def _two(names: Sequence[str]) -> tuple[str, str] | None:
     return (different[0], different[1]) if len(different) > 1 else None
 
 
-def _compared(found: Comparison) -> dict[str, Any]:
+def _compared(found: TwoSides) -> dict[str, Any]:
     return {
         "first": found.first,
         "second": found.second,

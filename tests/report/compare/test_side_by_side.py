@@ -39,11 +39,11 @@ def clone(folder: Path, *records: Record) -> Path:
     return folder
 
 
-def compared(folder: Path, first: str, second: str) -> side_by_side.Comparison:
+def compared(folder: Path, first: str, second: str) -> side_by_side.TwoSides:
     return side_by_side.compare(load(folder)["trial"], first, second)
 
 
-def shown(found: side_by_side.Comparison) -> str:
+def shown(found: side_by_side.TwoSides) -> str:
     return render.comparison(found, (), None, ())
 
 

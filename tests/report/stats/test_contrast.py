@@ -111,7 +111,8 @@ def enough(side: SideTerms) -> SideTerms:
         (enough(HERE), THERE, [0.03]),
         (replace(HERE, hours=MEASURED), THERE, [0.004, 0.03]),
         (replace(enough(HERE), hours=MEASURED), enough(THERE), []),
-        (replace(HERE, settled=False), THERE, [0.03, 0.03, 0.05]),
+        (HERE, replace(LATER, settled=False), [0.01, 0.01, 0.05, 0.05]),
+        (replace(HERE, settled=False), THERE, [0.03, 0.03, 0.05, 0.05]),
         (
             replace(enough(HERE), settled=False, device="cuda"),
             replace(THERE, settled=False),

@@ -1,0 +1,94 @@
+"""The field in which the sides of a comparison differ: what each side is, and what goes along with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from harness.record import PRECISION_ORDER, Factor
+from report.trials.key import FRAMEWORK, PARALLEL, SIDE, VIRTUAL_RANKS, Pairs
+from report.trials.trial import TrialResult
+
+_ONE_SESSION = ("session", "machine", "device_model", "stack")
+
+
+@dataclass(frozen=True, slots=True)
+class FactorRule:
+    """How a factor makes sides of trials."""
+
+    values: Callable[[TrialResult], Pairs]
+    """A trial's side, by the values that tell it from others."""
+    free: tuple[str, ...] = ()
+    """Fields of the key that are the factor."""
+    within: tuple[str, ...] = ()
+    """Attributes of a trial that sides share besides their work."""
+    order: Callable[[Pairs], tuple[object, ...]] | None = None
+    """Sorts the sides as they were asked for; null where the data choose which one leads."""
+    splits: bool = False
+    """Whether repeats of one variant may be of several sides."""
+
+
+def _fields(*names: str) -> Callable[[TrialResult], Pairs]:
+    def values(trial: TrialResult) -> Pairs:
+        options = dict(trial.key.options)
+        found = ((name, getattr(trial.key, name, options.get(name))) for name in names)
+        return tuple((name, value) for name, value in found if value is not None)
+
+    return values
+
+
+def _rising(values: Pairs) -> tuple[object, ...]:
+    """Numbers by their size; a side that lacks a value goes before one that has it."""
+    return tuple((name, value if isinstance(value, int | float) else 0, str(value)) for name, value in values)
+
+
+def _by_precision(values: Pairs) -> tuple[object, ...]:
+    return tuple(PRECISION_ORDER.index(value) for _, value in values)
+
+
+def _as_measured(values: Pairs) -> tuple[object, ...]:
+    return ()
+
+
+def _stack(trial: TrialResult) -> Pairs:
+    environment, lock, variables = trial.record.trial.asked.stack
+    return ("environment", environment), ("lock", lock), *variables
+
+
+def _side(trial: TrialResult) -> Pairs:
+    return ((SIDE, trial.record.trial.asked.variant.options.get(SIDE)),)
+
+
+FACTORS: Mapping[Factor, FactorRule] = MappingProxyType(
+    {
+        "machine": FactorRule(lambda trial: (("machine", trial.machine), ("card", trial.device_model))),
+        "unit": FactorRule(
+            lambda trial: (("unit", trial.device_unit),), within=("device_model",), splits=True
+        ),
+        "precision": FactorRule(_fields("precision"), ("precision",), _ONE_SESSION, _by_precision),
+        "framework": FactorRule(
+            _fields(FRAMEWORK, PARALLEL),
+            (f"options.{FRAMEWORK}", f"options.{PARALLEL}"),
+            ("machine", "device_model"),
+        ),
+        "stack": FactorRule(_stack, (), ("session", "machine", "device_model"), _as_measured),
+        "gpus": FactorRule(
+            _fields("gpus", PARALLEL), ("gpus",), ("session", "device_model", "stack"), _rising
+        ),
+        "batch": FactorRule(
+            _fields("batch_size", VIRTUAL_RANKS),
+            ("batch_size", f"options.{VIRTUAL_RANKS}"),
+            _ONE_SESSION,
+            _rising,
+        ),
+        "loader": FactorRule(
+            _fields("data_mode", "loader", "workers"),
+            ("data_mode", "options.loader", "options.workers"),
+            _ONE_SESSION,
+            _rising,
+        ),
+        "model": FactorRule(_fields("model"), ("model",), _ONE_SESSION),
+        "side": FactorRule(_side, (), _ONE_SESSION, _rising, splits=True),
+    }
+)

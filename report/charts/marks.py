@@ -1,20 +1,21 @@
-"""A bar, the range at its end, and the key: the marks that several pictures share."""
+"""The looks of what is drawn, the range at a value, and the key: what rows and curves share."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 from report.charts.sheet import KEY_LINE, SPACE, Sheet
 from report.charts.style import AXIS, HATCH, INK, NOTE, PAPER, RULE, cut, system_colour, width_of
 
-Look = Literal["own", "other", "published", "unranked", "failed"]
-"""Looks of a bar: what was measured here or elsewhere and ranked, what was published, what was measured and
-cannot be ranked, and what failed, at once or so far."""
+Look = Literal["measured", "projected", "published", "failed", "band"]
+"""What was measured, what is projected or expected, what was published, what failed at once or so far, and
+where others lie. Each is read in grey by its fill, its hatch or its outline."""
 
-T = TypeVar("T")
+Box = tuple[float, float, float, float]
+"""Left, top, width and height, px."""
 
 SWATCH = (22.0, 12.0)
 """Width and height of a sample in a key, px."""
@@ -24,22 +25,29 @@ BETWEEN = 16.0
 
 @dataclass(frozen=True, slots=True)
 class KeyEntry:
-    """What a look means; it is drawn where a bar has the look and the colour's slot."""
+    """What a look means; it is drawn where something has the look and the colour's slot."""
 
     text: str
     look: Look
     slot: int = 0
 
+    @property
+    def width(self) -> float:
+        """With its sample, px."""
+        return SWATCH[0] + SPACE + width_of(self.text, NOTE)
 
-def draw_bar(sheet: Sheet, look: Look, slot: int, box: tuple[float, float, float, float]) -> None:
-    """A bar of left, top, width and height, px; it is read in grey by its hatch or its outline."""
+
+def draw_box(sheet: Sheet, look: Look, slot: int, box: Box) -> None:
+    """A filled box in one of the looks."""
     colour = system_colour(slot)
     if look == "published":
         sheet.rectangle(box, PAPER, edge=HATCH, hatch="///", hatch_linewidth=1.7)
-    elif look in ("unranked", "failed"):
-        sheet.rectangle(box, colour, alpha=0.2, edge=colour, lw=1.5)
-    else:
+    elif look == "band":
+        sheet.rectangle(box, HATCH, alpha=0.3)
+    elif look == "measured":
         sheet.rectangle(box, colour)
+    else:
+        sheet.rectangle(box, colour, alpha=0.2, edge=colour, lw=1.5)
 
 
 def draw_range(sheet: Sheet, low: float, high: float, y: float, cap: float, *, closed: bool = True) -> None:
@@ -50,20 +58,32 @@ def draw_range(sheet: Sheet, low: float, high: float, y: float, cap: float, *, c
     uprights(sheet, (low, high) if closed else (low,), [(y - cap, y + cap)], INK, lw=1.5, zorder=3)
 
 
+def key_rows(entries: Iterable[KeyEntry], width: float) -> list[list[KeyEntry]]:
+    """The entries of a key in as many rows of this width as they need, px."""
+    rows: list[list[KeyEntry]] = []
+    used = width + 1.0
+    for entry in entries:
+        if used + entry.width > width:
+            rows.append([])
+            used = 0.0
+        rows[-1].append(entry)
+        used += entry.width + BETWEEN
+    return rows
+
+
 def key_height(entries: Sequence[KeyEntry], width: float) -> float:
     """What a key takes in a picture of this width, px."""
-    return KEY_LINE * len(key_rows(entries, width, _entry_width, BETWEEN)) + (4.0 if entries else 0.0)
+    return KEY_LINE * len(key_rows(entries, width)) + (4.0 if entries else 0.0)
 
 
 def draw_key(sheet: Sheet, entries: Sequence[KeyEntry]) -> None:
     """The key, in the first rows of a picture."""
-    for place, row in enumerate(key_rows(entries, sheet.width, _entry_width, BETWEEN)):
+    for place, row in enumerate(key_rows(entries, sheet.width)):
         x, y = 0.0, KEY_LINE * place + 12.0
         for entry in row:
-            draw_bar(sheet, entry.look, entry.slot, (x, y - 10.0, *SWATCH))
-            room = sheet.width - x - SWATCH[0] - SPACE
-            sheet.text(x + SWATCH[0] + SPACE, y, cut(entry.text, room, NOTE))
-            x += _entry_width(entry) + BETWEEN
+            draw_box(sheet, entry.look, entry.slot, (x, y - 10.0, *SWATCH))
+            sheet.text(x + SWATCH[0] + SPACE, y, cut(entry.text, sheet.width - x - SWATCH[0] - SPACE, NOTE))
+            x += entry.width + BETWEEN
 
 
 def rule(sheet: Sheet, y: float, *, firm: bool = False) -> None:
@@ -81,22 +101,3 @@ def uprights(
     ]
     if points:
         sheet.line(points, {"color": colour, "lw": 1.0, "zorder": 0.6, **more})
-
-
-def key_rows(
-    entries: Iterable[T], width: float, width_of_one: Callable[[T], float], between: float
-) -> list[list[T]]:
-    """The entries of a key in as many rows of this width as they need, px."""
-    rows: list[list[T]] = []
-    used = width + 1.0
-    for entry in entries:
-        if used + width_of_one(entry) > width:
-            rows.append([])
-            used = 0.0
-        rows[-1].append(entry)
-        used += width_of_one(entry) + between
-    return rows
-
-
-def _entry_width(entry: KeyEntry) -> float:
-    return SWATCH[0] + SPACE + width_of(entry.text, NOTE)

@@ -176,6 +176,14 @@ def linear_ticks(values: Sequence[float], *, zero: bool, most: int = 5) -> tuple
     return tuple(float(tick) for tick in locator.tick_values(low, high))
 
 
+def times_ticks(values: Sequence[float]) -> tuple[float, ...]:
+    """1, 2, 3, 5 and their tenfolds between positive values, for a scale on which equal steps multiply."""
+    low, high = min(values), max(values)
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    found = tuple(step * 10.0**power for power in powers for step in (1, 2, 3, 5))
+    return tuple(tick for tick in found if 0.999 * low <= tick <= 1.001 * high)
+
+
 def decades(values: Sequence[float]) -> tuple[float, ...]:
     """Powers of ten around positive values, at most seven of them."""
     low, high = math.floor(math.log10(min(values))), math.ceil(math.log10(max(values)))

@@ -9,22 +9,14 @@ from harness.record import PRECISION_ORDER
 from harness.record import Curve as PublishedCurve
 from report import text
 from report.analysis import Analysis
-from report.charts.panels import (
-    BarPanel,
-    CurveLine,
-    CurvePanel,
-    CurvePoints,
-    Panel,
-    PanelBar,
-    Panels,
-    SharePanel,
-)
+from report.charts.curves import CurveLine, CurvePanel, CurvePoints, Curves
+from report.charts.marks import Look
+from report.charts.rows import Mark, RowGroup, ScaleRow, ScaleRows
 from report.charts.style import Form
-from report.compare.cells import Cell, time_breakdown
+from report.compare.cells import Cell
 from report.compare.groups import ComparisonGroup
 from report.compare.scaling import VIRTUAL, Scaling, ranks_of
 from report.page.filters import devices as devices_of
-from report.page.filters import work
 from report.page.values import SEVERAL, Picture, Systems, rate_unit
 from report.trials.key import grouped_by
 
@@ -49,8 +41,6 @@ def together(
 ) -> Picture | None:
     """All of one workload's that have something to show, in one picture of that name."""
     drawn = [
-        memory(cells, systems),
-        shares(cells, systems),
         learning(groups, analysis.evidence.claims.curves_for(groups[0].base.workload), systems),
         devices(families, systems),
     ]
@@ -58,9 +48,9 @@ def together(
     return picture(name, shown) if shown else None
 
 
-def picture(name: str, shown: tuple[Panel, ...]) -> Picture:
+def picture(name: str, shown: tuple[CurvePanel, ...]) -> Picture:
     """Return panels next to each other as one picture of that name."""
-    return Picture(name, Panels(shown), "; ".join(panel.title or panel.note for panel in shown))
+    return Picture(name, Curves(shown), "; ".join(panel.title or panel.note for panel in shown))
 
 
 def labels(cells: Sequence[Cell], systems: Systems) -> list[str]:
@@ -75,69 +65,32 @@ def labels(cells: Sequence[Cell], systems: Systems) -> list[str]:
     ]
 
 
-def memory(cells: Sequence[Cell], systems: Systems) -> Panel | None:
-    """The peak of each cell, in all that its device has."""
-    measured = [cell for cell in cells if cell.figures["peak_bytes"].mean]
-    known = sorted(measured, key=lambda cell: -(cell.figures["peak_bytes"].mean or 0.0))
-    if not known:
-        return None
-    bars = tuple(
-        PanelBar(
-            name,
-            cell.figures["peak_bytes"].mean or 0.0,
-            text.gibibytes(cell.figures["peak_bytes"].mean or 0.0),
-            systems.of(cell).look,
-            systems.of(cell).slot,
-            _capacity(cell),
-        )
-        for cell, name in zip(known[:MOST_ROWS], labels(known, systems), strict=False)
-    )
-    outlined = any(bar.capacity for bar in bars)
-    return BarPanel("Peak memory", "outline: all of the card's" if outlined else "the most at once", bars)
-
-
-def _capacity(cell: Cell) -> float | None:
-    measured = cell.trials[0].record.measurement
-    size = measured.device.memory_bytes if measured and cell.trials[0].environment.device != "cpu" else None
-    return float(size) if size else None
-
-
-def shares(cells: Sequence[Cell], systems: Systems, *, wide: bool = False) -> SharePanel | None:
-    """Return the parts of each cell's step time, least computing first; `wide` has room for whole names."""
-    found = [(cell, part) for cell in cells if (part := time_breakdown(cell)) is not None]
-    found.sort(key=lambda pair: pair[1].compute)
-    if not found:
-        return None
-    among = [cell for cell, _ in found]
-    clocked = any(part.other is not None for _, part in found)
-    names = ("computes", "waits for data", "GPU idle")[: 3 if clocked else 2]
-    titles = [work(cell, among) for cell in among[:MOST_ROWS]] if wide else labels(among, systems)
-    rows = tuple(
-        (name, (part.compute, part.input_wait, part.other or 0.0)[: len(names)])
-        for (_, part), name in zip(found[:MOST_ROWS], titles, strict=False)
-    )
-    return SharePanel("Where a step's time goes", "share of a step", names, rows)
-
-
-def rates(cells: Sequence[Cell], systems: Systems) -> Panel:
+def rates(cells: Sequence[Cell], systems: Systems) -> RowGroup:
     """Return the speed of each cell, in samples a second."""
-    bars = tuple(
-        PanelBar(
+    rows = tuple(
+        ScaleRow(
             name,
-            cell.throughput.mean or 0.0,
-            text.number(cell.throughput.mean),
-            systems.of(cell).look if cell.ranked else "unranked",
-            systems.of(cell).slot,
-            ends=_ends(cell),
+            (Mark(cell.throughput.mean or 0.0, *_ends(cell), _look(cell), systems.of(cell).slot),),
+            text=text.number(cell.throughput.mean),
         )
         for cell, name in zip(cells[:MOST_ROWS], labels(cells, systems), strict=False)
     )
     models = {text.model_name(cell.key.model) for cell in cells}
-    note = "; ".join([*(models if len(models) == 1 else ()), "line: 95 % range"])
-    return BarPanel(rate_unit(cells[0]).capitalize(), note, bars)
+    return RowGroup(rate_unit(cells[0]).capitalize(), rows, tuple(models) if len(models) == 1 else ())
 
 
-def quality_over_time(cells: Sequence[Cell], systems: Systems) -> Panel | None:
+def _look(cell: Cell) -> Look:
+    return "measured" if cell.ranked else "projected"
+
+
+def speeds(groups: Sequence[RowGroup]) -> Picture:
+    """Return speeds as rows from zero, each unit on a scale of its own."""
+    return Picture(
+        "speeds", ScaleRows(tuple(groups), reference=None), "; ".join(group.label for group in groups)
+    )
+
+
+def quality_over_time(cells: Sequence[Cell], systems: Systems) -> CurvePanel | None:
     """Return the quality that the runs of one model had reached, against the time that they had trained."""
     learned = [
         (cell, trial.quality_name, whole)
@@ -166,7 +119,7 @@ def quality_over_time(cells: Sequence[Cell], systems: Systems) -> Panel | None:
 
 def learning(
     groups: Sequence[ComparisonGroup], published: Sequence[PublishedCurve], systems: Systems
-) -> Panel | None:
+) -> CurvePanel | None:
     """The quality by epoch of the work with the most epochs; else a loss."""
     trained = sorted(groups, key=lambda group: -_epochs(group))
     for field in ("quality", "valid_loss"):
@@ -219,7 +172,7 @@ def _behind(curve: PublishedCurve, values: Sequence[float]) -> CurveLine:
     return CurveLine("published", points, published=True)
 
 
-def devices(found: Sequence[Scaling], systems: Systems) -> Panel | None:
+def devices(found: Sequence[Scaling], systems: Systems) -> CurvePanel | None:
     """Return the speed-up over one device against the number of devices, with the ideal; null for none."""
     lines: list[CurveLine] = []
     most = 1.0
@@ -249,6 +202,6 @@ def devices(found: Sequence[Scaling], systems: Systems) -> Panel | None:
     return CurvePanel(title, note, (ideal, *lines[:MOST_LINES]), "times", doubling=True, ticks=ticks)
 
 
-def _ends(cell: Cell) -> tuple[float, float] | None:
+def _ends(cell: Cell) -> tuple[float | None, float | None]:
     interval = cell.throughput.interval
-    return (max(interval.low, 0.0), interval.high) if interval else None
+    return (max(interval.low, 0.0), interval.high) if interval else (None, None)

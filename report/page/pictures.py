@@ -9,8 +9,8 @@ from typing import Literal
 
 from harness.record import Claim
 from report import text
-from report.charts.bars import Bar, Bars, Group
-from report.charts.marks import KeyEntry
+from report.charts.marks import KeyEntry, Look
+from report.charts.rows import Mark, RowGroup, ScaleRow, ScaleRows
 from report.compare.cells import Cell
 from report.compare.groups import ComparisonGroup
 from report.page.filters import UNKNOWN, apart, details, devices, figure, setting
@@ -51,13 +51,11 @@ def time_picture(
     works = grouped_by(filter(_cells, groups), lambda group: (shared_work(group.base), group.length.epochs))
     timed = [_joined(shared_work(base), members) for (base, _), members in works.items()]
     made = [(group, _group(group, timed, systems, most)) for group in timed]
-    compared = [
-        (group, drawn) for group, drawn in made if sum(bar.shown is not None for bar in drawn.bars) > 1
-    ]
+    compared = [(group, drawn) for group, drawn in made if sum(bool(row.marks) for row in drawn.rows) > 1]
     drawn = with_room([drawn for _, drawn in compared], most)
     if not drawn:
         return None
-    chart = Bars(tuple(drawn), "fastest = 1.00", key_of(systems))
+    chart = ScaleRows(tuple(drawn), "fastest = 1.00", key_of(systems))
     shown = [group for group, _ in compared[: len(drawn)]]
     published, whole = any(group.published for group in shown), all(map(_has_seconds, shown))
     loads = all(group.base.protocol == LOADER_ALONE for group in shown)
@@ -82,20 +80,20 @@ def _joined(base: Key, groups: Sequence[ComparisonGroup]) -> ComparisonGroup:
     )
 
 
-def with_room(groups: Sequence[Group], most: int) -> list[Group]:
-    """The first groups that have so many bars together, one at least."""
-    drawn: list[Group] = []
+def with_room(groups: Sequence[RowGroup], most: int) -> list[RowGroup]:
+    """The first groups that have so many rows together, one at least."""
+    drawn: list[RowGroup] = []
     for group in groups:
-        if drawn and sum(len(each.bars) for each in (*drawn, group)) > most:
+        if drawn and sum(len(each.rows) for each in (*drawn, group)) > most:
             break
         drawn.append(group)
     return drawn
 
 
-def described(groups: Iterable[Group]) -> str:
+def described(groups: Iterable[RowGroup]) -> str:
     """What bars show, for those who cannot see them."""
     return "; ".join(
-        f"{group.label}: " + ", ".join(f"{bar.label} {bar.note} {bar.text}" for bar in group.bars)
+        f"{group.label}: " + ", ".join(f"{row.label} {row.note} {row.text}" for row in group.rows)
         for group in groups
     )
 
@@ -129,7 +127,7 @@ def _group(
     among: Sequence[ComparisonGroup],
     systems: Systems,
     most: int,
-) -> Group:
+) -> RowGroup:
     cells = _cells(group)
     alone = min(cells, key=lambda cell: cell.key.gpus) if _has_seconds(group) else None
     published = [claim for claim in group.published if claim.value] if alone else []
@@ -142,7 +140,7 @@ def _group(
         for cell, name, note in zip(cells, names, notes, strict=True)
     ]
     bars += [_published(claim, fastest) for claim in published]
-    shown = nearest_bars(sorted(bars, key=lambda bar: bar.value or 0.0), most)
+    shown = nearest_bars(sorted(bars, key=lambda bar: bar.marks[0].value), most)
     ran = {(cell.machine, cell.key.precision, setting(cell.key)) for cell in cells}
     failed = {(trial.machine, trial.key.precision, setting(trial.key)): trial for trial in group.failed}
     ended = [
@@ -153,7 +151,7 @@ def _group(
     below = [note for note in (details(group.base, group.length.epochs), differing) if note]
     if len(bars) > most:
         below.append(f"{most} of {len(bars):,}, the fastest and the nearest to this machine")
-    return Group(text.model_name(group.base.model), (*shown, *ended), tuple(below))
+    return RowGroup(text.model_name(group.base.model), (*shown, *ended), tuple(below))
 
 
 def _common(cells: Sequence[Cell]) -> str:
@@ -162,10 +160,10 @@ def _common(cells: Sequence[Cell]) -> str:
     return settings.pop() if len(settings) == 1 else ""
 
 
-def nearest_bars(bars: Sequence[Bar], most: int) -> tuple[Bar, ...]:
+def nearest_bars(bars: Sequence[ScaleRow], most: int) -> tuple[ScaleRow, ...]:
     """All where there is room; else this machine's, the fastest, and those nearest to this machine."""
     own = [
-        place for place, bar in enumerate(bars) if bar.look in ("own", "unranked") or bar.label == text.THIS
+        place for place, bar in enumerate(bars) if bar.marks[0].look != "published" and bar.marks[0].slot == 0
     ] or [0]
     order = sorted(
         range(len(bars)),
@@ -175,7 +173,9 @@ def nearest_bars(bars: Sequence[Bar], most: int) -> tuple[Bar, ...]:
     return tuple(bar for place, bar in enumerate(bars) if place in kept)
 
 
-def _measured(cell: Cell, named: str, note: str, alone: Cell | None, fastest: float, systems: Systems) -> Bar:
+def _measured(
+    cell: Cell, named: str, note: str, alone: Cell | None, fastest: float, systems: Systems
+) -> ScaleRow:
     """Return the bar of a cell, whose range is as wide as that of its speed."""
     time, system, speed = _time(cell, alone), systems.of(cell), cell.throughput
     low, high = None, None
@@ -184,37 +184,33 @@ def _measured(cell: Cell, named: str, note: str, alone: Cell | None, fastest: fl
         low, high = (time / fastest * span.estimate / end for end in (span.high, span.low))
     written, scaled = figure(time, "seconds") if alone else "", text.times(time / fastest)
     rate = text.number(speed.mean)
-    return Bar(
+    look: Look = "measured" if cell.ranked else "projected"
+    return ScaleRow(
         named or system.name,
-        system.look if cell.ranked else "unranked",
-        time / fastest,
-        low,
-        high,
-        text=written or f"{rate} {rate_unit(cell)}",
-        small=scaled,
-        note=note,
-        slot=system.slot,
+        (Mark(time / fastest, low, high, look, system.slot),),
+        note,
+        written or f"{rate} {rate_unit(cell)}",
+        scaled,
     )
 
 
-def _published(claim: Claim, fastest: float) -> Bar:
+def _published(claim: Claim, fastest: float) -> ScaleRow:
     assert claim.value is not None
     written, scaled = figure(claim.value, "seconds"), text.times(claim.value / fastest)
-    return Bar(
+    return ScaleRow(
         text.short_card(claim.of.card or UNKNOWN),
-        "published",
-        claim.value / fastest,
-        text=written,
-        small=scaled,
-        note=claim.of.precision or "",
+        (Mark(claim.value / fastest, look="published"),),
+        claim.of.precision or "",
+        written,
+        scaled,
     )
 
 
-def _failed(trial: TrialResult, systems: Systems) -> Bar:
+def _failed(trial: TrialResult, systems: Systems) -> ScaleRow:
     assert trial.failure is not None
     system = systems.of(trial)
     words = text.failure_words(trial.failure.reason)
-    return Bar(system.name, "failed", text=words, note=trial.key.precision, slot=system.slot)
+    return ScaleRow(system.name, (), trial.key.precision, words)
 
 
 def key_of(systems: Systems) -> tuple[KeyEntry, ...]:
@@ -222,8 +218,7 @@ def key_of(systems: Systems) -> tuple[KeyEntry, ...]:
     by_slot = {system.slot: system for system in reversed(systems.all)}
     shown = [by_slot[slot] for slot in sorted(by_slot)]
     return (
-        *(KeyEntry(one.title, one.look, one.slot) for one in shown),
-        *(KeyEntry(f"{one.title}, not ranked yet", "unranked", one.slot) for one in shown),
+        *(KeyEntry(one.title, "measured", one.slot) for one in shown),
+        *(KeyEntry(f"{one.title}, not ranked yet", "projected", one.slot) for one in shown),
         KeyEntry("published, no range", "published"),
-        *(KeyEntry("failed", "failed", one.slot) for one in shown),
     )

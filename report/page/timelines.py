@@ -7,43 +7,18 @@ from math import nan
 from statistics import fmean
 
 from harness.record import Telemetry, TraceStats
-from report import text
-from report.charts.panels import CurveLine, CurvePanel, CurvePoints, Panels
-from report.charts.style import linear_ticks
+from report.charts.curves import CurveLine, CurvePanel, CurvePoints, Curves
 from report.compare.cells import Cell
-from report.page.filters import GIB, setting
-from report.page.values import Picture, Systems
+from report.page.filters import GIB
+from report.page.values import Picture
 from report.trials.trial import TrialResult
 
-MOST_TRIALS, MOST_CARDS, MOST_WATCHED = 10, 8, 4
+MOST_TRIALS, MOST_CARDS = 10, 8
 MOST_STEPS, MOST_VALUES = 90, 60
 OUTLIER = 2.0
 """Times the step that 95 of 100 stay below: longer steps are drawn at that height."""
 DOUBTFUL = 1
 """The stroke of a trial with a cause."""
-
-
-def utilization(cells: Sequence[Cell], systems: Systems) -> Picture | None:
-    """Return how busy the GPU was over one trial of each cell, where its driver says so."""
-    watched = [(cell, cell.trials[0].record.telemetry) for cell in cells]
-    busy = [
-        (cell, read, read.cards[0].utilization_percent.mean.values())
-        for cell, read in watched
-        if read and read.cards and read.cards[0].utilization_percent
-    ][:MOST_WATCHED]
-    if not busy:
-        return None
-    most = max(time or 0.0 for _, read, _ in busy for time in read.times.values())
-    ends = tuple((tick, f"{tick:g}") for tick in linear_ticks([0.0, most], zero=True, most=3))
-    panels = []
-    for cell, read, percent in busy:
-        points = ((0.0, 0.0), *((at, value / 100) for at, value in _thinned(read, percent)))
-        name = text.model_name(cell.key.model)
-        note = f"{cell.key.precision}{setting(cell.key)}; seconds"
-        line = CurveLine("", points, systems.of(cell).slot)
-        panels.append(CurvePanel(name, note, (line,), "percent", ticks=ends, shaded=read.windows))
-    chart = Panels(tuple(panels), across=MOST_WATCHED)
-    return Picture("utilization", chart, "; ".join(f"{panel.title} {panel.note}" for panel in panels))
 
 
 def timelines(cell: Cell, name: str, slot: int) -> Picture:
@@ -63,7 +38,7 @@ def timelines(cell: Cell, name: str, slot: int) -> Picture:
     for (title, unit), lines in traces.items():
         zero = unit not in ("MHz", "°C")
         panels.append(CurvePanel(title, f"{unit} by second", tuple(lines), zero=zero, shaded=windows))
-    return Picture(name, Panels(tuple(panels)), "; ".join(f"{panel.title}, {panel.note}" for panel in panels))
+    return Picture(name, Curves(tuple(panels)), "; ".join(f"{panel.title}, {panel.note}" for panel in panels))
 
 
 def _line(trial: TrialResult, points: CurvePoints, slot: int) -> CurveLine:

@@ -12,7 +12,6 @@ from report import text
 from report.analysis import CLASS_MACHINES, Analysis
 from report.buying.cost_model import Range
 from report.charts.drawing import Chart
-from report.charts.marks import Look
 from report.compare.cells import Cell, Ratio
 from report.compare.figures import Figure
 from report.compare.pairs import SpeedRange
@@ -66,11 +65,6 @@ class NamedSystem:
     """Whether the page is about its machine."""
     here: bool = False
     """Whether the page is made on its machine."""
-
-    @property
-    def look(self) -> Look:
-        """The look of a bar of what was ranked on it."""
-        return "own" if self.own else "other"
 
     @property
     def title(self) -> str:

@@ -10,11 +10,10 @@ import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.lines import Line2D
 
-from report.charts.bars import Bar, Bars, Group
-from report.charts.dots import OTHERS, Dot, DotRow, DotRows
+from report.charts.curves import CurveLine, CurvePanel, Curves
 from report.charts.drawing import Chart, Drawing, as_png, draw
 from report.charts.marks import KeyEntry
-from report.charts.panels import BarPanel, CurveLine, CurvePanel, PanelBar, Panels, SharePanel
+from report.charts.rows import Mark, RowGroup, ScaleRow, ScaleRows
 from report.charts.sheet import DPI, Sheet
 from report.charts.style import DESK, NARROW
 from tests.helpers import records_hostile
@@ -32,95 +31,101 @@ HOSTILE = (
     "",
 )
 KEY = (
-    KeyEntry("this machine", "own"),
-    KeyEntry("other machine, measured", "other", 1),
-    KeyEntry("this machine, too short to rank", "unranked"),
+    KeyEntry("this machine", "measured"),
+    KeyEntry("other machine, measured", "measured", 1),
+    KeyEntry("this machine, projected", "projected"),
     KeyEntry("published, one run, no range", "published"),
     KeyEntry("failed", "failed"),
 )
 TIMES = (
-    Bar("Card B", "other", 1.0, 0.98, 1.02, "28 min", "1.00", "fp32", 1),
-    Bar("Card B", "other", 1.01, 0.99, 1.04, "28 min", "1.01", "fp16", 1),
-    Bar("Card A", "own", 1.43, 1.38, 1.47, "40 min", "1.43", "fp32"),
-    Bar("RTX 2080 Ti", "published", 1.71, None, None, "48 min", "1.71", "fp16"),
-    Bar("Card A", "unranked", 2.75, 2.1, 3.4, "77 min", "2.75", "bf16"),
-    Bar("Card A", "failed", text="out of memory", small="5 of 5", note="pure-fp16"),
+    ScaleRow("Card B", (Mark(1.0, 0.98, 1.02, slot=1),), "fp32", "28 min", "1.00"),
+    ScaleRow("Card B", (Mark(1.01, 0.99, 1.04, slot=1),), "fp16", "28 min", "1.01"),
+    ScaleRow("Card A", (Mark(1.43, 1.38, 1.47),), "fp32", "40 min", "1.43"),
+    ScaleRow("RTX 2080 Ti", (Mark(1.71, look="published"),), "fp16", "48 min", "1.71"),
+    ScaleRow("Card A", (Mark(2.75, 2.1, 3.4, "projected"),), "bf16", "77 min", "2.75"),
+    ScaleRow("Card A", (), "pure-fp16", "does not fit", "5 of 5"),
 )
 GROUPS = (
-    Group("ResNet-50", TIMES, ("CIFAR-100, 30 epochs",)),
-    Group("LSTM", TIMES[2:4], ("WikiText-2, 6 epochs", "each bar from zero, and a note that is long")),
+    RowGroup("ResNet-50", TIMES, ("CIFAR-100, 30 epochs",)),
+    RowGroup("LSTM", TIMES[2:4], ("WikiText-2, 6 epochs", "each bar from zero, and a note that is long")),
 )
+Box = tuple[float, float, float, float]
 
 
-def many_bars(count: int) -> Bars:
-    """So many bars in groups of four."""
-    bars = [replace(TIMES[n % 5], value=1 + n / 10, high=None, low=None) for n in range(count)]
-    groups = [Group(f"workload {n}", tuple(bars[n : n + 4]), ("a note",)) for n in range(0, count, 4)]
-    return Bars(tuple(groups), "fastest = 1.00", KEY)
+def many_rows(count: int) -> ScaleRows:
+    """So many rows in groups of four."""
+    rows = [replace(TIMES[n % 5], marks=(Mark(1 + n / 10),)) for n in range(count)]
+    groups = [RowGroup(f"workload {n}", tuple(rows[n : n + 4]), ("a note",)) for n in range(0, count, 4)]
+    return ScaleRows(tuple(groups), "fastest = 1.00", KEY)
 
 
-def many_machines(count: int, spread: float = 2.0) -> DotRows:
+def many_machines(count: int, spread: float = 2.0) -> ScaleRows:
     """So many machines in two rows, of which the sixth, or the last, is this one."""
     own = min(5, count - 1)
     values = [1 + spread * (n * 37 % count) / count for n in range(count)]
-    dots = tuple(
-        Dot(value, slot=0 if n == own else OTHERS, large=n == own, hollow=n % 7 == 6)
+    marks = tuple(
+        Mark(
+            value,
+            0.98 * value if n % 2 else None,
+            1.02 * value if n % 2 else None,
+            "projected" if n % 7 == 6 else "measured",
+            0 if n == own else 4,
+            small=n != own,
+        )
         for n, value in enumerate(values)
     )
-    named = tuple(replace(dot, label=f"Core i7-{n}" if n in (0, own) else "") for n, dot in enumerate(dots))
-    return DotRows((DotRow("Both works", named), DotRow("LSTM", dots)), "fastest = 1.00")
+    named = (replace(mark, label=f"Core i7-{n}" if n in (0, own) else "") for n, mark in enumerate(marks))
+    rows = ScaleRow("Both works", tuple(named)), ScaleRow("LSTM", marks)
+    return ScaleRows((RowGroup("", rows),), "fastest = 1.00", dots=True, multiply=True)
 
 
-CHECK = DotRows(
+CHECK = ScaleRows(
     (
-        DotRow("Product, bf16", (Dot(0.8, slot=1, large=True),), "3 cards", "0.80", (0.9, 1.1), 1.3),
-        DotRow(LONG_CARD, (Dot(1.0, slot=0, large=True),), "of the paper", "1.00", paper=1.2),
-        DotRow("Copy", (), "too little known", "20 GB/s"),
-    ),
-    "middle of what is known = 1",
-    most=2.0,
-    key=("this card", "too slow", "a sound card lies there", "paper"),
-)
-RATIOS = (0.95, 0.97, 0.96)
-TWINS = DotRows(
-    (
-        DotRow(
-            "a work",
+        RowGroup(
+            "",
             (
-                *(Dot(one, level=3 - n) for n, one in enumerate(RATIOS)),
-                Dot(0.96, slot=0, large=True, level=0),
+                ScaleRow("Product, bf16", (Mark(0.8, slot=1),), "3 cards", "80 %", "12 TFLOP/s", (0.9, 1.1)),
+                ScaleRow(LONG_CARD, (Mark(1.0),), "of what is known", "100 %"),
+                ScaleRow("Copy", text="20 GB/s", small="too little is known"),
             ),
-            span=(0.94, 0.98),
+        ),
+    ),
+    "share of the peak",
+    (*KEY, KeyEntry("a sound card lies there", "band")),
+    ticks=((0.0, "0 %"), (0.5, "50 %"), (1.0, "100 %")),
+)
+TWINS = ScaleRows(
+    (
+        RowGroup(
+            "",
+            (
+                ScaleRow(
+                    "a work", (Mark(0.96, 0.94, 0.98), *(Mark(one, small=True) for one in (0.95, 0.97, 0.96)))
+                ),
+            ),
         ),
     ),
     "times as fast",
+    dots=True,
     zero=False,
 )
 
 
-STAGES = Bars(
+STAGES = ScaleRows(
     (
-        Group(
+        RowGroup(
             "",
             (
-                Bar("ResNets", "failed", 3.0, text="driver too old", small="5 of 5", note="fp32"),
-                Bar("Small CNN", "failed", 0.0, text="no image", small="2 of 2"),
-                Bar("LSTM", "own", 5.0, small="2 of 2", note="fp16"),
+                ScaleRow("ResNets", (Mark(3.0, look="failed"),), "fp32", "driver too old", "5 of 5"),
+                ScaleRow("Small CNN", (Mark(0.0, look="failed"),), "", "no image", "2 of 2"),
+                ScaleRow("LSTM", (Mark(5.0),), "fp16", "", "2 of 2"),
             ),
         ),
     ),
     "reached",
     KEY,
-    None,
+    reference=None,
     ticks=((1.0, "image"), (2.0, "data"), (3.0, "card"), (4.0, "first step"), (5.0, "speed")),
-)
-MEMORY = BarPanel(
-    "Peak memory",
-    "ResNet-152; outline: the card's memory",
-    (
-        PanelBar("RTX 4070 fp32", 9.8, "9.8 GiB", capacity=12.0),
-        PanelBar(LONG_CARD, 7.4, "7.4 GiB", "published", capacity=11.0),
-    ),
 )
 GAIN = CurvePanel(
     "Gain of fp16 over fp32",
@@ -132,12 +137,6 @@ GAIN = CurvePanel(
         CurveLine("published", ((12.0, 0.99), (26.0, math.nan), (60.0, 1.6)), published=True, stroke=1),
     ),
     ticks=((12.0, "12"), (26.0, "26"), (60.0, "60")),
-)
-SHARES = SharePanel(
-    "Where the time goes",
-    "share of a step",
-    ("input", "copy", "forward", "backward", "optimiser"),
-    (("fp32, ResNet-152", (0.01, 0.02, 0.32, 0.58, 0.07)), (LONG_CARD, (0.22, 0.04, 0.24, 0.43, 0.07))),
 )
 
 
@@ -169,47 +168,29 @@ ROOFLINE = CurvePanel(
     ),
     decades=True,
 )
-OFFERS = CurvePanel(
-    "",
-    "times as fast, by EUR a year",
-    (
-        CurveLine(
-            "Card A",
-            ((500.0, 2.1),),
-            0,
-            marked=True,
-            hollow=True,
-            ranges=((1.4, 3.1),),
-            spans=((300.0, 900.0),),
-        ),
-        CurveLine(LONG_CARD, ((2900.0, 1.0),), 1, marked=True, ranges=(None,), spans=((1700.0, 5600.0),)),
-    ),
-    ticks=((0.0, "0"), (6000.0, "6,000")),
-)
 CHARTS: dict[str, Chart] = {
-    "bars": Bars(GROUPS, "fastest = 1.00", KEY),
-    "bars on scales of their own": Bars(
-        (*GROUPS, Group("one", (replace(TIMES[2], value=45.0, high=47.0), TIMES[0]))), key=KEY
+    "rows": ScaleRows(GROUPS, "fastest = 1.00", KEY),
+    "rows on scales of their own": ScaleRows(
+        (*GROUPS, RowGroup("one", (replace(TIMES[2], marks=(Mark(45.0, 44.0, 47.0),)), TIMES[0]))), key=KEY
     ),
-    "bars of long names": Bars(
-        (Group(LONG_CARD, tuple(replace(bar, label=LONG_CARD) for bar in TIMES), (LONG_CARD,)),),
+    "rows of long names": ScaleRows(
+        (RowGroup(LONG_CARD, tuple(replace(row, label=LONG_CARD) for row in TIMES), (LONG_CARD,)),),
         LONG_CARD,
         KEY,
     ),
-    "24 bars": many_bars(24),
+    "24 rows": many_rows(24),
     "dots": many_machines(18),
     "dots of three": many_machines(3),
     "dots of forty": many_machines(40, 0.1),
     "a check": CHECK,
     "twins": TWINS,
     "stages": STAGES,
-    "panels": Panels((MEMORY, GAIN, SHARES, BY_BATCH)),
-    "panels of two": Panels((many_lines(20), GAIN)),
-    "a panel of twenty lines": Panels((many_lines(20),)),
-    "memory": Bars((Group("", TIMES[2:4]),), "GiB", KEY, None),
-    "roofline": Panels((ROOFLINE,)),
-    "offers": Panels((OFFERS,)),
-    "nothing": Bars(()),
+    "curves": Curves((GAIN, BY_BATCH)),
+    "curves of two": Curves((many_lines(20), GAIN)),
+    "a panel of twenty lines": Curves((many_lines(20),)),
+    "costs": ScaleRows((RowGroup("", TIMES[2:4]),), "EUR a year", KEY, reference=None),
+    "roofline": Curves((ROOFLINE,)),
+    "nothing": ScaleRows(()),
 }
 EACH_CHART = pytest.mark.parametrize("chart", CHARTS.values(), ids=CHARTS)
 EACH_LAYOUT = pytest.mark.parametrize("layout", [DESK, NARROW], ids=["desk", "narrow"])

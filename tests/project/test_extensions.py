@@ -21,7 +21,7 @@ PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
 ROWS = {
     "precision": ("a precision", 4),
     "engine": ("an engine", 3),
-    "chart": ("a chart", 2),
+    "chart": ("a chart", 1),
     "claim_kind": ("a kind of claim", 3),
     "check": ("a check of one trial", 2),
     "workload": ("a workload", 1),

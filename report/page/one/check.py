@@ -8,17 +8,22 @@ from dataclasses import dataclass, replace
 from harness.record import Gpu
 from report import text
 from report.analysis import Analysis
-from report.charts.dots import Dot, DotRow, DotRows
-from report.charts.panels import CurveLine, CurvePanel, Panels
+from report.charts.curves import CurveLine, CurvePanel, Curves
+from report.charts.marks import KeyEntry
+from report.charts.rows import Mark, RowGroup, ScaleRow, ScaleRows
 from report.compare.card_check import PLANS, CheckedCard, CheckedSpeed, State, gpu_of
+from report.page.filters import value
 from report.page.values import Chip, Headline, Picture, Quantity, Systems
 from report.text import number
 from report.trials.trial import TrialResult
 
 LABELS = {"copy": "Memory copy", "host": "Host to device", "device": "Device to host", "all": "All-reduce"}
-KEY = ("this card", "too slow", "a sound card lies there", "paper")
-MOST = 2.0
-"""Times the middle of what is known: larger values are drawn at the edge."""
+KEY = (
+    KeyEntry("this card", "measured"),
+    KeyEntry("too slow", "measured", 1),
+    KeyEntry("a sound card lies there", "band"),
+)
+SHARES = tuple((quarter / 4, f"{25 * quarter} %") for quarter in range(5))
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,11 +70,9 @@ def checked(analysis: Analysis) -> CardCheckView:
     """Return the leading session's check, of its worst card first."""
     card = analysis.checks[0]
     rows = [_row(speed) for speed in card.speeds]
-    bands = tuple(_band(row) for row in rows)
-    alt = "; ".join(f"{row.label} {row.text}" for row in bands)
     return CardCheckView(
         card,
-        Picture("bands", DotRows(bands, "middle of what is known = 1", most=MOST, key=KEY), alt),
+        _bands(rows),
         _load(card),
         tuple(
             sorted(
@@ -97,25 +100,23 @@ def _row(of: CheckedSpeed) -> CheckedRow:
     return CheckedRow(label(of.name), of, value, sound, Quantity(ratio, "ratio"), paper, loss)
 
 
-def _band(row: CheckedRow) -> DotRow:
-    """A row over what is known; where nothing is, over the paper."""
-    of = row.of
-    middle = of.known.middle if of.known and of.low is not None else of.paper or of.value
-    unknown = of.low is None
-    known = text.count(of.known.cards, "card") if of.known and of.known.basis != "published" else ""
-    known = known or (text.count(of.known.figures, "figure") if of.known else "")
-    note = "of the paper" if unknown and of.paper else "too little known" if unknown else known
-    shown = f"{number(of.value)} {of.unit}" if unknown and not of.paper else f"{of.value / middle:.2f}"
+def _bands(rows: Sequence[CheckedRow]) -> Picture:
+    """Return shares of the paper's peak, and of what is known where no paper says it."""
+    drawn = tuple(map(_band, rows))
+    alt = "; ".join(f"{row.label} {row.text} {row.small}" for row in drawn)
+    return Picture("bands", ScaleRows((RowGroup("", drawn),), "share of the peak", KEY, ticks=SHARES), alt)
+
+
+def _band(row: CheckedRow) -> ScaleRow:
+    """A thing as a share; where neither paper nor a sound card's range is known, its figure alone."""
+    of, figure = row.of, f"{number(row.of.value)} {row.of.unit}"
+    whole = of.paper or (of.known.middle if of.known and of.low else None)
+    if not whole:
+        return ScaleRow(row.label, text=figure, small="too little is known")
     slow = of.low is not None and of.value < of.low
-    dot = Dot(of.value / middle, slot=int(slow), large=True)
-    return DotRow(
-        row.label,
-        (dot,) if of.low is not None or of.paper else (),
-        note,
-        shown,
-        (of.low / middle, of.high / middle) if of.low and of.high else None,
-        of.paper / middle if of.paper and of.paper <= MOST * middle else None,
-    )
+    band = (of.low / whole, of.high / whole) if of.low and of.high else None
+    mark, note = Mark(of.value / whole, slot=int(slow)), "" if of.paper else "of what is known"
+    return ScaleRow(row.label, (mark,), note, value(Quantity(mark.value, "share")), figure, band)
 
 
 def _load(card: CheckedCard) -> Picture:
@@ -139,7 +140,7 @@ def _load(card: CheckedCard) -> Picture:
     alt = (
         f"{number(card.load[0][1])} TFLOP/s at first, {number(card.load[-1][1])} at last" if card.load else ""
     )
-    return Picture("load", Panels(tuple(panels)), alt)
+    return Picture("load", Curves(tuple(panels)), alt)
 
 
 def headline(view: CardCheckView, systems: Systems) -> Headline:
@@ -199,7 +200,7 @@ def notes(view: CardCheckView) -> tuple[Headline, ...]:
     commands = ("invoke run --plan card-long report",) if card.state != "sound" else ("invoke gate --mine",)
     next_one = Headline("next-check" if card.state != "sound" else "next-share", {"commands": commands})
     causes = [found.name for found in card.findings]
-    watched = isinstance(view.load.chart, Panels) and len(view.load.chart.panels) > 1
+    watched = isinstance(view.load.chart, Curves) and len(view.load.chart.panels) > 1
     return (
         Headline("check-sure", sure),
         Headline("check-do", {"state": card.state, "causes": causes, "watched": watched}),

@@ -25,7 +25,7 @@ WIDEST = math.log(1.25)
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class AheadMark:
     """How far the second system is from the first, in per cent of the drawing's width; 50 is equal."""
 
     low: float
@@ -48,7 +48,7 @@ class Fact:
     ratio: Quantity | None = None
     note: str = ""
     data: Any = None
-    mark: Mark | None = None
+    mark: AheadMark | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +195,7 @@ def _ends(fact: Fact) -> list[float]:
     return [end for end in (ratio.low, ratio.value, ratio.high) if end and math.isfinite(end) and end > 0]
 
 
-def _mark(fact: Fact, pair: tuple[NamedSystem, NamedSystem], widest: float) -> Mark | None:
+def _mark(fact: Fact, pair: tuple[NamedSystem, NamedSystem], widest: float) -> AheadMark | None:
     ends = _ends(fact)
     if not ends or fact.ratio is None:
         return None
@@ -204,7 +204,7 @@ def _mark(fact: Fact, pair: tuple[NamedSystem, NamedSystem], widest: float) -> M
     )
     leader = pair[1] if at > 50 else pair[0]
     tied = fact.ratio.tied or fact.ratio.value == 1
-    return Mark(
+    return AheadMark(
         round(low, 1),
         round(at, 1),
         round(high, 1),

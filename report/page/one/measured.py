@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from harness.record import FULL_PRECISION
 from report.analysis import Analysis
-from report.charts.dots import OTHERS, Dot, DotRow, DotRows
+from report.charts.rows import Mark, RowGroup, ScaleRow, ScaleRows
 from report.compare.cells import Cell, Speedup, time_breakdown
 from report.compare.ranking import Standing, Standings
 from report.compare.scaling import Scaling, scalings
@@ -16,14 +16,13 @@ from report.page import panels
 from report.page.filters import work
 from report.page.parts.studies import with_published
 from report.page.pictures import TimePicture, shared_work, time_picture
-from report.page.timelines import utilization
 from report.page.values import Headline, Picture, Quantity, Systems, quantity, rate_unit
 from report.stats.intervals import BLOCKS_NEEDED, FLOOR_RUNS
 from report.trials.key import LOADER_ALONE, grouped_by
 
 MOST_ROWS = 8
-IDLE = 0.9
-"""Where a work computes for less of a step, page one shows what the rest of it is."""
+OTHERS = 4
+"""The colour's slot of other machines."""
 STRICT = "fp32-ieee"
 """The baseline of a gain, where it was measured."""
 MOST_STRIPS = 3
@@ -80,17 +79,12 @@ def _more(
     """Yield what else the cells show: a picture each where there is something to see."""
     lines, learned = panels.devices(families, systems), panels.quality_over_time(cells, systems)
     if lines:
-        yield "scaling", panels.picture("scaling", (lines, panels.rates(families[0].cells, systems)))
+        yield "scaling", panels.picture("scaling", (lines,))
     alike = [members for members in grouped_by(cells, rate_unit).values() if len(members) > 1]
     if alike and not lines and not compared:
-        yield "speeds", panels.picture("speeds", tuple(panels.rates(members, systems) for members in alike))
+        yield "speeds", panels.speeds([panels.rates(members, systems) for members in alike])
     if learned:
         yield "learning", panels.picture("learning", (learned,))
-    shares = panels.shares(cells, systems, wide=True)
-    if shares and shares.rows[0][1][0] < IDLE:
-        yield "shares", panels.picture("shares", (replace(shares, title=""),))
-    if busy := utilization(cells, systems):
-        yield "utilization", busy
 
 
 def leading(analysis: Analysis) -> list[Cell]:
@@ -161,23 +155,23 @@ def _picture(found: Standings, systems: Systems) -> Picture:
     timed = [(row, row.time) for row in found.rows if row.time is not None]
     ranked = [row for row, _ in timed if row.first is not None]
     named = [*ranked[:1], *ranked[-1:], *(row for row, _ in timed if systems.of(row).own)]
-    rows = [DotRow("All works" if len(names) > 1 else names[0], _dots(timed, systems, named))]
+    rows = [ScaleRow("All works" if len(names) > 1 else names[0], _dots(timed, systems, named))]
     for at, name in enumerate(names[:MOST_STRIPS] if len(names) > 1 else ()):
-        rows.append(DotRow(name, _dots(_times_of_work(found, at), systems)))
+        rows.append(ScaleRow(name, _dots(_times_of_work(found, at), systems)))
     alt = ", ".join(f"{systems.of(row).name} {time:.2f}" for row, time in timed)
-    return Picture("strips", DotRows(tuple(rows), "fastest = 1.00"), alt)
+    return Picture("strips", ScaleRows((RowGroup("", tuple(rows)),), "fastest = 1.00", dots=True), alt)
 
 
 def _dots(
     times: Iterable[tuple[Standing, float]], systems: Systems, named: Sequence[Standing] = ()
-) -> tuple[Dot, ...]:
+) -> tuple[Mark, ...]:
     return tuple(
-        Dot(
+        Mark(
             time,
-            system.name if any(row is one for one in named) else "",
-            0 if system.own else OTHERS,
-            large=system.own,
-            hollow=row.first is None,
+            look="projected" if row.first is None else "measured",
+            slot=0 if system.own else OTHERS,
+            small=not system.own,
+            label=system.name if any(row is one for one in named) else "",
         )
         for row, time in times
         for system in [systems.of(row)]

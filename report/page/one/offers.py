@@ -14,16 +14,15 @@ from report.analysis import Analysis
 from report.buying.cost_model import HOURS_A_YEAR, CostModel
 from report.buying.costs import Costs
 from report.buying.workload_mix import OfferedCard, UnrecordedLine, WorkLine, fits_work
-from report.charts.panels import CurveLine, CurvePanel, Panels
-from report.charts.style import linear_ticks
+from report.charts.marks import Look
+from report.charts.rows import Mark, RowGroup, ScaleRow, ScaleRows
 from report.expected.refusal import Refusal
+from report.page.filters import value
 from report.page.values import Chip, Headline, NamedSystem, Picture, Quantity, Systems, quantity
 
 OLD_DAYS = 90
 """An offer that is older is marked."""
 GB = 1e9
-FARTHEST = 2.5
-"""Times the greatest value: where a range in the picture is cut."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,37 +222,23 @@ def _peak(line: WorkLine, analysis: Analysis) -> float | None:
 
 
 def _picture(rows: Sequence[OfferRow], currency: str) -> Picture | None:
-    """Return speed against cost; null where fewer than two offers have both."""
-    shown = [row for row in rows if row.cost and row.times]
-    if len(shown) < 2:
+    """Return what each offer costs a year, from zero; null where none has a cost."""
+    shown = [row for row in rows if row.offered or row.cost]
+    if not any(row.cost for row in shown):
         return None
-    pairs = [(row.cost, row.times) for row in shown]
-    most = [FARTHEST * max(one.value or 0.0 for one in of) for of in zip(*pairs, strict=True)]
+    drawn = tuple(_priced_row(row) for row in shown)
+    alt = "; ".join(f"{row.label}: {row.text} {row.small}" for row in drawn)
+    return Picture("lead", ScaleRows((RowGroup("", drawn),), f"{currency} a year", reference=None), alt)
 
-    def ends(of: Quantity, most: float) -> tuple[float, float] | None:
-        return None if of.low is None or of.high is None else (of.low, min(of.high, most))
 
-    lines = tuple(
-        CurveLine(
-            row.system.name,
-            ((row.cost.value or 0.0, row.times.value or 0.0),),
-            row.system.slot,
-            marked=True,
-            ranges=(ends(row.times, most[1]),),
-            spans=(ends(row.cost, most[0]),),
-            hollow=not row.measured,
-        )
-        for row in shown
-    )
-    costs = [*(line.points[0][0] for line in lines), *(line.spans[0][1] for line in lines if line.spans[0])]
-    ticks = tuple((tick, text.number(tick)) for tick in linear_ticks(costs, zero=True))
-    alt = "; ".join(
-        f"{line.label}: {times:.2f} times as fast for {text.number(cost)} {currency} a year"
-        for line in lines
-        for cost, times in line.points
-    )
-    note = f"times as fast, by {currency} a year"
-    return Picture("lead", Panels((CurvePanel("", note, lines, ticks=ticks),)), alt)
+def _priced_row(row: OfferRow) -> ScaleRow:
+    """Return a bar with its range, hollow where the work was not measured on it; else why there is none."""
+    name = f"{row.number} × {row.system.name}" if row.number > 1 else row.system.name
+    if row.cost.value is None:
+        return ScaleRow(name, text="no cost")
+    look: Look = "measured" if row.measured else "projected"
+    mark = Mark(row.cost.value, row.cost.low, row.cost.high, look, row.system.slot)
+    return ScaleRow(name, (mark,), "" if row.measured else "expected", value(row.cost))
 
 
 def headline(view: OffersView) -> Headline:

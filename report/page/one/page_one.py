@@ -9,8 +9,8 @@ from typing import Any, get_args
 from harness.record.result import Stage
 from report import text
 from report.analysis import Analysis
-from report.charts.bars import Bar, Bars, Group
 from report.charts.marks import KeyEntry
+from report.charts.rows import Mark, RowGroup, ScaleRow, ScaleRows
 from report.compare.cells import Cell
 from report.page.filters import setting
 from report.page.one import check, offers, programs, stacks
@@ -299,17 +299,16 @@ def _picture(failed: list[TrialResult]) -> Picture:
         reached = max(REACHED.index(stage) if stage in REACHED else len(REACHED) - 1 for stage in stages)
         reasons = dict.fromkeys(trial.failure.reason.replace("-", " ") for trial in trials if trial.failure)
         rows.append(
-            Bar(
+            ScaleRow(
                 text.model_name(model),
-                "failed",
-                reached + 1.0,
-                text=", ".join(reasons),
-                small=f"{len(trials)} of {len(trials)}",
-                note=f"{precision}{under}",
+                (Mark(reached + 1.0, look="failed"),),
+                f"{precision}{under}",
+                ", ".join(reasons),
+                f"{len(trials)} of {len(trials)}",
             )
         )
     alt = "; ".join(f"{row.label} {row.note}: {row.text}" for row in rows)
     key = (KeyEntry("this machine, stopped there", "failed"),)
     ticks = tuple((float(n), name) for n, name in enumerate(REACHED, 1))
-    chart = Bars((Group("", tuple(rows)),), "reached", key, reference=None, ticks=ticks)
+    chart = ScaleRows((RowGroup("", tuple(rows)),), "reached", key, reference=None, ticks=ticks)
     return Picture("stages", chart, alt)

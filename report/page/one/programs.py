@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from harness.record.measurement import ProgramRun
 from report import text
 from report.analysis import PROGRAM, Analysis, own_programs
-from report.charts.bars import Bar, Bars, Group
 from report.charts.marks import KeyEntry
+from report.charts.rows import Mark, RowGroup, ScaleRow, ScaleRows
 from report.compare.cells import Cell, cell_ratio
 from report.page.one.measured import leading
 from report.page.parts.verdicts import ClaimRow, claim_rows
@@ -74,24 +74,21 @@ def _same_work(program: Cell, other: Cell) -> bool:
 
 def _picture(rows: Sequence[ProgramRow]) -> Picture | None:
     """Return the ratios as bars from zero; null where ours was measured against none."""
-    bars = tuple(
-        Bar(
+    drawn = tuple(
+        ScaleRow(
             text.clean(row.ran.name, 40),
-            "own" if row.cell.ranked and row.ours and row.ours.ranked else "unranked",
-            row.times.value,
-            row.times.low,
-            row.times.high,
-            text=text.times(row.times.value or 0.0),
-            note=text.model_name(row.cell.key.model),
+            (Mark(row.times.value, row.times.low, row.times.high, "measured" if ranked else "projected"),),
+            text.model_name(row.cell.key.model),
+            text.times(row.times.value),
         )
         for row in rows
-        if row.times
+        if row.times.value and (ranked := row.cell.ranked and row.ours and row.ours.ranked) is not None
     )
-    if not bars:
+    if not drawn:
         return None
-    key = (KeyEntry("ranked", "own"), KeyEntry("not ranked yet", "unranked"))
-    alt = "; ".join(f"{bar.label}: {bar.text}" for bar in bars)
-    return Picture("lead", Bars((Group("", bars),), "the original = 1", key), alt)
+    key = (KeyEntry("ranked", "measured"), KeyEntry("not ranked yet", "projected"))
+    alt = "; ".join(f"{row.label}: {row.text}" for row in drawn)
+    return Picture("lead", ScaleRows((RowGroup("", drawn),), "the original = 1", key), alt)
 
 
 def headline(view: ProgramsView, systems: Systems) -> Headline:

@@ -9,7 +9,7 @@ from statistics import geometric_mean
 
 from report import text
 from report.analysis import Analysis
-from report.charts.dots import Dot, DotRow, DotRows
+from report.charts.rows import Mark, RowGroup, ScaleRow, ScaleRows
 from report.compare.sides import StackComparison, StackWork
 from report.page.filters import apart
 from report.page.values import Chip, Headline, NamedSystem, Picture, Quantity, quantity
@@ -64,15 +64,13 @@ def _picture(rows: Sequence[StackRow]) -> Picture | None:
     for row in rows:
         ratios = [pair.first / pair.second for pair in row.of.twins]
         if (of := row.of.ratio) is not None:
-            dots = [Dot(ratio, level=len(ratios) - at) for at, ratio in enumerate(ratios)]
-            whole = Dot(of.estimate, slot=0, large=True, level=0)
-            drawn.append(DotRow(row.label, (*dots, whole), span=(of.low, of.high)))
+            pairs = (Mark(ratio, slot=4, small=True) for ratio in ratios)
+            drawn.append(ScaleRow(row.label, (Mark(of.estimate, of.low, of.high), *pairs)))
             alt.append(f"{row.label} {of.estimate:.2f}, {of.low:.2f} to {of.high:.2f}")
-    return (
-        Picture("twins", DotRows(tuple(drawn), "times as fast", zero=False), "; ".join(alt))
-        if drawn
-        else None
-    )
+    if not drawn:
+        return None
+    chart = ScaleRows((RowGroup("", tuple(drawn)),), "times as fast", dots=True, zero=False)
+    return Picture("twins", chart, "; ".join(alt))
 
 
 def _names(comparison: StackComparison) -> tuple[str, str]:

@@ -11,7 +11,7 @@ from harness.record import PURE, DeviceUsed
 from harness.record.published.cards import Card, find, peak_tflops
 from report import text
 from report.analysis import Analysis
-from report.charts.panels import CurveLine, CurvePanel, Panels
+from report.charts.curves import CurveLine, CurvePanel, Curves
 from report.compare.cells import Cell, TimeBreakdown, time_breakdown
 from report.compare.key import same_but
 from report.page.filters import of_each_key, work
@@ -182,7 +182,7 @@ def _picture(
     note = "TFLOP/s by operations a counted byte; logarithmic both ways"
     panel = CurvePanel("", note, (*limits, *dots), decades=True)
     alt = f"{text.count(len(dots), 'work')} under {text.count(len(roofs), 'roof')}"
-    return Picture(name, Panels((panel,)), alt)
+    return Picture(name, Curves((panel,)), alt)
 
 
 def _limit(limit: SheetLimit, *points: tuple[float, float]) -> CurveLine:

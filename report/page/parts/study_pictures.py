@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from harness.record import Claim
 from report import text
 from report.analysis import Analysis
-from report.charts.bars import Bar, Bars, Group
+from report.charts.rows import Mark, RowGroup, ScaleRow, ScaleRows
 from report.claims.matching import measured_of
 from report.compare.cells import Cell
 from report.metrics import CLAIMED
@@ -46,20 +46,20 @@ def picture(
     shown = [(row, group) for row, group in drawn if id(group) in kept]
     groups = tuple(group for _, group in shown)
     absolute = figure.metric == "peak_bytes"
-    chart = Bars(
+    chart = ScaleRows(
         groups,
         axis="GiB" if absolute else "fastest = 1.00",
         key=key_of(systems),
         reference=None if absolute else 1.0,
     )
-    left = sum(len(row.entries) for row in figure.rows) - sum(len(group.bars) for group in groups)
+    left = sum(len(row.entries) for row in figure.rows) - sum(len(group.rows) for group in groups)
     fitted = replace(figure, rows=tuple(row for row, _ in shown), left_out=left)
     return DrawnStudy(
         Picture(name, chart, described(groups)), fitted, analysis.evidence.claims.name_of(figure.study)
     )
 
 
-def _group(row: StudyRow, figure: StudyFigure, systems: Systems, most: int) -> Group:
+def _group(row: StudyRow, figure: StudyFigure, systems: Systems, most: int) -> RowGroup:
     bars = nearest_bars(
         [_bar(entry, figure, systems) for entry in row.entries], min(MOST_IN_ROW, max(most // LEAST_ROWS, 4))
     )
@@ -68,27 +68,27 @@ def _group(row: StudyRow, figure: StudyFigure, systems: Systems, most: int) -> G
     notes = [text.count(whole, "epoch")] if whole else []
     notes += [f"{text.clean(data, 20)} data"] if data is not None else []
     notes += [f"{of.gpus} devices"] if of.gpus > 1 else []
-    return Group(text.model_name(of.model), bars, tuple(notes))
+    return RowGroup(text.model_name(of.model), bars, tuple(notes))
 
 
-def _bar(entry: StudyEntry, figure: StudyFigure, systems: Systems) -> Bar:
+def _bar(entry: StudyEntry, figure: StudyFigure, systems: Systems) -> ScaleRow:
     absolute, source = figure.metric == "peak_bytes", entry.source
     framework = _framework(source)
     card = text.short_card((source.card if isinstance(source, Cell) else source.of.card) or "")
-    bar = Bar(
+    at = entry.value / GIB if absolute else entry.scaled
+    row = ScaleRow(
         framework or card,
-        "published",
-        entry.value / GIB if absolute else entry.scaled,
-        text=value(Quantity(entry.value, CLAIMED[figure.metric].unit)),
-        small="" if absolute else text.times(entry.scaled),
-        note=f"{card} {entry.precision}".strip() if framework else entry.precision,
+        (Mark(at, look="published"),),
+        f"{card} {entry.precision}".strip() if framework else entry.precision,
+        value(Quantity(entry.value, CLAIMED[figure.metric].unit)),
+        "" if absolute else text.times(entry.scaled),
     )
     if isinstance(source, Claim):
-        return bar
+        return row
     system = systems.of(source)
     low, high = _ends(entry, source, figure)
-    look = system.look if source.ranked else "unranked"
-    return replace(bar, label=framework or system.name, look=look, low=low, high=high, slot=system.slot)
+    mark = Mark(at, low, high, "measured" if source.ranked else "projected", system.slot)
+    return replace(row, label=framework or system.name, marks=(mark,))
 
 
 def _framework(source: Claim | Cell) -> str:

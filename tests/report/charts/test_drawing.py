@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from report.charts import style
-from report.charts.bars import Bar, Bars, Group
 from report.charts.drawing import Chart, as_png, draw
+from report.charts.rows import Mark, RowGroup, ScaleRow, ScaleRows
 from report.charts.style import Layout, cut, width_of, wrapped
 from tests.helpers.charts import (
     CHARTS,
@@ -96,7 +96,7 @@ def test_a_drawing_is_well_formed_and_holds_no_more_than_a_page_may_take(chart: 
 
 @pytest.mark.parametrize("said", [said for said in HOSTILE if said != LONG])
 def test_no_text_of_a_record_becomes_markup_or_mathematics(said: str):
-    chart = Bars((Group(said, (Bar(said, "own", 1.0, text=said, small=said, note=said),), (said,)),), said)
+    chart = ScaleRows((RowGroup(said, (ScaleRow(said, (Mark(1.0),), said, said, said),), (said,)),), said)
     drawing = draw(chart, "name", said, said, said)
     assert {element.tag for element in read(drawing.page).elements} <= {
         *("svg", "title", "desc", "g", "defs", "pattern", "path", "use", "rect", "text", "tspan")
@@ -110,10 +110,10 @@ def test_no_text_of_a_record_becomes_markup_or_mathematics(said: str):
 @settings(max_examples=10)
 @given(st.text(max_size=300))
 def test_any_text_in_a_drawing_leaves_it_well_formed(said: str):
-    drawing = draw(Bars((Group("", (Bar(said, "own", 1.0),)),)), "name", said, "", said)
+    drawing = draw(ScaleRows((RowGroup("", (ScaleRow(said, (Mark(1.0),)),)),)), "name", said, "", said)
     assert len(list(ElementTree.fromstring(drawing.file).iter("{http://www.w3.org/2000/svg}desc"))) == 1
 
 
 def test_words_that_follow_others_are_one_text_with_them():
-    drawn = draw(CHARTS["bars"], "name", "t", "u", "d").page
+    drawn = draw(CHARTS["rows"], "name", "t", "u", "d").page
     assert re.search(r"<text[^>]*>Card A<tspan[^>]*>fp32</tspan></text>", drawn)

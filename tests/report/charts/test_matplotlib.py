@@ -24,7 +24,7 @@ print(*hashes(), sep="\\n")
 """
 
 
-EACH_KIND = ("bars", "dots", "panels")
+EACH_KIND = ("rows", "dots", "curves")
 
 
 def hashes() -> list[str]:
@@ -56,9 +56,9 @@ def test_the_same_bytes_are_drawn_in_every_process_whatever_a_user_s_settings_an
 
 
 def test_a_settings_file_in_the_clone_changes_no_chart():
-    drawn = drawing_of(CHARTS["panels"])
+    drawn = drawing_of(CHARTS["curves"])
     with rc_context({"font.size": 40, "lines.linewidth": 9, "svg.image_inline": False}):
-        assert drawing_of.__wrapped__(CHARTS["panels"]) == drawn
+        assert drawing_of.__wrapped__(CHARTS["curves"]) == drawn
 
 
 def test_matplotlib_is_loaded_when_the_first_chart_is_drawn():

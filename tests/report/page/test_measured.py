@@ -8,8 +8,7 @@ from functools import cache
 import pytest
 
 from report.analysis import AnalysisRequest, analyse
-from report.charts.bars import Bars
-from report.charts.panels import BarPanel, CurvePanel, Panels
+from report.charts.curves import CurvePanel, Curves
 from report.page.build import page_of
 from report.page.one.headlines import is_vague
 from report.page.one.measured import MachineSpeeds
@@ -36,67 +35,10 @@ def view(session: str) -> MachineSpeeds:
     return found
 
 
-def bars(session: str) -> Bars:
-    timed = view(session).picture
-    assert timed is not None and isinstance(timed.picture.chart, Bars)
-    return timed.picture.chart
-
-
-def panels(session: str, name: str) -> tuple[CurvePanel | BarPanel, ...]:
+def panels(session: str, name: str) -> tuple[CurvePanel, ...]:
     chart = dict(view(session).more)[name].chart
-    assert isinstance(chart, Panels)
-    return chart.panels  # type: ignore[return-value]
-
-
-def test_what_a_study_varies_stands_in_one_group_the_fastest_first():
-    (group,) = bars(IRIS).groups
-    assert [bar.label for bar in group.bars] == ["batch of 12 devices", "1 device", "batch of 4 devices"]
-    values = [bar.value for bar in group.bars if bar.value]
-    assert values == sorted(values) and values[0] == 1.0 and values[-1] > 3
-
-
-def test_an_attempt_that_failed_has_no_bar_beside_the_one_that_did_not():
-    assert not [bar for group in bars(IRIS).groups for bar in group.bars if bar.look == "failed"]
-
-
-@pytest.mark.parametrize("session", [H100, SURF, IRIS])
-def test_no_group_has_a_lone_bar(session: str):
-    assert all(len(group.bars) > 1 for group in bars(session).groups)
-
-
-def test_works_that_nothing_compares_show_their_speeds_in_their_unit():
-    assert view(NETWORKS).picture is None
-    (panel,) = panels(NETWORKS, "speeds")
-    assert isinstance(panel, BarPanel) and len(panel.bars) == 5 and "mages/s" in panel.title
-
-
-def test_published_times_of_the_same_work_stand_in_the_lead_picture():
-    group = bars(H100).groups[0]
-    looks = [bar.look for bar in group.bars]
-    assert (looks.count("unranked"), looks.count("published")) == (2, 4)
-
-
-def test_several_devices_are_drawn_as_a_speed_up_beside_the_ideal():
-    curve, speeds = panels(SURF, "scaling")
-    assert isinstance(curve, CurvePanel) and isinstance(speeds, BarPanel)
-    ideal = curve.lines[0].points
-    assert all(devices == times for devices, times in ideal) and {(1.0, 1.0), (2.0, 2.0), (4.0, 4.0)} <= {
-        *ideal
-    }
-    assert {len(line.points) for line in curve.lines[1:]} == {2, 3}
-    assert all(bar.ends for bar in speeds.bars)
-    assert page(SURF).one.headline.state == "scaling"
-
-
-def test_a_speed_up_stands_in_the_table_beside_its_range():
-    rows = {row.name: row.speedup for row in view(SURF).rows if row.speedup}
-    assert len(rows) == 3 and all(each.low and each.high and each.tied for each in rows.values())
-
-
-def test_the_gpu_at_work_is_a_picture_a_cell_on_one_scale_with_its_window_shaded():
-    shown = panels(H100, "utilization")
-    assert len(shown) == 4 and all(isinstance(panel, CurvePanel) and panel.shaded for panel in shown)
-    assert len({panel.ticks for panel in shown if isinstance(panel, CurvePanel)}) == 1
+    assert isinstance(chart, Curves)
+    return chart.panels
 
 
 def test_quality_is_a_line_over_the_time_that_was_trained():

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from report.charts.bars import Bars
+from report.charts.rows import ScaleRows
 from report.page.build import page_of
 from report.page.one import headlines
 from report.page.values import Quantity, systems_of
@@ -90,11 +90,10 @@ def test_a_network_stands_beside_the_card_s_published_figures_with_their_number_
 @pytest.mark.parametrize("name", ["pair", "one-machine", "first-look"])
 def test_the_picture_starts_at_the_fastest_and_has_room(name: str):
     chart = page(name).one.view.picture.picture.chart
-    assert isinstance(chart, Bars)
-    bars = [bar for group in chart.groups for bar in group.bars]
-    assert 1 <= len(bars) <= MOST_BARS
+    assert isinstance(chart, ScaleRows)
+    assert 1 <= sum(len(group.rows) for group in chart.groups) <= MOST_BARS
     for group in chart.groups:
-        values = [bar.value for bar in group.bars if bar.value is not None]
+        values = [mark.value for row in group.rows for mark in row.marks]
         assert values == sorted(values)
         assert values[0] == 1.0
 
@@ -118,7 +117,7 @@ def test_a_program_s_page_has_its_verdict_and_ours_beside_the_original_as_a_rati
     beside = {row.ran.name: row.times for row in made.view.rows if row.times}
     assert set(beside) == {"word-language-model", "timm-benchmark"}
     assert all(times.low < 1 < times.high and times.tied for times in beside.values())
-    assert [bar.text for bar in made.view.picture.chart.groups[0].bars] == ["0.97", "1.04"]
+    assert [row.text for row in made.view.picture.chart.groups[0].rows] == ["0.97", "1.04"]
 
 
 def test_a_buyer_reads_what_a_cost_is_made_of_beside_the_offers():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from report.charts.panels import CurvePanel, Panels
+from report.charts.curves import CurvePanel, Curves
 from report.page.parts.limits import SheetRow, _picture
 from report.trials.ceilings import RooflinePoint
 from tests.helpers.purposes import analysis_of
@@ -15,7 +15,7 @@ def test_a_slope_meets_its_roof_and_a_work_is_a_dot_at_its_intensity():
     sheet = (SheetRow("bf16", "TFLOP/s", 1000.0, 800.0), SheetRow("bandwidth", "GB/s", 4000.0, 3200.0))
     point = RooflinePoint(intensity=100.0, flops_per_second=2e14)
     picture = _picture([(trial, point)], 2, sheet, "limits-1")
-    assert picture is not None and isinstance(picture.chart, Panels)
+    assert picture is not None and isinstance(picture.chart, Curves)
     (panel,) = picture.chart.panels
     assert isinstance(panel, CurvePanel)
     ends = {line.label: (line.points, line.stroke) for line in panel.lines}

@@ -10,7 +10,7 @@ import pytest
 
 from harness.record.store import Results
 from report.analysis import Analysis, AnalysisRequest, analyse, evidence_in
-from report.charts.bars import Bars
+from report.charts.rows import ScaleRows
 from report.page.build import page_of
 from report.page.parts import uncertainty
 from report.page.parts.published import (
@@ -47,10 +47,10 @@ def viewed(analysis: Analysis) -> PublishedView:
     return found
 
 
-def charts(found: PublishedView) -> list[Bars]:
+def charts(found: PublishedView) -> list[ScaleRows]:
     drawn = [each.picture.chart for study in found.studies for each in study.pictures]
-    assert drawn and all(isinstance(chart, Bars) for chart in drawn)
-    return [chart for chart in drawn if isinstance(chart, Bars)]
+    assert drawn and all(isinstance(chart, ScaleRows) for chart in drawn)
+    return [chart for chart in drawn if isinstance(chart, ScaleRows)]
 
 
 def test_claims_that_do_not_hold_come_first_and_all_are_counted(judged: Analysis):
@@ -93,16 +93,13 @@ def test_a_study_is_one_picture_a_metric_with_this_machine_among_its_figures(jud
     found = viewed(judged)
     assert [study.name for study in found.studies] == ["Bhutani 2019"]
     for chart in charts(found):
-        bars = [bar for group in chart.groups for bar in group.bars]
-        assert len(bars) <= MOST_BARS
-        assert {bar.look for bar in bars} == {"published", "unranked"}
-        for group in chart.groups:
-            values = [bar.value for bar in group.bars if bar.value is not None]
+        marks = [[mark for row in group.rows for mark in row.marks] for group in chart.groups]
+        assert sum(map(len, marks)) <= MOST_BARS
+        assert {mark.look for of in marks for mark in of} == {"published", "projected"}
+        for of in marks:
+            values = [mark.value for mark in of]
             assert values == sorted(values) and values[0] == 1.0
-            assert all(bar.low is None for bar in group.bars if bar.look == "published")
-            assert all(
-                bar.low is not None for bar in group.bars if bar.look != "published" and bar.value != 1
-            )
+            assert all((mark.low is None) == (mark.look == "published") for mark in of if mark.value != 1)
 
 
 def test_a_page_says_how_its_precisions_learn():
@@ -123,8 +120,8 @@ def test_without_records_the_studies_stand_alone_in_a_bounded_number_of_pictures
     assert 1 < len(drawn) <= MOST_ALONE
     assert found.studies[0].name == "Bhutani 2019"
     for chart in drawn:
-        bars = [bar for group in chart.groups for bar in group.bars]
-        assert len(bars) <= MOST_BARS and {bar.look for bar in bars} == {"published"}
+        marks = [mark for group in chart.groups for row in group.rows for mark in row.marks]
+        assert len(marks) <= MOST_BARS and {mark.look for mark in marks} == {"published"}
 
 
 def test_the_readme_s_picture_has_every_bar_of_the_study_on_the_page_of_the_h200():
@@ -138,8 +135,8 @@ def test_the_readme_s_picture_has_every_bar_of_the_study_on_the_page_of_the_h200
     shown = (ROOT / "docs" / "h200-beside-published.svg").read_text(encoding="utf-8").replace("\xa0", " ")
     for group in charts(found)[0].groups:
         assert f">{group.label}<" in shown
-        for bar in group.bars:
-            assert bar.text.replace("\xa0", " ") in shown and f">{bar.small}<" in shown
+        for row in group.rows:
+            assert row.text.replace("\xa0", " ") in shown and f">{row.small}<" in shown
 
 
 def test_what_this_machine_did_on_other_terms_is_in_no_picture():

@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 import pytest
 
 from report.analysis import Analysis, AnalysisRequest, analyse
-from report.charts.bars import Bars
-from report.charts.panels import Panels
+from report.charts.curves import Curves
+from report.charts.rows import ScaleRows
 from report.compare import ranking
 from report.compare.cells import cells_of, states_of
 from report.page.one.headlines import of_frameworks
@@ -38,7 +38,7 @@ def constructed(name: str) -> WorkloadsView:
 
 def panel_titles(found: WorkloadsView) -> set[str]:
     charts = [work.panels.chart for work in found.workloads if work.panels]
-    return {panel.title for chart in charts if isinstance(chart, Panels) for panel in chart.panels}
+    return {panel.title for chart in charts if isinstance(chart, Curves) for panel in chart.panels}
 
 
 @pytest.fixture(scope="module")
@@ -52,18 +52,18 @@ def frameworks() -> WorkloadsView:
     return viewed(analyse(evidence_here(), AnalysisRequest(NOW, session=FRAMEWORKS)))
 
 
-def bars_of(found: WorkloadsView) -> list[Bars]:
+def bars_of(found: WorkloadsView) -> list[ScaleRows]:
     charts = [work.timing.picture.chart for work in found.workloads if work.timing]
     assert charts
-    return [chart for chart in charts if isinstance(chart, Bars)]
+    return [chart for chart in charts if isinstance(chart, ScaleRows)]
 
 
 def test_the_fastest_of_each_work_is_one_and_comes_first(desk: WorkloadsView, frameworks: WorkloadsView):
     for chart in (*bars_of(desk), *bars_of(frameworks)):
-        assert sum(len(group.bars) for group in chart.groups) <= MOST_BELOW
+        assert sum(len(group.rows) for group in chart.groups) <= MOST_BELOW
         for group in chart.groups:
-            values = [bar.value for bar in group.bars if bar.value is not None]
-            assert len(group.bars) > 1 and values[0] == 1.0 and values == sorted(values)
+            values = [mark.value for row in group.rows for mark in row.marks]
+            assert len(group.rows) > 1 and values[0] == 1.0 and values == sorted(values)
 
 
 def test_a_work_that_nothing_stands_beside_has_a_row_and_no_bar():
@@ -83,7 +83,7 @@ def test_every_line_of_the_groups_is_a_row_with_its_state(desk: WorkloadsView):
 
 @pytest.mark.parametrize(
     ("name", "title"),
-    [("sharing", "Speed-up by devices"), ("convergence", "Accuracy"), ("doubtful", "Peak memory")],
+    [("sharing", "Speed-up by devices"), ("convergence", "Accuracy")],
 )
 def test_a_workload_has_the_small_pictures_that_it_has_figures_for(name: str, title: str):
     assert title in panel_titles(constructed(name))

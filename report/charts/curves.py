@@ -1,4 +1,4 @@
-"""Small pictures in a row: up to three on a wide page, one below another on a phone; curves among them."""
+"""Curves in panels: up to two in a row on a wide page, one below another on a phone."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from report.charts.marks import SWATCH, Look, draw_bar, draw_range, key_rows, uprights
-from report.charts.sheet import Sheet, StyledText, fitted
+from report.charts.marks import uprights
+from report.charts.sheet import Sheet, StyledText
 from report.charts.style import (
-    AXIS,
     HATCH,
     INK,
     LABEL,
@@ -20,7 +19,6 @@ from report.charts.style import (
     Form,
     Layout,
     apart,
-    cut,
     decades,
     linear_ticks,
     system_colour,
@@ -41,23 +39,17 @@ DENSE = 120
 CurvePoints = tuple[tuple[float, float], ...]
 ACROSS = 2
 """Panels in a row on a wide page, at most."""
-BETWEEN, BELOW, GAP = 28.0, 22.0, 12.0
-"""From one panel to the next at its side and below it, and from one name in a key to the next, px."""
-NAME, BAR, ROW = 16.0, 12.0, 33.0
-"""Heights of a name, of the bar below it, and of both with what parts them from the next, px."""
-SHARE_BAR, SHARE_ROW = 17.0, 38.0
+BETWEEN, BELOW = 28.0, 22.0
+"""From one panel to the next at its side and below it, px."""
 HEAD_LINE = 17.0
-SHADES = (1.0, 0.45, 0.14)
-"""How firm the colour of a share is, by its place."""
 
 
 @dataclass(frozen=True, slots=True)
 class CurveLine:
     """One line in a system's colour and one of four strokes; lines of one label are named once.
 
-    `ranges` has an entry for each point, null where there is none, as have `spans`, its ranges across. A
-    `published` line is grey and thin; one that is `marked` has a dot at every point, for between them nothing
-    was measured; it is `hollow` where the point itself was not.
+    `ranges` has an entry for each point, null where there is none. A `published` line is grey and thin; one
+    that is `marked` has a dot at every point, for between them nothing was measured.
     """
 
     label: str
@@ -67,8 +59,6 @@ class CurveLine:
     published: bool = False
     marked: bool = False
     ranges: tuple[tuple[float, float] | None, ...] = ()
-    spans: tuple[tuple[float, float] | None, ...] = ()
-    hollow: bool = False
 
     @property
     def colour(self) -> str:
@@ -199,12 +189,9 @@ def _draw(sheet: Sheet, plot: _Plot, line: CurveLine) -> None:
     for (x, _), pair in zip(places, line.ranges, strict=False):
         if pair:
             uprights(sheet, [x], [(plot.y(pair[1]), plot.y(pair[0]))], INK, lw=1.5, zorder=3)
-    for (_, y), pair in zip(places, line.spans, strict=False):
-        if pair:
-            sheet.line([(plot.x(pair[0]), y), (plot.x(pair[1]), y)], {"color": INK, "lw": 1.5, "zorder": 3})
     if line.marked:
-        ring = {"mec": line.colour, "mfc": PAPER} if line.hollow else {"mec": PAPER, "mfc": line.colour}
-        sheet.line(places, {"ls": "none", "marker": "o", "ms": 7.5, "mew": 1.5, "zorder": 4, **ring})
+        dots = {"ls": "none", "marker": "o", "ms": 7.5, "mew": 1.5, "mec": PAPER, "mfc": line.colour}
+        sheet.line(places, {**dots, "zorder": 4})
 
 
 def _name(
@@ -226,118 +213,14 @@ def _name(
 
 
 @dataclass(frozen=True, slots=True)
-class PanelBar:
-    """A small bar with its text, and an outline that shows what there is in all."""
-
-    label: str
-    value: float
-    text: str
-    look: Look = "own"
-    slot: int = 0
-    capacity: float | None = None
-    ends: tuple[float, float] | None = None
-    """Those of its range."""
-
-
-@dataclass(frozen=True, slots=True)
-class BarPanel:
-    """Bars from zero, each below its name: the memory that was used in the card's, for example."""
-
-    title: str
-    note: str
-    bars: tuple[PanelBar, ...]
-
-    def height(self, width: float) -> float:
-        """A row for each bar."""
-        return ROW * len(self.bars)
-
-    def draw(self, sheet: Sheet, left: float, top: float, width: float, height: float) -> None:
-        """On one scale."""
-        high = max((bar.value for bar in self.bars), default=0.0) or 1.0
-        reach = (
-            max(bar.capacity or 0.0, min(bar.ends[1], 1.5 * high) if bar.ends else 0.0) for bar in self.bars
-        )
-        most = max(high, *reach)
-
-        def at(value: float) -> float:
-            return left + width * min(value, most) / most
-
-        for place, bar in enumerate(self.bars):
-            y = top + ROW * place
-            firm = bar.look != "published"
-            room = width - width_of(bar.text, NOTE, True) - 8
-            sheet.text(left, y + 12, cut(bar.label, room, NOTE), colour=INK if firm else SOFT)
-            sheet.text(left + width, y + 12, bar.text, bold=firm, colour=INK, align="right")
-            draw_bar(sheet, bar.look, bar.slot, (left, y + NAME, max(at(bar.value) - left, 1.0), BAR))
-            if bar.ends is not None:
-                middle, closed = y + NAME + BAR / 2, bar.ends[1] <= most
-                draw_range(sheet, at(bar.ends[0]), at(bar.ends[1]), middle, 0.28 * BAR, closed=closed)
-            if bar.capacity is not None:
-                sheet.rectangle((left, y + NAME, at(bar.capacity) - left, BAR), None, edge=AXIS)
-
-
-@dataclass(frozen=True, slots=True)
-class SharePanel:
-    """Bars of parts that make a whole, one shade for each name; `rows` are a label and its shares of one."""
-
-    title: str
-    note: str
-    names: tuple[str, ...]
-    rows: tuple[tuple[str, tuple[float, ...]], ...]
-
-    def height(self, width: float) -> float:
-        """A row for each bar, and the key."""
-        return SHARE_ROW * len(self.rows) + HEAD_LINE * len(self._key(width)) + 2
-
-    def draw(self, sheet: Sheet, left: float, top: float, width: float, height: float) -> None:
-        """End to end from the left, over the key."""
-        for place, (label, shares) in enumerate(self.rows):
-            y, x = top + SHARE_ROW * place, left
-            sheet.text(left, y + 12, cut(label, width, NOTE), colour=INK)
-            for n, share in enumerate(shares):
-                self._part(sheet, n, (x, y + NAME, width * share, SHARE_BAR))
-                said = f"{100 * share:.0f} %"
-                if width * share > width_of(said, NOTE, True) + 10:
-                    colour = PAPER if n == 0 else INK
-                    sheet.text(x + 6, y + NAME + 13, said, bold=True, colour=colour)
-                x += width * share
-        for place, row in enumerate(self._key(width)):
-            y, x = top + SHARE_ROW * len(self.rows) + HEAD_LINE * place, left
-            for n, name in row:
-                self._part(sheet, n, (x, y + 2, SWATCH[1], SWATCH[1]))
-                sheet.run(
-                    x + SWATCH[1] + 5, y + 12, fitted([StyledText(name)], left + width - x - SWATCH[1] - 5)
-                )
-                x += _entry_width((n, name)) + GAP
-
-    def _part(self, sheet: Sheet, place: int, box: tuple[float, float, float, float]) -> None:
-        colour = system_colour(0)
-        if box[2] > 0:
-            sheet.rectangle(box, colour, alpha=SHADES[min(place, len(SHADES) - 1)], edge=colour, lw=0.6)
-
-    def _key(self, width: float) -> list[list[tuple[int, str]]]:
-        return key_rows(enumerate(self.names), width, _entry_width, GAP)
-
-
-def _entry_width(entry: tuple[int, str]) -> float:
-    return SWATCH[1] + 5 + width_of(entry[1], NOTE)
-
-
-Panel = CurvePanel | BarPanel | SharePanel
-
-
-@dataclass(frozen=True, slots=True)
-class Panels:
+class Curves:
     """Panels in rows of equal length, as many beside each other as the layout has room for."""
 
-    panels: tuple[Panel, ...]
-    across: int = ACROSS
+    panels: tuple[CurvePanel, ...]
 
     def sheet(self, layout: Layout) -> Sheet:
         """Each row is as high as its highest panel."""
-        lines = (
-            math.ceil(len(self.panels) / (self.across if layout.beside else max(self.across // 2, 1))) or 1
-        )
+        lines = math.ceil(len(self.panels) / (ACROSS if layout.beside else 1)) or 1
         count = max(math.ceil(len(self.panels) / lines), 1)
         width = (layout.width - BETWEEN * (count - 1)) / count
         rows = [self.panels[at : at + count] for at in range(0, len(self.panels), count)]
@@ -355,7 +238,7 @@ class Panels:
         return sheet
 
 
-def _head(panel: Panel, width: float) -> list[StyledText]:
+def _head(panel: CurvePanel, width: float) -> list[StyledText]:
     title = wrapped(panel.title, width, LABEL, True)
     return [
         *(StyledText(line, LABEL, True, INK) for line in title),

@@ -1,0 +1,364 @@
+"""Rows on one scale: bars from zero or dots with their ranges, names at the left and figures at the right."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from report.charts.marks import KeyEntry, Look, draw_box, draw_key, draw_range, key_height, rule, uprights
+from report.charts.sheet import Sheet, StyledText, fitted, run_width
+from report.charts.style import (
+    AXIS,
+    HATCH,
+    INK,
+    LABEL,
+    NOTE,
+    PAPER,
+    RED,
+    RULE,
+    SOFT,
+    Layout,
+    cut,
+    linear_ticks,
+    system_colour,
+    times_ticks,
+    width_of,
+    wrapped,
+    written,
+)
+
+FAR_APART = 10.0
+"""Over so many times the least of a group, the greatest leaves the others no length."""
+LONGEST_RANGE = 1.5
+"""What reaches further than so many times the greatest value is cut there."""
+BAR, BAND, DOT, LARGE, APART = (15.0, 9.0), 21.0, 8.0, 13.0, 10.0
+"""Heights of a bar, where names are beside it and above it, and of a band; diameters of dots, and from one
+level of dots to the next, px."""
+PAD, ROW, NAME_LINE, NOTE_LINE, AXIS_ROW, GAP = 5.0, (25.0, 19.0), 20.0, 17.0, 20.0, 14.0
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A value with its range, in a system's colour; `label` is written above it, `small` is one of many."""
+
+    value: float
+    low: float | None = None
+    high: float | None = None
+    look: Look = "measured"
+    slot: int = 0
+    small: bool = False
+    label: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ScaleRow:
+    """Marks under one name, and the `band` where others lie; `text` is its figure, or why it has none."""
+
+    label: str
+    marks: tuple[Mark, ...] = ()
+    note: str = ""
+    text: str = ""
+    small: str = ""
+    band: tuple[float, float] | None = None
+
+    @property
+    def firm(self) -> bool:
+        """Whether it was measured or tried here: its words are bold."""
+        return bool(self.marks) and any(mark.look != "published" for mark in self.marks)
+
+
+@dataclass(frozen=True, slots=True)
+class RowGroup:
+    """Rows under one name; each of `notes` is a line below it."""
+
+    label: str
+    rows: tuple[ScaleRow, ...]
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ScaleRows:
+    """Groups of rows on one scale, of bars from zero or of `dots`; `axis` says what it shows.
+
+    The line at `reference` is firm. Of dots the scale need not begin at `zero`, and equal steps may
+    `multiply`. `ticks` may be given with their labels. Each group of bars has a scale of its own, without
+    ticks, where one bar is over FAR_APART times another.
+    """
+
+    groups: tuple[RowGroup, ...]
+    axis: str = ""
+    key: tuple[KeyEntry, ...] = ()
+    dots: bool = False
+    reference: float | None = 1.0
+    zero: bool = True
+    multiply: bool = False
+    ticks: tuple[tuple[float, str], ...] = ()
+
+    @property
+    def each_from_zero(self) -> bool:
+        """Whether each group has a scale of its own."""
+        if self.dots or self.ticks or self.reference is None or len(self.groups) < 2:
+            return False
+        values = [[mark.value for mark in _marks((group,)) if mark.value > 0] for group in self.groups]
+        return any(max(of) > FAR_APART * min(of) for of in values if of)
+
+    def sheet(self, layout: Layout) -> Sheet:
+        """Names beside the marks, or above them where the layout is narrow."""
+        return _Picture(self, layout).drawn()
+
+
+@dataclass(frozen=True, slots=True)
+class _Scale:
+    """From where to where a scale reaches, px, and the values there."""
+
+    left: float
+    right: float
+    low: float
+    high: float
+    multiplies: bool = False
+
+    def x(self, value: float) -> float:
+        value = min(max(value, self.low), self.high)
+        if self.multiplies:
+            part = math.log(value / self.low) / math.log(self.high / self.low)
+        else:
+            part = (value - self.low) / (self.high - self.low)
+        return self.left + part * (self.right - self.left)
+
+
+@dataclass(frozen=True, slots=True)
+class _PlacedRow:
+    """A row with the ends of its plot, px, each mark's level, and the line of each label above them."""
+
+    row: ScaleRow
+    top: float
+    plot: float
+    bottom: float
+    levels: tuple[int, ...]
+    labels: tuple[tuple[Mark, float, int], ...]
+
+    def y(self, level: int) -> float:
+        """All levels together are in the middle of the plot."""
+        return (self.plot + self.bottom) / 2 + APART * (max(self.levels, default=0) / 2 - level)
+
+
+class _Picture:
+    """The place of everything of a picture in one layout."""
+
+    def __init__(self, chart: ScaleRows, layout: Layout) -> None:
+        self.chart, self.width, self.beside = chart, layout.width, layout.beside
+        rows = [row for group in chart.groups for row in group.rows]
+        used = {(mark.look, mark.slot) for mark in _marks(chart.groups)}
+        used |= {("band", 0) for row in rows if row.band}
+        self.key = [entry for entry in chart.key if (entry.look, entry.slot) in used]
+        named = max((_group_width(group) for group in chart.groups), default=0.0) if self.beside else 0.0
+        self.named = min(named + 16.0, 0.16 * self.width) if named else 0.0
+        names = max((run_width(_name_words(row)) for row in rows), default=0.0) + 14.0
+        names = max(names, width_of(chart.axis, NOTE) + 24.0 - self.named)
+        self.left = self.named + (min(names, 0.36 * self.width) if self.beside else 0.0)
+        figures = max((run_width(_figure_words(row)) for row in rows if row.marks), default=0.0)
+        self.right = self.width - (figures + GAP if self.beside and figures else 1.0)
+        self.top = key_height(self.key, self.width)
+        self.ticks = self._ticks()
+        together = self._scale(chart.groups)
+        self.scales = [self._scale((group,)) if chart.each_from_zero else together for group in chart.groups]
+
+    def drawn(self) -> Sheet:
+        """The whole picture."""
+        placed, top = [], self.top
+        for group, scale in zip(self.chart.groups, self.scales, strict=True):
+            begin, rows = top, []
+            top += PAD + (0.0 if self.named or not group.label else self._heading(group))
+            for row in group.rows:
+                rows.append(self._placed(row, top, scale))
+                top = rows[-1].bottom
+            top = max(top, begin + PAD + (self._heading(group) if self.named else 0.0)) + PAD
+            placed.append((group, begin, rows, scale))
+        sheet = Sheet(self.width, top + (AXIS_ROW if self.ticks else 2.0))
+        draw_key(sheet, self.key)
+        for group, begin, rows, scale in placed:
+            rule(sheet, begin, firm=begin == self.top)
+            self._name_group(sheet, group, begin + PAD + 14)
+            self._draw_grid(sheet, [(row.plot, row.bottom) for row in rows], scale)
+            for placed_row in rows:
+                self._draw_row(sheet, placed_row, scale)
+        if placed:
+            rule(sheet, top)
+            self._draw_axis(sheet, top + 15)
+        return sheet
+
+    # Places
+
+    def _scale(self, groups: Sequence[RowGroup]) -> _Scale:
+        """From zero or from the first tick to the greatest value, or what else is to be seen beside it."""
+        values = [mark.value for mark in _marks(groups) if math.isfinite(mark.value)] or [1.0]
+        ends = _ends(groups, LONGEST_RANGE * max(values))
+        at = [tick for tick, _ in self.ticks]
+        room = LARGE / 2 if self.chart.dots else 0.0
+        edges = self.left + room, self.right - room
+        if not self.chart.dots or (self.chart.zero and not self.chart.multiply):
+            return _Scale(*edges, 0.0, max([*values, *ends, *(t for t, _ in self.chart.ticks)]) or 1.0)
+        both = [*values, *ends, *at]
+        low, high = min(both), max(both)
+        return _Scale(*edges, low, high if high > low else 2 * low, self.chart.multiply)
+
+    def _ticks(self) -> tuple[tuple[float, str], ...]:
+        chart = self.chart
+        values = [mark.value for mark in _marks(chart.groups) if math.isfinite(mark.value)]
+        if chart.ticks or chart.each_from_zero or not values or max(values) <= 0:
+            return chart.ticks
+        values += _ends(chart.groups, LONGEST_RANGE * max(values))
+        values += [chart.reference] if chart.dots and chart.reference else []
+        most = 6 if self.beside else 4
+        found = times_ticks(values) if chart.multiply else linear_ticks(values, zero=chart.zero, most=most)
+        kept = [tick for tick in found if not chart.zero or chart.multiply or tick <= 1.001 * max(values)]
+        return tuple((tick, written(tick, "number")) for tick in kept)
+
+    def _heading(self, group: RowGroup) -> float:
+        return NAME_LINE + NOTE_LINE * len(self._notes(group)) if group.label else 0.0
+
+    def _notes(self, group: RowGroup) -> list[str]:
+        """The lines below a group's name; none where they follow it."""
+        room = self.named - 10 if self.named else self.width
+        if not self.named and run_width(_heading_words(group)) <= room:
+            return []
+        most = 4 if self.named else 2
+        return [line for note in group.notes for line in wrapped(note, room, NOTE, lines=most)]
+
+    def _placed(self, row: ScaleRow, top: float, scale: _Scale) -> _PlacedRow:
+        levels = _levels([self._extent(mark, scale) for mark in row.marks])
+        labels = _labelled(row.marks, scale, self.width)
+        above = NOTE_LINE * (1 + max((line for *_, line in labels), default=-1))
+        plot = top + (0.0 if self.beside else NAME_LINE) + above
+        least = ROW[0 if self.beside else 1]
+        return _PlacedRow(
+            row, top, plot, plot + max(least, APART * max(levels, default=0) + 2 * LARGE), levels, labels
+        )
+
+    def _extent(self, mark: Mark, scale: _Scale) -> tuple[float, float]:
+        half = (DOT if mark.small else LARGE) / 2 + 1
+        x = scale.x(mark.value)
+        low, high = (scale.x(end) if end is not None else x for end in (mark.low, mark.high))
+        return min(low, x - half), max(high, x + half)
+
+    # Drawing
+
+    def _name_group(self, sheet: Sheet, group: RowGroup, y: float) -> None:
+        if not group.label:
+            return
+        notes = self._notes(group)
+        words = [_heading_words(group)[0]] if self.named or notes else _heading_words(group)
+        sheet.run(0, y, fitted(words, self.named - 10 if self.named else self.width))
+        for place, note in enumerate(notes, 1):
+            sheet.text(0, y + NOTE_LINE * place, note)
+
+    def _draw_grid(self, sheet: Sheet, spans: Sequence[tuple[float, float]], scale: _Scale) -> None:
+        firm = self.chart.reference
+        ticks = [tick for tick, _ in self.ticks]
+        uprights(sheet, [scale.x(tick) for tick in ticks if tick != firm], spans, RULE)
+        if firm is not None and scale.low < firm <= scale.high and not self.chart.each_from_zero:
+            uprights(sheet, [scale.x(firm)], spans, AXIS)
+        if not ticks:
+            uprights(sheet, [scale.left], spans, RULE)
+
+    def _draw_row(self, sheet: Sheet, placed: _PlacedRow, scale: _Scale) -> None:
+        row, figure, middle = placed.row, _figure_words(placed.row), placed.y(0)
+        line = (placed.plot + placed.bottom) / 2 + 5 if self.beside else placed.top + 15
+        room = self.left - self.named - 8 if self.beside else self.width - run_width(figure) - 12
+        sheet.run(self.named, line, fitted(_name_words(row), room))
+        if row.marks or not self.beside:
+            sheet.run(self.width, line, figure, "right")
+        else:
+            sheet.run(self.left, line, fitted(figure, self.width - self.left))
+        if row.band:
+            begin, end = map(scale.x, row.band)
+            draw_box(sheet, "band", 0, (begin, middle - BAND / 2, max(end - begin, 1.0), BAND))
+        for mark, level in zip(row.marks, placed.levels, strict=True):
+            self._draw_mark(sheet, mark, placed.y(level), scale)
+        for mark, x, above in placed.labels:
+            y, colour = placed.plot - NOTE_LINE * above - 3, SOFT if mark.small else INK
+            sheet.text(x, y, mark.label, bold=not mark.small, colour=colour)
+
+    def _draw_mark(self, sheet: Sheet, mark: Mark, y: float, scale: _Scale) -> None:
+        x, height = scale.x(mark.value), BAR[0 if self.beside else 1]
+        if not self.chart.dots:
+            draw_box(
+                sheet, mark.look, mark.slot, (scale.left, y - height / 2, max(x - scale.left, 1.0), height)
+            )
+        if mark.low is not None and mark.high is not None:
+            closed = mark.high <= scale.high * 1.001
+            draw_range(sheet, scale.x(mark.low), scale.x(mark.high), y, 4.0, closed=closed)
+        if self.chart.dots:
+            colour = HATCH if mark.look == "published" else system_colour(mark.slot)
+            hollow = mark.look in ("projected", "published")
+            ring = {"mfc": PAPER, "mec": colour} if hollow else {"mfc": colour, "mec": PAPER}
+            size, order = (DOT, 3.5) if mark.small else (LARGE, 4)
+            sheet.line(
+                [(x, y)], {"ls": "none", "marker": "o", "ms": size, "mew": 1.5, "zorder": order, **ring}
+            )
+
+    def _draw_axis(self, sheet: Sheet, y: float) -> None:
+        for tick, said in self.ticks:
+            half = width_of(said, NOTE) / 2
+            x = min(max(self.scales[0].x(tick), half), self.width - half)
+            sheet.text(x, y, said, align="center")
+        if self.ticks and self.beside:
+            sheet.text(0, y, cut(self.chart.axis, self.left - 20, NOTE))
+
+
+def _marks(groups: Sequence[RowGroup]) -> list[Mark]:
+    return [mark for group in groups for row in group.rows for mark in row.marks]
+
+
+def _ends(groups: Sequence[RowGroup], most: float) -> list[float]:
+    """The ends of ranges and bands, at most so far."""
+    bands = [end for group in groups for row in group.rows for end in row.band or ()]
+    ends = [end for mark in _marks(groups) for end in (mark.low, mark.high) if end is not None]
+    return [min(end, most) for end in (*bands, *ends)]
+
+
+def _levels(extents: Sequence[tuple[float, float]]) -> tuple[int, ...]:
+    """The lowest level for each on which it touches none before it, from the left."""
+    taken: list[float] = []
+    levels = [0] * len(extents)
+    for place in sorted(range(len(extents)), key=lambda place: extents[place]):
+        left, right = extents[place]
+        level = next((level for level, end in enumerate(taken) if end < left), len(taken))
+        taken[level : level + 1] = [right]
+        levels[place] = level
+    return tuple(levels)
+
+
+def _labelled(marks: Sequence[Mark], scale: _Scale, width: float) -> tuple[tuple[Mark, float, int], ...]:
+    """Where each label begins, and in which line from below."""
+    placed: list[tuple[Mark, float, int]] = []
+    taken: list[tuple[float, float, int]] = []
+    for mark in (mark for mark in marks if mark.label):
+        wide, line = width_of(mark.label, NOTE, not mark.small), 0
+        x = min(max(scale.x(mark.value) - wide / 2, scale.left), width - wide)
+        while any(line == other and x < high + 10 and low - 10 < x + wide for low, high, other in taken):
+            line += 1
+        placed.append((mark, x, line))
+        taken.append((x, x + wide, line))
+    return tuple(placed)
+
+
+def _name_words(row: ScaleRow) -> list[StyledText]:
+    words = [StyledText(row.label, LABEL, row.firm, INK if row.firm else SOFT)]
+    return [*words, *([StyledText(row.note)] if row.note else [])]
+
+
+def _figure_words(row: ScaleRow) -> list[StyledText]:
+    failed = any(mark.look == "failed" for mark in row.marks)
+    words = [StyledText("✕", LABEL, False, RED)] if failed else []
+    words += [StyledText(row.text, LABEL, row.firm, INK if row.marks else SOFT)] if row.text else []
+    return [*words, *([StyledText(row.small)] if row.small else [])]
+
+
+def _heading_words(group: RowGroup) -> list[StyledText]:
+    return [StyledText(group.label, LABEL, True, INK), *map(StyledText, group.notes)]
+
+
+def _group_width(group: RowGroup) -> float:
+    return max([width_of(group.label, LABEL, True), *(width_of(note, NOTE) for note in group.notes)])

@@ -11,7 +11,7 @@ from typing import Any
 from harness.record import Flops, LossScale, Memory, Record, Variant, finding
 from tests.helpers import records_builder as build
 from tests.helpers import records_devices as devices
-from tests.helpers import watched_records as doubted
+from tests.helpers import records_watched as doubted
 
 LEAD, OTHER, OLDER = "20260131-aaaaaa", "20260130-bbbbbb", "20260129-cccccc"
 A, B, C = "Constructed Card A", "Constructed Card B", "Constructed Card C"

@@ -1,19 +1,19 @@
-"""Constructed telemetry, clocks and loss scales on constructed records: nothing here was measured."""
+"""Constructed records of cards that were watched while a trial ran: no figure here was measured."""
 
 from __future__ import annotations
 
-import math
 import random
-from collections.abc import Iterable
 from typing import Any
 
 from harness.record import (
     CardTelemetry,
-    CpuTelemetry,
+    Cpu,
     Energy,
+    Gpu,
     KernelTime,
     Load,
     LossScale,
+    Machine,
     OtherProcesses,
     PrecisionFound,
     Record,
@@ -26,58 +26,118 @@ from harness.record import (
 )
 from tests.helpers import records_builder as build
 
-SECONDS = 90
+CARD = "Constructed Card"
+UNIT = "0123456789abcdef"
 
 
-def spread(values: Iterable[float | None], scale: float) -> TraceStats:
-    return TraceStats(mean=Trace.of(tuple(values), scale))
+def gpu(**changes: Any) -> Gpu:
+    """A card at its default settings."""
+    told: dict[str, Any] = {
+        "index": 0,
+        "vendor": "NVIDIA",
+        "name": CARD,
+        "unit": UNIT,
+        "driver": "580.00",
+        "power_limit_watts": 300.0,
+        "power_limit_default_watts": 300.0,
+        "clock_max_mhz": 2000,
+        "clocks_locked": False,
+        "ecc": True,
+        "mig": "off",
+        "persistence": True,
+        "display_attached": False,
+        "pcie_generation": 1,
+        "pcie_width": 16,
+        "pcie_generation_max": 4,
+        "pcie_width_max": 16,
+        "numa_node": 0,
+    }
+    return Gpu(**{**told, **changes})
 
 
-def telemetry(seed: int = 0, *, seconds: int = SECONDS, energy: Energy | None = None) -> Telemetry:
-    """A card that warms up, then holds its clock."""
-    noise = random.Random(seed)
-    at = range(seconds)
-    rising = [1 - math.exp(-second / 20) for second in at]
-    card = CardTelemetry(
-        index=0,
-        name="Constructed Card",
-        sm_mhz=spread((1950 - 120 * part + noise.gauss(0, 8) for part in rising), 1.0),
-        temperature_c=spread((38 + 34 * part + noise.gauss(0, 0.5) for part in rising), 1.0),
-        power_watts=spread((60 + 190 * part + noise.gauss(0, 6) for part in rising), 0.1),
-        utilization_percent=spread((min(100, 100 * part + 20) for part in rising), 1.0),
-        memory_used_bytes=spread((2e9 + 6e9 * (part > 0.2) for part in rising), 2.0**20),
-        others=OtherProcesses(processes=0, memory_bytes=0, samples_share=0.0),
+def machine(*gpus: Gpu, cpu: dict[str, Any] | None = None, **changes: Any) -> Machine:
+    """A machine of eight cores that is nobody's guest."""
+    processor = {"cores": 8, "threads": 8, "usable": 8.0, "governor": "performance", "numa_affinity": (0,)}
+    told: dict[str, Any] = {
+        "id": "c" * 12,
+        "label": "constructed",
+        "system": "Linux",
+        "architecture": "x86_64",
+        "cpu": Cpu(**{**processor, **(cpu or {})}),
+        "gpus": gpus or (gpu(),),
+    }
+    return Machine(**{**told, **changes})
+
+
+def card(**changes: Any) -> CardTelemetry:
+    """An undisturbed card at 1,800 MHz, linked at full speed under load."""
+    seconds = range(91)
+    told: dict[str, Any] = {
+        "index": 0,
+        "unit": UNIT,
+        "sm_mhz": TraceStats(mean=Trace.of([300.0 if second < 10 else 1800.0 for second in seconds], 1.0)),
+        "utilization_percent": TraceStats(
+            mean=Trace.of([0.0 if second < 10 else 97.0 for second in seconds], 0.1)
+        ),
+        "limited_share": {"power": 0.0, "thermal": 0.0},
+        "others": OtherProcesses(processes=0, memory_bytes=0, samples_share=0.0),
+        "ecc_uncorrected": 0,
+        "power_limit_watts": 300.0,
+        "power_limit_changed": False,
+        "pcie_generation": 4,
+        "pcie_width": 16,
+        "start_temperature_c": 60.0,
+    }
+    return CardTelemetry(**{**told, **changes})
+
+
+def telemetry(*cards: CardTelemetry, **changes: Any) -> Telemetry:
+    """Ninety seconds, of which the window takes seventy."""
+    told: dict[str, Any] = {
+        "source": "nvml",
+        "interval_seconds": 1.0,
+        "seconds": 90.0,
+        "samples": 91,
+        "seconds_per_value": 1.0,
+        "times": Trace.of([float(second) for second in range(91)], 0.01),
+        "windows": ((10.0, 80.0),),
+        "cards": cards or (card(),),
+        "ended": "stopped",
+    }
+    return Telemetry(**{**told, **changes})
+
+
+def record(
+    *,
+    on: Machine | None = None,
+    seen: Telemetry | None = None,
+    repeat: int = 1,
+    precision: str = "fp32-ieee",
+    step_seconds: float = 0.3,
+    measured: dict[str, Any] | None = None,
+    **changes: Any,
+) -> Record:
+    """A clean trial of 300 steps on a watched card, with nothing else to do for its machine."""
+    asked = build.trial(build.CIFAR, precision, repeat)
+    found = build.measurement(
+        build.CIFAR, asked, step_seconds, card=CARD, steps=300, seed=repeat, **(measured or {})
     )
-    cpu = CpuTelemetry(
-        utilization_percent=spread((25 + noise.gauss(0, 4) for _ in at), 1.0),
-        memory_used_bytes=spread((9e9 + 1e7 * second for second in at), 2.0**20),
-    )
-    told = Energy(
-        joules=17_500.0,
-        joules_per_sample=0.43 * noise.gauss(1, 0.01),
-        method="counter",
-        scope="cards",
-        window_seconds=seconds - 15.0,
-        samples=seconds - 15,
-        band=0.05,
-    )
-    return Telemetry(
-        source="nvml",
-        interval_seconds=1.0,
-        seconds=float(seconds),
-        samples=seconds,
-        seconds_per_value=1.0,
-        times=Trace.of([float(second) for second in at], 0.001),
-        windows=((10.0, seconds - 5.0),),
-        cards=(card,),
-        cpu=cpu,
-        energy=energy or told,
-        ended="told to",
+    return build.record(
+        asked,
+        found,
+        on=on or machine(),
+        **{
+            "order": repeat,
+            "summary": None,
+            "telemetry": seen or telemetry(),
+            "load": Load(busy_cpus=0.1),
+            **changes,
+        },
     )
 
 
 def watched(record: Record, *, waits: float = 0.12, host: float = 0.15, steps: int = 300) -> Record:
-    """The record as if its devices had been watched: a warm-up that was cut, waits, a clock of the device."""
+    """The record as if its devices had been watched: a cut warm-up, waits, a clock of the device, energy."""
     measured, summary = record.measurement, record.summary
     if measured is None or summary is None:
         return record
@@ -112,7 +172,16 @@ def watched(record: Record, *, waits: float = 0.12, host: float = 0.15, steps: i
         }
     )
     load = Load(busy_cpus=0.2, memory_available_bytes=2**34, other_gpu_processes=0)
-    found = telemetry(record.order)
+    energy = Energy(
+        joules=17_500.0,
+        joules_per_sample=0.43 + 0.001 * record.trial.repeat,
+        method="counter",
+        scope="cards",
+        window_seconds=75.0,
+        samples=75,
+        band=0.05,
+    )
+    found = telemetry(energy=energy)
     update = {"measurement": measured, "summary": summary, "telemetry": found, "load": load}
     update["wall_seconds"] = max(record.wall_seconds, window.seconds + 5.0)
     return record.model_copy(update=update)

@@ -19,7 +19,7 @@ from harness.summary.statistics import judge_trial
 from report.trials.key import stack_differences, stack_of
 from report.trials.trial import trial_of
 from tests.helpers import records_builder as build
-from tests.helpers.watched_records import card, gpu, machine, record, telemetry
+from tests.helpers.records_watched import card, gpu, machine, record, telemetry
 
 
 def judged(found: Record) -> tuple[str, set[str]]:

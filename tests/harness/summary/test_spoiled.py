@@ -14,8 +14,8 @@ from harness.record import Measurement, Record, finding
 from harness.run import assemble
 from harness.summary.statistics import summarise
 from tests.helpers import records_builder as build
+from tests.helpers.records_watched import record
 from tests.helpers.trial_tables import trials_of
-from tests.helpers.watched_records import record
 from tests.helpers.workload_runner import WORKLOADS, run, tiny_language_model, tiny_resnet
 
 ASIDE = {"short-window", "generated-data", "stalled"}

@@ -23,7 +23,7 @@ from tests.helpers import ROOT
 from tests.helpers.card_traces import SECONDS, TRACES, CardTrace
 from tests.helpers.fake_clock import Clock, Family, replay, watch
 from tests.helpers.fake_nvml import CARD, SLICES, FakeNvml
-from tests.helpers.watched_records import record
+from tests.helpers.records_watched import record
 
 WINDOW = ((1010.0, 1080.0),)
 

@@ -15,8 +15,8 @@ from report.compare import cells as stats
 from report.compare import precisions as parity
 from report.trials.trial import TrialResult
 from tests.helpers import records_builder as build
+from tests.helpers.records_watched import CARD, machine
 from tests.helpers.trial_tables import trials_of
-from tests.helpers.watched_records import CARD, machine
 
 
 def falling(scatter: float = 0.0, *, seed: int = 0, steps: int = 50) -> list[tuple[int, float]]:

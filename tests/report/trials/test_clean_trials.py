@@ -18,8 +18,8 @@ from harness.record.published.cards import load_cards
 from harness.record.store import read_record
 from tests.helpers import ROOT, TESTS
 from tests.helpers.records_builder import changed
+from tests.helpers.records_watched import card, record, telemetry
 from tests.helpers.trial_tables import trials_of
-from tests.helpers.watched_records import card, record, telemetry
 
 REAL = sorted((TESTS / "records").glob("real-*.json"))
 CARDS = load_cards(ROOT)

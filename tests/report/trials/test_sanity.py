@@ -12,8 +12,8 @@ from harness.record.published.cards import load_cards
 from report.trials.sanity import peak_share
 from tests.helpers import ROOT
 from tests.helpers import records_builder as build
+from tests.helpers.records_watched import card, record, telemetry
 from tests.helpers.trial_tables import table
-from tests.helpers.watched_records import card, record, telemetry
 
 CARDS = load_cards(ROOT)
 A100 = "NVIDIA A100-SXM4-40GB"

@@ -21,11 +21,12 @@ import torch
 from torch import distributed
 
 from parts import all_reduce, launcher, ranks
-from parts.device import choose, choose_own, seed_everything
+from parts.device import choose, choose_own, facts, seed_everything, software
 from parts.launcher import Place
 from parts.numerics import precision
 from parts.timing import kernels
 from parts.timing.clock import Clock
+from parts.timing.measurement import make_measurement
 from parts.timing.operations import (
     HOST_BYTES,
     ProductShape,
@@ -133,25 +134,26 @@ def of_rank(trial: TrialProcess, place: Place, options: dict[str, Any]) -> dict[
         epochs = steps_measured(clock, call, fastest.calls_per_sample, bytes_per_step, over)
         trial.stage("collect")
         found = all_reduce.facts(sizes)
-    measured = clock.measurement(epochs)
-    window = measured["window"]
-    gb_per_second = window["samples"] / window["seconds"] / 1e9
-    return {
-        **measured,
-        "losses": [],
-        "notes": [],
-        "precision": dict(arithmetic, output_dtypes={}, parameter_dtypes={}, method="none"),
-        "data": {"name": "zeros", "source": "synthetic"},
-        "sample_unit": "byte",
-        "samples_per_step": bytes_per_step,
-        "ceilings": {
-            "all_reduce_algorithm_gb_per_second": gb_per_second,
-            "all_reduce_bus_gb_per_second": gb_per_second * all_reduce.bus_factor(place.count),
-        },
-        "all_reduce": found,
-        "structure": {"message_bytes": fastest.message_bytes},
-        "ranks": ranks.entries(place, place.count, clock),
+    series = clock.series()
+    gb_per_second = series["window"]["samples"] / series["window"]["seconds"] / 1e9
+    measured = make_measurement(
+        clock,
+        epochs,
+        dict(series, losses=[]),
+        device=facts(trial.asked["device"], device),
+        versions=software(),
+        precision=dict(arithmetic, output_dtypes={}, parameter_dtypes={}, method="none"),
+        data={"name": "zeros"},
+        sample_unit="byte",
+        samples_per_step=bytes_per_step,
+        structure={"message_bytes": fastest.message_bytes},
+        ranks=ranks.entries(place, place.count, clock),
+    )
+    ceilings = {
+        "all_reduce_algorithm_gb_per_second": gb_per_second,
+        "all_reduce_bus_gb_per_second": gb_per_second * all_reduce.bus_factor(place.count),
     }
+    return dict(measured, ceilings=ceilings, all_reduce=found)
 
 
 def shapes(largest: int) -> Iterator[ProductShape]:

@@ -199,7 +199,7 @@ def loaded(trial: TrialProcess, asked: Terms) -> dict[str, Any]:
     trial.stage("collect")
     arithmetic = {"label": asked.precision, "output_dtypes": {}, "parameter_dtypes": {}, "method": "none"}
     found = {**framework_facts(trial, asked, device, asked.devices), "precision": arithmetic}
-    made = training.measurement(trial, read.terms, clock, epochs, read.facts, found)
+    made = training.make_chexnet_measurement(read.terms, clock, epochs, read.facts, found)
     # What is waited for is the work itself, so nothing is a wait for input.
     return {**made, "input_us": None}
 
@@ -250,18 +250,13 @@ def measured(
     trial.stage("collect")
     found = {
         **framework_facts(trial, asked, device, 1 if place.count > 1 else asked.devices),
-        **score,
-        "precision": dict(
-            arithmetic,
-            output_dtypes=output_types,
-            parameter_dtypes=precision.parameter_types(trainer.network),
-            method="none",
-        ),
+        "tested": score,
+        "precision": precision.effective(arithmetic, trainer.network, output_types),
         "samples_per_step": len(read.first[1]),
         "ranks": ranks.entries(place, asked.devices, clock),
     }
-    data = {**clock.batches(), **begun, **read.facts}
-    return training.measurement(trial, asked, clock, epochs, data, found, read.valid)
+    data = {**begun, **read.facts}
+    return training.make_chexnet_measurement(asked, clock, epochs, data, found, read.valid)
 
 
 def differs(asked: Terms) -> list[str]:

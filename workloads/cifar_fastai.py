@@ -40,12 +40,23 @@ from fastai.optimizer import Adam
 from fastai.torch_core import apply_init
 from torch import nn
 
-from parts.device import choose, seed_everything
+from parts.device import choose, facts, seed_everything, software
 from parts.inputs import datasets
 from parts.numerics import flops, precision
 from parts.numerics.update import LABELS
 from parts.timing.clock import Clock
+from parts.timing.measurement import make_measurement
 from parts.training.batches import Batch, image_tensors
+from parts.training.cifar_protocol import (
+    BODIES,
+    EPOCHS,
+    OPTIONS,
+    RATE_OF_RESNET18_FP32,
+    RATES,
+    image_parts,
+    leads_in,
+    pooled_split,
+)
 from parts.training.fastai_learner import (
     Input,
     Measured,
@@ -59,26 +70,11 @@ from parts.training.images import Loaders, Preparation, loaders
 TITLE = "Image classification: ResNets on CIFAR-100, with fastai"
 ABOUT = "A ResNet with a pretrained, frozen body learns CIFAR-100's 100 classes (Bhutani 2019)."
 PROTOCOLS = ("published/1", "fair/1")
-EPOCHS = 30
 IMAGE_SIZE = 224
-VALID_SHARE = 0.2
-SPLIT_SEED = 42
 WEIGHT_DECAY = 0.01
 MOMENTUMS = (0.95, 0.85, 0.95)
-RATES = slice(3e-3)
-"""fastai's way of saying: 3e-3 in the head, a tenth of it in the body."""
-RATE_OF_RESNET18_FP32 = 1e-2
 CYCLE = {"div": 25.0, "div_final": 25.0e4, "pct_start": 0.3, "moms": MOMENTUMS}
 CIFAR_STATS = ((0.491, 0.482, 0.447), (0.247, 0.243, 0.261))
-BODIES = {
-    "resnet18": (512, "resnet18-f37072fd.pth"),
-    "resnet34": (512, "resnet34-b627a593.pth"),
-    "resnet50": (2048, "resnet50-0676ba61.pth"),
-    "resnet101": (2048, "resnet101-63fe2227.pth"),
-    "resnet152": (2048, "resnet152-394f9c45.pth"),
-}
-"""Features that the body puts out, and the file of torchvision's IMAGENET1K_V1 weights."""
-OPTIONS: dict[str, Any] = {"workers": 4, "lead_in": False}
 
 
 def run(trial: TrialProcess) -> dict[str, Any]:
@@ -122,8 +118,7 @@ def run(trial: TrialProcess) -> dict[str, Any]:
         operations = flops.of_images(model, size, batch_size, flops.value_bytes(label))
         model.to(device)
 
-    published_resnet18 = protocol == "published/1" and variant["model"] == "resnet18" and all_epochs > 1
-    if published_resnet18 and not any(trial.limit.values()):
+    if leads_in(trial, all_epochs) and not any(trial.limit.values()):
         with trial.phase("extra_epoch"):
             learner.fit_one_cycle(
                 1, RATES, cbs=[*precision_callbacks(label)[1], Input(None, prepare)], **CYCLE
@@ -132,45 +127,28 @@ def run(trial: TrialProcess) -> dict[str, Any]:
     rehearsal = Rehearsal(trial, label, prepare, (batch_size, 3, size, size))
     measured = Measured(trial, clock, valid_batches)
     method, more = precision_callbacks(label)
-    rates = RATE_OF_RESNET18_FP32 if published_resnet18 and label.startswith("fp32-") else RATES
+    rates = RATE_OF_RESNET18_FP32 if leads_in(trial, all_epochs) and label.startswith("fp32-") else RATES
     learner.fit_one_cycle(all_epochs, rates, cbs=[*more, Input(clock, prepare), rehearsal, measured], **CYCLE)
 
     trial.stage("collect")
-    common = clock.measurement(measured.epochs, valid_steps, valid_batches, (torchvision, fastai, np))
-    scales = [callback.log.facts() for callback in more if isinstance(callback, ScaleRecorder)]
-    return {
-        **common,
-        "precision": dict(
-            arithmetic,
-            output_dtypes=rehearsal.output_types,
+    logs = [callback.log for callback in more if isinstance(callback, ScaleRecorder)]
+    return make_measurement(
+        clock,
+        measured.epochs,
+        clock.series(),
+        device=facts(trial.asked["device"], device),
+        versions=software(torchvision, fastai, np),
+        precision=dict(
+            precision.effective(arithmetic, model, rehearsal.output_types, method, *logs),
             parameter_dtypes=rehearsal.parameter_types,
-            method=method,
-            loss_scale=scales[0] if scales else None,
         ),
-        "data": {
-            "name": images.name,
-            "source": trial.asked["data"],
-            "sha256": images.sha256,
-            "train_items": train_items,
-            "valid_items": valid_items,
-            "weights": "pretrained" if weights else "random",
-            "weights_sha256": weights_sha256,
-            **clock.batches(),
-        },
-        "sample_unit": "image",
-        "samples_per_step": batch_size,
-        "quality_name": "accuracy",
-        "flops": operations,
-        "structure": {
-            "parameters": sum(weight.numel() for weight in model.parameters()),
-            "classes": images.classes,
-            "trainable_parameters": sum(
-                weight.numel() for weight in model.parameters() if weight.requires_grad
-            ),
-        },
-        "notes": ["cached batches: nothing is validated"] if cached else [],
-        "kernels": kernel_time(learner, [*precision_callbacks(label)[1], Input(None, prepare)], device),
-    }
+        valid_batches=valid_steps,
+        validated=valid_batches,
+        flops=operations,
+        kernels=kernel_time(learner, [*precision_callbacks(label)[1], Input(None, prepare)], device),
+        notes=["cached batches: nothing is validated"] if cached else [],
+        **image_parts(trial, images, (train_items, valid_items), weights_sha256, model),
+    )
 
 
 def split(images: datasets.ImageSet, protocol: str) -> list[Batch]:
@@ -179,9 +157,7 @@ def split(images: datasets.ImageSet, protocol: str) -> list[Batch]:
     if protocol == "fair/1":
         return list(official)
     pixels, labels = (torch.cat(halves) for halves in zip(*official, strict=True))
-    order = torch.from_numpy(np.random.RandomState(SPLIT_SEED).permutation(len(labels)))
-    held_out = int(VALID_SHARE * len(labels))
-    return [(pixels[part], labels[part]) for part in (order[held_out:], order[:held_out])]
+    return [(pixels[part], labels[part]) for part in map(torch.from_numpy, pooled_split(len(labels)))]
 
 
 def network(name: str, features: int, classes: int, weights: bytes | None) -> nn.Sequential:

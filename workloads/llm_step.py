@@ -67,7 +67,7 @@ def train(setting: Setting) -> dict[str, Any]:
         next_token_loss,
         optimiser,
         Loop(EPOCHS, sample_unit="token"),
-        data={"name": "random", "distinct_batches": BATCHES},
+        data={"name": "random"},
         structure={"trained_parameters": trained, "sequence_length": length},
         other_operations=attention_operations(shape, setting.samples, length),
     )

@@ -16,20 +16,13 @@ n batches, l layers). What cuBLAS keeps for itself comes on top: on Hopper 32 Mi
 
 from parts.trial import TrialProcess, main  # isort: skip  (its clock starts with this line)
 
-import gc
-import traceback
-from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
 from torch import nn
-from torch.profiler import ProfilerActivity, profile
 
-from parts.numerics import precision
-from parts.numerics.flops import of_step, value_bytes
-from parts.numerics.update import Update
-from parts.timing import kernels
-from parts.timing.clock import Clock
+from parts.training.batches import Rotated
+from parts.training.fit import Loop, fit
 from parts.training.setting import Setting, over_processes
 
 TITLE = "Matrix products alone: an MLP of three equal layers"
@@ -54,75 +47,24 @@ def run(trial: TrialProcess) -> dict[str, Any]:
 
 def measured(setting: Setting) -> dict[str, Any]:
     """The training of the study and what was measured of it."""
-    trial, label, device, batch_size = setting.trial, setting.label, setting.device, setting.batch_size
+    trial, device, batch_size = setting.trial, setting.device, setting.batch_size
     steps, epochs, warmed = PROTOCOLS[trial.asked["protocol"]]
     width = setting.options["width"]
     trial.stage("data")
     with trial.phase("data"):
-        shape = (batch_size, width)
-        inputs, targets = ([torch.randn(shape, device=device) for _ in range(BATCHES)] for _ in range(2))
-
-    trial.stage("setup")
-    with trial.phase("model"):
-        model = network(width, LAYERS).to(device)
-        update = Update(label, torch.optim.SGD(model.parameters(), lr=RATE), device)
-        loss_of = nn.MSELoss()
-
-    def forward(number: int) -> torch.Tensor:
-        with precision.autocast(label, device):
-            return loss_of(model(inputs[number]), targets[number])
-
-    def trained(number: int) -> torch.Tensor:
-        loss = forward(number)
-        update(loss)
-        update.optimiser.zero_grad(set_to_none=False)
-        return loss
-
-    def rehearse() -> dict[str, int]:
-        with precision.rehearsal(model, device) as counts:
-            forward(0).backward()
-        return counts
-
-    if warmed:
-        with trial.phase("first_step"):
-            rehearse()
-
-    clock = Clock(trial, device, steps_per_epoch=steps, epochs=epochs)
-    trial.stage("train")
-    _only_what_lives(device)
-
-    def step(number: int) -> None:
-        clock.ready(inputs[number % BATCHES])
-        clock.step(trained(number % BATCHES), batch_size)
-
-    found = clock.measurement(clock.run(lambda: range(steps), step, after=lambda epoch: update.read()))
-
-    trial.stage("collect")
-    if device.type == "cpu":
-        # A step in half precision takes minutes on a processor without it, so one step shows both.
-        with precision.counted_output_types(model) as output_types:
-            held = peak_bytes(lambda: trained(0), update.optimiser, [*inputs, *targets])
-        found["memory"]["allocated_peak_bytes"] = held
-    else:
-        output_types = rehearse()
-    return {
-        **found,
-        "precision": dict(
-            precision.facts(label, device),
-            output_dtypes=output_types,
-            parameter_dtypes=precision.parameter_types(model),
-            **update.facts(),
-        ),
-        "data": {"name": "random", "source": trial.asked["data"], **clock.batches()},
-        "sample_unit": "sample",
-        "samples_per_step": batch_size,
-        "flops": of_step(
-            model, shape, lambda output: loss_of(output, torch.zeros_like(output)), value_bytes(label)
-        ),
-        "structure": {"parameters": sum(weight.numel() for weight in model.parameters())},
-        "notes": notes(setting.options, batch_size),
-        "kernels": kernels.kernel_time(lambda: trained(0), device),
-    }
+        shape = (BATCHES, batch_size, width)
+        inputs, targets = ([torch.randn(shape[1:], device=device) for _ in range(BATCHES)] for _ in range(2))
+    measured = fit(
+        setting,
+        network(width, LAYERS),
+        Rotated(list(zip(inputs, targets, strict=True)), steps),
+        None,
+        nn.functional.mse_loss,
+        lambda model: torch.optim.SGD(model.parameters(), lr=RATE),
+        Loop(epochs, warmed=warmed, keeps_gradients=True),
+        data={"name": "random"},
+    )
+    return dict(measured, notes=notes(setting.options, batch_size))
 
 
 def network(width: int, layers: int) -> nn.Sequential:
@@ -141,59 +83,6 @@ def notes(options: dict[str, Any], batch_size: int) -> list[str]:
         f"{name} {here[name]} (published {value})" for name, value in published.items() if here[name] != value
     ]
     return [f"scaled down: {', '.join(different)}"] if different else []
-
-
-def _only_what_lives(device: torch.device) -> None:
-    """Collect garbage, empty the cache and forget the peak before the clock, as published."""
-    gc.collect()
-    if device.type == "cuda":
-        torch.cuda.empty_cache()
-        torch.cuda.reset_peak_memory_stats(device)
-
-
-MEMORY = "[memory]"
-
-
-def peak_bytes(
-    step: Callable[[], object], optimiser: torch.optim.Optimizer, data: Iterable[torch.Tensor]
-) -> int | None:
-    """Return the peak over one more step after the window, with data, weights, their gradients and state.
-
-    One step is enough, since what earlier steps left is still held. None where the peak cannot be had. What a
-    library takes for itself past torch is not in it, as it is in no allocator's count.
-    """
-    held = bytes_of([*data, *_left_by_steps(optimiser)])
-    try:
-        with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as watched:
-            step()
-        return held + most(watched.profiler.kineto_results.events())
-    except Exception:
-        # The trial is measured by now: what a profiler cannot do costs it nothing but this figure.
-        traceback.print_exc()
-        return None
-
-
-def _left_by_steps(optimiser: torch.optim.Optimizer) -> list[torch.Tensor]:
-    weights = [weight for group in optimiser.param_groups for weight in group["params"]]
-    gradients = [weight.grad for weight in weights if weight.grad is not None]
-    state = [value for values in optimiser.state.values() for value in values.values()]
-    return [*weights, *gradients, *(value for value in state if isinstance(value, torch.Tensor))]
-
-
-def bytes_of(tensors: Iterable[torch.Tensor]) -> int:
-    """What their storages take, each once."""
-    storages = {tensor.untyped_storage().data_ptr(): tensor.untyped_storage().nbytes() for tensor in tensors}
-    return sum(storages.values())
-
-
-def most(events: Iterable[Any]) -> int:
-    """The most that was allocated and not freed, from each allocation and its time."""
-    changes = sorted((event.start_ns(), event.nbytes()) for event in events if event.name() == MEMORY)
-    held = peak = 0
-    for _, change in changes:
-        held += change
-        peak = max(peak, held)
-    return peak
 
 
 if __name__ == "__main__":

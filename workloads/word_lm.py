@@ -28,13 +28,14 @@ from typing import Any
 import torch
 from torch import nn
 
-from parts.device import choose, seed_everything
+from parts.device import choose, facts, seed_everything, software
 from parts.inputs import datasets
 from parts.networks.recurrent import LSTM
 from parts.numerics import flops, precision
 from parts.numerics.update import SgdStep, clipped_sgd
 from parts.timing import kernels
 from parts.timing.clock import Clock, stopwatch
+from parts.timing.measurement import make_measurement
 
 TITLE = "Language model: recurrent networks on WikiText-2"
 ABOUT = "A recurrent network learns to predict the next word of WikiText-2, as in Apex's example."
@@ -172,42 +173,39 @@ def run(trial: TrialProcess) -> dict[str, Any]:
         test_quality = perplexity(validation_loss(task, test, len(test)))
 
     trial.stage("collect")
-    measured = clock.measurement(epochs, len(valid), valid_batches)
 
     def again() -> None:
         model.train()
         step(task.loss(*train.batch(0), model.first_state(batch_size))[0], RATE)
 
-    return {
-        **measured,
-        "precision": dict(
-            arithmetic,
-            output_dtypes=output_types,
-            parameter_dtypes=precision.parameter_types(model),
-            method=method,
-            loss_scale=scale_log.facts() if scale_log else None,
-        ),
-        "data": {
+    return make_measurement(
+        clock,
+        epochs,
+        clock.series(),
+        device=facts(trial.asked["device"], device),
+        versions=software(),
+        precision=precision.effective(arithmetic, model, output_types, method, scale_log),
+        data={
             "name": corpus.name,
-            "source": trial.asked["data"],
             "sha256": corpus.sha256,
             "train_items": len(corpus.train),
             "valid_items": len(corpus.valid),
-            **clock.batches(),
         },
-        "sample_unit": "token",
-        "samples_per_step": batch_size * train.bptt,
-        "quality_name": "perplexity",
-        "test_quality": test_quality,
-        "flops": operations,
-        "structure": {
+        sample_unit="token",
+        samples_per_step=batch_size * train.bptt,
+        structure={
             "parameters": sum(parameter.numel() for parameter in model.parameters()),
             "vocabulary": corpus.types,
             "padded_vocabulary": model.decoder.out_features,
         },
-        "notes": ["cached batches: nothing is validated"] if train.fixed else [],
-        "kernels": kernels.kernel_time(again, device),
-    }
+        valid_batches=len(valid),
+        validated=valid_batches,
+        quality_name="perplexity",
+        tested={"test_quality": test_quality},
+        flops=operations,
+        kernels=kernels.kernel_time(again, device),
+        notes=["cached batches: nothing is validated"] if train.fixed else [],
+    )
 
 
 def chosen_options(trial: TrialProcess) -> dict[str, Any]:

@@ -38,24 +38,20 @@ from parts.inputs import datasets
 from parts.numerics import precision
 from parts.numerics.precision import ScaleLog
 from parts.timing.clock import Clock
+from parts.timing.measurement import make_measurement
+from parts.training.cifar_protocol import (
+    BODIES,
+    EPOCHS,
+    OPTIONS,
+    RATE_OF_RESNET18_FP32,
+    RATES,
+    STATIC_LOSS_SCALE,
+    image_parts,
+    leads_in,
+    pooled_split,
+)
 
-EPOCHS = 30
 IMAGE_SIZE = 224
-VALID_SHARE = 0.2
-SPLIT_SEED = 42
-RATES = slice(3e-3)
-"""fastai's way of saying: 3e-3 in the head, a tenth of it in the body."""
-RATE_OF_RESNET18_FP32 = 1e-2
-BODIES = {
-    "resnet18": "resnet18-f37072fd.pth",
-    "resnet34": "resnet34-b627a593.pth",
-    "resnet50": "resnet50-0676ba61.pth",
-    "resnet101": "resnet101-63fe2227.pth",
-    "resnet152": "resnet152-394f9c45.pth",
-}
-"""The file of torchvision's IMAGENET1K_V1 weights."""
-STATIC_LOSS_SCALE = 512.0
-OPTIONS = {"workers": 4, "lead_in": False}
 LABELS = ("fp32-ieee", "fp16-master")
 """The two precisions of the study: torch 1.0 has no autocast and no bf16, and no card of then TF32."""
 
@@ -94,7 +90,7 @@ def run(trial: TrialProcess) -> dict[str, Any]:
         images = datasets.cifar_100(trial.data_folder, trial.asked["data"])
         weights, weights_sha256 = None, None
         if trial.asked["weights"] == "pretrained":
-            weights, weights_sha256 = datasets.weights(trial.data_folder, BODIES[name])
+            weights, weights_sha256 = datasets.weights(trial.data_folder, BODIES[name][1])
         seed_everything(trial.seed)
         data = bunch(images, size, batch_size, options["workers"], device)
     train_items, valid_items = len(data.train_ds), len(data.valid_ds)
@@ -114,50 +110,28 @@ def run(trial: TrialProcess) -> dict[str, Any]:
         batch = torch.randn(batch_size, 3, size, size, device=device, dtype=precision.weight_type(label))
         learner.model(batch).float().sum().backward()
 
-    leads_in = name == "resnet18" and all_epochs > 1
-    if leads_in and not any(trial.limit.values()):
+    if leads_in(trial, all_epochs) and not any(trial.limit.values()):
         with trial.phase("extra_epoch"):
             learner.fit_one_cycle(1, RATES)
-    rates = RATE_OF_RESNET18_FP32 if leads_in and label == "fp32-ieee" else RATES
+    rates = RATE_OF_RESNET18_FP32 if leads_in(trial, all_epochs) and label == "fp32-ieee" else RATES
     measured = Measured(trial, clock, valid_batches)
     learner.fit_one_cycle(all_epochs, rates, callbacks=[measured, GradientRecorder(clock, learner)])
 
     trial.stage("collect")
-    scale = ScaleLog("static", STATIC_LOSS_SCALE).facts() if label == "fp16-master" else None
-    return {
-        "device": facts(trial.asked["device"], device),
-        "versions": software(torchvision, fastai, np),
-        "precision": dict(
-            arithmetic,
-            output_dtypes=output_types,
-            parameter_dtypes=precision.parameter_types(learner.model),
-            method="fastai MixedPrecision" if scale else "none",
-            loss_scale=scale,
-        ),
-        "data": {
-            "name": images.name,
-            "source": trial.asked["data"],
-            "sha256": images.sha256,
-            "train_items": train_items,
-            "valid_items": valid_items,
-            "weights": "pretrained" if weights else "random",
-            "weights_sha256": weights_sha256,
-            **clock.batches(),
-        },
-        "protocol": clock.protocol(measured.epochs, valid_steps, valid_batches),
-        "sample_unit": "image",
-        "samples_per_step": batch_size,
-        "epochs": measured.epochs,
-        "quality_name": "accuracy",
-        "structure": {
-            "parameters": sum(weight.numel() for weight in learner.model.parameters()),
-            "classes": images.classes,
-            "trainable_parameters": sum(
-                weight.numel() for weight in learner.model.parameters() if weight.requires_grad
-            ),
-        },
-        **clock.series(),
-    }
+    scaled = label == "fp16-master"
+    logs = [ScaleLog("static", STATIC_LOSS_SCALE)] if scaled else []
+    method = "fastai MixedPrecision" if scaled else "none"
+    return make_measurement(
+        clock,
+        measured.epochs,
+        clock.series(),
+        device=facts(trial.asked["device"], device),
+        versions=software(torchvision, fastai, np),
+        precision=precision.effective(arithmetic, learner.model, output_types, method, *logs),
+        valid_batches=valid_steps,
+        validated=valid_batches,
+        **image_parts(trial, images, (train_items, valid_items), weights_sha256, learner.model),
+    )
 
 
 def prepare(label: str, device: torch.device) -> dict[str, Any]:
@@ -186,12 +160,11 @@ def bunch(
     images: datasets.ImageSet, size: int, batch_size: int, workers: int, device: torch.device
 ) -> DataBunch:
     """All images pooled, a random fifth of them for validation, as fastai's own loaders give them."""
-    order = np.random.RandomState(SPLIT_SEED).permutation(len(images.train.labels) + len(images.test.labels))
-    held_out = int(VALID_SHARE * len(order))
+    train_items, valid_items = pooled_split(len(images.train.labels) + len(images.test.labels))
     train, valid = get_transforms()
     return DataBunch.create(
-        Pictures(images, order[held_out:], train, size),
-        Pictures(images, order[:held_out], valid, size),
+        Pictures(images, train_items, train, size),
+        Pictures(images, valid_items, valid, size),
         path=tempfile.gettempdir(),
         bs=batch_size,
         num_workers=workers,

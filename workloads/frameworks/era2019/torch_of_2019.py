@@ -21,6 +21,9 @@ def _synchronize_device(device: torch.device | None = None) -> None:
 
 torch.cuda.synchronize = _synchronize_device
 torch.cuda.max_memory_reserved = torch.cuda.max_memory_cached
+torch.Tensor.untyped_storage = torch.Tensor.storage
+torch.Tensor.nbytes = property(lambda tensor: tensor.numel() * tensor.element_size())
+torch.storage._StorageBase.nbytes = lambda storage: storage.size() * storage.element_size()
 torch.bfloat16 = None
 torch.version.hip = None
 

@@ -23,6 +23,7 @@ from frameworks.tensorflow import device
 from parts.chexnet.network import METHOD
 from parts.inputs import datasets
 from parts.launcher import Place
+from parts.timing.measurement import make_measurement
 from parts.timing.step_clock import StepClock
 from parts.trial import Failed, TrialProcess
 
@@ -242,38 +243,35 @@ def measured(
     ranks = [{"rank": number, "memory": device.memory([each])} for number, each in enumerate(devices)]
     if place.count > 1:
         ranks = [dict(ranks[0], rank=place.rank, samples=clock.samples, seconds=clock.seconds)]
-    return {
-        "device": device.facts(kind, count),
-        "versions": device.software(),
-        "precision": dict(
+    measured = make_measurement(
+        clock,
+        epochs,
+        clock.series(),
+        device=device.facts(kind, count),
+        versions=device.software(),
+        precision=dict(
             arithmetic, output_dtypes={"float32": len(counted)}, parameter_dtypes={"float32": PARAMETERS}
         ),
-        "framework": {
+        data={
+            "name": found.name,
+            "sha256": found.sha256,
+            "train_items": len(train.labels),
+            "valid_items": len(valid.labels),
+        },
+        sample_unit="image",
+        samples_per_step=size,
+        structure={"parameters": PARAMETERS, "classes": 10},
+        valid_batches=whole,
+        quality_name="accuracy",
+        flops={"per_sample": float(6 * sum(products)), "method": METHOD},
+        framework={
             "layout": "channels last",
             "compiled": training.compiled(),
             "loader": "none: bytes in host memory, shifted and flipped on the device",
             "differs": ["Keras' own layers, with its momentum and epsilon of batch norm"],
             **framework,
         },
-        "title": TITLE,
-        "about": ABOUT,
-        "data": {
-            "name": found.name,
-            "source": trial.asked["data"],
-            "sha256": found.sha256,
-            "train_items": len(train.labels),
-            "valid_items": len(valid.labels),
-            **clock.batches(),
-        },
-        "protocol": clock.protocol(epochs, whole, limit),
-        "sample_unit": "image",
-        "samples_per_step": size,
-        "epochs": epochs,
-        "quality_name": "accuracy",
-        "flops": {"per_sample": float(6 * sum(products)), "method": METHOD},
-        "structure": {"parameters": PARAMETERS, "classes": 10},
-        "parallel": options["parallel"] if several else None,
-        "notes": [],
-        "ranks": ranks if several else [],
-        **clock.series(),
-    }
+        parallel=options["parallel"] if several else None,
+        ranks=ranks if several else [],
+    )
+    return dict(measured, title=TITLE, about=ABOUT)

@@ -11,7 +11,7 @@ from typing import Any
 
 from parts.chexnet.feed import HostLoading, dataset
 from parts.chexnet.protocol import EPOCHS, Terms
-from parts.chexnet.training import Trainer, begin, measurement, tested
+from parts.chexnet.training import Trainer, begin, make_chexnet_measurement, tested
 from parts.numerics import arithmetic
 from parts.timing.step_clock import StepClock
 from parts.trial import Failed, TrialProcess, processor_name
@@ -42,10 +42,9 @@ def measured(
     epochs = trainer.train(trial, clock, read.terms, read.train, read.valid)
     score = tested(trial, read.test, read.labels)
     trial.stage("collect")
-    found = dict(score, **collect(read.first))
+    found = dict(collect(read.first), tested=score)
     found["framework"] = dict({"loader": loading.named(asked)}, **found["framework"])
-    facts = dict(clock.batches(), **read.facts)
-    return measurement(trial, read.terms, clock, epochs, facts, found, read.valid)
+    return make_chexnet_measurement(read.terms, clock, epochs, read.facts, found, read.valid)
 
 
 def refuse_all_but_one_cpu(trial: TrialProcess, because: str) -> None:

@@ -19,6 +19,7 @@ import numpy as np
 from parts.chexnet import network, weights
 from parts.chexnet.protocol import CLASSES, LOADING, Terms
 from parts.chexnet.synthetic import ArrayBatch
+from parts.timing.measurement import make_measurement
 from parts.timing.step_clock import StepClock
 from parts.trial import Failed, TrialProcess
 
@@ -174,7 +175,7 @@ def validated(trial: TrialProcess, valid: Evaluation, epoch: dict[str, Any]) -> 
 
 
 def tested(trial: TrialProcess, test: Evaluation | None, labels: tuple[str, ...]) -> dict[str, Any]:
-    """The last epoch's weights on the images that nothing was chosen by, as a measurement has it."""
+    """Return what the last epoch's weights make of the images that nothing was chosen by."""
     if test is None:
         return {}
     trial.stage("test")
@@ -207,8 +208,7 @@ def loaded(clock: StepClock, batches: Iterable[ArrayBatch]) -> list[dict[str, An
     return clock.run(lambda: batches, came)
 
 
-def measurement(
-    trial: TrialProcess,
+def make_chexnet_measurement(
     terms: Terms,
     clock: StepClock,
     epochs: list[dict[str, Any]],
@@ -216,28 +216,23 @@ def measurement(
     found: dict[str, Any],
     valid: Evaluation | None = None,
 ) -> dict[str, Any]:
-    """Return the parts of a measurement that all frameworks share, with `found`: framework, device,
-    versions, precision."""
-    valid_batches = valid.whole if valid else 0
+    """Return a measurement with `found`: framework, device, versions, precision."""
     flops = {"per_sample": float(network.operations_per_image(terms.image_size)), "method": network.METHOD}
-    begins = {"weights": "random", "weights_sha256": weights.SHA256}
-    return dict(
-        {
-            "data": dict({"name": terms.data_name, "source": trial.asked["data"], **begins}, **data),
-            "quality_name": "auc" if valid else None,
-            "protocol": clock.protocol(epochs, valid_batches, trial.valid_batches(valid_batches)),
-            "sample_unit": "image",
-            "samples_per_step": terms.global_batch_size,
-            "epochs": epochs,
-            "flops": {} if terms.protocol == LOADING else flops,
-            "structure": {
-                "parameters": network.parameters(),
-                "classes": CLASSES,
-                "image_size": terms.image_size,
-            },
-            "parallel": terms.parallel if terms.devices > 1 else None,
-            "notes": terms.notes,
+    parts = {
+        "data": dict(
+            {"name": terms.data_name, "weights": "random", "weights_sha256": weights.SHA256}, **data
+        ),
+        "sample_unit": "image",
+        "samples_per_step": terms.global_batch_size,
+        "structure": {
+            "parameters": network.parameters(),
+            "classes": CLASSES,
+            "image_size": terms.image_size,
         },
-        **clock.series(),
-        **found,
-    )
+        "valid_batches": valid.whole if valid else 0,
+        "quality_name": "auc" if valid else None,
+        "flops": {} if terms.protocol == LOADING else flops,
+        "parallel": terms.parallel if terms.devices > 1 else None,
+        "notes": terms.notes,
+    }
+    return make_measurement(clock, epochs, clock.series(), **dict(parts, **found))

@@ -111,6 +111,23 @@ def facts(label: str, device: torch.device) -> dict[str, Any]:
     return {"label": label, "flags": _flags(), "probes": probes(label, device)}
 
 
+def effective(
+    facts: dict[str, Any],
+    model: nn.Module,
+    output_types: dict[str, int],
+    method: str = "none",
+    loss_scale: ScaleLog | None = None,
+) -> dict[str, Any]:
+    """Return the precision of a measurement: `facts` of the label, the types that were seen, and how."""
+    return {
+        **facts,
+        "output_dtypes": output_types,
+        "parameter_dtypes": parameter_types(model),
+        "method": method,
+        "loss_scale": loss_scale.facts() if loss_scale else None,
+    }
+
+
 def weight_type(label: str) -> torch.dtype:
     """The type that the model's weights have under a label."""
     return PRECISIONS[label].weights

@@ -80,11 +80,6 @@ class Update:
             self.log.note(self._steps, scale, skipped=scale < self.log.scale)
         self._scales.clear()
 
-    def facts(self) -> dict[str, Any]:
-        """The method, and the loss scale where there is one, as a measurement has them."""
-        self.read()
-        return {"method": self.method, "loss_scale": self.log.facts() if self.log else None}
-
 
 class MasterWeights:
     """fp32 copies of a half model's parameters, and the way of gradients and weights between the two."""

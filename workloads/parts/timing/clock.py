@@ -6,12 +6,9 @@ import time
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from types import ModuleType
-from typing import Any
 
 import torch
 
-from parts.device import facts, software
 from parts.timing import step_clock
 from parts.timing.step_clock import StepClock
 from parts.trial import TrialProcess
@@ -77,22 +74,6 @@ class Clock(StepClock):
             peak_memory=lambda: memory(device),
         )
         self.device = device
-
-    def measurement(
-        self,
-        epochs: list[dict[str, Any]],
-        valid_batches: int = 0,
-        validated: int = 0,
-        modules: Sequence[ModuleType] = (),
-    ) -> dict[str, Any]:
-        """Return what every measurement has: device, versions, protocol, epochs, and the clock's series."""
-        return {
-            "device": facts(self.trial.asked["device"], self.device),
-            "versions": software(*modules),
-            "protocol": self.protocol(epochs, valid_batches, validated),
-            "epochs": epochs,
-            **self.series(),
-        }
 
     def _wait(self) -> None:
         if self.device.type == "cuda":

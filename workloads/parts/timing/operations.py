@@ -10,7 +10,9 @@ from typing import Any
 
 import torch
 
+from parts.device import facts, software
 from parts.timing.clock import Clock, DeviceSteps, stopwatch
+from parts.timing.measurement import make_measurement
 from parts.trial import Failed, TrialProcess
 
 PAIRS = 4
@@ -181,24 +183,26 @@ def operation_measured(
     """Return a measurement of steps of so many calls, and the window's rate: operations or bytes a second."""
     epochs = steps_measured(clock, operation.call, calls, calls)
     clock.trial.stage("collect")
-    measured, product, dtype = clock.measurement(epochs), "k" in operation.structure, operation.dtype
-    found = {
-        **measured,
-        "losses": [],
-        "notes": [],
-        "precision": dict(
+    product, dtype = "k" in operation.structure, operation.dtype
+    measured = make_measurement(
+        clock,
+        epochs,
+        dict(clock.series(), losses=[]),
+        device=facts(clock.trial.asked["device"], clock.device),
+        versions=software(),
+        precision=dict(
             arithmetic,
             output_dtypes={str(dtype).removeprefix("torch."): 1} if product else {},
             parameter_dtypes={},
             method="none" if dtype is torch.float32 else f"all operands in {dtype}",
         ),
-        "data": {"name": "random normals", "source": "synthetic", "distinct_batches": PAIRS},
-        "sample_unit": "sample",
-        "samples_per_step": calls,
-        "flops": {"per_sample": operation.amount, "method": "2 m n k"} if product else {},
-        "structure": operation.structure,
-    }
-    return found, operation.amount * measured["window"]["samples"] / measured["window"]["seconds"]
+        data={"name": "random normals", "distinct_batches": PAIRS},
+        sample_unit="sample",
+        samples_per_step=calls,
+        structure=operation.structure,
+        flops={"per_sample": operation.amount, "method": "2 m n k"} if product else {},
+    )
+    return measured, operation.amount * measured["window"]["samples"] / measured["window"]["seconds"]
 
 
 def steps_measured(

@@ -20,12 +20,12 @@ from parts.numerics import precision
 from parts.numerics.precision import ScaleLog
 from parts.timing.clock import Clock
 from parts.timing.kernels import KernelWatch
+from parts.training.cifar_protocol import STATIC_LOSS_SCALE
 from parts.training.images import Preparation
 from parts.trial import TrialProcess
 
 BEFORE, LAST = -90, 100
 """Places among fastai's callbacks, whose own lie between -50 and 50."""
-STATIC_LOSS_SCALE = 512.0
 
 
 class Input(Callback):

@@ -9,19 +9,23 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence, Sized
 from dataclasses import dataclass
-from itertools import islice
+from functools import partial
+from itertools import chain, islice
 from typing import Any, Protocol
 
 import torch
 from torch import distributed, nn
 from torch.optim.lr_scheduler import LRScheduler
 
+from parts.device import facts, software
 from parts.numerics import precision
 from parts.numerics.flops import of_batch, value_bytes
 from parts.numerics.update import Update
 from parts.ranks import SharedEnd, entries
 from parts.timing import kernels
+from parts.timing.allocations import forget_peak, peak_bytes
 from parts.timing.clock import Clock, few_elements, stopwatch
+from parts.timing.measurement import make_measurement
 from parts.training.batches import Batch
 from parts.training.parallel import (
     Loss,
@@ -66,6 +70,8 @@ class Loop:
     """Whether copies block and each step ends by reading its loss."""
     alike: bool = False
     """Whether ranks draw alike, and all steps have one shape: nothing may be compiled again in the window."""
+    keeps_gradients: bool = False
+    """Whether gradients are set to zero and not freed, and the peak of memory is the window's alone."""
 
 
 def fit(
@@ -108,7 +114,7 @@ def fit(
     whole = spread(model, setting)
     of_model = optimiser(model)
     update = Update(setting.label, of_model, device)
-    step = TrainingStep(whole, loss, update, setting)
+    step = TrainingStep(whole, loss, update, setting, keeps_gradients=loop.keeps_gradients)
     if whole is not model and first is not None:
         with trial.phase("compile" if setting.compiled else "spread"):
             seen = _rehearsed(setting, model, whole, loss, first, hooked=not setting.compiled)
@@ -118,38 +124,50 @@ def fit(
     rates = schedule(of_model)
 
     clock = Clock(trial, device, steps_per_epoch=_steps(setting, train), epochs=loop.epochs)
+    if loop.keeps_gradients:
+        forget_peak(device)
     validation = Validation(setting, whole, loss, quality, valid)
     epochs = _train(setting, loop, clock, step, train, validation, rates)
-    measured = clock.measurement(epochs, validation.whole, validation.limit)
+    series = clock.series()
     of_ranks = entries(setting.place, trial.variant["gpus"], clock)
 
     trial.stage("collect")
     if first is None:
         first = _first_batch(setting, train)
-        output_types = _rehearsed(setting, model, model, loss, _of_one_device(setting, first))
-        operations = _operations(setting, model, _of_one_device(setting, first), loss, loop, other_operations)
+        alone = _of_one_device(setting, first)
+        if loop.keeps_gradients and device.type == "cpu":
+            # A step in half precision takes minutes on a processor without it, so one step shows both.
+            with precision.counted_output_types(model) as output_types:
+                series["memory"]["allocated_peak_bytes"] = peak_bytes(
+                    lambda: step(*first), of_model, chain(*train)
+                )
+        else:
+            output_types = _rehearsed(setting, model, model, loss, alone)
+        operations = _operations(setting, model, alone, loss, loop, other_operations)
+    update.read()
     # Of several devices one's kernels would say nothing, and a rank must not train without the others.
     by_itself = setting.devices == 1 and not setting.shares_gradients
-    return {
-        **measured,
-        "device": dict(measured["device"], count=setting.devices),
-        "precision": dict(
-            precision.facts(setting.label, device),
-            output_dtypes=output_types,
-            parameter_dtypes=precision.parameter_types(model),
-            **update.facts(),
+    return make_measurement(
+        clock,
+        epochs,
+        series,
+        device=dict(facts(trial.asked["device"], device), count=setting.devices),
+        versions=software(),
+        precision=precision.effective(
+            precision.facts(setting.label, device), model, output_types, update.method, update.log
         ),
-        "data": {"source": trial.asked["data"], **(data or {}), **clock.batches()},
-        "sample_unit": loop.sample_unit,
-        "samples_per_step": samples_of(first[1], loop),
-        "quality_name": quality.name if quality and valid is not None else None,
-        "flops": operations,
-        "structure": {**counts, **(structure or {})},
-        "parallel": setting.parallel if setting.devices > 1 else None,
-        "notes": _notes(setting),
-        "kernels": kernels.kernel_time(lambda: step(*first), device) if by_itself else None,
-        "ranks": of_ranks,
-    }
+        data=data or {},
+        sample_unit=loop.sample_unit,
+        samples_per_step=samples_of(first[1], loop),
+        structure={**counts, **(structure or {})},
+        valid_batches=validation.whole,
+        quality_name=quality.name if quality and valid is not None else None,
+        flops=operations,
+        kernels=kernels.kernel_time(partial(step, *first), device) if by_itself else None,
+        parallel=setting.parallel if setting.devices > 1 else None,
+        ranks=of_ranks,
+        notes=_notes(setting),
+    )
 
 
 class Validation:

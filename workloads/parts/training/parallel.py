@@ -61,13 +61,16 @@ class VirtualRanks:
 class TrainingStep:
     """One training step: a batch in, new weights and the loss out."""
 
-    def __init__(self, model: nn.Module, loss: Loss, update: Update, setting: Setting) -> None:
+    def __init__(
+        self, model: nn.Module, loss: Loss, update: Update, setting: Setting, *, keeps_gradients: bool = False
+    ) -> None:
         self.model, self.loss_of, self.update, self.setting = model, loss, update, setting
+        self.frees_gradients = not keeps_gradients
         apart = setting.virtual_ranks > 1 and not setting.options.get("sync_batchnorm", False)
         self.virtual = VirtualRanks(model, setting.virtual_ranks) if apart else None
 
     def __call__(self, inputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-        self.update.optimiser.zero_grad()
+        self.update.optimiser.zero_grad(set_to_none=self.frees_gradients)
         if self.virtual is None:
             with self._precision():
                 loss = self.loss_of(self.model(inputs), targets)

@@ -13,7 +13,7 @@ from harness.errors import NoDevice, UserError
 from harness.image.images import ImageFile, load_images
 from harness.image.images import choose as choose_image
 from harness.machine import Selection, look, select
-from harness.plan import estimate, plan_file, selection
+from harness.plan import estimate, plan_file
 from harness.plan.order import Planned
 from harness.plan.plan_file import Plan, PlanContext
 from harness.plan.selection import supported
@@ -67,7 +67,7 @@ def planned_on(asked: Plan, device: TargetDevice, image: str | None, cpu: Cpu) -
     if device.kind != "cpu":
         card = Gpu(index=0, vendor="NVIDIA", name=device.name, architecture=device.capability)
     able, _ = supported(planned, device.kind, card, device.count, cpu=cpu)
-    return tuple(selection.one_full_each(able))
+    return able
 
 
 @dataclass(frozen=True, slots=True)

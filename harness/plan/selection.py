@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
@@ -21,6 +21,7 @@ PlannedTrials = tuple[Planned, ...]
 
 REPEATS = (5, 3, 2)
 """Two show a spread, and no fewer are kept."""
+STUDIED: tuple[Precision, ...] = ("fp32-ieee", "fp16-master")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,13 +31,6 @@ class Fitted:
     planned: tuple[Planned, ...]
     seconds: float
     left_out: tuple[LeftOut, ...]
-
-
-def one_full_each(planned: Iterable[Planned]) -> tuple[Planned, ...]:
-    """Keep, of a row's full-length trials in several data modes, the one in `host`, as published."""
-    items = list(planned)
-    hosts = {_row(item) for item in items if _is_full(item, "host")}
-    return tuple(item for item in items if not (_is_full(item, "device") and _row(item) in hosts))
 
 
 def only(
@@ -54,77 +48,72 @@ def fit(
 ) -> Fitted:
     """Drops trials until the rest fits, with `other_seconds` for the time between trials.
 
-    In this order: repeats beyond five and three, the rows of the last priority, repeats beyond two, the rows
-    of other priorities but the first, `host` mode, the longest full-length trials, and the middle depths.
+    In this order: repeats beyond five; of each priority from the last to the second its repeats beyond three,
+    its full-length trials, the longest first, and its other rows; the same of the first priority, whose rows
+    stay. Rows as they were published, in `host` mode, go after all of these: their repeats beyond three, their
+    later priorities, their repeats beyond two. Then the middle depths go.
     """
-    remaining = one_full_each(planned)
-    seen = {item.trial.id for item in remaining}
-    left_out: list[LeftOut] = []
-    for what, without in _drops(planned, remaining, estimate):
+    remaining, left_out = tuple(planned), list[LeftOut]()
+    for what, goes in _drops(remaining, estimate):
         if sum(map(estimate, remaining)) + other_seconds <= budget_seconds:
             break
-        smaller = without(remaining)
-        gone = set(item.trial.id for item in remaining) - set(item.trial.id for item in smaller)
-        if gone:
-            reason = f"the budget of {duration(budget_seconds)}"
-            left_out.append(LeftOut(what=what, trials=len(gone), reason=reason))
-        remaining = smaller
-        seen |= {item.trial.id for item in remaining}
-    what, reason = "full-length trials in device mode", "host mode, as published, goes before it"
-    _, never = only(planned, lambda item: item.trial.id in seen, what, reason)
-    return Fitted(remaining, sum(map(estimate, remaining)), (*never, *left_out))
+        gone = {item.trial.id for item in remaining if goes(item)}
+        reason = f"the budget of {duration(budget_seconds)}"
+        remaining, dropped = only(remaining, partial(_is_none_of, gone), what, reason)
+        left_out += dropped
+    return Fitted(remaining, sum(map(estimate, remaining)), tuple(left_out))
 
 
 def _drops(
-    planned: Sequence[Planned], remaining: PlannedTrials, estimate: TrialSeconds
-) -> Iterator[tuple[str, Callable[[PlannedTrials], PlannedTrials]]]:
-    """What may be dropped, in order, each as a name and the function that drops it."""
+    remaining: PlannedTrials, estimate: TrialSeconds
+) -> Iterator[tuple[str, Callable[[Planned], bool]]]:
+    """What may be dropped, in order, each as a name and whether a trial is of it."""
+    most, some, fewest = REPEATS
     later = sorted({item.priority for item in remaining if item.priority > 1}, reverse=True)
-    rows = [(f"rows of priority {least}", _without(lambda item: item.priority, least)) for least in later]
-    most, some, fewest = ((f"repeats beyond {count}", _at_most(count)) for count in REPEATS)
-    yield from (most, some, *rows[:1], fewest, *rows[1:])
-    host = "host mode (no published duration or ratio can be judged)"
-    yield host, partial(_without_host, planned)
-    fulls = {item.twins: item for item in planned if item.role == "full"}
+    yield f"repeats beyond {most}", lambda item: item.trial.repeat > most
+    for priority in (*later, 1):
+        yield from _drops_of(
+            priority, tuple(item for item in remaining if item.priority == priority), estimate
+        )
+    yield f"repeats beyond {some}", lambda item: item.trial.repeat > some
+    for priority in later:
+        yield f"rows of priority {priority} in host mode", partial(_has, priority=priority)
+    yield f"repeats beyond {fewest}", lambda item: item.trial.repeat > fewest
+    for model in middle_depths(remaining):
+        yield f"the middle depth {model}", partial(_has, model=model)
+
+
+def _drops_of(
+    priority: int, items: PlannedTrials, estimate: TrialSeconds
+) -> Iterator[tuple[str, Callable[[Planned], bool]]]:
+    """The same of one priority: its repeats, whole protocols and rows, but for short trials in host mode."""
+    own = {item.trial.id for item in items if not _is_published(item)}
+    some = REPEATS[1]
+    yield (
+        f"repeats of priority {priority} beyond {some}",
+        lambda item: item.trial.id in own and item.trial.repeat > some,
+    )
+    fulls = {item.twins: item for item in items if item.role == "full"}
     for item in sorted(fulls.values(), key=estimate, reverse=True):
         variant = item.trial.asked.variant
         what = f"the full-length trial of {variant.model} {variant.precision} ({variant.data_mode})"
-        yield what, _without(lambda item: item.twins, item.twins)
-    for model in middle_depths(remaining):
-        yield f"the middle depth {model}", _without(lambda item: item.model, model)
+        yield what, partial(_has, twins=item.twins)
+    if priority > 1:
+        yield f"rows of priority {priority}", lambda item: item.trial.id in own
 
 
-def _at_most(repeats: int) -> Callable[[PlannedTrials], PlannedTrials]:
-    return lambda planned: tuple(item for item in planned if item.trial.repeat <= repeats)
+def _is_none_of(gone: Collection[str], item: Planned) -> bool:
+    return item.trial.id not in gone
 
 
-def _without(key: Callable[[Planned], object], value: object) -> Callable[[PlannedTrials], PlannedTrials]:
-    return lambda planned: tuple(item for item in planned if key(item) != value)
+def _has(item: Planned, **values: object) -> bool:
+    return all(getattr(item, name) == value for name, value in values.items())
 
 
-def _without_host(planned: Sequence[Planned], remaining: PlannedTrials) -> PlannedTrials:
-    """Host mode out; the full-length trials that it stood for come back in `device` mode.
-
-    A plan that has no other mode keeps it.
-    """
-    models = {item.model for item in remaining}
-    chosen = {item.trial.id for item in remaining}
-    back = (
-        item
-        for item in planned
-        if _is_full(item, "device") and item.model in models and item.trial.id not in chosen
-    )
-    others = (*(item for item in remaining if item.trial.asked.variant.data_mode != "host"), *back)
-    return others or remaining
-
-
-def _is_full(item: Planned, mode: str) -> bool:
-    return item.role == "full" and item.trial.asked.variant.data_mode == mode
-
-
-def _row(item: Planned) -> tuple[object, ...]:
-    asked = item.trial.asked
-    return asked.workload, asked.protocol, asked.variant.model, asked.variant.precision, item.trial.repeat
+def _is_published(item: Planned) -> bool:
+    """Whether a trial is a short one by which studies measured: in `host` mode, without autocast or TF32."""
+    variant = item.trial.asked.variant
+    return item.role != "full" and variant.data_mode == "host" and variant.precision in STUDIED
 
 
 def middle_depths(planned: Iterable[Planned]) -> tuple[str, ...]:

@@ -227,8 +227,7 @@ def _kept(
     able: tuple[Planned, ...], keep: Keep, resolved: Mapping[str, Resolved]
 ) -> tuple[tuple[Planned, ...], tuple[LeftOut, ...]]:
     """The trials that are wanted, and a line for the others; raises UserError where there are none."""
-    candidates = selection.one_full_each(able)
-    ids = {item.trial.id for item in candidates} & keep([item.trial for item in candidates])
+    ids = {item.trial.id for item in able} & keep([item.trial for item in able])
     generated = next((name for name, found in resolved.items() if found.source == "generated"), None)
     if not ids and generated:
         raise UserError(

@@ -54,7 +54,7 @@ def test_repeats_are_spread_evenly_over_blocks_and_a_full_length_trial_is_in_non
     loaded = plan_file.load(clone.ROOT, "mission").model_copy(update={"blocks": 4})
     planned = plan_file.trials(loaded, context, 3)
     repeats = [{item.trial.repeat for item in planned if item.block == number} for number in (1, 2, 3, 4)]
-    assert [sorted(found) for found in repeats] == [[1, 2, 3], [4, 5, 6], [7, 8], [9, 10]]
+    assert [sorted(found) for found in repeats] == [[1, 2], [3], [4], [5]]
     assert {item.role for item in planned if item.block == order.NO_BLOCK} == {"full"}
 
 

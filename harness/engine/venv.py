@@ -62,8 +62,7 @@ class VenvEngine(Processes):
         """The environment as `build` would make it."""
         if self.python:
             return self._as_it_is(image)
-        _, reasons = self._interpreter(image)
-        return Built(self._environment(image, reasons), self._folder(image) / "bin" / "python")
+        return Built(self._environment(image, _platform_reasons()), self._folder(image) / "bin" / "python")
 
     def built(self, image: Image) -> Built:
         """The environment of an image; raises NotBuilt where it is missing or was left half made."""
@@ -103,23 +102,22 @@ class VenvEngine(Processes):
         environment = self._environment(image, ("an interpreter of the user's was taken as it is",))
         return Built(environment.model_copy(update={"lock_sha256": None}), Path(interpreter).absolute())
 
-    def _interpreter(self, image: Image) -> tuple[str, tuple[str, ...]]:
-        """An interpreter that the lock is resolved for, else this one with the reason it cannot be pinned."""
+    def _interpreter(self, image: Image) -> str:
+        """Return an interpreter that the lock is resolved for; raises NoEngine where none is here."""
         here = f"{sys.version_info.major}.{sys.version_info.minor}"
         if here in image.pythons and find_spec("ensurepip") is not None:
-            return sys.executable, _platform_reasons()
-        for interpreter in filter(None, map(find_python, image.pythons)):
-            return interpreter, _platform_reasons()
-        if here in image.pythons:
-            return sys.executable, _platform_reasons()
-        versions = " or ".join(image.pythons)
-        return sys.executable, (
-            f"the lock is for Python {versions}, and only {here} was found",
-            *_platform_reasons(),
-        )
+            return sys.executable
+        found = next(filter(None, map(find_python, image.pythons)), None)
+        if found is None and here not in image.pythons:
+            versions = " or ".join(image.pythons)
+            raise NoEngine(
+                f"image '{image.name}' is locked for Python {versions}, and none of it runs here",
+                remedy=f"put a python{image.python} that runs on the PATH, or install uv and that Python by it",
+            )
+        return found or sys.executable
 
     def _make(self, image: Image, folder: Path, say: Say) -> None:
-        interpreter, reasons = self._interpreter(image)
+        interpreter = self._interpreter(image)
         what, remedy = f"image '{image.name}' as a virtual environment", "make room there, or move the clone"
         need_room(what, image.build_bytes, free_bytes(folder), folder.parent, remedy)
         if folder.exists():
@@ -136,7 +134,9 @@ class VenvEngine(Processes):
             first_that_works(
                 step.label, step.alternatives, log, partial(say, total=packages), programs=folder / "bin"
             )
-        (folder / STAMP).write_text(json.dumps({"image": image.name, "unpinned_because": reasons}))
+        (folder / STAMP).write_text(
+            json.dumps({"image": image.name, "unpinned_because": _platform_reasons()})
+        )
 
 
 def _reasons(folder: Path) -> tuple[str, ...] | None:
@@ -149,9 +149,10 @@ def _reasons(folder: Path) -> tuple[str, ...] | None:
 
 
 def find_python(version: str) -> str | None:
-    """An interpreter of that version on PATH, or one that uv finds."""
+    """Return an interpreter of that version on PATH that runs, or one that uv finds."""
+    folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
     uv = (printed("uv", "python", "find", version) or "").strip()
-    candidates = (shutil.which(f"python{version}"), uv)
+    candidates = (*(shutil.which(f"python{version}", path=folder) for folder in folders), uv)
     code = "import sys, ensurepip; print('%d.%d' % sys.version_info[:2])"
     versions = ((path, printed(path, "-c", code)) for path in candidates if path)
     return next((path for path, found in versions if (found or "").strip() == version), None)

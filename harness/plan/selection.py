@@ -50,8 +50,8 @@ def fit(
 
     In this order: repeats beyond five; of each priority from the last to the second its repeats beyond three,
     its full-length trials, the longest first, and its other rows; the same of the first priority, whose rows
-    stay. Rows as they were published, in `host` mode, go after all of these: their repeats beyond three, their
-    later priorities, their repeats beyond two. Then the middle depths go.
+    stay. Rows as they were published, in `host` mode, go after these: their repeats beyond three, their later
+    priorities, their repeats beyond two. Then the middle depths go.
     """
     remaining, left_out = tuple(planned), list[LeftOut]()
     for what, goes in _drops(remaining, estimate):

@@ -15,7 +15,7 @@ from tests.helpers import ROOT
 
 @pytest.fixture(scope="module")
 def mission():
-    setup = on_paper.prepare(ROOT, Settings(plan="mission", engine="venv"), "4x RTX 4090")
+    setup = on_paper.prepare(ROOT, Settings(plan="mission", engine="venv", budget="8h"), "4x RTX 4090")
     return setup, choose(setup)
 
 

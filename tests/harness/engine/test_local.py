@@ -14,7 +14,7 @@ import pytest
 from harness.engine import venv
 from harness.engine.interface import Running
 from harness.engine.venv import VenvEngine, first_that_works
-from harness.errors import MachineError, NoSpace
+from harness.errors import MachineError, NoEngine, NoSpace
 from harness.image.spec import venv_steps
 from harness.redact import leaks
 from tests.helpers import ROOT
@@ -56,9 +56,12 @@ def test_a_python_without_ensurepip_takes_another_or_uv_or_names_the_package(tmp
     says = 'echo "created not successfully because ensurepip is not available."; exit 1'
     bare = str(script(tmp_path / "bare" / "python3", says))
     monkeypatch.setattr(venv, "find_spec", lambda name: None)
-    for found, taken in ((None, sys.executable), ("/usr/bin/other", "/usr/bin/other")):
+    for found, taken in (("/usr/bin/other", "/usr/bin/other"), (None, sys.executable)):
         monkeypatch.setattr(venv, "find_python", lambda version, found=found: found)
-        assert VenvEngine(ROOT)._interpreter(image)[0] == taken
+        assert VenvEngine(ROOT)._interpreter(image) == taken
+
+    with pytest.raises(NoEngine, match=r"'era-2019' is locked for Python 2.7, and none of it runs here"):
+        VenvEngine(ROOT)._interpreter(IMAGES.image("era-2019").model_copy(update={"pythons": ("2.7",)}))
 
     def make() -> None:
         made = venv_steps(image, root=ROOT, venv=tmp_path / "made", interpreter=bare)[0]

@@ -112,7 +112,7 @@ class VenvEngine(Processes):
             versions = " or ".join(image.pythons)
             raise NoEngine(
                 f"image '{image.name}' is locked for Python {versions}, and none of it runs here",
-                remedy=f"put a python{image.python} that runs on the PATH, or install uv and that Python by it",
+                remedy=f"put a working python{image.python} on the PATH, or get it by `uv python install`",
             )
         return found or sys.executable
 

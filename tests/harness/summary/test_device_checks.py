@@ -63,59 +63,92 @@ def test_a_failed_trial_has_no_summary():
     assert judge_trial(failed) is None
 
 
-@pytest.mark.parametrize(
-    ("seen", "name"),
-    [
-        ({"others": others(201)}, "foreign-process"),
-        ({"others": others(1, 1.1)}, "foreign-process"),
-        ({"reasons_share": {"application_clocks": 0.02}}, "locked-clocks"),
-        ({"limited_share": {"thermal": 0.011}}, "thermal-throttling"),
-        ({"limited_share": {}, "reasons_share": {"hw_thermal_slowdown": 0.02}}, "thermal-throttling"),
-        ({"reasons_share": {"hw_power_brake": 0.02, "hw_slowdown": 0.02}}, "power-brake"),
-        ({"reasons_share": {"hw_slowdown": 0.03}}, "hardware-slowdown"),
-        ({"ecc_uncorrected": 1}, "memory-error"),
-        ({"xids": (79,)}, "device-fault"),
-        ({"mig_changed": True}, "mig-changed"),
-        ({"power_limit_changed": True}, "power-limit"),
-        ({"power_limit_watts": 250.0}, "power-limit"),
-    ],
-)
-def test_what_a_card_did_makes_a_trial_invalid_by_name(seen: dict[str, Any], name: str):
-    assert judged(record(seen=telemetry(card(**seen)))) == ("invalid", {name})
+def seen(**told: Any) -> Record:
+    return record(seen=telemetry(card(**told)))
+
+
+LIMITED, UNLOCKED = {"power_limit_default_watts": 350.0}, {"clocks_locked": True}
+FAR, OWN = machine(gpu(numa_node=1)), build.environment(engine="venv", pinned=False)
+SET = machine(gpu(power_limit_watts=450.0, power_limit_default_watts=450.0))
+CHANGED = finding("changed", what="data cifar-100", before="a", after="b")
+UNREAD = finding("telemetry", why="telemetry.jsonl is not what the telemetry writes")
 
 
 @pytest.mark.parametrize(
-    ("seen", "name"),
+    ("found", "verdict", "causes"),
     [
-        ({"others": others(199)}, "foreign-process"),
-        ({"others": others(199, 0.9)}, "foreign-process"),
-        ({"reasons_share": {"sw_thermal_slowdown": 0.02}}, "chassis-limited"),
+        (seen(others=others(201)), "invalid", "foreign-process"),
+        (seen(others=others(1, 1.1)), "invalid", "foreign-process"),
+        (seen(others=others(199)), "warn", "foreign-process"),
+        (seen(others=others(199, 0.9)), "warn", "foreign-process"),
+        (seen(reasons_share={"application_clocks": 0.02}), "invalid", "locked-clocks"),
+        (seen(reasons_share={"application_clocks": 0.009}), "valid", ""),
+        (seen(limited_share={"thermal": 0.011}), "invalid", "thermal-throttling"),
+        (seen(limited_share={"thermal": 0.009}), "valid", ""),
         (
-            {"limited_share": {"thermal": 0.3}, "reasons_share": {"sw_thermal_slowdown": 0.005}},
+            seen(limited_share={}, reasons_share={"hw_thermal_slowdown": 0.02}),
+            "invalid",
+            "thermal-throttling",
+        ),
+        (seen(reasons_share={"hw_power_brake": 0.02, "hw_slowdown": 0.02}), "invalid", "power-brake"),
+        (seen(reasons_share={"hw_slowdown": 0.03}), "invalid", "hardware-slowdown"),
+        (seen(reasons_share={"hw_slowdown": 1 / 91}), "valid", ""),
+        (seen(reasons_share={"sw_thermal_slowdown": 0.02}), "warn", "chassis-limited"),
+        (
+            seen(limited_share={"thermal": 0.3}, reasons_share={"sw_thermal_slowdown": 0.005}),
+            "warn",
             "chassis-limited",
         ),
-        ({"pcie_generation": 3}, "pcie-link"),
-        ({"pcie_width": 8}, "pcie-link"),
+        (seen(limited_share={"low_utilization": 0.9}), "valid", ""),
+        (seen(ecc_uncorrected=1), "invalid", "memory-error"),
+        (seen(ecc_corrected=40), "valid", ""),
+        (seen(xids=(79,)), "invalid", "device-fault"),
+        (seen(mig_changed=True), "invalid", "mig-changed"),
+        (seen(pcie_generation=3), "warn", "pcie-link"),
+        (seen(pcie_width=8), "warn", "pcie-link"),
+        (
+            seen(others=None, ecc_uncorrected=None, pcie_generation=None, power_limit_watts=None),
+            "valid",
+            "",
+        ),
+        (seen(power_limit_changed=True), "invalid", "power-limit"),
+        (seen(power_limit_watts=250.0), "invalid", "power-limit"),
+        (seen(power_limit_watts=300.4), "valid", ""),
+        (record(on=SET, seen=telemetry(card(power_limit_set_watts=450.0))), "valid", ""),
+        (record(on=SET, seen=telemetry(card(power_limit_set_watts=300.0))), "invalid", "power-limit"),
+        (record(on=machine(gpu(**LIMITED))), "invalid", "power-limit"),
+        (record(on=machine(gpu(**LIMITED), declared=("power-limit",))), "valid", ""),
+        (record(on=machine(gpu(**UNLOCKED))), "invalid", "locked-clocks"),
+        (record(on=machine(gpu(**UNLOCKED), declared=("locked-clocks",))), "valid", ""),
+        (record(on=machine(gpu(**UNLOCKED), declared=("power-limit",))), "invalid", "locked-clocks"),
+        (record(on=machine(gpu(persistence=False))), "warn", "persistence-off"),
+        (record(on=FAR, environment=OWN), "warn", "remote-numa"),
+        (record(on=FAR), "valid", ""),
+        # The load is of the moment before, so that no trial accuses itself or the next.
+        (record(load=Load(busy_cpus=4.1)), "warn", "busy-machine"),
+        (record(load=Load(busy_cpus=3.9)), "valid", ""),
+        (record(load=Load(busy_cpus=0.2, load_average_1min=7.9)), "valid", ""),
+        (record(load=Load()), "valid", ""),
+        (record(seen=telemetry(missing={"cards": "the driver stopped answering"})), "warn", "driver-gone"),
+        (record(seen=telemetry(missing={"0.power": "NVMLError_GpuIsLost"})), "invalid", "driver-gone"),
+        (record(warnings=(CHANGED,)), "warn", "changed"),
+        (record(warnings=(UNREAD,)), "valid", ""),
+        (record(telemetry=None), "warn", "unwatched"),
+        (record(on=machine(gpu(**UNLOCKED)), telemetry=None), "invalid", "locked-clocks unwatched"),
+        (seen(sm_mhz=None, power_watts=None, utilization_percent=None), "warn", "unwatched"),
+        (record(seen=telemetry(card(), ended="cut short", windows=())), "warn", "unwatched"),
     ],
 )
-def test_what_a_card_did_is_a_warning_by_name(seen: dict[str, Any], name: str):
-    assert judged(record(seen=telemetry(card(**seen)))) == ("warn", {name})
+def test_a_trial_s_verdict_is_the_gravest_of_what_its_card_its_machine_and_its_session_did(
+    found, verdict, causes
+):
+    assert judged(found) == (verdict, set(causes.split()))
 
 
-@pytest.mark.parametrize(
-    "seen",
-    [
-        {"limited_share": {"thermal": 0.009}},
-        {"reasons_share": {"hw_slowdown": 1 / 91}},
-        {"limited_share": {"low_utilization": 0.9}},
-        {"power_limit_watts": 300.4},
-        {"reasons_share": {"application_clocks": 0.009}},
-        {"ecc_corrected": 40},
-        {"others": None, "ecc_uncorrected": None, "pcie_generation": None, "power_limit_watts": None},
-    ],
-)
-def test_what_is_below_its_limit_or_not_known_is_no_cause(seen: dict[str, Any]):
-    assert judged(record(seen=telemetry(card(**seen)))) == ("valid", set())
+def test_a_declared_limit_counts_though_somebody_moves_it_and_is_noted():
+    on = machine(gpu(power_limit_watts=450.0, **LIMITED), declared=("power-limit",))
+    assert judged(record(on=on, seen=telemetry(card(power_limit_changed=True)))) == ("valid", set())
+    assert "power-limit" in notes(record(on=on))
 
 
 def test_where_a_driver_lists_no_processes_nobody_is_accused_and_a_note_says_so():
@@ -133,46 +166,6 @@ def test_a_card_at_its_power_limit_is_in_its_normal_state_and_says_for_how_long(
 
 
 @pytest.mark.parametrize(
-    ("on", "expected"),
-    [
-        (machine(gpu(clocks_locked=True)), ("invalid", {"locked-clocks"})),
-        (machine(gpu(clocks_locked=True), declared=("locked-clocks",)), ("valid", set())),
-        (machine(gpu(power_limit_default_watts=350.0)), ("invalid", {"power-limit"})),
-        (machine(gpu(power_limit_default_watts=350.0), declared=("power-limit",)), ("valid", set())),
-        (machine(gpu(clocks_locked=True), declared=("power-limit",)), ("invalid", {"locked-clocks"})),
-        (machine(gpu(persistence=False)), ("warn", {"persistence-off"})),
-    ],
-)
-def test_settings_of_a_card_count_unless_they_are_declared(on, expected):
-    assert judged(record(on=on)) == expected
-
-
-def test_a_declared_limit_is_still_noted():
-    on = machine(gpu(power_limit_default_watts=350.0), declared=("power-limit",))
-    assert "power-limit" in notes(record(on=on))
-
-
-def test_a_card_on_another_node_than_the_process_is_a_warning_where_the_process_is_ours():
-    far = machine(gpu(numa_node=1))
-    own = build.environment(engine="venv", pinned=False)
-    assert judged(record(on=far, environment=own)) == ("warn", {"remote-numa"})
-    assert judged(record(on=far)) == ("valid", set())
-
-
-@pytest.mark.parametrize(
-    ("load", "expected"),
-    [
-        (Load(busy_cpus=4.1), ("warn", {"busy-machine"})),
-        (Load(busy_cpus=3.9), ("valid", set())),
-        (Load(busy_cpus=0.2, load_average_1min=7.9), ("valid", set())),
-        (Load(), ("valid", set())),
-    ],
-)
-def test_the_load_is_of_the_moment_before_so_that_no_trial_accuses_itself_or_the_next(load, expected):
-    assert judged(record(load=load)) == expected
-
-
-@pytest.mark.parametrize(
     ("gpus", "verdict"), [((gpu(),), "invalid"), ((gpu(), gpu(index=1, unit="f" * 16)), "warn")]
 )
 def test_another_process_before_the_trial_counts_where_the_trial_itself_could_not_be_watched(gpus, verdict):
@@ -182,20 +175,6 @@ def test_another_process_before_the_trial_counts_where_the_trial_itself_could_no
     assert judged(found) == (verdict, {"foreign-process"})
     assert "unwatched" in notes(found)
     assert judged(record(load=load)) == ("valid", set())
-
-
-def test_a_driver_that_goes_silent_is_a_warning_and_a_lost_card_makes_it_invalid():
-    silent = telemetry(missing={"cards": "the driver stopped answering"})
-    lost = telemetry(missing={"0.power": "NVMLError_GpuIsLost"})
-    assert judged(record(seen=silent)) == ("warn", {"driver-gone"})
-    assert judged(record(seen=lost)) == ("invalid", {"driver-gone"})
-
-
-def test_what_changed_within_the_session_is_a_warning():
-    changed = finding("changed", what="data cifar-100", before="a", after="b")
-    assert judged(record(warnings=(changed,))) == ("warn", {"changed"})
-    unread = finding("telemetry", why="telemetry.jsonl is not what the telemetry writes")
-    assert judged(record(warnings=(unread,))) == ("valid", set())
 
 
 def test_a_trial_on_the_processor_is_not_judged_by_cards_that_it_did_not_use():
@@ -238,39 +217,6 @@ def test_a_trial_that_failed_among_cards_of_one_model_is_of_that_model():
     box = machine(gpu(), gpu(index=1, unit="f" * 16))
     assert device_name(build.record(asked, None, on=box, failure=build.out_of_memory())) == gpu().name
     assert device_name(record(on=box, cards_given=(1,))) == gpu().name
-
-
-def test_an_unwatched_trial_on_a_card_says_so_and_is_judged_by_what_is_known():
-    found = record(on=machine(gpu(clocks_locked=True)), telemetry=None)
-    assert judged(found) == ("invalid", {"locked-clocks", "unwatched"})
-    assert judged(record(telemetry=None)) == ("warn", {"unwatched"})
-
-
-@pytest.mark.parametrize(
-    "seen",
-    [
-        telemetry(card(sm_mhz=None, power_watts=None, utilization_percent=None)),
-        telemetry(card(), ended="cut short", windows=()),
-    ],
-    ids=["all null", "died before the window ended"],
-)
-def test_a_telemetry_that_tells_nothing_or_died_is_never_plain_valid(seen):
-    assert judged(record(seen=seen)) == ("warn", {"unwatched"})
-
-
-@pytest.mark.parametrize(
-    ("seen", "declared", "expected"),
-    [
-        ({"power_limit_changed": True}, ("power-limit",), ("valid", set())),
-        ({"power_limit_set_watts": 450.0, "power_limit_watts": 300.0}, (), ("valid", set())),
-        ({"power_limit_set_watts": 300.0, "power_limit_watts": 300.0}, (), ("invalid", {"power-limit"})),
-    ],
-)
-def test_a_limit_that_somebody_set_makes_invalid_and_one_that_the_driver_moves_does_not(
-    seen, declared, expected
-):
-    on = machine(gpu(power_limit_watts=450.0, power_limit_default_watts=450.0), declared=declared)
-    assert judged(record(on=on, seen=telemetry(card(**seen)))) == expected
 
 
 def test_a_start_more_than_five_degrees_from_its_session_s_median_is_named():

@@ -82,18 +82,19 @@ def test_a_neighbour_now_and_then_is_kept_and_is_proven_where_it_came_often_enou
     assert {steady.first_step for steady in judgements} == {0}
 
 
-def test_a_warm_up_in_front_of_toggling_clocks_is_cut():
-    rng = np.random.default_rng(2)
-    steady = steady_state(series(toggling(rng, 1000) * (1 + 0.1 * (np.arange(1000) < 150))))
-    assert steady.kind == "recurrent"
-    assert abs(steady.first_step - 150) <= 10
-
-
-def test_toggling_clocks_that_then_stay_slower_are_a_slowdown():
-    rng = np.random.default_rng(2)
-    steady = steady_state(series(toggling(rng, 1000) * (1 + 0.06 * (np.arange(1000) >= 500))))
-    assert steady.kind == "slowdown"
-    assert abs(steady.first_step - 500) <= 10
+@pytest.mark.parametrize(
+    ("where", "times", "kind", "at"),
+    [
+        (np.arange(1000) < 150, 1.1, "recurrent", 150),
+        (np.arange(1000) >= 500, 1.06, "slowdown", 500),
+    ],
+)
+def test_a_slower_start_or_end_of_toggling_clocks_is_a_warm_up_that_is_cut_or_a_slowdown(
+    where, times, kind, at
+):
+    steady = steady_state(series(toggling(np.random.default_rng(2), 1000) * np.where(where, times, 1)))
+    assert steady.kind == kind
+    assert abs(steady.first_step - at) <= 10
 
 
 @pytest.mark.parametrize("decay_seconds", [12.5, 25.0, 60.0])
@@ -117,18 +118,12 @@ def test_a_thermal_ramp_of_three_percent_is_a_slowdown(n, draws):
     assert kinds(ramp(0.03), n, draws)["slowdown"] == draws
 
 
-def test_a_straight_ramp_that_no_change_point_shows_is_found_by_its_slope():
-    rng = np.random.default_rng(3)
-    ramp = normal(rng, 600) * np.linspace(1, 1.012, 600)
+@pytest.mark.parametrize(("first", "last", "kind"), [(1, 1.012, "slowdown"), (1.012, 1, "none")])
+def test_a_straight_ramp_that_no_change_point_shows_is_found_by_its_slope(first, last, kind):
+    ramp = normal(np.random.default_rng(3), 600) * np.linspace(first, last, 600)
     steady = steady_state(series(ramp))
-    assert steady.kind == "slowdown"
-    assert steady.changes == ()
-    assert steady.slope == pytest.approx(0.012, abs=0.004)
-
-
-def test_a_device_that_still_becomes_faster_at_the_end_has_no_steady_state():
-    rng = np.random.default_rng(3)
-    assert steady_state(series(normal(rng, 600) * np.linspace(1.012, 1, 600))).kind == "none"
+    assert (steady.kind, steady.changes) == (kind, ())
+    assert steady.slope == pytest.approx(last - first, abs=0.004)
 
 
 def off_and_counted(values: np.ndarray, step_us: int) -> bool:
@@ -178,12 +173,17 @@ def test_a_neighbour_of_20_s_in_140_leaves_no_counted_figure_more_than_5_percent
         assert steady.kind in REFUSED or min(abs(mean - 1), abs(mean / hour[times] - 1)) <= 0.05
 
 
-def test_a_window_too_short_in_steps_or_in_seconds_is_unproven():
-    rng = np.random.default_rng(5)
-    assert steady_state(series(normal(rng, 150), 1_000_000)).kind == "unproven"
-    assert steady_state(series(normal(rng, 2000), 10_000)).kind == "unproven"
-    assert steady_state(series(normal(rng, 2000), 31_000)).kind == "flat"
-    assert steady_state(series(normal(rng, 199), 310_000)).kind == "unproven"
+@pytest.mark.parametrize(
+    ("steps", "step_us", "kind"),
+    [
+        (150, 1_000_000, "unproven"),
+        (199, 310_000, "unproven"),
+        (2000, 10_000, "unproven"),
+        (2000, 31_000, "flat"),
+    ],
+)
+def test_a_window_too_short_in_steps_or_in_seconds_is_unproven(steps, step_us, kind):
+    assert steady_state(series(normal(np.random.default_rng(5), steps), step_us)).kind == kind
 
 
 def test_slow_first_steps_are_cut_though_they_are_too_few_for_a_segment():

@@ -40,6 +40,13 @@ CARD = 'a card of results/cards.toml that need not be here, as "RTX 4090" or "4x
 RETRY = "also repeat trials that failed by themselves, such as out of memory"
 MACHINE = "device engine python"
 CHOOSING = f"plan image {MACHINE}"
+ASKED = {
+    "at_least": "exit with 3 below this: not-recomputed, recomputed (default), signed, known-signer",
+    "signers": "OpenSSH's file of allowed signers, one of whom has to have signed the bundle",
+    "sha256": "what the bundle's file has to have; may be given several times",
+    "order": "the order that the bundle has to state",
+    "stamp_ca": "the root certificate of the service that its time stamp has to be from",
+}
 BUILDING = f"{CHOOSING} base wheelhouse against"
 
 line = Line(ROOT, SETTINGS)
@@ -120,12 +127,13 @@ def run(
     "baseline question",
     help={
         "session": "the session that the page leads with (default: its newest); several are held together",
-        "bundle": "a bundle's file whose records to take in place of results/; may be given several times",
+        "bundle": "bundles to take in place of results/: a file, a folder or a pattern; may be given again",
         "expect": "a card, as 'RTX 5090': what it should do by published figures, with the range",
         "pdf": "also print report/out/report.pdf, by an installed Chromium; page one comes first",
         "png": "also write each chart as PNG, which report.md then shows: for mail, and comments on code",
+        **ASKED,
     },
-    iterable=["bundle", "session"],
+    iterable=["bundle", "session", "sha256"],
 )
 def report(
     settings: Settings,
@@ -134,13 +142,20 @@ def report(
     expect: str = "",
     pdf: bool = False,
     png: bool = False,
+    at_least: str = "",
+    signers: str = "",
+    sha256: list[str] | None = None,
+    order: str = "",
+    stamp_ca: str = "",
 ) -> None:
     """Make report/out/index.html and report.md from the records in results/, or in bundles."""
+    from commands.recipient import demand
     from commands.report import ReportOptions, make
 
-    bundles = tuple(map(Path, bundle or ()))
+    asked = demand(at_least, signers, sha256 or (), order, stamp_ca)
+    bundles, named = tuple(map(Path, bundle or ())), tuple(session or ())
     how = ReportOptions(
-        tuple(session or ()), settings.baseline, settings.question, bundles, expect, png=png, pdf=pdf
+        named, settings.baseline, settings.question, bundles, expect, png=png, pdf=pdf, asked=asked
     )
     make(ROOT, how)
 
@@ -198,33 +213,48 @@ def quote() -> None:
 
 
 @line.verb(
-    "baseline",
     help={
         "out": "the file to write (default: report/out/gpudyno-<session>.tar.gz)",
         "session": "pack this alone (default: all that the page uses, except what came with the clone)",
-        "sign": "a private key of OpenSSH's to sign it with",
         "margin": "how far below its figure a delivered machine may be (default: 0.05)",
-        "with_prices": "also pack purchase.toml, with your prices, and show them on its page",
-        "verify": "check this bundle instead: every byte, record and figure of its page, from raw samples",
-        "signers": "with --verify: OpenSSH's file of allowed signers",
+        "sign": "a key of OpenSSH's to sign it with",
+        "stamp": "a time stamp (RFC 3161) over what --statement-out wrote",
+        "statement_out": "a file for the signed statement alone",
+        "countersign": "add --sign or --stamp to this bundle instead, once it is judged",
+        "verify": "judge this bundle instead, and make its page",
+        **ASKED,
+        "order": "the buyer's own word for the order, as 'PO 4711': to be stated, or to be found",
     },
+    iterable=["sha256"],
 )
 def bundle(
-    settings: Settings,
     out: str = "",
     session: str = "",
-    sign: str = "",
     margin: float = 0.05,
-    with_prices: bool = False,
+    sign: str = "",
+    stamp: str = "",
+    statement_out: str = "",
+    countersign: str = "",
     verify: str = "",
+    at_least: str = "",
     signers: str = "",
+    sha256: list[str] | None = None,
+    order: str = "",
+    stamp_ca: str = "",
 ) -> None:
-    """Pack records, locks, claims, plans and page into one archive with a clause, or check one."""
-    from commands import bundle
+    """Pack records, plans, locks and a statement, and print the clause for an order; or judge a bundle."""
+    from commands import bundle, report
+    from commands.recipient import demand
 
-    path, key, known = (Path(given) if given else None for given in (out, sign, signers))
-    how = bundle.Packing(path, session or None, settings.baseline, margin, key, with_prices)
-    bundle.verify(Path(verify), known) if verify else bundle.pack(ROOT, how)
+    paths = (Path(given) if given else None for given in (out, sign, stamp, statement_out))
+    how = bundle.Packing(session or None, margin, order or None, *paths)
+    asked = demand(at_least, signers, sha256 or (), order, stamp_ca)
+    if verify:
+        report.make(ROOT, report.ReportOptions(bundles=(Path(verify),), asked=asked, older=False))
+    elif countersign:
+        bundle.countersign(ROOT, Path(countersign), how, asked)
+    else:
+        bundle.pack(ROOT, how)
 
 
 @line.verb(
@@ -232,13 +262,26 @@ def bundle(
     help={
         "bundle": "the bundle that the machine was ordered by; its plan is run",
         "records": "a session in results/ to judge (default: run the bundle's plan now)",
+        **ASKED,
     },
+    iterable=["sha256"],
 )
-def accept(settings: Settings, bundle: str, records: str = "") -> None:
+def accept(
+    settings: Settings,
+    bundle: str,
+    records: str = "",
+    at_least: str = "",
+    signers: str = "",
+    sha256: list[str] | None = None,
+    order: str = "",
+    stamp_ca: str = "",
+) -> None:
     """Say whether this machine is the one that was ordered, and as fast."""
     from commands import accept as accepting
+    from commands.recipient import demand
 
-    accepting.accept(ROOT, settings, Path(bundle), records or None)
+    asked = demand(at_least, signers, sha256 or (), order, stamp_ca)
+    accepting.accept(ROOT, settings, Path(bundle), records or None, asked)
 
 
 @line.verb(

@@ -7,12 +7,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from commands import measure
-from commands.bundle import analysis_of, intact
+from commands.recipient import judged, order_of
+from harness.bundle.judgement import Demand
 from harness.errors import GateError, UserError
 from harness.machine import look
 from harness.plan import plan_file
+from harness.record import Record
 from harness.run.session import find_open
 from harness.settings import Settings
+from harness.summary.contradictions import shares_steps
 from report import text
 from report.analysis import Analysis, AnalysisRequest, analyse, evidence_in
 from report.buying import clause
@@ -23,33 +26,33 @@ from report.page import render
 WHOLE_PLAN = "measure the whole plan, with `invoke accept` and the bundle alone"
 
 
-def accept(root: Path, settings: Settings, path: Path, records: str | None) -> None:
+def accept(root: Path, settings: Settings, path: Path, records: str | None, asked: Demand) -> None:
     """Answers pass, fail, or not the machine that was ordered; the last two by GateError.
 
-    Takes the session `records`, else runs the bundle's plan. Raises UserError where too little was measured
-    to answer.
+    Takes the session `records`, else runs the bundle's plan. Raises GateError for a bundle that is less than
+    was asked for, UserError where too little was measured to answer.
     """
-    with intact(path) as opened:
-        ordered = analysis_of(opened)
-        bundled = {session.id for session in ordered.evidence.results.sessions}
-        if ordered.clause is None:
-            raise UserError(
-                f"'{path.name}' holds no work with two valid runs", remedy="ask for a longer session"
-            )
-        if records in bundled:
-            raise UserError(
-                f"session {records} is part of the bundle itself, and no delivery",
-                remedy=WHOLE_PLAN,
-            )
-        print(render.clause(ordered, f"invoke accept {path.name}"))
-        session = records or _measured(root, settings, ordered, bundled)
-        delivered = analyse(
-            evidence_in(root, purchase=False), AnalysisRequest(datetime.now(UTC), session=session)
-        )
-        both = ([trial.record for trial in each.own] for each in (ordered, delivered))
-        _refuse_other(not_as_ordered(*both))
-        print(f"\nDelivered, session {session}:")
-        _answer(clause.judge(ordered.clause, delivered.own_cells, delivered.own))
+    bundle = judged(root, path, asked)
+    if not asked.compares:
+        print("  not compared with your order: name --signers, --sha256 or --order")
+    ordered = order_of(root, bundle)
+    session = ordered.leading_session
+    if ordered.clause is None or session is None:
+        raise UserError(f"'{path.name}' holds no work with two valid runs", remedy="ask for a longer session")
+    if session.plan_sha256 not in bundle.plans:
+        raise UserError(f"'{path.name}' does not hold its plan '{session.plan}'", remedy="ask for it again")
+    bundled = {one.id for one in bundle.results.sessions}
+    if records in bundled:
+        raise UserError(f"session {records} is part of the bundle itself, and no delivery", remedy=WHOLE_PLAN)
+    print(render.clause(ordered, f"invoke accept {path.name}"))
+    chosen = records or _measured(root, settings, ordered, bundled)
+    request = AnalysisRequest(datetime.now(UTC), session=chosen)
+    delivered = analyse(evidence_in(root, purchase=False), request)
+    was, now = ([trial.record for trial in each.own] for each in (ordered, delivered))
+    _refuse_copies(was, now)
+    _refuse_other(not_as_ordered(was, now))
+    print(f"\nDelivered, session {chosen}:")
+    _answer(clause.judge(ordered.clause, delivered.own_cells, delivered.own))
 
 
 def _measured(root: Path, settings: Settings, ordered: Analysis, bundled: Collection[str]) -> str:
@@ -70,6 +73,14 @@ def _measured(root: Path, settings: Settings, ordered: Analysis, bundled: Collec
     opened = find_open(root, session.plan)
     own = opened is not None and opened.id in bundled
     return measure.run(root, chosen, measure.RunOptions(new_session=own)).session.id
+
+
+def _refuse_copies(ordered: Sequence[Record], delivered: Sequence[Record]) -> None:
+    for now in delivered:
+        if any(shares_steps(was, now) for was in ordered):
+            raise GateError(
+                f"NO DELIVERY: the step times of {now.trial.id} in session {now.session} are the order's own"
+            )
 
 
 def _refuse_other(found: Sequence[MachineDifference]) -> None:

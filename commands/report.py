@@ -4,25 +4,21 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
-from commands.bundle import PURCHASE, committed_sessions, intact
+from commands.bundle import committed_sessions
 from commands.expected import expected_of, on_paper, should
 from commands.plans.ways import prospects
-from commands.terminal import Screen, relative
-from harness.bundle import archive, contents
-from harness.bundle.contents import Opened
-from harness.bundle.validate import session_problems
+from commands.recipient import bundle_files, judged, together
+from commands.terminal import Screen, account_lines, relative
+from harness.bundle.judgement import Demand
 from harness.engine.local import LOG, log_tail
 from harness.errors import GateError, UserError
-from harness.files import sha256_of
 from harness.machine import machine_id, state_folder
 from harness.plan.plan_file import questions
 from harness.record import Question, differences, store
@@ -102,41 +98,6 @@ def _ends_of_logs(root: Path, analysis: Analysis) -> dict[str, tuple[str, ...]]:
     return found
 
 
-@contextmanager
-def merged(root: Path, paths: Sequence[Path]) -> Iterator[tuple[Path, tuple[str, ...]]]:
-    """A folder with several bundles' records and this clone's claims and cards, and what each leads with.
-
-    Raises GateError for a bundle that is not as it was packed, UserError where two hold one record otherwise.
-    """
-    with TemporaryDirectory() as temporary:
-        clone, leads = Path(temporary) / "clone", list[str]()
-        for name in (*contents.CLONE, PURCHASE):
-            if (root / name).is_file():
-                archive.copy_into(clone, name, root / name)
-        for path in sorted((root / "results" / "claims").glob("*.toml")):
-            archive.copy_into(clone, path.relative_to(root).as_posix(), path)
-        for path in paths:
-            with intact(path) as opened:
-                if opened.manifest and opened.manifest.session:
-                    leads.append(opened.manifest.session)
-                _take_records(opened, clone, path)
-        for problem in session_problems(clone):
-            raise UserError(f"two bundles hold one session: {problem}", remedy="ask why")
-        yield clone, tuple(dict.fromkeys(leads))
-
-
-def _take_records(opened: Opened, clone: Path, path: Path) -> None:
-    for name in opened.names:
-        if not name.startswith("results/") or not name.endswith(".json"):
-            continue
-        there = clone / name
-        if there.is_file() and there.read_bytes() != (opened.folder / name).read_bytes():
-            raise UserError(
-                f"'{path.name}' and another bundle hold '{name}' with other content", remedy="ask why"
-            )
-        archive.copy_into(clone, name, opened.folder / name)
-
-
 @dataclass(frozen=True, slots=True)
 class ReportOptions:
     """The switches of `report`."""
@@ -146,10 +107,14 @@ class ReportOptions:
     baseline: str | None = None
     question: Question | None = None
     bundles: tuple[Path, ...] = ()
+    """Files, folders of them, and patterns."""
     expect: str = ""
     """A card's name."""
     png: bool = False
     pdf: bool = False
+    asked: Demand = field(default_factory=Demand)
+    older: bool = True
+    """Whether bundles from before there were statements are read as well."""
 
 
 def make(root: Path, how: ReportOptions) -> None:
@@ -157,6 +122,8 @@ def make(root: Path, how: ReportOptions) -> None:
     out = root / "report" / "out"
     analysis, written = report_on(root, out, how)
     screen = Screen()
+    for line in account_lines(analysis.accounts) if how.bundles else ():
+        screen.say(f"  {line}")
     one = page_one(analysis, systems_of(analysis))
     screen.say(f"answer:   {render.answer(one.headline)}")
     screen.say(f"page:     {relative(written.html)}")
@@ -168,30 +135,30 @@ def make(root: Path, how: ReportOptions) -> None:
 
 def report_on(root: Path, out: Path, how: ReportOptions) -> tuple[Analysis, WrittenPage]:
     """Writes the page of this clone's records, or of several bundles' with equal work side by side."""
-    with merged(root, how.bundles) if how.bundles else nullcontext((root, ())) as (clone, leads):
-        named = how.sessions or leads
-        request = AnalysisRequest(
-            datetime.now(UTC),
-            next(iter(named), None),
-            machine_id(state_folder()),
-            how.baseline,
-            question=how.question,
-            questions=questions(root),
-            named=named if len(named) > 1 else (),
-        )
-        if how.bundles:
-            files = tuple((path.name, sha256_of(path)) for path in how.bundles)
-            request = replace(request, machine=None, bundles=files)
-            analysis = analyse(evidence_in(clone), request)
-        else:
-            request = replace(request, committed=committed_sessions(root))
-            analysis = analyse(evidence_in(root), request)
-            ahead, logs = prospects(root, analysis), _ends_of_logs(root, analysis)
-            request = replace(request, ways=ahead.ways, barred=ahead.barred, logs=logs)
-        request = replace(request, longer=_longer(analysis), **_expected(root, analysis, how.expect))
-        tables = on_paper(root, analysis) if (root / FOLDER).is_dir() else CardsOnPaper()
-        analysis = analysis.answering(request, tables)
-        written = write(analysis, out, csv=True, png=how.png)
+    bundles = [judged(root, path, how.asked, older=how.older) for path in bundle_files(how.bundles)]
+    named = how.sessions or tuple(dict.fromkeys(bundle.stated.session for bundle in bundles))
+    request = AnalysisRequest(
+        datetime.now(UTC),
+        next(iter(named), None),
+        machine_id(state_folder()),
+        how.baseline,
+        question=how.question,
+        questions=questions(root),
+        named=named if len(named) > 1 else (),
+    )
+    if bundles:
+        files = tuple((bundle.name, bundle.sha256) for bundle in bundles)
+        request = replace(request, machine=None, bundles=files)
+        analysis = analyse(evidence_in(root, together(bundles)), request)
+    else:
+        request = replace(request, committed=committed_sessions(root))
+        analysis = analyse(evidence_in(root), request)
+        ahead, logs = prospects(root, analysis), _ends_of_logs(root, analysis)
+        request = replace(request, ways=ahead.ways, barred=ahead.barred, logs=logs)
+    request = replace(request, longer=_longer(analysis), **_expected(root, analysis, how.expect))
+    tables = on_paper(root, analysis) if (root / FOLDER).is_dir() else CardsOnPaper()
+    analysis = analysis.answering(request, tables)
+    written = write(analysis, out, csv=True, png=how.png)
     for warning in written.warnings:
         print(f"warning: {warning}", file=sys.stderr)
     return analysis, written

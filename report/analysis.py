@@ -282,15 +282,16 @@ class Analysis:
         return accounts(self.evidence.results, self.on_record, shown, self.lead)
 
 
-def evidence_in(root: Path, *, purchase: bool = True) -> Evidence:
-    """The records, claims, cards and, with `purchase`, the buyer's file of a clone or an unpacked bundle.
+def evidence_in(root: Path, results: Results | None = None, *, purchase: bool = True) -> Evidence:
+    """The records, unless they are given, claims, cards and, with `purchase`, the buyer's file of a clone.
 
     Raises RecordError where the claims cannot be read; other files are problems of the results.
     """
     bought = load_purchase(root) if purchase else None
-    results = results_of(root)
     cards = cards_of(root)
-    return Evidence(results, load_claims(root), cards, bought, load_published(root, cards))
+    return Evidence(
+        results or results_of(root), load_claims(root), cards, bought, load_published(root, cards)
+    )
 
 
 def analyse(evidence: Evidence, request: AnalysisRequest) -> Analysis:

@@ -9,10 +9,9 @@ from __future__ import annotations
 import gzip
 import io
 import re
-import shutil
 import tarfile
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
@@ -33,7 +32,7 @@ _PIECE_BYTES = 16 * 2**10
 """Files are copied in pieces of this size, and no extended header may be larger."""
 _PART = r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,180}"
 _NAME = re.compile(rf"{_PART}(?:/{_PART}){{0,7}}")
-_BROKEN = (tarfile.TarError, gzip.BadGzipFile, EOFError, zlib.error, ValueError, LookupError, RecursionError)
+_BROKEN = (tarfile.TarError, EOFError, zlib.error, ValueError, LookupError, RecursionError)
 """What a damaged archive makes the readers raise."""
 
 
@@ -45,7 +44,7 @@ class Unpacked:
     problems: list[str] = field(default_factory=list)
 
 
-def pack(files: Sequence[tuple[str, Path]], out: IO[bytes]) -> None:
+def pack(files: Mapping[str, bytes], out: IO[bytes]) -> None:
     """Writes the files, in their order, under their names below the top folder, with no owner, mode or time.
 
     Raises UserError for a name that `unpack` would refuse.
@@ -54,13 +53,12 @@ def pack(files: Sequence[tuple[str, Path]], out: IO[bytes]) -> None:
         gzip.GzipFile("", "wb", 9, out, mtime=0) as squeezed,
         tarfile.open(fileobj=squeezed, mode="w", format=tarfile.PAX_FORMAT) as tar,
     ):
-        for name, path in files:
+        for name, content in files.items():
             if not _NAME.fullmatch(name):
                 raise UserError(f"'{name}' is no name for a file of an archive", remedy="rename it")
             info = tarfile.TarInfo(f"{TOP}/{name}")
-            info.size = path.stat().st_size
-            with path.open("rb") as file:
-                tar.addfile(info, file)
+            info.size = len(content)
+            tar.addfile(info, io.BytesIO(content))
 
 
 def unpack(path: Path, folder: Path) -> Unpacked:
@@ -87,10 +85,11 @@ def unpack(path: Path, folder: Path) -> Unpacked:
 
 
 class _Bounded(io.BufferedIOBase):
-    """What a gzip file unfolds to: read forward alone, in small pieces, and no further than `most_bytes`."""
+    """What one gzip member unfolds to: read forward, in small pieces, and no further than `most_bytes`."""
 
     def __init__(self, source: IO[bytes], most_bytes: int) -> None:
-        self._unfolded = gzip.GzipFile(fileobj=source)
+        self._source = source
+        self._unfolding = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
         self._most_bytes = most_bytes
         self._at = 0
 
@@ -100,7 +99,13 @@ class _Bounded(io.BufferedIOBase):
     def read(self, size: int | None = None, /) -> bytes:
         if size is None or not 0 <= size <= _PIECE_BYTES:
             raise tarfile.ReadError("a header is longer than any of ours")
-        piece = self._unfolded.read(size)
+        piece = b""
+        while len(piece) < size and not self._unfolding.eof:
+            packed = self._unfolding.unconsumed_tail or self._source.read(_PIECE_BYTES)
+            more = self._unfolding.decompress(packed, size - len(piece))
+            if not packed and not more:
+                raise EOFError("it is cut short")
+            piece += more
         self._at += len(piece)
         if self._at > self._most_bytes:
             raise UserError(
@@ -116,6 +121,14 @@ class _Bounded(io.BufferedIOBase):
             pass
         return self._at
 
+    def finish(self) -> None:
+        """Reads to the end of the file, where its checksum is; raises ReadError where more is there."""
+        while piece := self.read(_PIECE_BYTES):
+            if piece.strip(b"\0"):
+                raise tarfile.ReadError("something follows its end")
+        if self._unfolding.unused_data or self._source.read(1):
+            raise tarfile.ReadError("a second archive follows its end")
+
 
 def _extract(source: _Bounded, folder: Path, unpacked: Unpacked) -> None:
     taken: set[str] = set()
@@ -129,10 +142,7 @@ def _extract(source: _Bounded, folder: Path, unpacked: Unpacked) -> None:
             name = _safe_name(info, taken)
             unpacked.names.append(name)
             tar.extract(info.replace(name=name, mode=0o644, mtime=0, deep=False), folder, filter="data")
-    # To the end of the file, where its checksum is.
-    while piece := source.read(_PIECE_BYTES):
-        if piece.strip(b"\0"):
-            raise tarfile.ReadError("something follows its end")
+    source.finish()
 
 
 def _safe_name(info: tarfile.TarInfo, taken: set[str]) -> str:
@@ -157,10 +167,3 @@ def _safe_name(info: tarfile.TarInfo, taken: set[str]) -> str:
         return name
     shown = info.name[:200].encode("unicode_escape").decode()
     raise UserError(f"the archive's '{shown}' {refused}", remedy="do not unpack it")
-
-
-def copy_into(folder: Path, name: str, source: Path) -> None:
-    """Copies one file to its name below a folder."""
-    path = folder / name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    shutil.copyfile(source, path)

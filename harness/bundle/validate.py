@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 
 from harness.errors import RecordError, UserError
-from harness.image.lock import differences
+from harness.files import text_sha256
+from harness.image.lock import differences, lock_packages
 from harness.image.second_lock import known_locks, locked_packages
 from harness.record import Record, Session, store
 from harness.record.store import Results
@@ -38,12 +39,12 @@ def _file_problems(path: Path, where: str) -> Iterator[str]:
         yield f"{where}: is not JSON ({error})"
 
 
-def folder_problems(root: Path, clone: Path | None = None) -> Iterator[str]:
-    """What is wrong with the records and sessions below results/ of a folder.
+def folder_problems(root: Path, clone: Path, results: Results | None = None) -> Iterator[str]:
+    """What is wrong with the records and sessions below results/ of a folder, read unless they are given.
 
-    Its environments are held against the locks of `clone`, else against its own.
+    Its environments are held against the locks of both folders.
     """
-    results, locks = store.read_all(root), _Locks(clone or root)
+    results, locks = results or store.read_all(root), KnownLocks(root, clone)
     yield from locks.problems
     yield from record_problems(root, results)
     yield from session_problems(root)
@@ -65,14 +66,18 @@ def folder_problems(root: Path, clone: Path | None = None) -> Iterator[str]:
         yield from (f"{stored.path}: {sentence}" for sentence in found)
 
 
-class _Locks:
-    """A folder's locks by their hash: each with its packages, and whether its base brings more."""
+class KnownLocks:
+    """By their hash the locks of a folder and a clone: their packages, and whether a base adds some."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, clone: Path) -> None:
         self._of: dict[str, tuple[Mapping[str, str], bool]] = {}
         self.problems: tuple[str, ...] = ()
+        # Of an image that is unknown here, so is what its base adds.
+        for path in (root / "docker").glob("**/*.txt"):
+            self._of[text_sha256(path.read_bytes())] = lock_packages(path), True
         try:
-            self._of = {sha256: locked_packages(root, image) for sha256, image in known_locks(root).items()}
+            known = known_locks(clone)
+            self._of |= {sha256: locked_packages(clone, image) for sha256, image in known.items()}
         except UserError as error:
             self.problems = (str(error),)
 

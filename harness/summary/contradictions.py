@@ -109,6 +109,15 @@ def _window(record: Record, measured: Measurement) -> Iterator[str]:
         yield f"its epochs trained for {trained:.4g} s in a window of {window.seconds:.4g} s"
 
 
+def shares_steps(one: Record, other: Record) -> bool:
+    """Return whether half of the step times of two trials are equal at their places, as never by chance."""
+    if one.measurement is None or other.measurement is None:
+        return False
+    pairs = [*zip(one.measurement.step_us.values(), other.measurement.step_us.values(), strict=False)]
+    equal = {place: left for place, (left, right) in enumerate(pairs) if left == right}
+    return 2 * len(equal) >= len(pairs) and len(set(equal.values())) >= DIFFERENT
+
+
 def copies(records: Sequence[Record]) -> Iterator[tuple[int, int]]:
     """Yield the place of each copy and of its original: records of one request with the same step times."""
     first: dict[Hashable, int] = {}

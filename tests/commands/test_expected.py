@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from contextlib import contextmanager
-from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -16,6 +15,7 @@ from harness.plan import own_file
 from harness.record import Epoch, PrecisionFound, Series, Window
 from harness.record.measurement import ProgramRun
 from harness.record.published.cards import load_cards
+from harness.record.store import read_all
 from harness.summary.statistics import judge_trial
 from report.analysis import AnalysisRequest, analyse, evidence_in
 from report.expected.expected import kept
@@ -271,13 +271,11 @@ def test_a_card_can_be_asked_for_beside_bundles(clone, model, monkeypatch, tmp_p
     value, *_ = what_it_should_do(model)
     write(clone, constructed(value))
 
-    @contextmanager
-    def unpacked(root: Path, paths):
-        yield clone, ()
-
-    monkeypatch.setattr(report, "merged", unpacked)
     packed = tmp_path / "constructed.tar.gz"
     packed.write_bytes(b"constructed")
+    lead = SimpleNamespace(session=None)
+    bundle = SimpleNamespace(results=read_all(clone), stated=lead, name=packed.name, sha256="0" * 64)
+    monkeypatch.setattr(report, "judged", lambda *_, older: bundle)
     how = ReportOptions(bundles=(packed,), expect="RTX A6000")
     analysis, _ = report_on(clone, tmp_path / "out", how)
     assert [one.card for one in analysis.request.asked] == ["RTX A6000"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import zip_longest
 from typing import Any
 
 DIGITS = 12
@@ -58,3 +59,27 @@ def _filled(parts: Sequence[str]) -> Iterator[str]:
             line = ""
     if line:
         yield line
+
+
+CLOSE = 1e-9
+"""Relative: two builds of one library may add up in another order."""
+_NOTHING = object()
+
+
+def differences(held: Any, found: Any, place: str = "") -> Iterator[str]:
+    """Yield each place where two plain values differ, as `place: held is this, and found is that`."""
+    if isinstance(held, dict) and isinstance(found, dict):
+        for name in dict.fromkeys((*held, *found)):
+            below = f"{place}.{name}" if place else str(name)
+            yield from differences(held.get(name, _NOTHING), found.get(name, _NOTHING), below)
+    elif isinstance(held, list) and isinstance(found, list):
+        for number, (before, after) in enumerate(zip_longest(held, found, fillvalue=_NOTHING)):
+            yield from differences(before, after, f"{place}[{number}]")
+    elif not _same(held, found):
+        shown = ("nothing" if value is _NOTHING else repr(value)[:120] for value in (held, found))
+        yield "{}: held is {}, and found is {}".format(place, *shown)
+
+
+def _same(held: Any, found: Any) -> bool:
+    numbers = all(isinstance(value, int | float) and not isinstance(value, bool) for value in (held, found))
+    return math.isclose(held, found, rel_tol=CLOSE, abs_tol=1e-12) if numbers else bool(held == found)

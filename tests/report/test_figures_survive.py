@@ -12,14 +12,13 @@ import pytest
 
 from report.claims.answers import WAYS
 from report.compare.cells import Cell, cells_of
-from report.page.remake import differences
 from report.trials.reading import read
 from report.trials.trial import TrialResult
 from tests.helpers.cases import CASES, analysis_of
 from tests.helpers.checks import GOLDEN
 from tests.helpers.figures import figures_of
 from tests.helpers.here import analysis_here, evidence_here
-from tests.helpers.plain import laid_out
+from tests.helpers.plain import differences, laid_out
 
 MOST_SHOWN = 20
 HELD = [name for name, case in CASES.items() if case.held]

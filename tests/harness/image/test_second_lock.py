@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
 
-from harness.bundle import contents, validate
+from harness.bundle import validate
 from harness.errors import NoNetwork, UserError
 from harness.image import lock, second_lock
 from harness.image.images import load_images
@@ -106,7 +107,7 @@ def test_on_a_processor_the_channel_s_packages_keep_their_build_and_hashes_when_
     assert set(blocks) == set(lock_packages(ROOT / "docker" / image.lock))
 
 
-def test_a_bundle_takes_a_second_lock_along_and_a_record_is_held_against_its_own(clone, tmp_path):
+def test_a_record_is_held_against_its_own_lock_in_a_clone_or_in_a_folder_alone(clone, tmp_path):
     image = load_images(clone).image("tiny")
     moved = moved_image(image, clone, ["leads==3.0"], wheelhouse=clone / "wheelhouse")
     sha256 = lock_sha256(clone, moved.lock)
@@ -115,9 +116,9 @@ def test_a_bundle_takes_a_second_lock_along_and_a_record_is_held_against_its_own
     found = build.changed(build.measurement(build.LM, asked, 0.02, card="x"), packages=packages)
     within = build.environment(image="tiny", lock_sha256=sha256)
     record = build.record(asked, found, on=build.machine("x", label="x"), within=within)
-    locks: dict[str, str] = {}
-    assert contents._lock(clone, tmp_path / "packed", record, locks) == []
-    assert locks == {sha256: f"docker/{moved.lock}"}
-    assert (tmp_path / "packed" / locks[sha256]).is_file()
-    (said,) = validate._Locks(clone).unlike(record)
-    assert said == "it says 'pinned', and leads is 2.0 where 3.0 is locked"
+    archived = tmp_path / "packed" / "docker" / moved.lock
+    archived.parent.mkdir(parents=True)
+    shutil.copy(clone / "docker" / moved.lock, archived)
+    for root, other in ((clone, clone), (tmp_path / "packed", tmp_path / "empty")):
+        (said,) = validate.KnownLocks(root, other).unlike(record)
+        assert said == "it says 'pinned', and leads is 2.0 where 3.0 is locked"

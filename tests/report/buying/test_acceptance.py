@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,9 @@ import pytest
 
 from commands import accept
 from commands.bundle import Packing, pack
+from harness.bundle.judgement import Demand
 from harness.errors import GateError, UserError
+from harness.files import sha256_of
 from harness.record import Failure, Record, TrialSpec
 from harness.record.store import read_all
 from harness.run.runner import Outcome
@@ -97,7 +99,7 @@ def bundle(order, bench) -> Path:
 def answered(bundle: Path, delivered: list[Record], capsys) -> str:
     """What `accept` prints for a delivered session; raises as it does."""
     here = bundled.write(bundle.parent / "here", delivered)
-    accept.accept(here, Settings(), bundle, DELIVERED)
+    accept.accept(here, Settings(), bundle, DELIVERED, Demand())
     return capsys.readouterr().out
 
 
@@ -149,7 +151,7 @@ def test_a_power_limit_that_was_lowered_is_another_machine(bench, capsys):
     bundle = pack(bundled.write(bench / "ordered", ordered), Packing(out=bench / "o.tar.gz"))
     here = bundled.write(bench / "here", of_machine(delivered(), power_limit_watts=350.0))
     with pytest.raises(GateError, match=r"power limit: ordered 450 W, delivered 350 W"):
-        accept.accept(here, Settings(), bundle, DELIVERED)
+        accept.accept(here, Settings(), bundle, DELIVERED, Demand())
 
 
 def test_a_variable_that_was_passed_in_is_a_named_difference(bundle, capsys):
@@ -211,14 +213,13 @@ def test_another_protocol_is_told_by_the_field(bundle, capsys):
     other = build.series_of(
         kind,
         "fp32-ieee",
-        0.012,
+        0.0121,
         batch_size=20,
         on=on,
         card="Constructed Card A",
         session=DELIVERED,
         within=build.environment(lock_sha256=bundled.lock_sha256()),
     )
-    other = list(build.with_own_steps([*bundled.one_card(), *other]))[3:]
     with pytest.raises(UserError, match="another protocol: ordered published/1, delivered published/2"):
         answered(bundle, other, capsys)
 
@@ -237,7 +238,7 @@ def test_windows_too_short_to_be_proven_answer_no_order_that_was_proven(bench, c
     bundle = pack(ordered, Packing(out=bench / "offer.tar.gz"))
     here = bundled.write(bench / "here", delivered())
     with pytest.raises(UserError, match="too short to be proven, where the order's were proven"):
-        accept.accept(here, Settings(), bundle, DELIVERED)
+        accept.accept(here, Settings(), bundle, DELIVERED, Demand())
     assert "NOT KNOWN: LSTM" in capsys.readouterr().out
 
 
@@ -251,7 +252,41 @@ def test_work_that_was_not_measured_at_all_is_not_known(demand):
 
 def test_the_records_that_the_order_stands_on_are_no_delivery(ordered, bundle):
     with pytest.raises(UserError, match=f"session {bundled.LEAD} is part of the bundle itself"):
-        accept.accept(ordered, Settings(), bundle, bundled.LEAD)
+        accept.accept(ordered, Settings(), bundle, bundled.LEAD, Demand())
+
+
+def renamed(records: list[Record]) -> list[Record]:
+    """The order's own records under the id and the date of another session."""
+    later = timedelta(days=40)
+    return [
+        one.model_copy(update={"session": DELIVERED, "started_at": one.started_at + later}) for one in records
+    ]
+
+
+def test_the_order_s_own_step_times_under_another_name_are_no_delivery(bundle, capsys):
+    with pytest.raises(GateError, match=f"NO DELIVERY: the step times of .* in session {DELIVERED}"):
+        answered(bundle, renamed(bundled.one_card()), capsys)
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({"order": "PO 4711"}, "it states no order"),
+        ({"at_least": "signed"}, "it is recomputed, and 'recomputed, signed' was asked for"),
+        ({"sha256": ("0" * 64,)}, "is another file"),
+    ],
+)
+def test_a_bundle_that_is_less_than_was_asked_for_ends_it_before_anything_runs(bundle, asked, said):
+    with pytest.raises(GateError, match=said):
+        accept.accept(bundle.parent, Settings(), bundle, None, Demand(**asked))
+
+
+def test_a_bundle_that_is_compared_with_nothing_is_said_to_be(bundle, capsys):
+    with_digest = Demand(sha256=(sha256_of(bundle),))
+    here = bundled.write(bundle.parent / "here", delivered(seconds=0.0122))
+    for asked, compared in ((Demand(), False), (with_digest, True)):
+        accept.accept(here, Settings(), bundle, DELIVERED, asked)
+        assert ("not compared with your order" in capsys.readouterr().out) is not compared
 
 
 @pytest.mark.parametrize(("opened", "anew"), [(None, False), (DELIVERED, False), (bundled.LEAD, True)])
@@ -270,7 +305,7 @@ def test_a_stopped_acceptance_goes_on_where_it_was_but_never_in_a_session_of_the
     monkeypatch.setattr(accept, "look", lambda: (own[0].machine, {}))
     monkeypatch.setattr(accept, "find_open", lambda root, plan: sessions.get(opened))
     monkeypatch.setattr(accept.measure, "run", measured)
-    accept.accept(here, Settings(), bundle, None)
+    accept.accept(here, Settings(), bundle, None, Demand())
     assert asked == [anew]
 
 
@@ -306,7 +341,7 @@ def test_the_limits_of_a_device_are_no_figure_of_the_clause(tmp_path):
 def test_a_bundle_that_was_changed_judges_nothing(ordered, bundle):
     bundle.write_bytes(bundle.read_bytes()[:-10])
     with pytest.raises(GateError, match="is not as it was packed"):
-        accept.accept(ordered, Settings(), bundle, bundled.LEAD)
+        accept.accept(ordered, Settings(), bundle, bundled.LEAD, Demand())
 
 
 def test_a_session_that_is_not_there_is_told(bundle, capsys):

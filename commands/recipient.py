@@ -1,0 +1,118 @@
+"""What a bundle is to its recipient: the same by `bundle --verify`, `accept` and `report --bundle`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from harness.bundle.judgement import LEVELS, Demand, Judgement, judge, shortfall
+from harness.errors import GateError, UserError
+from harness.plan.plan_file import questions
+from harness.record import Harness
+from harness.record.store import Results
+from harness.run.assemble import harness
+from report import text
+from report.analysis import Analysis, AnalysisRequest, analyse, evidence_in
+
+PATTERN = "*.tar.gz"
+"""What bundles in a folder are called."""
+
+
+def demand(at_least: str, signers: str, sha256: Sequence[str], order: str, stamp_ca: str) -> Demand:
+    """Return what a line asks of a bundle; raises UserError for a level that there is not."""
+    for level in LEVELS:
+        if at_least in ("", level):
+            return Demand(
+                level if at_least else Demand().at_least,
+                Path(signers) if signers else None,
+                tuple(digest.lower() for digest in sha256),
+                order or None,
+                Path(stamp_ca) if stamp_ca else None,
+            )
+    raise UserError(f"--at-least '{at_least[:40]}' is no level", remedy=f"name one of {', '.join(LEVELS)}")
+
+
+def bundle_files(given: Sequence[Path]) -> tuple[Path, ...]:
+    """Return the files that are named, that lie in a folder, or that a pattern fits; UserError where none."""
+    found: dict[Path, None] = {}
+    for path in given:
+        if path.is_file():
+            paths = [path]
+        elif path.is_dir():
+            paths = sorted(path.glob(PATTERN))
+        else:
+            paths = sorted(path.parent.glob(path.name))
+        if not paths:
+            raise UserError(f"no bundle is called '{path}'", remedy=f"name files, or a folder of {PATTERN}")
+        found |= dict.fromkeys(paths)
+    return tuple(found)
+
+
+def judged(root: Path, path: Path, asked: Demand, *, older: bool = False) -> Judgement:
+    """Judges a bundle and prints what it is; raises GateError where it is refused, or less than was asked."""
+    found = judge(path, root, asked, older=older)
+    say(root, found)
+    for problem in found.problems:
+        print(f"  DIFFERS: {text.clean(problem, 500)}", file=sys.stderr)
+    if found.problems:
+        number = text.count(len(found.problems), "thing")
+        raise GateError(f"'{path.name}' is not as it was packed: {number}", remedy="ask for it again")
+    if below := shortfall(found, asked):
+        raise GateError(f"'{path.name}' is less than was asked for: {text.clean(below, 300)}")
+    return found
+
+
+def say(root: Path, found: Judgement) -> None:
+    """Prints what a bundle is, who answers for it, and how far it is checked."""
+    print(f"{found.name}: {text.count(found.files, 'file')}, {len(found.results.records)} of them records")
+    for line in _lines(root, found):
+        print(f"  {text.clean(line, 500)}")
+
+
+def _lines(root: Path, found: Judgement) -> Iterator[str]:
+    stated, answering = found.stated, found.answering
+    yield f"SHA-256: {found.sha256}"
+    for one in answering.signed:
+        yield f"signed:  {one.key}, of {one.signer or 'a key that --signers does not name'}"
+    if not answering.signed:
+        yield "signed:  by nobody, so nobody answers for its samples; a run by someone else would show more"
+    yield f"order:   {stated.order or 'none'}"
+    if answering.stamped:
+        yield f"time:    {answering.moment or 'not checked (--stamp-ca names its service)'}"
+    yield f"level:   {LEVELS[found.level]}"
+    if found.other_figures:
+        yield f"packed by {_packer(root, stated.gpudyno)}, whose figures are others:"
+    yield from (f"  {line}" for line in found.other_figures)
+    yield from (f"not in it: {what}" for what in found.missing)
+    if found.other_sources:
+        yield f"judged by this clone's own, which differ: {', '.join(found.other_sources)}"
+
+
+def _packer(root: Path, packed: Harness) -> str:
+    here = harness(root)
+    same = (packed.version, packed.revision) == (here.version, here.revision)
+    return f"gpudyno {packed.version}, commit {packed.revision}" + (", as this one" if same else "")
+
+
+def order_of(root: Path, found: Judgement) -> Analysis:
+    """Return what a bundle's records say, by the claims and cards of this clone."""
+    stated = found.stated
+    request = AnalysisRequest(
+        stated.as_of, session=stated.session, margin=stated.margin, questions=questions(root)
+    )
+    return analyse(evidence_in(root, found.results, purchase=False), request)
+
+
+def together(bundles: Sequence[Judgement]) -> Results:
+    """Return the records of several bundles; raises UserError where two hold one otherwise."""
+    records = {stored.path: stored for found in bundles for stored in found.results.records}
+    sessions = {session.id: session for found in bundles for session in found.results.sessions}
+    for found in bundles:
+        other = [stored.path for stored in found.results.records if stored != records[stored.path]]
+        other += [session.id for session in found.results.sessions if session != sessions[session.id]]
+        if other:
+            raise UserError(
+                f"'{found.name}' and another bundle hold '{other[0]}' with other content", remedy="ask why"
+            )
+    return Results(tuple(records.values()), tuple(sessions.values()), ())

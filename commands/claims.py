@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -10,10 +10,11 @@ from pathlib import Path
 
 from commands import measure
 from commands.plans.matrix import wrapped
-from commands.plans.ways import OfferedPlan, device_of, offers, quickest
+from commands.plans.prospects import Prospects, device_of, prospects_on
 from harness.errors import UserError
 from harness.machine.fingerprint import machine_id, state_folder
-from harness.record import CardClass, Claim, Question, TrialSpec
+from harness.plan.order import Planned
+from harness.record import CardClass, Claim
 from harness.record.published.cards import load_cards
 from harness.record.published.claim_set import load_claims, nearest, same_card
 from harness.run import on_paper
@@ -25,11 +26,12 @@ from harness.units import duration, seconds_of
 from report import text
 from report.analysis import AnalysisRequest, analyse, evidence_in
 from report.claims.answers import Answer, Obstacle, answers
-from report.claims.judgeable import JudgingPlan, judgeable
 from report.claims.judged import not_compared
+from report.claims.judging_plan import JudgingPlan, judging_trials, variants_of
 from report.expected.figures import read_tables
 from report.expected.sizes import read_pairs, sizes
 from report.expected.specs import FOLDER
+from report.trials.key import grouped_by
 
 
 def listed(root: Path, study: str = "") -> None:
@@ -108,8 +110,8 @@ def _range(answer: Answer) -> str:
 
 def _answers(setup: RunSetup, claims: Sequence[Claim], *, alone: bool) -> tuple[Answer, ...]:
     """The answers by this machine's records and the plans that fit; by plans `alone` for a card on paper."""
-    root, device, cards = setup.root, device_of(setup.machine, setup.selection), load_cards(setup.root)
-    found = quickest(claims, _offered(setup, claims), device, cards)
+    root, cards = setup.root, load_cards(setup.root)
+    found = _prospects(setup, claims)
     if alone:
         unmet = [not_compared(claim) for claim in claims]
         return answers(unmet, (), cards, found.ways, found.barred)
@@ -202,21 +204,20 @@ REASONS: Mapping[str, str] = {
     "card": "it is claimed for {need} alone",
     "cards": "it needs two cards: {need}",
     "framework": "no image has {need} for this kind of device",
-    "plan": "no plan has its {names}",
+    "plan": "no plan has its work",
 }
 
 
 def reason(obstacle: Obstacle) -> str:
     """Why a figure cannot be measured here, as a clause."""
-    names = ", ".join(name.replace("_", " ") for name in obstacle.names) or "work"
-    return REASONS[obstacle.kind].format(need=obstacle.need, names=names)
+    return REASONS[obstacle.kind].format(need=obstacle.need)
 
 
-def _offered(setup: RunSetup, claims: Sequence[Claim]) -> Iterator[OfferedPlan]:
-    """What each plan can judge here, in the image of the line, or in all where it names none."""
+def _prospects(setup: RunSetup, claims: Sequence[Claim]) -> Prospects:
+    """What the plans of claims can do here, in the image of the line, or in all where it names none."""
     device, cards = device_of(setup.machine, setup.selection), load_cards(setup.root)
-    image = setup.settings.image
-    return offers(setup.root, claims, device, setup.machine.cpu, cards, speeds_of(setup), image)
+    image, cpu = setup.settings.image, setup.machine.cpu
+    return prospects_on(device, setup.root, claims, cpu, cards, speeds_of(setup), image)
 
 
 def _known(claims: Sequence[Claim], ids: Collection[str]) -> list[Claim]:
@@ -244,64 +245,47 @@ def run(root: Path, settings: Settings, ids: Sequence[str], where: str, how: mea
     claims = load_claims(root).claims
     _known(claims, ids)
     setup = run_setup.prepare(root, settings)
-    asked = [claim for claim in claims if claim.id in ids] if ids else list(claims)
-    offered = [offer for offer, _ in _offered(setup, asked) if offer]
+    asked = [claim for claim in claims if claim.id in ids] if ids else claims
     budget = seconds_of(settings.budget) if settings.budget else None
-    chosen = cheapest(offered, budget)
-    beyond = sorted(set(ids) - {claim for taken in chosen.values() for claim in taken})
-    if beyond:
+    chosen = cheapest(_prospects(setup, asked).ways, budget)
+    if beyond := sorted(set(ids) - chosen.keys()):
         raise UserError(
             f"no shipped plan can judge '{beyond[0]}' here{' within the budget' if budget else ''}",
             remedy="`invoke claims --here` lists what can be judged",
         )
     if not chosen:
         raise UserError("no claim can be judged here", remedy="`invoke claims --here` says what can")
-    for offer in offered:
-        way = next(iter(offer.values()))
-        taken = chosen.get(way.line, ())
-        if not taken:
-            continue
-        print(f"plan {way.line}: for {text.count(len(taken), 'claim')}")
+    for line, taken in grouped_by(chosen, lambda claim: chosen[claim].line).items():
+        print(f"plan {line}: for {text.count(len(taken), 'claim')}")
+        way = chosen[taken[0]]
         image = way.image or settings.image
-        question = settings.question or Question(kind="holds")
-        changes = {"plan": way.plan, "image": image, "budget": None, "question": question}
-        of_plan = settings.model_copy(update=changes)
-        keep = partial(_needed, claims=[claim for claim in claims if claim.id in taken], setup=setup)
+        of_plan = settings.model_copy(update={"plan": way.plan, "image": image, "budget": None})
+        keep = partial(_needed, claims=[claim for claim in asked if claim.id in taken], plan=way.plan)
         measure.run(root, of_plan, replace(how, keep=keep, at_most_seconds=budget))
 
 
-def _needed(trials: Sequence[TrialSpec], claims: Sequence[Claim], setup: RunSetup) -> frozenset[str]:
-    found = judgeable(claims, trials, device_of(setup.machine, setup.selection), load_cards(setup.root))
-    return frozenset[str]().union(*found.values())
+def _needed(planned: Sequence[Planned], claims: Sequence[Claim], plan: str) -> frozenset[str]:
+    """The ids of the trials of a plan that claims need."""
+    of_roles = grouped_by(planned, lambda item: item.role)
+    variants = {role: variants_of(item.trial for item in items) for role, items in of_roles.items()}
+    needed = (judging_trials(claim, variants.get(claim.plans[plan], {})) for claim in claims)
+    return frozenset(trial.id for trials in needed for trial in trials)
 
 
-def cheapest(
-    offers: Sequence[Mapping[str, JudgingPlan]], budget_seconds: float | None
-) -> dict[str, tuple[str, ...]]:
-    """The claims of each offer's line: always the one next that takes the least time more, while it fits."""
-    taken: dict[str, list[str]] = {}
-    trials: dict[str, set[str]] = {way.line: set() for offer in offers for way in offer.values()}
-    left = {claim for offer in offers for claim in offer}
-    spent = 0.0
+def cheapest(ways: Mapping[str, JudgingPlan], budget_seconds: float | None) -> dict[str, JudgingPlan]:
+    """Return the ways that a budget holds: always the one next that takes the least time more."""
+    taken: dict[str, JudgingPlan] = {}
+    left, spent, run = dict(ways), 0.0, set[tuple[str, str]]()
+
+    def more_seconds(way: JudgingPlan) -> float:
+        return sum(each for trial, each in way.seconds_by_trial.items() if (way.line, trial) not in run)
+
     while left:
-        more, line, claim, way = min(
-            (
-                (_more(way, trials[way.line]), way.line, claim, way)
-                for offer in offers
-                for claim, way in offer.items()
-                if claim in left
-            ),
-            key=lambda choice: choice[:3],
-        )
-        if budget_seconds is not None and spent + more > budget_seconds:
+        claim = min(left, key=lambda one: (more_seconds(left[one]), left[one].line, one))
+        way = left.pop(claim)
+        spent += more_seconds(way)
+        if budget_seconds is not None and spent > budget_seconds:
             break
-        spent += more
-        trials[line] |= way.seconds_by_trial.keys()
-        taken.setdefault(line, []).append(claim)
-        left.remove(claim)
-    return {name: tuple(claims) for name, claims in taken.items()}
-
-
-def _more(way: JudgingPlan, run: Collection[str]) -> float:
-    """Return the seconds of the plan's trials that are not run anyway."""
-    return sum(seconds for trial, seconds in way.seconds_by_trial.items() if trial not in run)
+        run |= {(way.line, trial) for trial in way.seconds_by_trial}
+        taken[claim] = way
+    return taken

@@ -13,7 +13,7 @@ from typing import Any
 
 from commands.bundle import committed_sessions
 from commands.expected import expected_of, on_paper, should
-from commands.plans.ways import prospects
+from commands.plans.prospects import prospects
 from commands.recipient import bundle_files, judged, together
 from commands.terminal import Screen, account_lines, relative
 from harness.bundle.judgement import Demand

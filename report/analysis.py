@@ -20,8 +20,8 @@ from report.buying.costs import Costs, costs
 from report.buying.purchase import Purchase, load_purchase
 from report.claims.answers import Answer, Obstacle, answers
 from report.claims.judge import judge
-from report.claims.judgeable import JudgingPlan
 from report.claims.judged import Judged
+from report.claims.judging_plan import JudgingPlan
 from report.claims.matching import with_published
 from report.compare.batch_sweeps import batch_sweeps, without_sweeps
 from report.compare.card_check import CheckedCard, checked_cards

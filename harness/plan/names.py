@@ -1,4 +1,4 @@
-"""Names that one file uses and another must define: in plans, images and workloads."""
+"""Names that one file uses and another must define: in plans, images, claims and workloads."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from harness.image.images import load_images
 from harness.image.lock import disagreements
 from harness.plan import plan_file
 from harness.plan.plan_file import Measure
-from harness.record.published.claim_set import nearest
+from harness.record.published.claim_set import load_claims, nearest
 
 SHARES = ("accuracy", "auc")
 OF_LIBRARIES = "import timm"
@@ -22,15 +22,18 @@ _PROTOCOL = re.compile(r"\b[a-z][a-z-]*/[0-9]+\b")
 
 
 def problems(root: Path) -> Iterator[str]:
-    """A sentence for each name in a plan or an image that the rest of the clone does not have."""
+    """A sentence for each name in a plan, an image or a claim that the rest of the clone does not have."""
     workloads = {path.stem: path.read_text(encoding="utf-8") for path in (root / "workloads").glob("*.py")}
-    images = load_images(root).images.values()
-    for name, path in plan_file.files(root).items():
+    images, plans = load_images(root).images.values(), plan_file.files(root)
+    for name, path in plans.items():
         for measure in plan_file.load(root, name).measure:
             for clause in _of_a_measure(root, measure, workloads, {image.name for image in images}):
                 yield f"plans/{path.name}: {clause}"
     for image in images:
         yield from disagreements(image, root)
+    for claim in load_claims(root).claims:
+        for name in sorted(claim.plans.keys() - plans.keys()):
+            yield f"claim '{claim.id}': '{name}' is no plan{nearest(name, plans)}"
 
 
 def _of_a_measure(

@@ -25,7 +25,7 @@ from harness.run.setup import RunSetup, data_names
 from harness.settings import Settings
 from harness.units import duration, seconds_of
 
-Keep = Callable[[Sequence[TrialSpec]], frozenset[str]]
+Keep = Callable[[Sequence[Planned]], frozenset[str]]
 """Returns which of a plan's trials on this device are wanted, by their ids."""
 
 
@@ -227,7 +227,7 @@ def _kept(
     able: tuple[Planned, ...], keep: Keep, resolved: Mapping[str, Resolved]
 ) -> tuple[tuple[Planned, ...], tuple[LeftOut, ...]]:
     """The trials that are wanted, and a line for the others; raises UserError where there are none."""
-    ids = {item.trial.id for item in able} & keep([item.trial for item in able])
+    ids = {item.trial.id for item in able} & keep(able)
     generated = next((name for name, found in resolved.items() if found.source == "generated"), None)
     if not ids and generated:
         raise UserError(

@@ -13,8 +13,8 @@ from typing import Literal
 
 from harness.record import Claim
 from harness.record.published.cards import Card
-from report.claims.judgeable import JudgingPlan
 from report.claims.judged import Judged, nearest_differences, obstacles
+from report.claims.judging_plan import JudgingPlan
 from report.claims.matching import figure_of, side_differences
 from report.compare.cells import Cell
 from report.compare.key import Difference
@@ -50,11 +50,10 @@ _PROOF = "settled"
 
 @dataclass(frozen=True, slots=True)
 class Obstacle:
-    """Why nothing here can answer a figure; `names` are the terms that no plan has."""
+    """Why nothing here can answer a figure."""
 
     kind: ObstacleKind
     need: str | int | None = None
-    names: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,23 +1,19 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime
 
 import pytest
 
 from commands import claims, measure
-from commands.plans import ways
+from commands.plans.prospects import images_of
 from harness.errors import UserError
 from harness.image.images import load_images
 from harness.plan import plan_file
 from harness.run.choice import choose, narrowed
 from harness.settings import Settings
-from report.analysis import AnalysisRequest, analyse
-from report.claims.judgeable import JudgingPlan
+from report.claims.judging_plan import JudgingPlan
 from tests.helpers import ROOT
-from tests.helpers.here import claims_here, evidence_here
-
-QUICK_ON_A_CPU = "20261121-38cb4c"
+from tests.helpers.here import claims_here
 
 
 def figures_in(lines):
@@ -53,54 +49,27 @@ def test_a_card_of_amd_by_its_name_can_judge_claims_of_each_of_the_five_studies(
     assert set(named) == {"000", "001", "002", "003", "004"}
 
 
-def test_an_unmet_claim_has_a_way_in_the_plan_that_is_quickest_for_the_records_own_device():
-    request = AnalysisRequest(datetime(2026, 12, 1, tzinfo=UTC), session=QUICK_ON_A_CPU)
-    found = analyse(evidence_here(), request)
-    ahead = ways.prospects(ROOT, found)
-    met = {result.claim.id for result in found.verdicts if result.compared}
-    assert ahead.ways and not met & ahead.ways.keys()
-    assert {way.plan for way in ahead.ways.values()} >= {"cpu-claims"}
-    assert all(way.seconds > 0 for way in ahead.ways.values())
-    assert not ahead.ways.keys() & ahead.barred.keys()
-
-
 def test_a_plan_is_counted_in_every_image_that_its_measures_name():
     asked = plan_file.load(ROOT, "chexnet-cpu")
     images = load_images(ROOT)
-    assert ways.images_of(asked, "cpu", images) == (None, "tensorflow", "mxnet", "chainer")
-    assert ways.images_of(asked, "cuda", images) == (None,)
-    assert ways.images_of(plan_file.load(ROOT, "quick"), "cpu", images) == (None,)
+    assert images_of(asked, "cpu", images) == (None, "tensorflow", "mxnet", "chainer")
+    assert images_of(asked, "cuda", images) == (None,)
+    assert images_of(plan_file.load(ROOT, "quick"), "cpu", images) == (None,)
 
 
-def offer(
-    name: str, seconds: dict[str, float], *, image: str | None = None, **claimed: str
-) -> dict[str, JudgingPlan]:
-    """Each claim by the letters of the trials that it needs."""
-    return {
-        claim: JudgingPlan(name, {trial: seconds[trial] for trial in trials}, image)
-        for claim, trials in claimed.items()
-    }
-
-
-def test_a_claim_is_judged_in_the_plan_that_takes_the_least_time_for_it():
-    long, short = offer("long", {"a": 900.0}, one="a"), offer("short", {"b": 60.0}, one="b")
-    assert claims.cheapest([long, short], None) == {"short": ("one",)}
+def ways(name: str, image: str | None = None, **claimed: dict[str, float]) -> dict[str, JudgingPlan]:
+    """Each claim in a plan with the seconds of the trials that it needs."""
+    return {claim: JudgingPlan(name, seconds, image) for claim, seconds in claimed.items()}
 
 
 def test_trials_that_another_claim_needs_too_cost_nothing_more():
-    both = offer("both", {"a": 900.0, "b": 10.0}, one="a", two="ab")
-    alone = offer("alone", {"c": 600.0}, two="c")
-    assert claims.cheapest([both, alone], None) == {"alone": ("two",), "both": ("one",)}
-    dearer = offer("alone", {"c": 950.0}, two="c")
-    assert claims.cheapest([both, dearer], None) == {"both": ("one", "two")}
-
-
-def test_a_plan_in_two_images_is_two_lines_and_each_names_its_image():
-    own, other = (
-        offer("both", {"a": 90.0}, one="a"),
-        offer("both", {"b": 60.0}, image="mxnet", one="b", two="b"),
-    )
-    assert claims.cheapest([own, other], None) == {"both --image mxnet": ("one", "two")}
+    both = ways("both", one={"a": 900.0}, two={"a": 900.0, "b": 10.0})
+    assert list(claims.cheapest(both | ways("alone", three={"a": 905.0}), None)) == ["one", "two", "three"]
+    assert list(claims.cheapest(both | ways("both", "mxnet", three={"a": 1.0}), None)) == [
+        "three",
+        "one",
+        "two",
+    ]
 
 
 def test_a_claim_runs_the_trials_that_it_needs_and_no_others(monkeypatch):
@@ -119,9 +88,9 @@ def test_a_claim_runs_the_trials_that_it_needs_and_no_others(monkeypatch):
 
 
 def test_a_budget_takes_the_claims_that_cost_the_least():
-    only = offer("plan", {"a": 100.0, "b": 300.0, "c": 50.0}, one="a", two="b", three="c")
-    assert claims.cheapest([only], 160.0) == {"plan": ("three", "one")}
-    assert claims.cheapest([only], 10.0) == {}
+    found = ways("plan", one={"a": 100.0}, two={"b": 300.0}, three={"c": 50.0})
+    assert list(claims.cheapest(found, 160.0)) == ["three", "one"]
+    assert claims.cheapest(found, 10.0) == {}
 
 
 def test_without_a_claim_the_whole_plan_is_run_and_other_places_than_here_are_refused(monkeypatch):

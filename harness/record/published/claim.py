@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, Self, get_args
 from pydantic import ConfigDict, Field, model_validator
 
 from harness.record.strict_model import Model
-from harness.record.trial_spec import DataMode, Name, OptionValue
+from harness.record.trial_spec import DataMode, Name, OptionValue, Role
 from harness.record.vocabulary.precision import Precision
 
 NOT_PUBLISHED = ("", "-", "–")
@@ -131,6 +131,8 @@ class Claim(Model):
     """The published protocol is lost and ours is used instead: nothing can be called reproduced."""
     words: str | None = None
     """A claim in words, in our own."""
+    plans: dict[Name, Role] = {}
+    """The plans that judge it, the first that can; each with the role of the rows that hold its sides."""
     source: str
     stack: str | None = None
     caveats: tuple[str, ...] = ()

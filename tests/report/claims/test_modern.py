@@ -11,7 +11,7 @@ from harness.plan import own_file, plan_file
 from harness.plan.plan_file import PlanContext
 from harness.record.published.claim_set import sides
 from report.claims.judge import judge
-from report.claims.judgeable import TargetDevice, judgeable, own_card
+from report.claims.judging_plan import TargetDevice, can_answer, judging_trials, own_card, variants_of
 from report.claims.matching import asked_by
 from report.compare import cells as stats
 from report.compare import groups
@@ -157,9 +157,9 @@ def test_plan_modern_holds_what_a_card_can_be_judged_by_on_whatever_stack(card, 
     asked = plan_file.load(ROOT, "modern")
     sources = dict.fromkeys(plan_file.datasets(asked, "cuda"), "real")
     trials = [one.trial for one in plan_file.trials(asked, PlanContext("cuda", "cuda", None, sources, {}), 1)]
-    device = TargetDevice("cuda", card, "8.0")
-    found = judgeable(CLAIMS, trials, device, CARDS)
-    of_found = [claim for claim in CLAIMS if claim.id in found]
+    device, variants = TargetDevice("cuda", card, "8.0"), variants_of(trials)
+    able = [claim for claim in CLAIMS if "modern" in claim.plans and can_answer(device, claim, CARDS)]
+    of_found = [claim for claim in able if judging_trials(claim, variants)]
     assert Counter(claim.study for claim in of_found if own_card(claim, device, CARDS)) == judged_there
 
 

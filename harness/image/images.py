@@ -109,6 +109,8 @@ class Image(Model):
     architectures: tuple[str, ...] = ()
     """What the framework's build holds code for: sm_75, gfx942. Empty means any."""
     architectures_verified: bool = False
+    not_on: dict[str, str] = {}
+    """Cards that its code would run on and its libraries do not serve, each with why and what does."""
     notes: tuple[str, ...] = ()
 
     def runs_on(self, architecture: str) -> bool:
@@ -218,6 +220,8 @@ def _refused(image: Image, device: DeviceKind, capabilities: tuple[str, ...]) ->
         kinds = " and ".join(f"'{kind}'" for kind in image.devices)
         return f"image '{image.name}' is for {kinds} devices, and this line runs on '{device}'"
     for card in map(_architecture, capabilities) if image.architectures else ():
+        if card in image.not_on:
+            return f"image '{image.name}' does not serve {card}: {image.not_on[card]}"
         if not any(_serves(architecture, card) for architecture in image.architectures):
             return f"image '{image.name}' serves {', '.join(image.architectures)}, and this card is {card}"
     return None

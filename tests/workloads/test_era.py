@@ -1,4 +1,4 @@
-"""ResNets of Bhutani 2019 and programs on the stack of their own time, each trial a process of that stack."""
+"""ResNets of Bhutani 2019 and programs on the stacks of their own year, each trial a process of a stack."""
 
 from __future__ import annotations
 
@@ -14,11 +14,14 @@ from tests.helpers.workload_runner import (
     PYTHON_ERA,
     WORKLOADS,
     Ended,
+    need_stack,
     run,
     tiny_resnet,
 )
 
 pytestmark = pytest.mark.torch_era
+VERSIONS = {"era": ("1.0.0", "1.0.41"), "era_2019_turing": ("1.2.0", "1.0.57")}
+"""Versions of torch and fastai by the variable of a stack's interpreter."""
 
 
 @pytest.fixture(autouse=True)
@@ -26,9 +29,9 @@ def _stack_is_here(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("PYTHONPATH", str(WORKLOADS))
 
 
-def era(folder: Path, asked: TrialSpec, data: str = "") -> Ended:
+def era(folder: Path, asked: TrialSpec, data: str = "", stack: str = "era") -> Ended:
     script = WORKLOADS / "frameworks" / "era2019" / f"{asked.asked.workload}.py"
-    return run(folder, asked, script=script, python=PYTHON_ERA, data=data)
+    return run(folder, asked, script=script, python=need_stack(stack), data=data)
 
 
 def resnet(**told: Any) -> TrialSpec:
@@ -36,19 +39,21 @@ def resnet(**told: Any) -> TrialSpec:
     return tiny_resnet(**given)
 
 
-def of_its_time(found: Measurement) -> None:
+def of_its_time(found: Measurement, torch: str) -> None:
     assert found.versions["python"].startswith("3.7.")
-    assert found.versions["torch"] == found.packages["torch"] == "1.0.0"
+    assert found.versions["torch"] == found.packages["torch"] == torch
     assert {probe.reads_as for probe in found.precision.probes} == {"fp32-ieee"}
     assert found.precision.method == "none"
     assert all(count > 0 for count in found.precision.output_dtypes.values())
     assert list(found.precision.output_dtypes) == list(found.precision.parameter_dtypes) == ["float32"]
 
 
-def test_the_resnet_has_the_study_s_head_and_split_and_fastai_s_own_smoothed_loss(tmp_path):
-    found = era(tmp_path, resnet(limit={"steps": 10, "valid_batches": 2})).measured
-    of_its_time(found)
-    assert found.versions["fastai"] == "1.0.41"
+@pytest.mark.parametrize("stack", VERSIONS)
+def test_the_resnet_has_the_study_s_head_and_split_and_fastai_s_own_smoothed_loss(stack, tmp_path):
+    found = era(tmp_path, resnet(limit={"steps": 10, "valid_batches": 2}), stack=stack).measured
+    torch, fastai = VERSIONS[stack]
+    of_its_time(found, torch)
+    assert found.versions["fastai"] == fastai
     assert (found.data.train_items, found.data.valid_items) == (48000, 12000)
     assert (found.protocol.steps_per_epoch, found.protocol.valid_batches) == (6000, 1500)
     head = 2 * 1024 + (1024 * 512 + 512) + 2 * 512 + (512 * 100 + 100)

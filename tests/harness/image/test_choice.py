@@ -82,7 +82,7 @@ def test_a_target_that_rocm_dropped_is_told_so(capability: str):
 
 def test_a_study_s_own_stack_serves_its_card_and_a_cpu_where_it_is_named_and_is_never_chosen():
     assert IMAGES.image("era-2019").by_name_alone
-    for device, capability in (("cuda", "7.5"), ("cuda", "6.1"), ("cpu", None)):
+    for device, capability in (("cuda", "7.0"), ("cuda", "6.1"), ("cpu", None)):
         assert choose(IMAGES, device, capability=capability).name != "era-2019"
         taken = choose(IMAGES, device, capability=capability, driver="410.48", name="era-2019")
         assert (taken.name, taken.device) == ("era-2019", device)
@@ -90,6 +90,9 @@ def test_a_study_s_own_stack_serves_its_card_and_a_cpu_where_it_is_named_and_is_
         NoDevice, match=r"image 'era-2019' serves .*, and this card is sm_90; leave --image out"
     ):
         choose(IMAGES, "cuda", capability="9.0", name="era-2019")
+    with pytest.raises(NoDevice, match=r"'era-2019' does not serve sm_75: .*image 'era-2019-turing' has"):
+        choose(IMAGES, "cuda", capability="7.5", name="era-2019")
+    assert choose(IMAGES, "cuda", capability="7.5", driver="410.48", name="era-2019-turing").device == "cuda"
     with pytest.raises(
         NoDevice, match="image 'era-2019' is for 'cuda' and 'cpu' devices, and this line runs on"
     ):

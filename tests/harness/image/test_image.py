@@ -32,7 +32,17 @@ def tag(root: Path, name: str = "cuda", **options: object) -> str:
     return BuildSettings(root, **options).spec(load_images(root).image(name)).tag
 
 
-ALIKE = ("cuda", "cuda126", "era-2019", "nnunet", "tensorflow", "tensorflow-cuda", "mxnet", "chainer")
+ALIKE = (
+    "cuda",
+    "cuda126",
+    "era-2019",
+    "era-2019-turing",
+    "nnunet",
+    "tensorflow",
+    "tensorflow-cuda",
+    "mxnet",
+    "chainer",
+)
 """Built as one of the others is, but for pins that docker/images.toml has."""
 
 

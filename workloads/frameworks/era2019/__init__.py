@@ -1,1 +1,1 @@
-"""Workloads on the stack of early 2019, the image era-2019: torch 1.0 and fastai 1 under Python 3.7."""
+"""Workloads on the stacks of 2019, images era-2019 and era-2019-turing: torch 1, fastai 1 and Python 3.7."""

@@ -1,4 +1,4 @@
-"""The ResNets of Bhutani 2019 on its own stack, fastai 1.0.41: protocol `published/1` of `cifar_fastai`.
+"""The ResNets of Bhutani 2019 on stacks of its year, fastai 1.0.41 and 1.0.57: `published/1`.
 
 The protocol is at the head of `workloads/cifar_fastai.py`. Here fastai 1 itself does all of it, by the
 calls of the study's notebooks: its transforms, head, schedule and to_fp16. The images come from memory, where
@@ -15,6 +15,7 @@ from frameworks.era2019.torch_of_2019 import fastai  # isort: skip  (before the 
 
 import io
 import tempfile
+from inspect import signature
 from typing import Any
 
 import fastai.train
@@ -103,7 +104,10 @@ def run(trial: TrialProcess) -> dict[str, Any]:
     with trial.phase("model"):
         learner = learner_of(data, name, weights)
         if label == "fp16-master":
-            learner.to_fp16(loss_scale=STATIC_LOSS_SCALE)
+            # Later versions have a dynamic scale, unless they are told.
+            given = signature(learner.to_fp16).parameters
+            static = {"dynamic": False} if "dynamic" in given else {}
+            learner.to_fp16(loss_scale=STATIC_LOSS_SCALE, **static)
         if not valid_batches:
             data.valid_dl = None
     with trial.phase("first_step"), precision.rehearsal(learner.model.train(), device) as output_types:

@@ -41,11 +41,11 @@ class Measured(Callback):
         """Keeps the loss as it is before half precision scales it."""
         self.loss = last_loss.detach()
 
-    def on_batch_end(self, train: bool, smooth_loss: torch.Tensor, **state: Any) -> bool:
+    def on_batch_end(self, train: bool, smooth_loss: torch.Tensor, **state: Any) -> dict[str, bool]:
         """Whether the part that runs is over: a validation at its cap, the training at its end or limit."""
         if not train:
             self.validated += 1
-            return self.validated == self.clock.valid_batches(self.valid_batches)
+            return _if(self.validated == self.clock.valid_batches(self.valid_batches), "stop_epoch")
         self.trained += 1
         self.clock.step(self.loss, self.samples)
         over = self.trained == self.clock.steps_per_epoch or self.clock.over() is not None
@@ -53,9 +53,9 @@ class Measured(Callback):
             self.epochs.append(dict(self.clock.stop(), smoothed_train_loss=float(smooth_loss)))
             self.trial.stage("valid")
             self.began = time.perf_counter()
-        return over
+        return _if(over, "stop_epoch")
 
-    def on_epoch_end(self, last_metrics: Any, **state: Any) -> bool:
+    def on_epoch_end(self, last_metrics: Any, **state: Any) -> dict[str, bool]:
         """Notes the epoch; whether the trial is over."""
         if self.valid_batches:
             valid_loss, accuracy = last_metrics
@@ -68,7 +68,12 @@ class Measured(Callback):
             )
         self.trial.event("epoch", **self.epochs[-1])
         # The schedule is the whole protocol's, wherever a limit ends it.
-        return len(self.epochs) == self.clock.epochs or self.clock.over() is not None
+        return _if(len(self.epochs) == self.clock.epochs or self.clock.over() is not None, "stop_training")
+
+
+def _if(over: bool, key: str) -> dict[str, bool]:
+    """Return what ends a part: fastai 1.0.57 reads the key, and 1.0.41 whether there is one."""
+    return {key: True} if over else {}
 
 
 class GradientRecorder(Callback):

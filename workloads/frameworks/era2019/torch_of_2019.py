@@ -1,7 +1,7 @@
-"""torch 1.0 with what the shared parts ask of it by later names, and fastai 1; import it before their parts.
+"""torch 1 with what the shared parts ask of it by later names, and fastai 1; import it before their parts.
 
 Nothing here computes: a later name for what is there, an argument that was not taken yet, and two things that
-this torch is without. fastai comes without spaCy, which it always imports and needs for texts alone.
+these are without. fastai comes without spaCy, which it always imports and needs for texts alone.
 """
 
 from __future__ import annotations

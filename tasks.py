@@ -124,6 +124,45 @@ def run(
 
 
 @line.verb(
+    f"{MACHINE} image base wheelhouse against label",
+    help={
+        "command": 'your program as you start it, in quotes: "python train.py --batch 16"',
+        "against_command": "a second command to compare it with, in quotes",
+        "folder": "the program's folder (default: that of its first file, up to its git root)",
+        "keep": "a folder of data or caches that it may read; may be given several times",
+        "env": "a variable that it gets, by its name; its value is in no record; may be given several times",
+        "match": "how to read its lines, as '(?P<step>\\d+)/900'; default: by themselves",
+        "metric": "a quality to keep, as 'val_loss (\\S+)'",
+        "per_step": "how many samples a step has; two with a comma for two commands",
+        "steps": "stop a process after so many counted steps (default: 20 s after its third line)",
+        "until": "how narrow a range is enough (default: 5%)",
+        "minutes": "how long to look for an answer, starts counted (default: 10)",
+    },
+    iterable=["keep", "env"],
+    name="try",
+)
+def try_(
+    settings: Settings,
+    command: str,
+    against_command: str = "",
+    folder: str = "",
+    keep: list[str] | None = None,
+    env: list[str] | None = None,
+    match: str = "",
+    metric: str = "",
+    per_step: str = "",
+    steps: str = "",
+    until: str = "5%",
+    minutes: str = "10",
+) -> None:
+    """Measure any training script as it lies there, until its speed or the faster of two is known."""
+    from commands.try_program import asked_of, options_of, try_program
+
+    asked = asked_of(command, against_command, folder, keep or [], env or [], match, metric, per_step, steps)
+    try_program(ROOT, settings, asked, options_of(until, minutes))
+
+
+@line.verb(
     "baseline question",
     help={
         "session": "the session that the page leads with (default: its newest); several are held together",

@@ -149,6 +149,11 @@ def parsed(words: Sequence[str], verbs: Mapping[str, Verb]) -> tuple[list[str], 
             line[-1].words.append(word)
         elif word in verbs:
             line.append(Given(word))
+        elif known is not None and known.positionals and len(line[-1].words) == known.positionals:
+            raise UserError(
+                f"'{word}' is one word more than '{line[-1].verb}' takes",
+                remedy='put a command in quotes, as invoke try "python train.py --batch 16"',
+            )
         elif known is not None and known.word and not word.startswith("-"):
             line[-1].options.append((known.word, word))
         else:

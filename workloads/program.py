@@ -10,7 +10,7 @@ Standard library and Python 3.7 syntax only: the program's framework is its own.
 
 from __future__ import annotations
 
-from parts.trial import STARTED, Failed, TrialProcess, main, processor_name, versions  # isort: skip  (its clock starts here)
+from parts.trial import Failed, TrialProcess, main  # isort: skip  (its clock starts here)
 
 import contextlib
 import json
@@ -20,10 +20,8 @@ import re
 import resource
 import shutil
 import string
-import subprocess
 import sys
 import tempfile
-import time
 from typing import Any
 
 from parts.program import child, tree
@@ -33,15 +31,7 @@ TITLE = "A published program, run as it is"
 ABOUT = "Another's program at one commit, unchanged; what it trains, and how fast, is as it says."
 LOG_BYTES = 1000000
 """How much of its lines the trial's log has."""
-MARGIN_SECONDS = 15.0
-"""The part of a trial's time that is kept for its end."""
 PROGRESS_SECONDS = 1.0
-FACTS = (
-    "import json, sys, torch; sys.path.insert(0, sys.argv[1]); from parts import device; "
-    "torch.version.hip = getattr(torch.version, 'hip', None); "  # torch 1.0 has none
-    "chosen = device.choose(sys.argv[2], 1); "
-    "print(json.dumps([device.facts(sys.argv[2], chosen), device.software()]))"
-)
 
 
 def run(trial: TrialProcess) -> dict[str, Any]:
@@ -49,8 +39,6 @@ def run(trial: TrialProcess) -> dict[str, Any]:
     in_folder = os.environ.get("GPUDYNO_IN", "/in")
     with open(os.path.join(in_folder, "program.json"), encoding="utf-8") as file:
         program = json.load(file)
-    # It is no source: its hash is part of what is asked.
-    trial.own_file = None
     trial.choose("precision", trial.variant["precision"], ("program",))
     names = _names(trial, program)
     place = tempfile.mkdtemp(prefix="program-")
@@ -58,7 +46,7 @@ def run(trial: TrialProcess) -> dict[str, Any]:
         trial.stage("data")
         with trial.phase("data"):
             copy, files = _copied(trial, program, place)
-            own = _environment(trial, place)
+            own = child.own_environment(place)
             watched = _watched(trial)
             _prepare(trial, program, names, copy, own)
         # An option that is an empty word adds none.
@@ -66,7 +54,7 @@ def run(trial: TrialProcess) -> dict[str, Any]:
         command = [word for word in (_filled(word, names) for word in given) if word]
         hearing = Hearing(trial, Reader(program["read"]), names)
         trial.stage("train")
-        ended = child.run(_started(command, trial, copy), copy, own, _seconds_left(trial), hearing.hear)
+        ended = child.run(_started(command, trial, copy), copy, own, child.seconds_left(trial), hearing.hear)
         trial.stage("collect")
         _wrote_outside(trial, watched)
         hearing.end(copy, ended)
@@ -131,17 +119,6 @@ def _copied(trial: TrialProcess, program: dict, place: str) -> tuple:
     return copy, files
 
 
-def _environment(trial: TrialProcess, place: str) -> dict[str, str]:
-    """What the program finds: nothing of ours, and a home of its own."""
-    ours = [name for name in os.environ if name.startswith("GPUDYNO_") or name == "PYTHONPATH"]
-    own = {name: value for name, value in os.environ.items() if name not in ours}
-    for name, folder in (("HOME", "home"), ("TMPDIR", "tmp")):
-        own[name] = os.path.join(place, folder)
-        os.mkdir(own[name])
-    path = [os.path.dirname(sys.executable), own.get("PATH", os.defpath)]
-    return {**own, "PATH": os.pathsep.join(path), "PYTHONUNBUFFERED": "1"}
-
-
 def _prepare(trial: TrialProcess, program: dict, names: dict, copy: str, own: dict) -> None:
     """Puts the input to its place, and runs what the program asks for before its training."""
     given = program.get("input")
@@ -157,10 +134,12 @@ def _prepare(trial: TrialProcess, program: dict, names: dict, copy: str, own: di
     for words in program["prepare"]:
         heard = Hearing(trial, Reader({}), names)
         filled = [_filled(word, names) for word in words]
-        ended = child.run(_started(filled, trial, copy), copy, own, _seconds_left(trial), heard.hear)
+        ended = child.run(_started(filled, trial, copy), copy, own, child.seconds_left(trial), heard.hear)
         if ended.code != 0:
             what = f"'{' '.join(filled)}' ended with code {ended.code}"
-            raise Failed("error", f"{what}; its last line: {_public(heard.reader.last, trial, copy)}")
+            raise Failed(
+                "error", f"{what}; its last line: {child.without_folders(heard.reader.last, trial, copy)}"
+            )
 
 
 def _generate(path: str, letters: int, seed: int) -> None:
@@ -214,13 +193,8 @@ class Hearing:
         """Raises Failed where the program did not end as it should."""
         if self._bytes >= LOG_BYTES:
             print(f"… {self.lines} lines in all; the last: {self.reader.last}", flush=True)
-        last = _public(self.reader.last, self.trial, copy) or "none"
-        if ended.code:
-            words = self.reader.last.lower()
-            memory = "out of memory" in words or "outofmemory" in words or "memoryerror" in words
-            how = f"ended with code {ended.code}" if ended.code > 0 else f"was killed by signal {-ended.code}"
-            reason = "out-of-memory" if memory else "error"
-            raise Failed(reason, f"the program {how}; its last line: {last}")
+        last = child.without_folders(self.reader.last, self.trial, copy) or "none"
+        child.raise_if_it_failed(ended.code, last)
         reading, why = self.reader.reading, ""
         if not self.reader.rows and not reading.get("file"):
             why = f"none of its {self.lines} lines is of a step" if self.lines else "it printed nothing"
@@ -228,13 +202,6 @@ class Hearing:
             why = "it did not say that it was through"
         if why:
             raise Failed("error", f"the program ended with code 0, and {why}; its last line: {last}")
-
-
-def _public(line: str, trial: TrialProcess, copy: str) -> str:
-    """A line of the program's without the folders that are this trial's own."""
-    for folder in (copy + os.sep, os.path.dirname(copy) + os.sep, trial.data_folder + os.sep):
-        line = line.replace(folder, "")
-    return line[:300]
 
 
 def _watched(trial: TrialProcess) -> dict[str, tuple]:
@@ -262,22 +229,6 @@ def _wrote_outside(trial: TrialProcess, before: dict) -> None:
         raise Failed("error", f"the program wrote outside its copy: {', '.join(wrong[:3])}")
 
 
-def _seconds_left(trial: TrialProcess) -> float:
-    return max(1.0, trial.timeout_seconds - (time.perf_counter() - STARTED) - MARGIN_SECONDS)
-
-
-def _facts(trial: TrialProcess) -> tuple:
-    """Return device and software as torch reports them in another process, where the image has torch."""
-    kind = trial.asked["device"]
-    argv = [sys.executable, "-c", FACTS, os.path.dirname(os.path.abspath(__file__)), kind]
-    done = subprocess.run(argv, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False)
-    try:
-        facts, software = json.loads(done.stdout.decode())
-        return dict(facts, count=trial.variant["gpus"]), software
-    except ValueError:
-        return {"kind": kind, "name": processor_name() if kind == "cpu" else "unknown"}, versions()
-
-
 def _measured(
     trial: TrialProcess,
     program: dict,
@@ -288,7 +239,7 @@ def _measured(
     changed: bool,
 ) -> dict[str, Any]:
     peak_bytes = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
-    device, software = _facts(trial)
+    device, software = child.used_device(trial)
     steps = len(found.step_us)
     given = program.get("input") or {}
     epochs, done = len(found.epochs), hearing.reader.done or {}

@@ -210,7 +210,7 @@ def warms_up(trial: TrialSpec) -> bool:
     compiled, those of ROCm tune.
     """
     variant, workload = trial.asked.variant, trial.asked.workload
-    if workload in ("card", "ceilings") or _is_short(variant.limit):
+    if workload in ("card", "ceilings", "own_program") or _is_short(variant.limit):
         return False
     compiles = variant.profile != "default" or bool(variant.options.get("compile"))
     own = trial.asked.file is not None and trial.asked.device != "cpu"

@@ -1,4 +1,4 @@
-"""The file that a measure of the workload `custom` or `program` names."""
+"""The file that a measure of the workload `program` names."""
 
 from __future__ import annotations
 
@@ -7,37 +7,33 @@ from pathlib import Path
 
 from harness.data.datasets import CHEST_XRAY, dataset_named, known_name
 from harness.errors import PlanError
-from harness.files import one_line_end, text_sha256
+from harness.files import text_sha256
 from harness.record import Variant
 from harness.record.published.program import Program
 from harness.record.trial_spec import OwnFile
 
-CUSTOM, PROGRAM = "custom", "program"
-ENDINGS = {CUSTOM: ".py", PROGRAM: ".toml"}
-EXAMPLES = {CUSTOM: "examples/gpt_wikitext.py", PROGRAM: "workloads/programs/nanogpt.toml"}
+PROGRAM, ENDING = "program", ".toml"
+NAME = "program.json"
+"""What it is called beside a trial, in JSON, which the interpreter of every image reads."""
 PROGRAMS = "workloads/programs/*.toml"
 """Those that are here."""
 LEAST_RUNS = 3
 """Fresh processes by which a program is judged that prints one figure a run."""
 
 
-def sha256(workload: str, file: str | None, folder: str | None, root: Path, where: str) -> str | None:
+def sha256(workload: str, file: str | None, root: Path, where: str) -> str | None:
     """The hash of the file that a measure of a workload names; null where the workload takes none.
 
     Raises PlanError where it names none that is there, or has to name none.
     """
-    if workload not in ENDINGS:
-        for key, named in (("file", file), ("folder", folder)):
-            if named:
-                raise PlanError(
-                    f"{where}: {workload}: it takes no '{key}'",
-                    remedy=f"leave it out, or take workload = '{CUSTOM}'",
-                )
+    if workload != PROGRAM:
+        if file:
+            raise PlanError(f"{where}: {workload}: it takes no 'file'", remedy="leave it out")
         return None
-    if file is None or not file.endswith(ENDINGS[workload]):
+    if file is None or not file.endswith(ENDING):
         raise PlanError(
-            f"{where}: the workload '{workload}' needs a file that ends in {ENDINGS[workload]}",
-            remedy=f"write file = '{EXAMPLES[workload]}', or another; see docs/extending.md",
+            f"{where}: the workload '{workload}' needs a file that ends in {ENDING}",
+            remedy="write file = 'workloads/programs/nanogpt.toml', or another; see docs/extending.md",
         )
     path = (root / file).resolve()
     if not path.is_file() or not path.is_relative_to(root.resolve()):
@@ -45,35 +41,20 @@ def sha256(workload: str, file: str | None, folder: str | None, root: Path, wher
             f"{where}: there is no file '{file}' in the clone",
             remedy="name it as it lies below the clone's folder",
         )
-    text = path.read_bytes()
-    try:
-        text.decode()
-    except UnicodeDecodeError as error:
-        raise PlanError(f"'{file}' is not UTF-8: {error}", remedy="save it as UTF-8") from None
-    return text_sha256(text)
+    return text_sha256(path.read_bytes())
 
 
 def content(root: Path, file: OwnFile) -> str:
-    """The text that goes with a trial; raises PlanError if the file is not what was planned any more.
-
-    A program goes as JSON, which the interpreter of every image reads.
-    """
+    """The JSON that goes with a trial; raises PlanError if the file is not what was planned any more."""
     path = root / file.name
     text = path.read_bytes() if path.is_file() else b""
     if text_sha256(text) != file.sha256:
         raise PlanError(f"'{file.name}' was changed since the session began", remedy="start the line again")
-    if not file.name.endswith(ENDINGS[PROGRAM]):
-        return one_line_end(text).decode()
     program = read_program(text, file.name)
     given = {**program.model_dump(mode="json"), "folder": program.folder}
     if program.input is not None:
         given["input"]["sha256"] = dataset_named(program.input.data).sha256
     return json.dumps(given, indent=1)
-
-
-def name_beside_trial(file: OwnFile) -> str:
-    """Return the file's name in the trial's folder."""
-    return "program.json" if file.name.endswith(ENDINGS[PROGRAM]) else Path(file.name).name
 
 
 def read_program(text: bytes, where: str) -> Program:

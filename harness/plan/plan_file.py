@@ -73,11 +73,9 @@ class Measure(Model):
     limit: Limit = Limit()
     targets: Targets = ()
     file: PathInClone | None = None
-    """The file of the workloads `custom` and `program`, by its path in the clone."""
+    """The file of the workload `program`, by its path in the clone."""
     sha256: str | None = None
     """The hash of that file."""
-    folder: Name | None = None
-    """A folder in the user's data folder for the workload `custom`, which is not checked."""
 
     def is_for(self, device: DeviceKind, image: str) -> bool:
         """Whether it is meant for a kind of device and an image."""
@@ -177,7 +175,7 @@ def load(root: Path, name: str) -> Plan:
     measures = []
     for measure in size.measure:
         variants(measure, where)
-        sha256 = own_file.sha256(measure.workload, measure.file, measure.folder, root, where)
+        sha256 = own_file.sha256(measure.workload, measure.file, root, where)
         measures.append(measure.model_copy(update={"sha256": sha256}))
     if size.question is not None:
         _refuse_question(size.question, measures, where)
@@ -360,7 +358,7 @@ def _nothing_planned(plan: Plan, context: PlanContext) -> PlanError:
 
 def _repeats(plan: Plan, measure: Measure, variant: Variant, context: PlanContext) -> Iterator[Planned]:
     program = plan.programs.get(measure.file or "")
-    source: DataSource = program.data if program else "real" if measure.folder else "synthetic"
+    source: DataSource = program.data if program else "synthetic"
     if measure.data:
         source = context.sources[measure.data]
     weights = None

@@ -237,6 +237,23 @@ class ProgramRun(Model):
     """Processes that lived on when it had ended, and were ended."""
 
 
+class OwnProgramRun(Model):
+    """A program of the user's own, as it was run."""
+
+    clock_ratio: Annotated[float, Field(gt=0)] | None = None
+    """The median of seconds between its lines, on our clock, over those of its own rate; null where it prints
+    none of steps."""
+    printed_rate: Annotated[float, Field(gt=0)] | None = None
+    """The median of the samples a second that it prints: a witness, and no figure of ours."""
+    printed_unit: Literal["image", "token", "sample"] | None = None
+    terminal: bool = False
+    """Whether it was given a terminal, since it showed no progress in a pipe."""
+    metric: Number | None = None
+    """The last value that its user's pattern found."""
+    processes_left: Annotated[int, Field(ge=0)] = 0
+    """Processes that lived on when it had ended, and were ended."""
+
+
 class Measurement(Model):
     """out/measurement.json. All step series are aligned: value i of each belongs to the same steps."""
 
@@ -252,13 +269,14 @@ class Measurement(Model):
     """Null of a workload that one framework alone has."""
     program: Annotated[ProgramRun | None, Field(exclude_if=lambda program: program is None)] = None
     """What the workload `program` ran."""
+    own: Annotated[OwnProgramRun | None, Field(exclude_if=lambda own: own is None)] = None
     device: DeviceUsed
     versions: dict[str, str | None]
     packages: dict[str, str]
     precision: PrecisionFound
     data: DataFound
     protocol: Protocol
-    sample_unit: Literal["image", "token", "byte", "sample"]
+    sample_unit: Literal["image", "token", "byte", "sample", "step"]
     samples_per_step: Annotated[int, Field(ge=1)]
     phases: tuple[Phase, ...]
     window: Window

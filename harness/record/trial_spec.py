@@ -84,6 +84,27 @@ class OwnFile(Model):
     sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 
+class OwnProgram(Model):
+    """A user's own program as it lies in a folder; what would name a place or hold a secret is withheld."""
+
+    command: Annotated[tuple[Annotated[str, Field(max_length=1000)], ...], Field(min_length=1)]
+    folder_sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+    """The hash of its files' names, modes and contents."""
+    at: str = ""
+    """Where in its folder it starts."""
+    keep: tuple[str, ...] = ()
+    """Folders that it is shown and that are no part of its own."""
+    env: tuple[str, ...] = ()
+    """Names of variables that reach it; no value is kept."""
+    match: str | None = None
+    """The pattern by which its lines are read; null where they are read by themselves."""
+    metric: str | None = None
+    per_step: Annotated[float, Field(gt=0)] | None = None
+    """Samples of a step, as its user says."""
+    steps: Annotated[int, Field(ge=1)] | None = None
+    """After how many counted steps it is stopped; null: after a time."""
+
+
 Variables = Annotated[
     dict[
         Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,63}$")],
@@ -110,6 +131,7 @@ class TrialRequest(Model):
     lock_sha256: str | None = None
     # Left out where it is null, so that trials of records from before it keep their ids.
     file: Annotated[OwnFile | None, Field(exclude_if=lambda file: file is None)] = None
+    own: Annotated[OwnProgram | None, Field(exclude_if=lambda own: own is None)] = None
     variables: Variables = {}
     """Environment variables of its stack beyond the image's own, as a second stack in one session has."""
 

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from harness.data.fetch import Resolved
 from harness.engine.container import DeviceRequest, RunSpec, TrialFolders
 from harness.engine.interface import Built
-from harness.errors import DataError
+from harness.engine.venv import VenvEngine
+from harness.errors import NoEngine
 from harness.image.images import Image
 from harness.plan.estimate import WARM_UP_STEPS
 from harness.record import Harness, Limit, TrialSpec
+from harness.record.store import state_folder
 from harness.record.trial_spec import StackKey
 from harness.run.assemble import harness
-from harness.run.setup import RunSetup, data_folders
+from harness.run.own_program import OwnRun
+from harness.run.setup import RunSetup
 
 WARM_UP_SECONDS = 600.0
 
@@ -44,6 +47,8 @@ class ReadyRun:
     stacks: tuple[BuiltStack, ...]
     resolved: Mapping[str, Resolved]
     harness: Harness
+    own: OwnRun | None = None
+    """The user's own program, whose folder was copied; null where the trials are of a plan's file."""
 
     @property
     def root(self) -> Path:
@@ -56,11 +61,10 @@ class ReadyRun:
         return next(own, self.stacks[0])
 
     def data(self, trial: TrialSpec) -> tuple[tuple[str, Path], ...]:
-        """Return the folders under /data that a trial sees: its data, weights or program, one of the user's.
-
-        Raises DataError where the user's data folder lacks what a measure names.
-        """
+        """Return the folders under /data that a trial sees: its data, weights or program."""
         request, run_plan = trial.asked, self.setup.plan
+        if self.own is not None:
+            return self.own.shown(copies_folder(self.root) / self.own.folder.name)
         measures = [
             measure
             for measure in run_plan.measure
@@ -80,14 +84,6 @@ class ReadyRun:
             and answer.folder is not None
             and answer.subfolder is not None
         }
-        own = data_folders(self.setup.settings, self.root).own
-        for folder in (measure.folder for measure in measures if measure.folder):
-            if own is None or not (own / folder).is_dir():
-                raise DataError(
-                    f"plan '{run_plan.name}' needs the folder '{folder}', and your data folder has none",
-                    remedy="put it there, and name the data folder with GPUDYNO_DATA",
-                )
-            folders[folder] = own / folder
         return tuple(sorted(folders.items()))
 
     def spec(
@@ -120,13 +116,33 @@ class ReadyRun:
         )
 
 
-def ready_run(setup: RunSetup, built: Sequence[Built], resolved: Mapping[str, Resolved]) -> ReadyRun:
-    """Return the run with its environments, the first stack's first, and its data."""
+def copies_folder(root: Path) -> Path:
+    """Return where copies of users' programs are."""
+    return state_folder(root) / "own"
+
+
+def ready_run(
+    setup: RunSetup, built: Sequence[Built], resolved: Mapping[str, Resolved], own: OwnRun | None = None
+) -> ReadyRun:
+    """Return the run with its environments, the first stack's first, and its data or the user's program.
+
+    Raises NoEngine where the second stack is an interpreter of the user's and trials are no processes.
+    """
     stacks = [BuiltStack(setup.image, built[0])]
     if setup.against is not None:
-        environment = setup.against.environment(built[-1])
+        second = built[-1]
+        if setup.against.python is not None:
+            second = second_interpreter(setup, setup.against.python)
+        environment = setup.against.environment(second)
         stacks.append(BuiltStack(setup.against.image, environment, setup.against.variables))
-    return ReadyRun(setup, tuple(stacks), resolved, harness(setup.root))
+    return ReadyRun(setup, tuple(stacks), resolved, harness(setup.root), own)
+
+
+def second_interpreter(setup: RunSetup, python: str) -> Built:
+    """Return the user's interpreter as a second stack; raises NoEngine where trials are no processes."""
+    if not isinstance(setup.engine, VenvEngine):
+        raise NoEngine("--against python:PATH needs trials that are processes", remedy="add --engine venv")
+    return replace(setup.engine, python=python).built(setup.image)
 
 
 def warm_up(trial: TrialSpec) -> TrialSpec:

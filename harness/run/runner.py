@@ -78,8 +78,11 @@ def run(
     budget: TimeBudget = TimeBudget(),
     *,
     retry: bool = False,
+    answer: Callable[[Sequence[Record]], str] = lambda records: "",
 ) -> Outcome:
     """Runs what a session lacks. Ctrl-C stops the running trial, which no record keeps.
+
+    It ends early where `answer` returns why the session's records are enough.
 
     Raises NoEngine when the engine is gone, after writing what it did to the running trial.
     """
@@ -98,6 +101,9 @@ def run(
             if tried.get(item.trial.id, 0) < (session.ATTEMPTS if not retry else 1)
         ]
         if not lacking:
+            break
+        if enough := answer(records):
+            opened = session.without_trials(opened, {item.trial.id for item in lacking}, enough)
             break
         item = next((item for item in lacking if _in_time(budget, item.trial, records)), None)
         if item is None or not _rested(budget, opened, item.trial, records, watcher):
@@ -193,7 +199,9 @@ def _laid_out(ready: ReadyRun, session_id: str, trial: TrialSpec, attempt: int) 
     store.write_whole(work / "in" / "trial.json", trial.model_dump_json(indent=1), replace=False)
     if trial.asked.file is not None:
         own = own_file.content(ready.root, trial.asked.file)
-        store.write_whole(work / "in" / own_file.name_beside_trial(trial.asked.file), own, replace=False)
+        store.write_whole(work / "in" / own_file.NAME, own, replace=False)
+    if trial.asked.own is not None and ready.own is not None:
+        store.write_whole(work / "in" / own_file.NAME, ready.own.content(trial.asked.own), replace=False)
     return ready.spec(
         trial,
         session_id,

@@ -11,6 +11,7 @@ from harness.engine.choose import wheels
 from harness.engine.container import OWN_VARIABLES
 from harness.engine.interface import Built
 from harness.errors import PlanError
+from harness.files import printed
 from harness.image.images import Image
 from harness.image.lock import lock_packages, lock_sha256, moved
 from harness.image.second_lock import given_image, moved_image
@@ -19,7 +20,9 @@ from harness.record import Against
 from harness.redact import WITHHELD, kept
 from harness.settings import Settings, own_path
 
-ENV, IMAGE, MOST_LETTERS = "env:", "image:", 200
+ENV, IMAGE, PYTHON, MOST_LETTERS = "env:", "image:", "python:", 200
+INTERPRETER = "PYTHON"
+"""The variable by which records tell a second interpreter from the first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +32,8 @@ class SecondStack:
     asked: tuple[str, ...]
     image: Image
     variables: Mapping[str, str] = field(default_factory=dict)
+    python: str | None = None
+    """The user's own interpreter that it is, with the first stack's image."""
     moved: tuple[str, ...] = ()
     """What its lock has otherwise than the first's, a clause for each package."""
 
@@ -60,35 +65,65 @@ def second_stack(
     Raises PlanError beside --python and for a word that it does not know, and what moved_image raises.
     """
     asked = settings.against
-    if asked and settings.python is not None:
+    if settings.python is not None and not all(word.startswith((ENV, PYTHON)) for word in asked):
         raise PlanError(
             "--python takes an interpreter as it is, and --against makes an environment beside a locked one",
-            remedy="leave one out",
+            remedy="leave one out, or write --against python:PATH or env:NAME=VALUE",
         )
     if not asked:
         return None
     variables = dict(_variable(word) for word in asked if word.startswith(ENV))
     pins = [word for word in asked if re.fullmatch(r"[A-Za-z0-9][\w.-]*==[\w.+!-]+", word)]
     names = [word.removeprefix(IMAGE) for word in asked if word.startswith(IMAGE)]
-    files = [own_path(word) for word in asked if not word.startswith((ENV, IMAGE)) and word not in pins]
+    pythons = [word.removeprefix(PYTHON) for word in asked if word.startswith(PYTHON)]
+    others = (word for word in asked if not word.startswith((ENV, IMAGE, PYTHON)))
+    files = [own_path(word) for word in others if word not in pins]
     if unknown := next((path for path in files if not path.is_file()), None):
         raise PlanError(
             f"--against '{unknown}' is no second stack, and no lock of that name is here",
-            remedy="write PACKAGE==VERSION, image:NAME, env:NAME=VALUE, or a lock's path",
+            remedy="write PACKAGE==VERSION, image:NAME, env:NAME=VALUE, python:PATH, or a lock's path",
         )
-    if len(names) + len(files) > 1:
+    if len(names) + len(files) + len(pythons) > 1:
         raise PlanError("--against names two stacks at once", remedy="name one image or one lock")
     own, image = image, serving(names[0]) if names else image
     image = given_image(image, root, files[0]) if files else image
     image = moved_image(image, root, pins, wheelhouse=wheels(root, settings)) if pins else image
-    # A lock is shown by its name alone: its folder may name a person.
-    shown = tuple(Path(word).name if own_path(word) in files else word for word in asked)
+    if pythons:
+        variables[INTERPRETER] = _version_of(pythons[0])
+    # A lock is shown by its name alone, and an interpreter by its version: a folder may name a person.
+    shown = tuple(
+        f"{PYTHON}{variables[INTERPRETER]}"
+        if word.startswith(PYTHON)
+        else Path(word).name
+        if own_path(word) in files
+        else word
+        for word in asked
+    )
     packages = (lock_packages(root / "docker" / each.lock) | each.from_base for each in (own, image))
-    second = SecondStack(shown, image, variables, moved(*packages))
+    second = SecondStack(shown, image, variables, next(iter(pythons), None), moved(*packages))
     locks = {lock_sha256(root, each.lock) for each in (own, image)}
     if not variables and own.name == image.name and len(locks) == 1:
         raise PlanError(f"'{second.named}' is what image '{own.name}' has", remedy="name another version")
     return second
+
+
+VERSIONS = """
+import sys
+from importlib.metadata import PackageNotFoundError, version
+try:
+    torch = ", torch " + version("torch")
+except PackageNotFoundError:
+    torch = ""
+print("%d.%d.%d" % sys.version_info[:3] + torch)
+"""
+
+
+def _version_of(python: str) -> str:
+    """Return the version of an interpreter and of its torch; raises PlanError where none starts."""
+    said = printed(str(own_path(python)), "-c", VERSIONS)
+    if not said:
+        raise PlanError(f"'{python}' is no interpreter that starts", remedy="write --against python:PATH")
+    return said.strip()[:MOST_LETTERS]
 
 
 def _variable(word: str) -> tuple[str, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -178,6 +178,19 @@ def with_spared(session: Session, records: Iterable[Record]) -> Session:
     other_lines = [line for line in session.left_out if (line.what, line.reason) not in counts]
     untried = [LeftOut(what=what, trials=count, reason=reason) for (what, reason), count in counts.items()]
     return session.model_copy(update={"left_out": (*other_lines, *untried)})
+
+
+def without_trials(session: Session, ids: Collection[str], reason: str) -> Session:
+    """Return a session without trials that were not started, and with the reason."""
+    taken = [at for at, trial in enumerate(session.trials) if trial.id not in ids]
+    left = LeftOut(what="trials not started", trials=len(ids), reason=reason)
+    return session.model_copy(
+        update={
+            "trials": tuple(session.trials[at] for at in taken),
+            "blocks": tuple(session.blocks[at] for at in taken),
+            "left_out": (*session.left_out, left),
+        }
+    )
 
 
 def last_attempts(records: Iterable[Record]) -> dict[str, Record]:

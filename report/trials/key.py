@@ -8,6 +8,7 @@ from fnmatch import fnmatchcase
 from typing import TypeVar
 
 from harness.record import Environment, Record, TrialRequest
+from harness.record.trial_spec import OwnProgram
 from harness.summary.device_checks import cards_of_kind, used_cards
 
 SIDE = "side"
@@ -34,11 +35,13 @@ GOES_ALONG: Mapping[str, tuple[str, ...]] = {
     "data_mode": ("data_sha256",),
     "profile": ("options.compile",),
     "gpus": ("nodes", f"options.{PARALLEL}"),
+    "model": ("options.command",),
 }
 """What is left out together with a field: other fields, and options by a pattern of their names.
 
 A loss scale says how a precision is done, `compile` how a profile is tuned, `parallel` how devices share a
 step, which may need more nodes. Steps follow from the batch size, and a data mode may have data of its own.
+The model of a user's own program is its command's short name.
 """
 
 Value = bool | int | float | str | None
@@ -148,9 +151,15 @@ def key_of_asked(asked: TrialRequest, nodes: int = 1) -> Key:
         profile=variant.profile,
         gpus=variant.gpus,
         nodes=nodes,
-        options=tuple(sorted((name, value) for name, value in variant.options.items() if name != SIDE)),
-        file_sha256=asked.file.sha256 if asked.file else None,
+        options=_options(variant.options, asked.own),
+        file_sha256=asked.own.folder_sha256 if asked.own else asked.file.sha256 if asked.file else None,
     )
+
+
+def _options(options: Mapping[str, Value], own: OwnProgram | None) -> Pairs:
+    """Return a variant's options but `side`, and the command of a user's own program."""
+    command = (("command", " ".join(own.command)),) if own else ()
+    return (*sorted((name, value) for name, value in options.items() if name != SIDE), *command)
 
 
 EMPTY_KEY = Key("", "", "", "", 0, "", None, "")

@@ -9,14 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from commands import measure
 from harness.bundle.validate import record_problems
 from harness.engine.slurm.scheduler import Slurm
 from harness.record import store
-from harness.settings import Settings
 from tests.helpers import ROOT, cluster, slurm_cluster, wait_for
 from tests.helpers.checks import require
-from tests.helpers.workload_runner import DATA, PYTHON, need_data, need_torch
+from tests.helpers.workload_runner import PYTHON, need_torch
 
 pytestmark = pytest.mark.slurm
 
@@ -37,25 +35,6 @@ data_mode = "cached"
 gpus = 2
 options = { classes = 10 }
 limit = { steps = 4 }
-"""
-OWN_MODEL = """
-name = "mine"
-title = "the example, for three steps"
-repeats = 1
-timeout_seconds = 200
-
-[[measure]]
-workload = "custom"
-file = "examples/gpt_wikitext.py"
-protocol = "gpt/1"
-data = "wikitext-2"
-model = "gpt"
-precision = "fp32-ieee"
-batch_size = 2
-sequence_length = 16
-data_mode = "device"
-options = { width = 16, heads = 2, layers = 1 }
-limit = { steps = 3, valid_batches = 2 }
 """
 LONG = "step_seconds = 3.0"
 
@@ -205,24 +184,6 @@ def test_two_ranks_share_a_batch_and_one_measurement_on_two_nodes(real, tmp_path
     assert any(warning.data.get("nodes") == 2 for warning in record.warnings)
     (script,) = bench.root.glob("results/.state/jobs/*/batch-1.sh")
     assert "#SBATCH --nodes=2\n#SBATCH --ntasks-per-node=1\n" in script.read_text()
-
-
-def test_a_file_of_ones_own_measures_the_same_as_a_job_and_in_the_virtual_environment(real, tmp_path):
-    need_torch()
-    need_data()
-    bench = of_workloads(tmp_path, OWN_MODEL)
-    bench.submit(python=PYTHON, data=DATA)
-    bench.collect(wait=True)
-    measure.run(
-        bench.root, Settings(plan="mine", engine="venv", python=PYTHON, data=DATA), measure.RunOptions()
-    )
-    job, run = bench.records()
-    assert [each.environment.engine for each in (job, run)] == ["slurm", "venv"]
-    assert (job.trial, job.failure, run.failure) == (run.trial, None, None)
-    assert job.measurement.title == run.measurement.title == "Small GPT on WikiText-2"
-    assert [loss for _, loss in job.measurement.losses] == pytest.approx(
-        [loss for _, loss in run.measurement.losses], rel=1e-3
-    )
 
 
 def test_a_job_that_is_cancelled_while_it_waits_has_a_record_that_says_so(real, tmp_path):

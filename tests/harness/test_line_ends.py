@@ -7,20 +7,18 @@ import subprocess
 
 from harness.image.lock import lock_sha256
 from harness.plan import own_file, plan_file
-from harness.record.trial_spec import OwnFile
 from tests.helpers import ROOT
 
 
 def test_plans_locks_and_own_files_have_one_hash_with_either_line_end(tmp_path):
-    for name in ("plans/quick.toml", "docker/cpu/lock.txt", "examples/gpt_wikitext.py"):
+    for name in ("plans/quick.toml", "docker/cpu/lock.txt", "workloads/programs/nanogpt.toml"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_bytes((ROOT / name).read_bytes().replace(b"\n", b"\r\n"))
     assert plan_file.load(tmp_path, "quick").sha256 == plan_file.load(ROOT, "quick").sha256
     assert lock_sha256(tmp_path, "cpu/lock.txt") == lock_sha256(ROOT, "cpu/lock.txt")
-    name = "examples/gpt_wikitext.py"
-    here, there = (own_file.sha256("custom", name, None, root, "") for root in (ROOT, tmp_path))
+    name = "workloads/programs/nanogpt.toml"
+    here, there = (own_file.sha256("program", name, root, "") for root in (ROOT, tmp_path))
     assert here == there
-    assert own_file.content(tmp_path, OwnFile(name=name, sha256=there or "")) == (ROOT / name).read_text()
 
 
 def test_a_clone_with_windows_settings_has_the_line_ends_that_containers_need(tmp_path):

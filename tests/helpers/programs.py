@@ -91,7 +91,7 @@ def clone_with(folder: Path, table: dict[str, Any]) -> tuple[Path, OwnFile]:
     place = folder / "mine" / "toy.toml"
     place.parent.mkdir(parents=True, exist_ok=True)
     place.write_text(tomlkit.dumps(table))
-    sha256 = own_file.sha256("program", "mine/toy.toml", None, folder, "plans/x.toml")
+    sha256 = own_file.sha256("program", "mine/toy.toml", folder, "plans/x.toml")
     return folder, OwnFile(name="mine/toy.toml", sha256=sha256 or "")
 
 

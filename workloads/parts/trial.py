@@ -83,9 +83,6 @@ class TrialProcess(object):
         self.asked = given["asked"]
         self.variant = self.asked["variant"]
         self.limit = self.variant.get("limit") or {}
-        # A file of the user's own comes in the trial's folder, under its last name.
-        self.own_name = (self.asked.get("file") or {}).get("name")
-        self.own_file = os.path.join(in_folder, os.path.basename(self.own_name)) if self.own_name else None
 
     def options(self, defaults):
         """The variant's options over the defaults; refuses a name or a type that these do not have."""
@@ -187,7 +184,7 @@ def main(run):
             measurement=1,
             workload=trial.asked["workload"],
             protocol_name=trial.asked["protocol"],
-            workload_sha256=sources_sha256(trial.own_file),
+            workload_sha256=sources_sha256(),
             packages=packages(),
             phases=trial.phases,
             warm_caches=trial.warm_caches,
@@ -203,14 +200,12 @@ def main(run):
         trial.end(*why(error))
 
 
-def sources_sha256(own_file):
-    """Return the hex digest over the workloads' files that this process imported, and the user's own."""
+def sources_sha256():
+    """Return the hex digest over the workloads' files that this process imported."""
     folder = _workloads_folder()
     loaded = [getattr(module, "__file__", None) or "" for module in list(sys.modules.values())]
     paths = {os.path.abspath(path) for path in loaded if path.endswith(".py")}
     sources = {os.path.relpath(path, folder): path for path in paths if path.startswith(folder + os.sep)}
-    if own_file is not None:
-        sources["own file"] = own_file
     digest = hashlib.sha256()
     for name, path in sorted(sources.items()):
         with open(path, "rb") as file:

@@ -83,7 +83,7 @@ def _lay_out(jobs: Path, name: str, trial: TrialSpec, work: Path) -> None:
     keep(work / "in" / "trial.json", trial.model_dump_json(indent=1))
     if trial.asked.file is not None:
         own = (jobs / "orders" / f"{name}.py").read_text(encoding="utf-8")
-        store.write_whole(work / "in" / own_file.name_beside_trial(trial.asked.file), own, replace=True)
+        store.write_whole(work / "in" / own_file.NAME, own, replace=True)
 
 
 def read_job_spec(jobs: Path, name: str) -> JobSpec:

@@ -6,7 +6,7 @@ import pytest
 
 from harness.errors import PlanError, UserError
 from harness.files import text_sha256
-from harness.plan import own_file, plan_file
+from harness.plan import plan_file
 from harness.plan.plan_file import PlanContext
 from harness.record import DataSource, Question
 from tests.helpers import ROOT
@@ -176,48 +176,6 @@ def test_targets_come_with_a_trial_and_change_nothing_of_what_is_asked():
     assert [item.trial.id for item in aimed] == [item.trial.id for item in plain]
     assert {item.trial.targets for item in aimed} == {(0.3, 0.4)}
     assert "targets" not in plain[0].trial.model_dump(), "records from before targets stay as they are"
-
-
-OWN = """
-name = "mine"
-title = "my own"
-[[measure]]
-workload = "custom"
-file = "my models/net.py"
-protocol = "net/1"
-model = "net"
-precision = "fp32-ieee"
-batch_size = 8
-data_mode = "device"
-"""
-
-
-def test_a_file_of_the_users_own_is_asked_for_by_its_hash(tmp_path):
-    root = written(tmp_path, OWN)
-    (root / "my models").mkdir()
-    asked = []
-    for text in ("first = 1", "second = 2"):
-        (root / "my models" / "net.py").write_text(text)
-        asked.append(plan_file.trials(plan_file.load(root, "mine"), CPU, 1)[0].trial)
-    assert asked[0].asked.file.name == "my models/net.py"
-    assert asked[0].id != asked[1].id
-    with pytest.raises(PlanError, match=r"'my models/net.py' was changed since the session began"):
-        own_file.content(root, asked[0].asked.file)
-    assert own_file.content(root, asked[1].asked.file) == "second = 2"
-
-
-@pytest.mark.parametrize(
-    ("wrong", "words"),
-    [
-        (OWN, "there is no file 'my models/net.py' in the clone"),
-        (OWN.replace('file = "my models/net.py"\n', ""), "the workload 'custom' needs a file"),
-        (OWN.replace("my models", "../.."), "measure 1.file"),
-        (OWN.replace('"custom"', '"word_lm"'), "word_lm: it takes no 'file'"),
-    ],
-)
-def test_a_file_of_the_users_own_that_cannot_be_taken_is_refused_by_name(wrong, words, tmp_path):
-    with pytest.raises(PlanError, match=words):
-        plan_file.load(written(tmp_path, wrong), "mine")
 
 
 def test_a_plan_with_nothing_for_the_device_says_what_it_is_for():

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import platform
 import subprocess
 import sys
 import time
@@ -169,9 +170,16 @@ def test_what_cannot_be_a_second_stack_is_refused_in_a_sentence(words, said):
         second_stack(ROOT, Settings(against=(words,)), IMAGE, IMAGES.image)
 
 
-def test_an_interpreter_of_the_user_s_own_has_no_second_stack():
+def test_beside_an_interpreter_of_the_user_s_own_is_a_variable_or_another_interpreter():
+    def second(word: str):
+        return second_stack(ROOT, Settings(python="python3", against=(word,)), IMAGE, IMAGES.image)
+
+    assert second("env:A=1").variables == {"A": "1"}
+    other = second(f"python:{sys.executable}")
+    assert other.python == sys.executable
+    assert other.named == f"python:{platform.python_version()}", "its folder may name a person"
     with pytest.raises(PlanError, match="--python takes an interpreter as it is"):
-        second_stack(ROOT, Settings(python="python3", against=("env:A=1",)), IMAGE, IMAGES.image)
+        second("torch==2.12.1")
 
 
 def test_several_words_are_read_out_of_one_option_and_a_value_keeps_its_comma(tmp_path):

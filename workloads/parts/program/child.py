@@ -1,4 +1,4 @@
-"""A program as a child process: its lines as they come, its end, and the end of all that it started.
+"""A program as a child process: what it finds, its lines as they come, its end, and of all that it started.
 
 Standard library and Python 3.7 syntax only.
 """
@@ -7,16 +7,24 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import errno
+import fcntl
+import json
+import math
 import os
+import pty
 import re
 import select
 import signal
+import struct
 import subprocess
+import sys
+import termios
 import time
 from collections.abc import Mapping, Sequence
 from typing import Callable, NamedTuple
 
-from parts.trial import Failed
+from parts.trial import STARTED, Failed, TrialProcess, processor_name, versions
 
 DEATH_SIGNAL, SUBREAPER = 1, 36
 """Options of prctl(2): the signal for a child whose parent dies; an orphan below us becomes our child."""
@@ -25,8 +33,18 @@ LINE_LETTERS = 4000
 POLL_SECONDS = 0.1
 POLITE_SECONDS = 3.0
 """After SIGTERM, until SIGKILL."""
+TERMINAL_COLUMNS = 200
 LEAVING_SECONDS = 0.5
 """What helpers of the program may live on after it."""
+
+MARGIN_SECONDS = 15.0
+"""The part of a trial's time that is kept for its end."""
+FACTS = (
+    "import json, sys, torch; sys.path.insert(0, sys.argv[1]); from parts import device; "
+    "torch.version.hip = getattr(torch.version, 'hip', None); "  # torch 1.0 has none
+    "chosen = device.choose(sys.argv[2], 1); "
+    "print(json.dumps([device.facts(sys.argv[2], chosen), device.software()]))"
+)
 
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|.)")
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
@@ -71,37 +89,70 @@ class Ended(NamedTuple):
     """How many processes lived on, and were ended."""
 
 
-def run(argv: Sequence[str], folder: str, environ: Mapping[str, str], seconds: float, heard: Heard) -> Ended:
+def run(
+    argv: Sequence[str],
+    folder: str,
+    environ: Mapping[str, str],
+    seconds: float,
+    heard: Heard,
+    *,
+    terminal: bool = False,
+    silent_seconds: float = math.inf,
+) -> Ended:
     """Runs a program until it ends or `heard` says no; raises Failed where it takes too long or cannot start.
 
-    Nothing that it started is left, however this returns.
+    With `terminal` it prints to a terminal, else to a pipe. It is stopped too where it has printed nothing
+    after `silent_seconds`. Nothing that it started is left, however this returns.
     """
     _ask_kernel(SUBREAPER, 1)
+    ours, theirs = _opened_terminal() if terminal else os.pipe()
     try:
         child = subprocess.Popen(
             argv,
             cwd=folder,
             env=environ,
             stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
+            stdout=theirs,
+            stderr=theirs,
             start_new_session=True,
             preexec_fn=lambda: _ask_kernel(DEATH_SIGNAL, signal.SIGKILL),
         )
     except OSError as error:
+        os.close(ours)
         raise Failed("error", f"'{argv[0]}' cannot be started ({error.strerror})") from None
+    finally:
+        os.close(theirs)
     left = 0
     try:
-        code = _followed(child, Lines(), time.perf_counter() + seconds, seconds, heard)
+        code = _followed(child, ours, seconds, silent_seconds, heard)
     finally:
         left = _end_all(child)
+        os.close(ours)
     return Ended(code, left)
 
 
+def _opened_terminal() -> tuple:
+    """Return both ends of a terminal that is wide enough for any bar."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, TERMINAL_COLUMNS, 0, 0))
+    return ours, theirs
+
+
+def _read(pipe: int) -> bytes:
+    """Return what has come; empty at the end, which a terminal reports as an error."""
+    try:
+        return os.read(pipe, 1 << 16)
+    except OSError as error:
+        if error.errno != errno.EIO:
+            raise
+        return b""
+
+
 def _followed(
-    child: subprocess.Popen, lines: Lines, until: float, seconds: float, heard: Heard
+    child: subprocess.Popen, pipe: int, seconds: float, silent_seconds: float, heard: Heard
 ) -> int | None:
-    pipe = child.stdout.fileno()
+    lines, began = Lines(), time.perf_counter()
+    until, silent_until = began + seconds, began + silent_seconds
     os.set_blocking(pipe, False)
     at_end = False
     while True:
@@ -111,12 +162,14 @@ def _followed(
             until = min(until, time.perf_counter() + LEAVING_SECONDS)
         ready = not at_end and select.select([pipe], [], [], 0.0 if over else POLL_SECONDS)[0]
         if ready:
-            chunk = os.read(pipe, 1 << 16)
-            at_end = not chunk
+            chunk = _read(pipe)
+            at_end, silent_until = not chunk, math.inf
             if not _all_heard(lines.cut(chunk), heard):
                 return None
         elif at_end and not over:
             time.sleep(POLL_SECONDS)
+        if time.perf_counter() > silent_until:
+            return None
         late = time.perf_counter() > until
         if over and (late or not ready):
             return child.returncode if _all_heard(lines.last(), heard) else None
@@ -155,7 +208,6 @@ def _end_all(child: subprocess.Popen) -> int:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
         time.sleep(0.02)
-    child.stdout.close()
     child.poll()
     return len(left - {child.pid}) if by_itself else 0
 
@@ -177,3 +229,47 @@ def _reaped(pid: int) -> bool:
         return os.waitpid(pid, os.WNOHANG)[0] == pid
     except ChildProcessError:
         return True
+
+
+def own_environment(place: str) -> dict[str, str]:
+    """Return what the program finds: nothing of ours, and a home of its own."""
+    ours = [name for name in os.environ if name.startswith("GPUDYNO_") or name == "PYTHONPATH"]
+    own = {name: value for name, value in os.environ.items() if name not in ours}
+    for name, folder in (("HOME", "home"), ("TMPDIR", "tmp")):
+        own[name] = os.path.join(place, folder)
+        os.mkdir(own[name])
+    path = [os.path.dirname(sys.executable), own.get("PATH", os.defpath)]
+    return {**own, "PATH": os.pathsep.join(path), "PYTHONUNBUFFERED": "1"}
+
+
+def without_folders(line: str, trial: TrialProcess, copy: str) -> str:
+    """Return a line of the program's without the folders that are this trial's own."""
+    for folder in (copy + os.sep, os.path.dirname(copy) + os.sep, trial.data_folder + os.sep):
+        line = line.replace(folder, "")
+    return line[:300]
+
+
+def seconds_left(trial: TrialProcess) -> float:
+    """Return how long the program may still run."""
+    return max(1.0, trial.timeout_seconds - (time.perf_counter() - STARTED) - MARGIN_SECONDS)
+
+
+def raise_if_it_failed(code: int | None, last: str) -> None:
+    """Raise Failed where a program ended with a code other than 0, by itself; `last` is its last line."""
+    if code:
+        words = last.lower()
+        memory = "out of memory" in words or "outofmemory" in words or "memoryerror" in words
+        how = f"ended with code {code}" if code > 0 else f"was killed by signal {-code}"
+        raise Failed("out-of-memory" if memory else "error", f"the program {how}; its last line: {last}")
+
+
+def used_device(trial: TrialProcess) -> tuple:
+    """Return device and software as torch reports them in another process, where the image has torch."""
+    kind, workloads = trial.asked["device"], os.path.dirname(os.path.abspath(sys.argv[0]))
+    argv = [sys.executable, "-c", FACTS, workloads, kind]
+    done = subprocess.run(argv, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False)
+    try:
+        facts, software = json.loads(done.stdout.decode())
+        return dict(facts, count=trial.variant["gpus"]), software
+    except ValueError:
+        return {"kind": kind, "name": processor_name() if kind == "cpu" else "unknown"}, versions()

@@ -1,0 +1,286 @@
+"""A program of the user's own, measured as it lies in its folder, until there is an answer."""
+
+from __future__ import annotations
+
+import math
+import re
+import secrets
+import shlex
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from statistics import fmean
+
+from commands.measure import environments_of
+from commands.terminal import PlanWatcher, Screen
+from harness.errors import GateError, UserError
+from harness.machine import own_folder, state_folder
+from harness.plan.estimate import Speeds
+from harness.record import Measurement, Record, Session, TrialSpec, store
+from harness.record.trial_spec import StackKey
+from harness.run import session
+from harness.run import setup as run_setup
+from harness.run.choice import Chosen, against_of, session_of
+from harness.run.own_folder import copy_folder
+from harness.run.own_program import OwnAsked, OwnRun, own_run
+from harness.run.ready import ReadyRun, copies_folder, ready_run
+from harness.run.runner import Outcome, TimeBudget
+from harness.run.runner import run as run_session
+from harness.run.session import run_lock
+from harness.run.setup import RunSetup
+from harness.settings import Settings
+from harness.units import duration
+from report import text
+from report.stats.intervals import Interval
+from report.stats.own_figure import LEAST_PAIRS, LEAST_RUNS, SideRuns, TryAnswer, answer_of
+
+AT_MOST_SECONDS = 3600.0
+"""How long one process may take to its third row, and to its end."""
+
+
+@dataclass(frozen=True, slots=True)
+class TryOptions:
+    """When a line of `try` has its answer."""
+
+    within: float = 0.05
+    """The half-width of a range that is narrow enough, as a share."""
+    minutes: float = 10.0
+
+
+def options_of(until: str, minutes: str) -> TryOptions:
+    """Return when a line has its answer; raises UserError for what is no share or no number."""
+    share, number = until.strip().removesuffix("%"), minutes.strip().removesuffix("m")
+    try:
+        found = TryOptions(float(share) / (100 if until.strip().endswith("%") else 1), float(number))
+    except ValueError:
+        raise UserError(f"--until {until} --minutes {minutes}: no number", remedy="write 2% and 10") from None
+    if not 0 < found.within < 1 or found.minutes <= 0:
+        raise UserError("--until is a share such as 2%, and --minutes above 0", remedy="write 2% and 10")
+    return found
+
+
+def asked_of(
+    command: str,
+    against_command: str,
+    folder: str,
+    keep: Sequence[str],
+    env: Sequence[str],
+    match: str,
+    metric: str,
+    per_step: str,
+    steps: str,
+) -> OwnAsked:
+    """Return a line's words as what is asked; raises UserError for a pattern or a number that is none."""
+    for name, pattern, group in (("match", match, "step"), ("metric", metric, "")):
+        try:
+            found = re.compile(pattern) if pattern else None
+        except re.error as error:
+            raise UserError(f"--{name} is no pattern: {error}", remedy="write one of Python's") from None
+        if found is not None and not (group in found.groupindex if group else found.groups):
+            raise UserError(
+                f"--{name} '{pattern[:60]}' has no group that is taken",
+                remedy=r"write (?P<step>\d+)" if group else r"write val_loss (\S+)",
+            )
+    try:
+        numbers = tuple(float(each) for each in per_step.split(",") if each.strip())
+        whole = int(steps) if steps else None
+    except ValueError:
+        raise UserError("--per-step and --steps are numbers", remedy="write 1024, and 300") from None
+    if any(number <= 0 for number in numbers) or (whole is not None and whole < 1):
+        raise UserError("--per-step and --steps are above 0", remedy="write 1024, and 300")
+    return OwnAsked(command, against_command, folder, tuple(keep), tuple(env), match, metric, numbers, whole)
+
+
+def try_program(root: Path, settings: Settings, asked: OwnAsked, how: TryOptions) -> Outcome:
+    """Run a program in fresh processes until its figure, or which of two sides is faster, is known.
+
+    Raises what own_run() raises, and GateError where no process gave a figure.
+    """
+    own = own_run(asked, Path.cwd())
+    if own.interpreter is not None and settings.python is None:
+        settings = settings.model_copy(update={"python": own.interpreter})
+    if settings.engine == "auto":
+        settings = settings.model_copy(update={"engine": "venv"})
+    if asked.against_command and settings.against:
+        raise UserError("--against and --against-command are two questions", remedy="ask one at a time")
+    setup = replace(run_setup.prepare(root, settings), plan=own.plan())
+    deadline = time.monotonic() + how.minutes * 60
+    with Screen() as screen:
+        for note in setup.notes:
+            screen.say(note)
+        built, engine, noted = environments_of(root, settings, setup.images_used, setup.engine, screen)
+        setup = replace(setup, engine=engine, notes=(*setup.notes, *noted))
+        ready = ready_run(setup, built, {}, own)
+        copy_folder(own.folder, copies_folder(root))
+        size = text.count(len(own.folder.files), "file")
+        screen.say(f"folder: {size}, {own.folder.sha256[:12]}; each process gets a copy")
+        with run_lock(own_folder(state_folder()), store.state_folder(root)):
+            opened = _opened(setup, ready, own, screen)
+            watch = TryWatcher(screen, len(own.sides) * len(ready.stacks), how)
+            budget = TimeBudget(deadline, watch.estimate)
+            watcher = PlanWatcher(screen, {})
+            outcome = run_session(ready, opened, watcher, budget, answer=watch.reason_to_stop)
+        records = [stored.record for stored in store.session_records(root, outcome.session)]
+        _say_answer(screen, watch.answer(records), records, asked, outcome)
+    return outcome
+
+
+def _opened(setup: RunSetup, ready: ReadyRun, own: OwnRun, screen: Screen) -> Session:
+    """Return the open session that this very line began, else a new one."""
+    stacks = [stack.key for stack in ready.stacks]
+    seed = secrets.randbelow(2**31)
+    planned = own.trials(setup.selection.kind, stacks, seed, AT_MOST_SECONDS)
+    found = session.find_open(setup.root, setup.plan.name, against_of(setup))
+    ids = {item.trial.id for item in planned}
+    if (
+        found is not None
+        and found.plan_sha256 == setup.plan.sha256
+        and found.machine == setup.machine.id
+        and {trial.id for trial in found.trials} <= ids
+    ):
+        screen.say(f"going on with session {found.id}")
+        return found
+    chosen = Chosen(planned, frozenset(ids), seed, (), math.inf, None, Speeds())
+    number = session.next_number(own_folder(state_folder()), setup.root, setup.machine.id)
+    return session.begin(setup.root, session_of(setup, chosen, number=number))
+
+
+@dataclass(frozen=True, slots=True)
+class TryWatcher:
+    """Looks at a session after each process: whether it has its answer, and how long one more takes."""
+
+    screen: Screen
+    sides: int
+    how: TryOptions
+
+    def answer(self, records: Sequence[Record]) -> TryAnswer:
+        """Return what the records say of the program's sides."""
+        return answer_of(sides_of(records), self.how.within)
+
+    def reason_to_stop(self, records: Sequence[Record]) -> str:
+        """Return why no further process is needed; empty where one is."""
+        if records and all(record.status == "failed" for record in records):
+            return "the program failed"
+        found = self.answer(records)
+        if len(records) == 1:
+            self._say_first(records[0])
+        return found.state if found.is_enough else ""
+
+    def estimate(self, trial: TrialSpec, records: Sequence[Record]) -> float:
+        """Return the seconds of another process: the longest one's until now."""
+        return max((record.wall_seconds for record in records), default=0.0)
+
+    def _say_first(self, record: Record) -> None:
+        """Say what was read, and whether the time holds enough processes for an answer."""
+        measured = record.measurement
+        if measured is None or measured.own is None:
+            return
+        needed = LEAST_RUNS if self.sides == 1 else 2 * LEAST_PAIRS
+        minutes = math.ceil(needed * record.wall_seconds / 60)
+        if minutes > self.how.minutes:
+            self.screen.say(
+                f"a process takes {duration(record.wall_seconds)}: an answer needs about "
+                f"--minutes {minutes}, and {self.how.minutes:g} are given"
+            )
+
+
+def sides_of(records: Sequence[Record]) -> tuple[SideRuns, ...]:
+    """Return the speeds of each side that has a figure, by its command and its stack, in the order asked."""
+    sides: dict[tuple[str, StackKey], list[tuple[int, float, Measurement]]] = {}
+    for record in records:
+        asked, summary, measured = record.trial.asked, record.summary, record.measurement
+        if summary is None or measured is None or summary.verdict == "invalid" or not summary.throughput:
+            continue
+        runs = sides.setdefault((asked.variant.model, asked.stack), [])
+        runs.append((record.trial.repeat, summary.throughput, measured))
+    return tuple(_side(*key, runs) for key, runs in sides.items())
+
+
+def _side(name: str, stack: StackKey, runs: Sequence[tuple[int, float, Measurement]]) -> SideRuns:
+    own = [measured.own for _, _, measured in runs if measured.own]
+    printed = tuple(each.printed_rate for each in own if each.printed_rate)
+    return SideRuns(
+        name=name,
+        stack=stack,
+        repeats=tuple(repeat for repeat, _, _ in runs),
+        rates=tuple(rate for _, rate, _ in runs),
+        unit=runs[0][2].sample_unit,
+        printed=printed if len(printed) == len(runs) else (),
+        printed_unit=own[0].printed_unit or "",
+    )
+
+
+STATES = {
+    "nothing": "no process gave a figure",
+    "too-few": "too few processes for a range",
+    "wide": "the range is wider than what was asked for",
+    "other-units": "the steps of two commands may hold other samples, so neither is called faster; "
+    "--per-step 1024,2048 says what each holds",
+}
+"""What is said of an answer that is none."""
+
+
+def _say_answer(
+    screen: Screen, found: TryAnswer, records: Sequence[Record], asked: OwnAsked, outcome: Outcome
+) -> None:
+    """Print each side's figure, which is faster, and the line that goes on; raise GateError without any."""
+    if found.state == "nothing":
+        failed = next((record.failure for record in records if record.failure), None)
+        raise GateError(
+            f"'{asked.command[:60]}' gave no figure: {failed.message if failed else 'it was stopped'}",
+            remedy="see its lines in the log that the report names",
+        )
+    seconds = [record.measurement.window.seconds for record in records if record.measurement]
+    where = f"in windows of {min(seconds):.0f} s, this hour"
+    names = [_side_name(side, found) for side, _ in found.sides]
+    for (side, interval), name in zip(found.sides, names, strict=True):
+        screen.say(f"{name}: {_range(side, interval)}, {text.count(len(side.rates), 'process', 'processes')}")
+    if found.ratio is not None and len(names) == 2:
+        screen.say(f"answer: {_order(names, found)}, {where}")
+    elif found.state in STATES:
+        screen.say(f"answer: {STATES[found.state]}")
+    else:
+        side, interval = found.sides[0]
+        screen.say(f"answer: {names[0]} does {_range(side, interval)}, {where}")
+    if not found.is_enough:
+        screen.say(f"next: {_same_line()} --minutes 20")
+
+
+def _side_name(side: SideRuns, found: TryAnswer) -> str:
+    stacks = {other.stack for other, _ in found.sides}
+    variables = ", ".join(f"{name}={value}" for name, value in side.stack[2])
+    same = variables or side.stack[0]
+    return side.name if len(stacks) == 1 else f"{side.name} with {same}"
+
+
+def _range(side: SideRuns, interval: Interval | None) -> str:
+    unit = f"{side.unit}s/s"
+    prints = f"; it prints {fmean(side.printed):,.4g} {side.printed_unit}s/s" if side.printed else ""
+    if interval is None:
+        return f"{fmean(side.rates):,.4g} {unit}{prints}"
+    low, middle, high = (f"{end:,.4g}" for end in (interval.low, interval.estimate, interval.high))
+    return f"{middle} {unit} ({low} to {high}){prints}"
+
+
+def _order(names: Sequence[str], found: TryAnswer) -> str:
+    ratio = found.ratio
+    assert ratio is not None
+    first, second = names
+    low, best, high = ratio.low, ratio.estimate, ratio.high
+    if found.state == "slower":
+        first, second = second, first
+        low, best, high = 1 / high, 1 / best, 1 / low
+    span = f"({low:.2f} to {high:.2f})"
+    if found.state == "equal":
+        return f"{first} and {second} are equal within 5 %: {best:.3f} ({low:.3f} to {high:.3f})"
+    if found.state == "not-shown":
+        return f"no difference is shown between {first} and {second}: {best:.2f} {span}"
+    return f"{first} is {best:.2f} times as fast as {second} {span}"
+
+
+def _same_line() -> str:
+    words = iter(sys.argv[1:])
+    kept = [word for word in words if not (word == "--minutes" and next(words, True))]
+    return shlex.join(("invoke", *(word for word in kept if not word.startswith("--minutes="))))

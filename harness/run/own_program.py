@@ -1,0 +1,289 @@
+"""A user's own program as trials: what is asked, what a record may keep of that, and what goes beside it."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import re
+import shlex
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.errors import UserError
+from harness.files import text_sha256
+from harness.machine import local_names
+from harness.plan.order import Planned
+from harness.plan.plan_file import Measure, Plan
+from harness.record import TrialRequest, TrialSpec
+from harness.record.trial_spec import OwnProgram, StackKey
+from harness.redact import WITHHELD, kept
+from harness.run.own_folder import OwnFolder, git_root, read_folder
+from harness.settings import own_path
+
+PLAN, WORKLOAD, PROTOCOL = "try", "own_program", "own/1"
+MOST_REPEATS = 40
+FIRST_SEED = 1111
+WINDOW_SECONDS = 20.0
+"""How long a process goes on after its third row."""
+NAME_LETTERS = 64
+SECRET = re.compile(r"(?i)(key|token|secret|passw|pwd|auth|credential)")
+
+
+@dataclass(frozen=True, slots=True)
+class OwnAsked:
+    """How a program is asked for on a line. Paths are as they were given."""
+
+    command: str
+    against_command: str = ""
+    folder: str = ""
+    keep: tuple[str, ...] = ()
+    env: tuple[str, ...] = ()
+    match: str = ""
+    metric: str = ""
+    per_step: tuple[float, ...] = ()
+    steps: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OwnSide:
+    """One command: its words as they are started, and what records may keep of them."""
+
+    name: str
+    words: tuple[str, ...]
+    asked: OwnProgram
+
+
+@dataclass(frozen=True, slots=True)
+class KeptFolder:
+    """A folder that the program is shown: below its own folder, below its home, or at its own path."""
+
+    root: str
+    path: str
+    name: str
+    where: Path
+
+
+@dataclass(frozen=True, slots=True)
+class OwnRun:
+    """What a line of `try` runs: its sides, its folder's copy, and what only its processes see."""
+
+    folder: OwnFolder
+    sides: tuple[OwnSide, ...]
+    kept: tuple[KeptFolder, ...]
+    interpreter: str | None = None
+    """The user's own, where the command begins with a path to one or to a program beside it."""
+
+    def content(self, own: OwnProgram) -> str:
+        """Return the JSON that goes beside a trial, with values that no record keeps."""
+        side = next(side for side in self.sides if side.asked == own)
+        return json.dumps(
+            {
+                "command": side.words,
+                "folder": self.folder.name,
+                "at": own.at,
+                "keep": [{"root": each.root, "path": each.path, "name": each.name} for each in self.kept],
+                "environ": {name: os.environ[name] for name in own.env},
+                "match": own.match,
+                "metric": own.metric,
+                "per_step": own.per_step,
+                "steps": own.steps,
+                "seconds": WINDOW_SECONDS,
+            }
+        )
+
+    def shown(self, copy: Path) -> tuple[tuple[str, Path], ...]:
+        """Return the folders below /data that each of its trials sees."""
+        return ((self.folder.name, copy), *((each.name, each.where) for each in self.kept))
+
+    def plan(self) -> Plan:
+        """Return its plan, which is in no file; its hash is of all that is asked."""
+        measures = tuple(
+            Measure(
+                workload=WORKLOAD,
+                protocol=PROTOCOL,
+                model=side.name,
+                precision="program",
+                batch_size=1,
+                data_mode="host",
+            )
+            for side in self.sides
+        )
+        sha256 = text_sha256("\n".join(side.asked.canonical() for side in self.sides).encode())
+        asked = {"is": "faster", "by": "model"} if len(self.sides) > 1 else None
+        return Plan(
+            name=PLAN, title="A program of one's own", measure=measures, sha256=sha256, question=asked
+        )
+
+    def trials(
+        self, device: str, stacks: Sequence[StackKey], seed: int, timeout_seconds: float
+    ) -> tuple[Planned, ...]:
+        """Return every process that there may be: each side once a round, in an order drawn at random."""
+        rng, planned = random.Random(seed), []
+        firsts = [
+            TrialSpec.of(_request(side, device, stack), 1, seed=FIRST_SEED, timeout_seconds=timeout_seconds)
+            for side in self.sides
+            for stack in stacks
+        ]
+        for repeat in range(1, MOST_REPEATS + 1):
+            for first in rng.sample(firsts, len(firsts)):
+                trial = first.repeated(repeat, FIRST_SEED + repeat - 1)
+                planned.append(Planned(trial, "timing", trial.asked.variant.model))
+        return tuple(planned)
+
+
+def _request(side: OwnSide, device: str, stack: StackKey) -> TrialRequest:
+    environment, lock_sha256, variables = stack
+    variant = {"model": side.name, "precision": "program", "batch_size": 1, "data_mode": "host"}
+    return TrialRequest.model_validate(
+        {
+            "workload": WORKLOAD,
+            "protocol": PROTOCOL,
+            "variant": variant,
+            "data": "synthetic",
+            "device": device,
+            "environment": environment,
+            "lock_sha256": lock_sha256,
+            "variables": dict(variables),
+            "own": side.asked,
+        }
+    )
+
+
+def own_run(asked: OwnAsked, here: Path) -> OwnRun:
+    """Return what a line asks for, given in the folder `here`.
+
+    Raises UserError for a command that cannot be read, a folder that is too large or not there, a variable
+    that is not set, and two commands that are one once their secrets are withheld.
+    """
+    commands = [_words(text) for text in filter(None, (asked.command, asked.against_command))]
+    folder, at = _folder_of(commands[0], asked.folder, here)
+    taken = read_folder(folder)
+    shown = tuple(_kept_folders(asked.keep, folder, here))
+    if missing := next((name for name in asked.env if name not in os.environ), None):
+        raise UserError(f"--env {missing}: the variable is not set here", remedy="set it, or leave it out")
+    interpreter = _interpreter_of(commands[0], here)
+    if len(asked.per_step) not in (0, 1, len(commands)):
+        raise UserError("--per-step has more numbers than there are commands", remedy="give one for each")
+    names = _names(commands)
+    sides = []
+    for place, words in enumerate(commands):
+        per_step = asked.per_step[min(place, len(asked.per_step) - 1)] if asked.per_step else None
+        kept_of_it = OwnProgram(
+            command=_withheld(words),
+            folder_sha256=taken.sha256,
+            at=at,
+            keep=tuple(each.path if each.root != "none" else WITHHELD for each in shown),
+            env=asked.env,
+            match=asked.match or None,
+            metric=asked.metric or None,
+            per_step=per_step,
+            steps=asked.steps,
+        )
+        sides.append(OwnSide(names[place], _started(words, interpreter, here, folder / at), kept_of_it))
+    if len({side.asked.canonical() for side in sides}) < len(sides):
+        raise UserError(
+            "the two commands are equal once paths and secrets are withheld, and records would be too",
+            remedy="let them differ in another word, such as a name",
+        )
+    return OwnRun(taken, tuple(sides), shown, interpreter)
+
+
+def _words(command: str) -> tuple[str, ...]:
+    try:
+        words = tuple(shlex.split(command))
+    except ValueError as error:
+        raise UserError(f"the command cannot be read ({error})", remedy="close its quotes") from None
+    if not words:
+        raise UserError("no command was given", remedy='write one, as invoke try "python train.py"')
+    return words
+
+
+def _folder_of(words: Sequence[str], given: str, here: Path) -> tuple[Path, str]:
+    """Return the folder that is taken and where in it the program starts."""
+    if given:
+        start = (here / own_path(given)).resolve()
+        if not start.is_dir():
+            raise UserError(f"--folder '{given}' is no folder", remedy="name the one that holds the program")
+        return start, ""
+    files = (here / own_path(word) for word in words[1:] if not word.startswith("-"))
+    script = next((path for path in files if path.is_file()), None)
+    first = here / own_path(words[0])
+    script = script or (first if first.is_file() and "/" in words[0] else None)
+    if script is None:
+        raise UserError(
+            f"no word of '{shlex.join(words)[:80]}' is a file here", remedy="name its folder with --folder"
+        )
+    inside = here.resolve() if script.resolve().is_relative_to(here.resolve()) else script.resolve().parent
+    root = git_root(inside) or inside
+    return root, inside.relative_to(root).as_posix().removeprefix(".")
+
+
+def _kept_folders(given: Sequence[str], folder: Path, here: Path) -> Iterator[KeptFolder]:
+    home = Path.home()
+    for place, each in enumerate(given, 1):
+        path = Path(os.path.normpath(here / own_path(each)))
+        if not path.exists():
+            raise UserError(f"--keep '{each}' is not there", remedy="name a folder or file that is")
+        roots = (("folder", folder), ("home", home))
+        root, below = next(
+            ((name, path.relative_to(top).as_posix()) for name, top in roots if path.is_relative_to(top)),
+            ("none", str(path)),
+        )
+        yield KeptFolder(root, below, f"keep-{place}", path.resolve())
+
+
+def _interpreter_of(words: Sequence[str], here: Path) -> str | None:
+    """Return the interpreter that a path to one names, or that lies beside the program of an environment."""
+    path = here / own_path(words[0])
+    beside = path.parent / "python"
+    if "/" not in words[0] or not (path.name.startswith("python") or beside.is_file()):
+        return None
+    return str((path if path.name.startswith("python") else beside).absolute())
+
+
+def _started(words: Sequence[str], interpreter: str | None, here: Path, start: Path) -> tuple[str, ...]:
+    """Return the words as a process is started in the copy: `python` is the environment's own."""
+    first = words[0]
+    if interpreter is not None and Path(first).name.startswith("python"):
+        first = "python"
+    elif "/" in first:
+        whole = Path(os.path.normpath(here / own_path(first)))
+        first = f"./{whole.relative_to(start)}" if whole.is_relative_to(start) else str(whole)
+    return (first, *(str(own_path(word)) if word.startswith("~") else word for word in words[1:]))
+
+
+def _withheld(words: Sequence[str]) -> tuple[str, ...]:
+    """Return a command without paths, names of persons or machines, and values of secrets."""
+    names, public, secret = local_names(), [], False
+    for word in words:
+        option, equals, value = word.partition("=")
+        if secret and not word.startswith("-"):
+            public.append(WITHHELD)
+        elif equals and SECRET.search(option):
+            public.append(f"{option}={WITHHELD}")
+        elif (value if equals else word).startswith(("/", "~")) or kept(word, names) == WITHHELD:
+            public.append(f"{option}={WITHHELD}" if equals and option.startswith("-") else WITHHELD)
+        else:
+            public.append(word[:1000])
+        secret = word.startswith("-") and not equals and bool(SECRET.search(word))
+    return tuple(public)
+
+
+def _names(commands: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
+    """Return what a page calls each command: its program, and the words that the other has not."""
+    public = [_withheld(words) for words in commands]
+    named = []
+    for place, words in enumerate(public):
+        script = next(
+            (Path(word).name for word in words[1:] if not word.startswith("-")), Path(words[0]).name
+        )
+        others = {word for at, other in enumerate(public) if at != place for word in other}
+        own = [word for word in words if word not in others and Path(word).name != script]
+        named.append(" ".join([script, *(own if len(public) > 1 else [])])[:NAME_LETTERS])
+    return (
+        tuple(named)
+        if len(set(named)) == len(named)
+        else tuple(f"{n} ({at})"[:NAME_LETTERS] for at, n in enumerate(named, 1))
+    )

@@ -1,0 +1,107 @@
+"""When a program of one's own was measured for long enough: looks at its runs after each process.
+
+The first look is at the fifth process. As runs are looked at again and again, each look has 97.5 %, and the
+range that ends it covers at least `LEVEL`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from harness.record.trial_spec import StackKey
+from report.stats.intervals import LEVEL, Interval, Runs, blocks_interval
+
+LOOKS_COUNTED = 2
+"""As so many comparisons the looks count."""
+LOOK_LEVEL = 1 - (1 - LEVEL) / LOOKS_COUNTED
+LEAST_RUNS = 5
+"""Processes of one side before its range is looked at."""
+LEAST_PAIRS = 3
+"""Processes of each of two sides before an order is looked for."""
+EQUAL_WITHIN = 0.05
+"""Two sides are called equal where their ratio's whole range lies this close to 1."""
+
+TryState = Literal[
+    "nothing", "too-few", "wide", "narrow", "faster", "slower", "equal", "not-shown", "other-units"
+]
+
+
+@dataclass(frozen=True, slots=True)
+class SideRuns:
+    """The speeds of one side by our clock, in samples or steps a second, with the round of each."""
+
+    name: str
+    stack: StackKey
+    repeats: tuple[int, ...]
+    rates: tuple[float, ...]
+    unit: str
+    printed: tuple[float, ...] = ()
+    """The samples a second that it printed in each round; empty where it printed none."""
+    printed_unit: str = ""
+
+    @property
+    def runs(self) -> Runs:
+        """Return the runs of this hour: their spread is what is known of it."""
+        return Runs(self.rates)
+
+    def rates_in(self, repeats: Sequence[int]) -> tuple[float, ...]:
+        """Return its speeds in these rounds."""
+        of_round = dict(zip(self.repeats, self.rates, strict=True))
+        return tuple(of_round[repeat] for repeat in repeats)
+
+
+@dataclass(frozen=True, slots=True)
+class TryAnswer:
+    """What the runs say until now: each side's speed, and the first over the second."""
+
+    state: TryState
+    sides: tuple[tuple[SideRuns, Interval | None], ...]
+    ratio: Interval | None = None
+
+    @property
+    def is_enough(self) -> bool:
+        """Return whether no further process is needed."""
+        return self.state in ("narrow", "faster", "slower", "equal")
+
+
+def answer_of(sides: Sequence[SideRuns], within: float) -> TryAnswer:
+    """Return what one side's or two sides' runs say; `within` is the half-width that is narrow enough."""
+    figures = tuple((side, blocks_interval(side.runs, level=LOOK_LEVEL, paired=True)) for side in sides)
+    if not sides:
+        return TryAnswer("nothing", ())
+    if len(sides) == 1:
+        return TryAnswer(_state_of_one(sides[0], figures[0][1], within), figures)
+    first, second = map(_in_samples, sides) if sides[0].name != sides[1].name else sides
+    if first.unit != second.unit or (first.unit == "step" and first.name != second.name):
+        return TryAnswer("other-units", figures)
+    both = sorted(set(first.repeats) & set(second.repeats))
+    of, over = (
+        Runs(tuple(side.rates[side.repeats.index(at)] for at in both), tuple(both))
+        for side in (first, second)
+    )
+    ratio = blocks_interval(of, over, level=LOOK_LEVEL, paired=True) if len(both) >= LEAST_PAIRS else None
+    return TryAnswer(_state_of_two(ratio), figures, ratio)
+
+
+def _in_samples(side: SideRuns) -> SideRuns:
+    """Return another command's speeds in samples: by what a step holds, else as it prints them itself."""
+    if side.unit != "step" or not side.printed:
+        return side
+    return replace(side, rates=side.printed, unit=side.printed_unit)
+
+
+def _state_of_one(side: SideRuns, found: Interval | None, within: float) -> TryState:
+    if found is None or len(side.rates) < LEAST_RUNS:
+        return "too-few"
+    narrow = found.high / found.estimate - 1 <= within and 1 - found.low / found.estimate <= within
+    return "narrow" if narrow else "wide"
+
+
+def _state_of_two(ratio: Interval | None) -> TryState:
+    if ratio is None:
+        return "too-few"
+    if not ratio.includes(1.0):
+        return "faster" if ratio.low > 1 else "slower"
+    return "equal" if max(ratio.high - 1, 1 - ratio.low) <= EQUAL_WITHIN else "not-shown"

@@ -1,0 +1,234 @@
+"""`try`: a program of one's own is measured as it lies in its folder, and no record names anyone by it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from commands.try_program import asked_of, options_of, try_program
+from harness.errors import GateError, UserError
+from harness.record import store
+from harness.redact import WITHHELD
+from harness.run.own_folder import MOST_BYTES, copy_folder, read_folder
+from harness.run.own_program import OwnAsked, own_run
+from harness.settings import Settings
+from report.stats.own_figure import SideRuns, answer_of
+from tests.helpers import ROOT, clone
+
+SCRIPT = """
+import sys, time
+for step in range(10_000):
+    time.sleep(0.01 * float(sys.argv[1] if len(sys.argv) > 1 else 1))
+    if step % 10 == 0:
+        print(f"step {step} loss 2.3 {64 / 0.1:.0f} tok/s")
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder with a program that prints its steps, which is where the user stands."""
+    made = tmp_path / "mine"
+    made.mkdir()
+    (made / "train.py").write_text(SCRIPT)
+    monkeypatch.chdir(made)
+    return made
+
+
+@pytest.fixture
+def root(tmp_path, monkeypatch):
+    """A clone whose trials are processes of this interpreter."""
+    monkeypatch.setenv("GPUDYNO_STATE", str(tmp_path / "state"))
+    made = clone.make(tmp_path / "clone")
+    shutil.copy(ROOT / "workloads" / "own_program.py", made / "workloads")
+    shutil.copytree(ROOT / "workloads" / "parts", made / "workloads" / "parts")
+    with clone.unwatched():
+        yield made
+
+
+HERE = Settings(plan="mine", device="cpu", python=sys.executable)
+
+
+def git(folder, *words):
+    subprocess.run(["git", "-C", folder, *words], check=True, capture_output=True)
+
+
+def test_a_folder_is_what_git_does_not_ignore_and_its_hash_is_of_names_and_contents(folder):
+    (folder / "data").mkdir()
+    (folder / "data" / "large.bin").write_bytes(bytes(1000))
+    (folder / ".gitignore").write_text("data/\n")
+    git(folder, "init", "-q")
+    first = read_folder(folder)
+    assert [str(path) for path in first.files] == [".gitignore", "train.py"]
+    (folder / "data" / "large.bin").write_bytes(bytes(2000))
+    assert read_folder(folder).sha256 == first.sha256
+    (folder / "new.py").write_text("")
+    assert read_folder(folder).sha256 != first.sha256
+
+
+def test_without_git_environments_and_caches_are_left_out(folder):
+    for name in (".venv/lib/a.py", "own-env/lib/b.py", "__pycache__/c.pyc", "package/d.py"):
+        (folder / name).parent.mkdir(parents=True)
+        (folder / name).write_text("")
+    (folder / "own-env" / "pyvenv.cfg").write_text("")
+    assert [str(path) for path in read_folder(folder).files] == ["package/d.py", "train.py"]
+
+
+def test_a_folder_of_more_than_200_mb_is_refused_by_its_largest_folders(folder):
+    (folder / "checkpoints").mkdir()
+    with (folder / "checkpoints" / "last.pt").open("wb") as file:
+        file.truncate(MOST_BYTES + 1)
+    with pytest.raises(UserError, match=r"checkpoints \(200 MB\)"):
+        read_folder(folder)
+
+
+def test_a_copy_is_made_once_and_keeps_links_and_modes(folder, tmp_path):
+    (folder / "run.sh").write_text("#!/bin/sh\n")
+    (folder / "run.sh").chmod(0o755)
+    (folder / "link.py").symlink_to("train.py")
+    taken = read_folder(folder)
+    copy = copy_folder(taken, tmp_path / "copies")
+    assert (copy / "link.py").is_symlink() and (copy / "run.sh").stat().st_mode & 0o100
+    before = copy.stat().st_mtime_ns
+    assert copy_folder(taken, tmp_path / "copies").stat().st_mtime_ns == before
+
+
+@pytest.mark.parametrize(
+    ("command", "kept"),
+    [
+        ("python train.py --batch 16", ("python", "train.py", "--batch", "16")),
+        ("python train.py --api-key abc", ("python", "train.py", "--api-key", WITHHELD)),
+        ("python train.py --hf_token=abc x", ("python", "train.py", f"--hf_token={WITHHELD}", "x")),
+        ("python train.py --data /home/me/set", ("python", "train.py", "--data", WITHHELD)),
+        ("python train.py --out=~/runs", ("python", "train.py", f"--out={WITHHELD}")),
+    ],
+)
+def test_paths_and_secrets_are_withheld_before_a_trial_is_named(folder, command, kept):
+    run = own_run(OwnAsked(command), folder)
+    assert run.sides[0].asked.command == kept
+    assert "abc" not in run.plan().canonical()
+    assert json.loads(run.content(run.sides[0].asked))["command"][1] == "train.py"
+
+
+@pytest.mark.parametrize(
+    ("how", "words"),
+    [
+        ({"command": "python missing.py"}, "no word of 'python missing.py' is a file here"),
+        ({"command": "python 'train.py"}, "the command cannot be read"),
+        ({"command": "python train.py", "env": ("NOT_SET_HERE",)}, "the variable is not set"),
+        ({"command": "python train.py", "keep": ("nowhere",)}, "--keep 'nowhere' is not there"),
+        ({"command": "python train.py", "folder": "nowhere"}, "is no folder"),
+        (
+            {"command": "python train.py --key a", "against_command": "python train.py --key b"},
+            "equal once paths and secrets are withheld",
+        ),
+    ],
+)
+def test_what_cannot_be_tried_is_one_sentence(folder, how, words):
+    with pytest.raises(UserError, match=words):
+        own_run(OwnAsked(**how), folder)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ({"match": "("}, "no pattern"),
+        ({"match": r"step (\d+)"}, "no group"),
+        ({"metric": "loss"}, "no group"),
+        ({"per_step": "many"}, "are numbers"),
+        ({"steps": "0"}, "above 0"),
+    ],
+)
+def test_an_option_that_is_no_pattern_or_number_is_refused(words, said):
+    given = {"match": "", "metric": "", "per_step": "", "steps": "", **words}
+    with pytest.raises(UserError, match=said):
+        asked_of("python train.py", "", "", (), (), **given)
+
+
+def side(*rates, name="a", unit="sample", **how):
+    return SideRuns(name, ("cpu", None, ()), tuple(range(1, len(rates) + 1)), rates, unit, **how)
+
+
+PRINTED = {"printed": (100, 101, 102), "printed_unit": "token"}
+
+
+@pytest.mark.parametrize(
+    ("sides", "state"),
+    [
+        ((), "nothing"),
+        ((side(100, 101, 99, 100),), "too-few"),
+        ((side(100, 101, 99, 100, 100),), "narrow"),
+        ((side(100, 150, 80, 100, 130),), "wide"),
+        ((side(100, 101), side(50, 51, name="b")), "too-few"),
+        ((side(100, 101, 102), side(80, 81, 82, name="b")), "faster"),
+        ((side(80, 81, 82), side(100, 101, 102, name="b")), "slower"),
+        ((side(100, 101, 102, 101), side(100, 102, 102, 101, name="b")), "equal"),
+        ((side(100, 130, 80), side(101, 90, 120, name="b")), "not-shown"),
+        ((side(9, 9.1, 9.2, unit="step"), side(4, 4.1, 4.2, unit="step")), "faster"),
+        ((side(9, 9.1, 9.2, unit="step"), side(4, 4.1, 4.2, name="b", unit="step")), "other-units"),
+        ((side(9, 9, 9, unit="step", **PRINTED), side(4, 4, 4, name="b", unit="step", **PRINTED)), "equal"),
+    ],
+)
+def test_processes_are_enough_once_a_range_is_narrow_or_an_order_is_known(sides, state):
+    found = answer_of(sides, 0.05)
+    assert found.state == state
+    assert found.is_enough == (state in ("narrow", "faster", "slower", "equal"))
+
+
+@pytest.mark.parametrize(("until", "minutes"), [("5", "10"), ("x", "10"), ("2%", "0"), ("0", "1")])
+def test_a_line_that_could_never_end_is_refused(until, minutes):
+    with pytest.raises(UserError):
+        options_of(until, minutes)
+
+
+def test_a_program_is_measured_in_copies_and_only_its_steps_are_kept(folder, root):
+    (folder / "data").mkdir()
+    how = OwnAsked("python train.py 0.2", steps=60, keep=("data",))
+    outcome = try_program(root, HERE, how, options_of("90%", "2"))
+    records = [stored.record for stored in store.session_records(root, outcome.session)]
+    assert outcome.complete and len(records) == 5
+    measured = [record.measurement for record in records]
+    assert {(each.sample_unit, each.steps_together) for each in measured} == {("step", 10)}
+    assert {(each.own.printed_rate, each.own.printed_unit) for each in measured} == {(640, "token")}
+    assert all(each.window.steps >= 60 for each in measured)
+    assert str(folder.parent) not in "".join(store.dump(record) for record in records)
+
+
+def test_two_commands_are_run_in_turns_until_one_is_faster(folder, root, capsys):
+    how = OwnAsked("python train.py 0.2", against_command="python train.py 2", steps=30, per_step=(8, 8))
+    outcome = try_program(root, HERE, how, options_of("5%", "2"))
+    names = [trial.asked.variant.model for trial in outcome.session.trials]
+    assert set(names[:2]) == {"train.py 0.2", "train.py 2"} and len(names) < 20
+    assert "train.py 0.2 is" in capsys.readouterr().out
+
+
+def test_the_same_line_goes_on_with_its_session(folder, root):
+    how = OwnAsked("python train.py 0.2", steps=30)
+    first = try_program(root, HERE, how, options_of("90%", "0.03"))
+    assert not first.complete
+    assert try_program(root, HERE, how, options_of("90%", "2")).session.id == first.session.id
+
+
+@pytest.mark.parametrize(
+    ("program", "said"),
+    [
+        ("print('all done')", "none of its lines counts steps.*all done"),
+        ("import nothing_of_that_name", "image cpu has no nothing_of_that_name; name yours with --python"),
+        ("raise SystemExit('out of luck')", "ended with code 1; its last line: out of luck"),
+    ],
+)
+def test_a_program_that_gives_no_figure_says_why(folder, root, program, said):
+    (folder / "train.py").write_text(program)
+    with pytest.raises(GateError, match=said):
+        try_program(root, HERE, OwnAsked("python train.py"), options_of("5%", "1"))
+
+
+def test_a_program_that_shows_its_progress_to_a_terminal_alone_gets_one(folder, root):
+    text = SCRIPT.replace("print(", "sys.stdout.isatty() and print(").replace("10_000", "100")
+    (folder / "train.py").write_text(text)
+    outcome = try_program(root, HERE, OwnAsked("python train.py 0.1"), options_of("90%", "2"))
+    records = [stored.record for stored in store.session_records(root, outcome.session)]
+    assert {record.measurement.own.terminal for record in records} == {True}

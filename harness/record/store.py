@@ -17,6 +17,7 @@ from pydantic import ValidationError
 from harness.errors import NoSpace, RecordError, UserError
 from harness.files import whole
 from harness.record import SCHEMA, Model, Record, Session
+from harness.record.earlier import without_retired
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +157,13 @@ def _whole_number(digits: str) -> int:
     return value
 
 
+OTHER_GPUDYNO = "take the gpudyno that wrote the record"
+
+
+class OtherSchema(RecordError):
+    """A record whose number is not that of today's, and that has no reader."""
+
+
 MOST_BYTES = 16 * 2**20
 """What is larger is no record, and is not read."""
 
@@ -194,10 +202,8 @@ def _checked(text: bytes, where: str) -> Record:
         raise RecordError(f"{where}: nested too deep for a record", remedy="remove it") from None
     version = raw.get("record") if isinstance(raw, dict) else None
     if type(version) is not int or version != SCHEMA:
-        raise RecordError(
-            f"{where}: schema {version!r} is not {SCHEMA}", remedy="take the gpudyno that wrote the record"
-        )
-    return Record.parse(json.dumps(raw), where)
+        raise OtherSchema(f"{where}: schema {version!r} is not {SCHEMA}", remedy=OTHER_GPUDYNO)
+    return Record.parse(json.dumps(without_retired(raw)), where)
 
 
 def _files(root: Path, folder: Path, pattern: str) -> Iterator[tuple[Path, str]]:
@@ -212,6 +218,7 @@ def read_all(root: Path) -> Results:
     records: list[Stored] = []
     sessions: list[Session] = []
     problems: list[str] = []
+    of_other_schemas: list[OtherSchema] = []
     for path, where in _files(root, results_folder(root), "*/*/*.json"):
         try:
             if path.name == "session.json":
@@ -219,8 +226,14 @@ def read_all(root: Path) -> Results:
             else:
                 record = read_record(path, where)
                 records.append(Stored(where, _sharing(record, records[-1].record) if records else record))
+        except OtherSchema as error:
+            of_other_schemas.append(error)
         except RecordError as error:
             problems.append(str(error))
+    if of_other_schemas:
+        more = len(of_other_schemas) - 1
+        others = f", nor is that of {more} more files" if more else ""
+        problems.append(f"{of_other_schemas[0].problem}{others}; {OTHER_GPUDYNO}")
     once, copies = _counted_once(records)
     different = {session.model_dump_json(): session for session in reversed(sessions)}
     return Results(once, tuple(reversed(different.values())), (*problems, *copies))

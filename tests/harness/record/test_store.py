@@ -1,19 +1,21 @@
 from __future__ import annotations
 
 import errno
+import inspect
 import json
 import os
 import stat
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from harness.errors import NoSpace, RecordError, UserError
-from harness.record import Limit, Record, TrialSpec, store
+from harness.record import Limit, Record, Session, TrialSpec, earlier, store
 from harness.record.trial_spec import trial_id
 from harness.run import runner
-from tests.helpers import clone
+from tests.helpers import TESTS, clone
 from tests.helpers.here import results_here
 
 
@@ -107,6 +109,31 @@ def refusal(measured, folder, change) -> str:
 )
 def test_a_record_that_cannot_be_is_refused_by_its_field(measured, tmp_path, change, says):
     assert says in refusal(measured, tmp_path, lambda raw: raw.update(change))
+
+
+@pytest.mark.parametrize(("model", "first"), [(Record, 2), (Session, 1)])
+def test_a_committed_file_of_each_number_from_record_2_and_session_1_on_is_read(model, first):
+    kind = model.__name__.lower()
+    (latest,) = get_args(model.model_fields[kind].annotation)
+    for number in range(first, latest + 1):
+        paths = sorted((TESTS / "records").glob(f"{kind}-{number}*.json"))
+        assert paths and all(json.loads(path.read_text())[kind] == number for path in paths)
+        for path in paths:
+            parsed = (
+                Session.parse(path.read_bytes(), "") if kind == "session" else store.read_record(path, "")
+            )
+            assert parsed.started_at
+    readers = [reader for _, reader in inspect.getmembers(earlier, inspect.isfunction)]
+    assert max(len(inspect.getsource(reader).splitlines()) for reader in readers) <= 40
+
+
+def test_files_of_a_number_that_has_no_reader_are_told_in_one_sentence(tmp_path):
+    folder = tmp_path / "results" / "2026-01-31" / "a-20260131-aaaaaa"
+    folder.mkdir(parents=True)
+    for name in ("a", "b", "c"):
+        (folder / f"{name}.json").write_text('{"record": 1}')
+    (said,) = store.read_all(tmp_path).problems
+    assert "a.json: schema 1 is not 2, nor is that of 2 more files; " in said
 
 
 @pytest.mark.parametrize("value", ["1000", None, 1.5, True, -1, 2**62, [1000], {}])

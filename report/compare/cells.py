@@ -46,6 +46,11 @@ class Cell:
         return self.figures["throughput"]
 
     @property
+    def all_runs(self) -> Runs:
+        """Samples per second of every run that is not invalid, whether it settled or not."""
+        return self.throughput.with_unproven
+
+    @property
     def started_at(self) -> datetime:
         return self.trials[-1].started_at
 

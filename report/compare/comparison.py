@@ -7,7 +7,7 @@ a side counts that is not invalid, and what the runs cannot show is assumed, by 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
@@ -16,29 +16,29 @@ from types import MappingProxyType
 from typing import Literal, NamedTuple
 
 from harness.record import Factor
-from report.compare.cells import Cell, cell_of, side_by_side
+from report.compare.cells import Cell, Ratio, cell_of
 from report.compare.key import MEASURED_FIELDS
-from report.compare.work import Term, terms_between
+from report.compare.ratio import (
+    Speed,
+    Term,
+    WorkRatio,
+    hours_apart,
+    order_shown,
+    speed_known,
+    terms_between,
+    work_ratio,
+)
 from report.expected.sizes import DifferenceSize, SystemDifference
-from report.stats.contrast import Assumption, SideTerms, assumptions, contrast_interval
-from report.stats.intervals import Interval
+from report.stats.contrast import Assumption
 from report.trials.factors import FACTORS, FactorRule
 from report.trials.key import PARALLEL, Key, Pairs, grouped_by, without
 from report.trials.trial import TrialResult
 
-Order = Literal["faster", "slower", "equal", "not-shown", "counts-only"]
-"""What may be said of the first side: `counts-only` where it has no range, or fewer than three processes."""
-
-LEAST_PROCESSES = 3
-"""So many of each side are needed before an order is said."""
-EQUAL = 1.05
-"""Two sides are equal where their whole range lies between this and its inverse."""
-
-NINE_IN_TEN = 1.645
-"""Standard deviations within which nine in ten of a normal distribution lie."""
-
 TERMS = ("data_mode", "weights", "weights_sha256", "layout", "profile")
 """Fields that may differ besides the factor: each is named beside the figure."""
+
+MOST_PLACED = 100
+"""Among more sides no range that holds for all pairs together shows a place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +52,8 @@ class ComparedSide:
     own: bool
     """Whether it is of what was asked about, and not a record beside it."""
     cells: tuple[Cell, ...] = field(compare=False)
+    hours: Assumption | None = None
+    """How far its machine's blocks of time lie apart, by the work of the most; null below three."""
 
 
 class Places(NamedTuple):
@@ -67,57 +69,9 @@ class ComparedWork:
 
     key: Key
     cells: tuple[Cell | None, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class WorkRatio:
-    """How many times as fast one cell trains a work as another.
-
-    It is of samples per second; of seconds where both ran the whole protocol. `n` counts processes.
-    """
-
-    of: Cell
-    over: Cell
-    quantity: Literal["throughput", "seconds"]
-    estimate: float
-    interval: Interval | None
-    n: tuple[int, int]
-    terms: tuple[Term, ...]
-    """In what the sides differ besides the factor."""
-    assumed: tuple[Assumption, ...]
-
-    @property
-    def order(self) -> Order:
-        """Return what may be said of `of`."""
-        return order(self.interval, self.n)
-
-    @property
-    def inverse(self) -> WorkRatio:
-        """Return `over` against `of`."""
-        ends = self.interval
-        if ends is not None:
-            ends = replace(ends, low=1 / ends.high, estimate=1 / ends.estimate, high=1 / ends.low)
-        terms = tuple(replace(term, of=term.over, over=term.of) for term in self.terms)
-        return replace(
-            self,
-            of=self.over,
-            over=self.of,
-            estimate=1 / self.estimate,
-            interval=ends,
-            n=self.n[::-1],
-            terms=terms,
-        )
-
-
-def order(ends: Interval | None, n: tuple[int, ...]) -> Order:
-    """Return what a range of so many processes a side shows."""
-    if ends is None:
-        return "counts-only"
-    if ends.includes(1.0):
-        return "equal" if ends.low >= 1 / EQUAL and ends.high <= EQUAL else "not-shown"
-    if min(n) < LEAST_PROCESSES:
-        return "counts-only"
-    return "faster" if ends.low > 1 else "slower"
+    speed: Speed
+    placed: tuple[int, ...]
+    """The places among the sides of those with several processes that do not only emulate the precision."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,48 +112,77 @@ class Comparison:
 
         Where the data choose which side leads, the level holds for all pairs of a work together.
         """
-        comparisons = 1 if FACTORS[self.factor].order else _pairs(work.cells)
-        return self._ratio(work, of, over, comparisons)
+        return self._ratio(work, of, over, 1 if FACTORS[self.factor].order else _pairs(work.placed))
 
     def _ratio(self, work: ComparedWork, of: int, over: int, comparisons: int) -> WorkRatio | None:
         first, second = work.cells[of], work.cells[over]
         if first is None or second is None:
             return None
         terms = terms_between(first, second, _free(self.factor), self.sizes)
-        return _contrast(first, second, terms, comparisons, by_repeat=self.factor == "stack")
+        hours = self.sides[of].hours, self.sides[over].hours
+        twins = self.factor == "stack"
+        return work_ratio(first, second, work.speed, terms, hours, comparisons=comparisons, twins=twins)
 
-    def places(self, work: ComparedWork) -> tuple[Places | None, ...]:
-        """Return each side's places in a work, all pairs together; null of one without a range."""
-        ranged = [at for at, cell in enumerate(work.cells) if cell and _repeated(cell) and not emulated(cell)]
-        comparisons = _pairs(work.cells)
+    def overall(self, of: int, over: int) -> Ratio | None:
+        """Return one side over another in all works that both did; null where they share none.
 
-        def faster(of: int, over: int) -> Order:
-            ratio = self._ratio(work, of, over, comparisons)
-            return ratio.order if ratio else "counts-only"
+        It is the geometric mean, and its ends are those of the works' ends, as if all erred together: exact
+        for one work, wide for more.
+        """
+        return mean_ratio([found for work in self.works if (found := self.ratio(work, of, over))])
 
-        return _spans(len(self.sides), ranged, faster)
+    def places(self, *works: ComparedWork) -> tuple[Places | None, ...]:
+        """Return each side's places in works, all pairs together; null of one without a range in each.
+
+        Without `works` they are by all works that the most sides did.
+        """
+        most = max((len(work.placed) for work in self.works), default=0)
+        decide = works or tuple(work for work in self.works if len(work.placed) == most)
+        ranged = [at for at in range(len(self.sides)) if all(at in work.placed for work in decide)]
+        if not decide or not 1 < len(ranged) <= MOST_PLACED:
+            return (None,) * len(self.sides)
+        comparisons = _pairs(ranged)
+        before, behind = [0] * len(self.sides), [0] * len(self.sides)
+        for of, over in combinations(ranged, 2):
+            found = [self._ratio(work, of, over, comparisons) for work in decide]
+            mean = mean_ratio([ratio for ratio in found if ratio])
+            order = order_shown(mean.interval, min(mean.n)) if mean else "not-shown"
+            if order in ("faster", "slower"):
+                fast, slow = (of, over) if order == "faster" else (over, of)
+                before[slow], behind[fast] = before[slow] + 1, behind[fast] + 1
+        spans = {at: Places(1 + before[at], len(ranged) - behind[at]) for at in ranged}
+        return tuple(spans.get(at) for at in range(len(self.sides)))
+
+    @cached_property
+    def standing(self) -> tuple[Places | None, ...]:
+        """Each side's places over the works that the most sides did."""
+        return self.places()
+
+    @property
+    def groups(self) -> int:
+        """Return in how many groups the sides fall whose places do not overlap."""
+        found = last = 0
+        for span in sorted(filter(None, self.standing)):
+            found += span.first > last
+            last = max(last, span.last)
+        return found
 
 
-def _spans(
-    sides: int, ranged: Sequence[int], order_of: Callable[[int, int], Order]
-) -> tuple[Places | None, ...]:
-    before, behind = [0] * sides, [0] * sides
-    for of, over in combinations(ranged, 2):
-        found = order_of(of, over)
-        if found in ("faster", "slower"):
-            fast, slow = (of, over) if found == "faster" else (over, of)
-            before[slow] += 1
-            behind[fast] += 1
-    spans = {at: Places(1 + before[at], len(ranged) - behind[at]) for at in ranged}
-    return tuple(spans.get(at) for at in range(sides))
+def mean_ratio(ratios: Sequence[WorkRatio]) -> Ratio | None:
+    """Return the geometric mean of ratios and of their ends; null of none, no ends where one has none."""
+    if not ratios:
+        return None
+    best = geometric_mean([ratio.estimate for ratio in ratios])
+    n = min(ratio.n[0] for ratio in ratios), min(ratio.n[1] for ratio in ratios)
+    ends = [ratio.interval for ratio in ratios if ratio.interval]
+    if len(ends) < len(ratios):
+        return Ratio(best, None, n)
+    low, high = geometric_mean([each.low for each in ends]), geometric_mean([each.high for each in ends])
+    return Ratio(best, replace(ends[0], low=low, estimate=best, high=high), n)
 
 
-def _pairs(cells: Iterable[Cell | None]) -> int:
-    return max(math.comb(sum(bool(cell and _repeated(cell)) for cell in cells), 2), 1)
-
-
-def _repeated(cell: Cell) -> bool:
-    return len(cell.throughput.with_unproven.values) > 1
+def _pairs(sides: Sized) -> int:
+    return max(math.comb(len(sides), 2), 1)
 
 
 def emulated(cell: Cell) -> bool:
@@ -214,37 +197,6 @@ def _free(factor: Factor) -> tuple[str, ...]:
     names = tuple(name.removeprefix("options.") for name in FACTORS[factor].free)
     more = {"stack": ("software",), "framework": ("software",), "gpus": (PARALLEL, "nodes")}
     return (*names, *more.get(factor, ()), "data_sha256")
-
-
-def _contrast(
-    of: Cell, over: Cell, terms: tuple[Term, ...], comparisons: int, *, by_repeat: bool
-) -> WorkRatio | None:
-    whole = not of.length.projected and not over.length.projected
-    quantity: Literal["throughput", "seconds"] = "throughput"
-    if whole and of.length.epochs == over.length.epochs and of.seconds.mean and over.seconds.mean:
-        quantity = "seconds"
-    first, second = (cell.figures[quantity].with_unproven for cell in (of, over))
-    if not first.values or not second.values:
-        return None
-    assumed = _assumed(of, over, terms)
-    interval = contrast_interval(
-        first, second, paired=side_by_side(of, over), assumed=assumed, comparisons=comparisons
-    )
-    estimate = interval.estimate if interval else geometric_mean(first.values) / geometric_mean(second.values)
-    n = len(first.values), len(second.values)
-    found = WorkRatio(of, over, quantity, estimate, interval, n, terms, assumed)
-    return found if quantity == "throughput" else replace(found.inverse, of=of, over=over, n=n, terms=terms)
-
-
-def _assumed(of: Cell, over: Cell, terms: Iterable[Term]) -> tuple[Assumption, ...]:
-    known = (Assumption("software", term.size / NINE_IN_TEN) for term in terms if term.size)
-    return (*assumptions(_side_terms(of), _side_terms(over)), *known)
-
-
-def _side_terms(cell: Cell) -> SideTerms:
-    settled = all(trial.verdict != "unproven" for trial in cell.trials)
-    device = cell.trials[0].environment.device
-    return SideTerms(cell.machine, cell.session, device, cell.blocks, settled)
 
 
 def compare_sides(
@@ -273,14 +225,19 @@ def compare_sides(
     sides = tuple(
         _side(side, by_side.get(side, []), own=side in asked, failed=failed, rule=rule) for side in places
     )
-    works = tuple(
-        ComparedWork(
-            without(next(iter(row.values())).key, *rule.free), tuple(row.get(side) for side in places)
-        )
-        for row in rows
-    )
+    works = tuple(_work([row.get(side) for side in places], rule) for row in rows)
     missing = tuple(_missing(factor, sides, works, failed))
     return Comparison(factor, sides, works, missing, sizes)
+
+
+def _work(cells: Sequence[Cell | None], rule: FactorRule) -> ComparedWork:
+    known = [cell for cell in cells if cell]
+    placed = (at for at, cell in enumerate(cells) if cell and _repeated(cell) and not emulated(cell))
+    return ComparedWork(without(known[0].key, *rule.free), tuple(cells), speed_known(known), tuple(placed))
+
+
+def _repeated(cell: Cell) -> bool:
+    return len(cell.all_runs.values) > 1
 
 
 def _parts(cells: Iterable[Cell], rule: FactorRule) -> list[Cell]:
@@ -296,7 +253,7 @@ def _parts(cells: Iterable[Cell], rule: FactorRule) -> list[Cell]:
 
 
 def _timed(cell: Cell) -> bool:
-    return cell.verdict != "invalid" and bool(cell.throughput.with_unproven.values)
+    return cell.verdict != "invalid" and bool(cell.all_runs.values)
 
 
 def _loose(cell: Cell, rule: FactorRule) -> Hashable:
@@ -313,6 +270,11 @@ def _strict(cell: Cell, rule: FactorRule) -> Hashable:
     return without(cell.key, *rule.free), without(cell.length, *rule.free)
 
 
+def _newest(cell: Cell) -> tuple[Hashable, ...]:
+    """Sorts cells so that the newest comes last; one of repeats goes before a single run."""
+    return _repeated(cell), *cell.turn
+
+
 _Row = dict[Pairs, Cell]
 
 
@@ -321,7 +283,7 @@ def _rows(cells: Iterable[Cell], rule: FactorRule) -> list[_Row]:
     rows: list[_Row] = []
     for alike in grouped_by(cells, lambda cell: _loose(cell, rule)).values():
         found: list[_Row] = []
-        ordered = sorted(alike, key=lambda cell: (cell.throughput.n > 1, cell.turn))
+        ordered = sorted(alike, key=_newest)
         equal = [
             {rule.values(cell.trials[0]): cell for cell in same}
             for same in grouped_by(ordered, lambda cell: _strict(cell, rule)).values()
@@ -340,7 +302,7 @@ def _join(others: Iterable[Cell], rows: Sequence[_Row], rule: FactorRule) -> Non
     """Adds to each row the newest cell of each other side that did the same, else the same but for terms."""
     by_work = grouped_by(rows, lambda row: _loose(next(iter(row.values())), rule))
     strict = {id(row): {_strict(cell, rule) for cell in row.values()} for row in rows}
-    newest = sorted(others, key=lambda cell: cell.turn, reverse=True)
+    newest = sorted(others, key=_newest, reverse=True)
     for same in (True, False):
         for cell in newest:
             alike = by_work.get(_loose(cell, rule), [])
@@ -354,7 +316,8 @@ def _side(
 ) -> ComparedSide:
     trials = [cell.trials[0] for cell in cells] or [each for each in failed if rule.values(each) == values]
     first = trials[0]
-    return ComparedSide(values, first.machine, first.machine_label, first.device_model, own, tuple(cells))
+    place = first.machine, first.machine_label, first.device_model
+    return ComparedSide(values, *place, own, tuple(cells), hours_apart(cells))
 
 
 def _missing(

@@ -1,0 +1,198 @@
+"""How many times as fast one cell trains a work as another, its range, and what may be said by it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from statistics import fmean, geometric_mean, median, stdev
+from typing import Literal
+
+from report.compare.cells import Cell, side_by_side
+from report.expected.sizes import DifferenceSize, SystemDifference
+from report.stats.contrast import Assumption, SideTerms, assumptions, contrast_interval, turning_size
+from report.stats.intervals import BLOCKS_NEEDED, Interval, Runs, values_in_blocks
+from report.trials.key import NAMES, Key, Value, stack_differences
+
+Order = Literal["faster", "slower", "equal", "not-shown", "counts-only"]
+"""What may be said of the first side: `counts-only` where it has no range, or fewer than three processes."""
+Speed = Literal["throughput", "seconds"]
+
+LEAST_PROCESSES = 3
+"""So many of each side are needed before an order is said."""
+EQUAL = 1.05
+"""Two sides are equal where their whole range lies between this and its inverse."""
+NINE_IN_TEN = 1.645
+"""Standard deviations within which nine in ten of a normal distribution lie."""
+
+SOFTWARE, WINDOW = "software", "window_seconds"
+_BUILD = ("image", "lock", "base", "device")
+"""Parts of a stack that say how it was built: its versions say what it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A field or option that is not the same on both sides; null where a side does not have it."""
+
+    field: str
+    of: Value
+    over: Value
+    size: float | None = None
+    """The most that nine in ten such differences change a speed by, as a logarithm; null is unknown."""
+
+    @property
+    def name(self) -> str:
+        """What the page calls the field."""
+        return NAMES.get(self.field, self.field.replace("_", " "))
+
+
+@dataclass(frozen=True, slots=True)
+class WorkRatio:
+    """How many times as fast `of` trains as `over`; `n` counts the processes of each."""
+
+    of: Cell
+    over: Cell
+    speed: Speed
+    """Samples per second; seconds where both ran the whole protocol."""
+    estimate: float
+    interval: Interval | None
+    n: tuple[int, int]
+    terms: tuple[Term, ...]
+    """In what the sides differ besides the factor."""
+    assumed: tuple[Assumption, ...]
+
+    @property
+    def order(self) -> Order:
+        """Return what may be said of `of`."""
+        return order_shown(self.interval, min(self.n))
+
+    @property
+    def turning_size(self) -> float | None:
+        """Return how large all that is assumed would have to be for the range to reach 1; null if it does."""
+        return None if self.interval is None else turning_size(self.interval, self.assumed)
+
+    @property
+    def inverse(self) -> WorkRatio:
+        """Return `over` against `of`."""
+        terms = tuple(replace(term, of=term.over, over=term.of) for term in self.terms)
+        ends = self.interval and inverse_of(self.interval)
+        return WorkRatio(
+            self.over, self.of, self.speed, 1 / self.estimate, ends, self.n[::-1], terms, self.assumed
+        )
+
+
+def inverse_of(ends: Interval) -> Interval:
+    """Return the range of the second side over the first."""
+    return replace(ends, low=1 / ends.high, estimate=1 / ends.estimate, high=1 / ends.low, n=ends.n[::-1])
+
+
+def order_shown(ends: Interval | None, processes: int) -> Order:
+    """Return what a range shows of sides with so many processes at least."""
+    if ends is None:
+        return "counts-only"
+    if ends.includes(1.0):
+        return "equal" if ends.low >= 1 / EQUAL and ends.high <= EQUAL else "not-shown"
+    if processes < LEAST_PROCESSES:
+        return "counts-only"
+    return "faster" if ends.low > 1 else "slower"
+
+
+def work_ratio(
+    of: Cell,
+    over: Cell,
+    speed: Speed,
+    terms: tuple[Term, ...],
+    hours: tuple[Assumption | None, Assumption | None] = (None, None),
+    *,
+    comparisons: int = 1,
+    twins: bool = False,
+) -> WorkRatio:
+    """Return the ratio of two cells; `hours` are of their machines, the level holds for all `comparisons`.
+
+    Of `twins` each repeat of one side ran next to the same repeat of the other, as of two stacks.
+    """
+    known = [Assumption("software", term.size / NINE_IN_TEN) for term in terms if term.size]
+    assumed = (*assumptions(_side_terms(of, hours[0]), _side_terms(over, hours[1])), *known)
+    first, second = (speeds(cell, speed, twins=twins) for cell in (of, over))
+    paired = side_by_side(of, over)
+    interval = contrast_interval(first, second, paired=paired, assumed=assumed, comparisons=comparisons)
+    estimate = interval.estimate if interval else geometric_mean(first.values) / geometric_mean(second.values)
+    n = len(first.values), len(second.values)
+    return WorkRatio(of, over, speed, estimate, interval, n, terms, assumed)
+
+
+def speeds(cell: Cell, speed: Speed, *, twins: bool = False) -> Runs:
+    """Return the speed of each run that is not invalid: more is faster."""
+    found = []
+    for trial in (trial for trial in cell.trials if trial.verdict != "invalid"):
+        value = trial.samples_per_second if speed == "throughput" else trial.protocol_seconds
+        if value:
+            found.append((value, trial.repeat if twins else trial.record.block))
+    values = (value if speed == "throughput" else 1 / value for value, _ in found)
+    return Runs(tuple(values), tuple(block for _, block in found))
+
+
+def _side_terms(cell: Cell, hours: Assumption | None) -> SideTerms:
+    settled = all(trial.verdict != "unproven" for trial in cell.trials)
+    device = cell.trials[0].environment.device
+    return SideTerms(cell.machine, cell.session, device, cell.blocks, settled, hours)
+
+
+def hours_apart(cells: Sequence[Cell]) -> Assumption | None:
+    """Return how far a machine's blocks of time lie apart, by its work of the most; null below three."""
+    most = max(cells, key=lambda cell: cell.blocks, default=None)
+    if most is None or most.blocks < BLOCKS_NEEDED:
+        return None
+    blocks = values_in_blocks(most.all_runs, True).values()
+    return Assumption("machine", stdev(map(fmean, blocks)), len(blocks) - 1) if len(blocks) > 1 else None
+
+
+def speed_known(cells: Sequence[Cell]) -> Speed:
+    """Return what all cells of a work are compared by: seconds where all ran the whole protocol."""
+    whole = all(not cell.length.projected and cell.seconds.mean for cell in cells)
+    return "seconds" if whole and len({cell.length.epochs for cell in cells}) == 1 else "throughput"
+
+
+def terms_between(
+    of: Cell, over: Cell, free: Collection[str], sizes: Mapping[SystemDifference, DifferenceSize]
+) -> tuple[Term, ...]:
+    """Return in what two cells differ besides what is `free`: work, window, software and settings."""
+    found = (*_of_keys(of.key, over.key), *_of_windows(of, over), *_of_stacks(of, over, sizes))
+    return tuple(term for term in found if term.field not in free)
+
+
+def _of_keys(of: Key, over: Key) -> Iterator[Term]:
+    for name in (field.name for field in fields(Key) if field.name != "options"):
+        here, there = getattr(of, name), getattr(over, name)
+        if here != there:
+            yield Term(name, here, there)
+    options, others = dict(of.options), dict(over.options)
+    for name in sorted(options.keys() | others.keys()):
+        if options.get(name) != others.get(name):
+            yield Term(name, options.get(name), others.get(name))
+
+
+def _of_windows(of: Cell, over: Cell) -> Iterator[Term]:
+    lengths = [(cell.length.projected, cell.length.limit) for cell in (of, over)]
+    if lengths[0] != lengths[1]:
+        yield Term(WINDOW, *map(window_seconds, (of, over)))
+
+
+def window_seconds(cell: Cell) -> float | None:
+    """Return the median length of its runs' measured windows."""
+    measured = (trial.record.measurement for trial in cell.trials)
+    seconds = [measurement.window.seconds for measurement in measured if measurement]
+    return median(seconds) if seconds else None
+
+
+def _of_stacks(of: Cell, over: Cell, sizes: Mapping[SystemDifference, DifferenceSize]) -> Iterator[Term]:
+    """Yield all other versions as one term, since their size is known together."""
+    versions = {name for cell in (of, over) for name, _ in cell.stack.versions}
+    found = [each for each in stack_differences((of.stack, over.stack)) if each[0] not in _BUILD]
+    moved = [each for each in found if each[0] in versions]
+    if moved:
+        here, there = (", ".join(f"{name} {sides[at]}" for name, sides in moved) for at in (0, 1))
+        size = sizes.get("software")
+        yield Term(SOFTWARE, here, there, math.log1p(size.high) if size else None)
+    for name, (here, there) in (each for each in found if each not in moved):
+        yield Term(name, here, there)

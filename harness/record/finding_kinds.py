@@ -114,6 +114,8 @@ _WORDS: Mapping[tuple[Severity, Fault], Mapping[str, tuple[str, ...]]] = {
             "ended before speed settled",
             "the last level held for {level_seconds:.4g} s and {level_steps} steps; {least_seconds:g} s and "
             "{least_steps} steps are needed",
+            "the last {level_seconds:.4g} s and {level_steps} steps, {level_share:.0%} of the window, differ "
+            "by {change:+.0%} a step; a level that fills less than half of a window does not take its place",
             "levels came back too seldom in {level_seconds:.4g} s and {level_steps} steps: the standard "
             "error of their mean is {mean_error:.1%}",
             "{level_seconds:.4g} s and {level_steps} steps do not show whether there is a drift of "

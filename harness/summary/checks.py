@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from itertools import accumulate
-from statistics import median, median_low
+from statistics import fmean, median, median_low
 
 from harness.record import PRECISIONS, Finding, LossScale, Measurement, ProgramRun, Steady, finding
 from harness.record.finding import FindingValue
@@ -210,11 +210,15 @@ def _short_window(measurement: Measurement, steady: Steady) -> Finding:
     # A level at the end that did not hold has no slope.
     ended = steady.changes[-1:] if steady.slope_error is None else ()
     start = max((steady.first_step, *ended))
-    values = series.values()[start // series.steps_per_value :]
+    place = start // series.steps_per_value
+    before, values = series.values()[:place], series.values()[place:]
     seconds, steps = sum(values) / 1e6, len(values) * series.steps_per_value
     length: dict[str, FindingValue] = {"level_seconds": seconds, "level_steps": steps}
-    if seconds < LEAST_SECONDS or steps < LEAST_STEPS or steady.slope_error is None:
+    if seconds < LEAST_SECONDS or steps < LEAST_STEPS or (steady.slope_error is None and not before):
         return finding("short-window", **length, least_seconds=LEAST_SECONDS, least_steps=LEAST_STEPS)
+    if steady.slope_error is None:
+        share, change = sum(values) / sum(series.values()), fmean(values) / fmean(before) - 1
+        return finding("short-window", **length, level_share=share, change=change)
     if steady.mean_error is not None and steady.mean_error > MEAN_ERROR:
         return finding("short-window", **length, mean_error=steady.mean_error)
     return finding("short-window", **length, drift=steady.slope or 0.0, drift_error=steady.slope_error)

@@ -70,6 +70,8 @@ MEAN_ERROR = 0.015
 LEAST_STEPS = 200
 LEAST_SECONDS = 60.0
 """A last segment shorter than either proves nothing."""
+LEAST_SHARE = 0.5
+"""A last level that fills less of a window's time does not take its place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -326,15 +328,16 @@ def _parabolas(blocks: int) -> Floats:
 
 
 def _start_of_steady(window: _StepTimes) -> int:
-    """The earliest segment after which nothing changed for good.
+    """Return the earliest segment after which nothing changed for good.
 
-    A change into what is too short for a level to hold is not for good, unless most of the window is that.
+    A change is for good only where what follows it fills `LEAST_SHARE` of the window's time: a shorter level
+    at the end, however long it held, replaces no figure.
     """
     last = len(window.segments) - 1
-    after = [window.values[segment.start :] for segment in window.segments]
-    held = [window.held(part) or 2 * part.size > window.values.size for part in after]
+    after = [float(window.values[segment.start :].sum()) for segment in window.segments]
+    lasting = [change for change in range(1, last + 1) if after[change] >= LEAST_SHARE * after[0]]
     for start in range(last):
-        if not any(held[change] and _changed(window, start, change) for change in range(start + 1, last + 1)):
+        if not any(_changed(window, start, change) for change in lasting if change > start):
             return start
     return last
 

@@ -38,16 +38,18 @@ def _off(values: np.ndarray, truth: float, most: float) -> Draw:
 
 
 def ends(slow: bool) -> Case:
-    """A window whose last 3 to 59 s are 1.2 to 3 times as slow or fast."""
+    """A window of which less than half, at its end, is 1.2 to 3 times as slow or fast."""
 
     def draw(rng: Generator) -> Draw:
         times = rng.uniform(1.2, 3) if slow else 1 / rng.uniform(1.2, 3)
-        n, tail = round(rng.choice([75, 120, 300]) / STEP), round(rng.uniform(3, 58) / STEP / times)
-        values = normal()(rng, n) * np.where(np.arange(n) < n - tail, 1, times)
+        seconds = rng.choice([75, 120, 300, 600])
+        end = rng.uniform(3, 0.48 * seconds)
+        before, tail = round((seconds - end) / STEP), round(end / STEP / times)
+        values = normal()(rng, before + tail) * np.repeat([1, times], [before, tail])
         return _off(values, values.mean(), most=0.03)
 
     words = "slow" if slow else "fast"
-    return Case(f"a {words} end of 3 to 59 s: counted and 3 % off its window", RARELY, draw, SLOW_DRAWS)
+    return Case(f"a {words} end, up to 48 % of its window: counted and 3 % off", RARELY, draw, SLOW_DRAWS)
 
 
 def neighbour(seconds: int) -> Case:

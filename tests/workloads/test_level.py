@@ -7,7 +7,8 @@ import pytest
 from scipy.signal import lfilter
 
 from harness.record import Series
-from harness.summary.steady_state import LEAST_SECONDS, LEAST_STEPS, TOLERANCE, steady_state
+from harness.summary import steady_state as steady_states
+from harness.summary.steady_state import steady_state
 from tests.helpers.workload_runner import module
 
 level = module("parts.timing.level")
@@ -29,7 +30,8 @@ def step_us(relative: np.ndarray) -> list[int]:
 CASES = {
     "one level": (noise(), True),
     "a warm-up long ago": (noise() * (1 + 0.1 * (SECONDS < 100)), True),
-    "slower since 120 s": (noise() * (1 + 0.05 * (SECONDS >= 180)), True),
+    "slower since 180 s": (noise() * (1 + 0.05 * (SECONDS >= 120)), True),
+    "slower since 120 s": (noise() * (1 + 0.05 * (SECONDS >= 180)), False),
     "a rare slow step": (noise() * (1 + 9 * (PLACE % 301 == 5)), True),
     "faster since 40 s": (noise() * (1 - 0.05 * (SECONDS >= 260)), False),
     "slower since 40 s": (noise() * (1 + 0.05 * (SECONDS >= 260)), False),
@@ -59,8 +61,10 @@ def test_batches_that_come_six_together_hold_their_level_as_the_sums_of_six():
     assert steady_state(Series.of(bursts * 2, 6)).kind == "flat"
 
 
-def test_both_ask_for_the_same_seconds_steps_and_tolerance():
-    assert (LEAST_SECONDS, LEAST_STEPS, TOLERANCE) == (level.HELD_SECONDS, level.HELD_STEPS, level.TOLERANCE)
+@pytest.mark.parametrize("of", ["SECONDS", "STEPS", "SHARE"])
+def test_both_ask_for_the_same_seconds_steps_share_and_tolerance(of):
+    assert getattr(steady_states, f"LEAST_{of}") == getattr(level, f"HELD_{of}")
+    assert steady_states.TOLERANCE == level.TOLERANCE
 
 
 def window(us: np.ndarray) -> np.ndarray:

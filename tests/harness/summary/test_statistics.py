@@ -321,6 +321,8 @@ def test_a_long_window_that_proves_nothing_says_what_it_lacks():
     )
     end = cause([STEP_US] * 1900 + [STEP_US * 2] * 20)
     assert end.startswith("short-window: the last level held for 8 s and 20 steps; 60 s and 200 steps")
+    half = cause([STEP_US] * 1000 + [STEP_US * 2] * 400)
+    assert "43% of the window, differ by +98% a step" in half
     noise = np.random.default_rng(3).normal(0, 0.04, 400)
     ramp = cause([int(STEP_US * (1 + 0.03 * at / 400 + noise[at])) for at in range(400)])
     assert "whether there is a drift of +" in ramp

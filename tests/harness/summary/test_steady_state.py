@@ -134,25 +134,27 @@ def off_and_counted(values: np.ndarray, step_us: int) -> bool:
 
 
 def ended(seconds: float, times: float, window: float, step: float = 0.3) -> np.ndarray:
-    """A level that ends with so many seconds of another, whose steps take so many times as long."""
-    n, tail = round(window / step), max(1, round(seconds / step / times))
+    """A window that ends with so many seconds of another level, whose steps take so many times as long."""
+    tail = max(1, round(seconds / step / times))
+    n = round((window - seconds) / step) + tail
     return normal(np.random.default_rng([n, tail]), n) * np.where(np.arange(n) < n - tail, 1, times)
 
 
 @pytest.mark.parametrize("window", [75, 120, 300, 1800])
 def test_no_end_of_a_window_replaces_its_figure_and_counts(window: int):
-    ends = list(product((3, 5, 10, 20, 30, 45, 59), (1.2, 1.5, 2, 2.5, 3), (1, -1)))
+    seconds = (3, 5, 10, 20, 30, *(share * window for share in (0.2, 0.3, 0.4, 0.49)))
+    ends = list(product(seconds, (1.2, 1.5, 2, 2.5, 3), (1, -1)))
     off = [end for end in ends if off_and_counted(ended(end[0], end[1] ** end[2], window), 300_000)]
-    assert off == [] and len(ends) == 70
+    assert off == [] and len(ends) == 90
 
 
 @pytest.mark.parametrize("times", [0.9, 1.1, 2.0])
-def test_a_level_at_the_end_that_did_not_hold_cuts_nothing_and_proves_nothing(times: float):
-    found = [steady_state(series(ended(seconds, times, 600))) for seconds in (20, 59)]
-    assert [(steady.kind, steady.first_step) for steady in found] == [("unproven", 0)] * 2
-    held = steady_state(series(ended(135, times, 600)))
+def test_a_level_at_the_end_cuts_nothing_and_proves_nothing_unless_it_fills_half_of_the_window(times: float):
+    found = [steady_state(series(ended(seconds, times, 600))) for seconds in (20, 59, 135, 290)]
+    assert [(steady.kind, steady.first_step) for steady in found] == [("unproven", 0)] * 4
+    held = steady_state(series(ended(400, times, 600)))
     assert held.kind == ("slowdown" if times > 1 else "warm-up")
-    assert abs(held.first_step - (2000 - round(450 / times))) <= 12
+    assert abs(held.first_step - 200 / 0.3) <= 12
 
 
 def test_a_warm_up_is_cut_before_a_level_that_is_most_of_a_window_too_short_to_prove_it():

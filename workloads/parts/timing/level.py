@@ -1,13 +1,15 @@
 """When a trial whose limit has a least and a most may end: a rule fixed beforehand, of the step times alone.
 
 The harness judges the steady state by itself, with change points; what both call held are the same seconds,
-steps and tolerance.
+steps, share and tolerance.
 
 Standard library and Python 3.6 syntax only.
 """
 
 HELD_SECONDS = 60.0
 HELD_STEPS = 200
+HELD_SHARE = 0.5
+"""A level that fills less of a window would not be its figure."""
 TOLERANCE = 0.01
 PARTS = 6
 SET_ASIDE = 20
@@ -17,20 +19,21 @@ LOOK_EVERY_SECONDS = 15.0
 
 
 def level_held(step_us, together=1):
-    """Return whether the last 60 s and 200 steps have one level: the means of six parts are within 1 %.
+    """Return whether the last 60 s, 200 steps and half have one level: the means of six parts are within 1 %.
 
     Of steps that end so many together the sums are looked at.
     """
     if together > 1:
         step_us = [sum(step_us[at : at + together]) for at in range(0, len(step_us) - together + 1, together)]
     least = HELD_STEPS / together
+    least_us = max(HELD_SECONDS * 1e6, HELD_SHARE * sum(step_us))
     start, held_us = len(step_us), 0
     stride = 1 + len(step_us) // 1000
-    while start and (len(step_us) - start < least or held_us < HELD_SECONDS * 1e6):
+    while start and (len(step_us) - start < least or held_us < least_us):
         held_us += sum(step_us[max(0, start - stride) : start])
         start = max(0, start - stride)
     last = step_us[start:]
-    if len(last) < least or held_us < HELD_SECONDS * 1e6:
+    if len(last) < least or held_us < least_us:
         return False
     edges = [part * len(last) // PARTS for part in range(PARTS + 1)]
     means = [_mean(last[edges[part] : edges[part + 1]]) for part in range(PARTS)]

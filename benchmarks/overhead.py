@@ -191,7 +191,7 @@ def trial(pair: RetoldProgram, workload: str, seconds: float) -> TrialSpec:
     file, shape, protocol = None, dict(pair.shape), pair.protocol
     if workload == "program":
         protocol = f"{pair.program}/1"
-        sha256 = own_file.sha256(workload, pair.file, None, ROOT, "benchmarks")
+        sha256 = own_file.own_file_sha256(workload, pair.file, None, ROOT, "benchmarks")
         file = OwnFile(name=pair.file, sha256=sha256 or "")
         limit = limit.model_copy(update={"valid_batches": None})
         if pair.steps_option:
@@ -208,7 +208,7 @@ def trial(pair: RetoldProgram, workload: str, seconds: float) -> TrialSpec:
         environment="cpu",
         file=file,
     )
-    return TrialSpec.of(asked, 1, seed=1111, timeout_seconds=seconds)
+    return TrialSpec.from_request(asked, 1, seed=1111, timeout_seconds=seconds)
 
 
 def side(
@@ -222,7 +222,7 @@ def side(
             (work / name).mkdir()
         (work / "in" / "trial.json").write_text(spec.canonical(), encoding="utf-8")
         if spec.asked.file:
-            program = own_file.content(ROOT, spec.asked.file)
+            program = own_file.own_file_text(ROOT, spec.asked.file)
             (work / "in" / "program.json").write_text(program, encoding="utf-8")
         own = {f"GPUDYNO_{name.upper()}": str(work / name) for name in ("in", "out", "cache")}
         environ = {**os.environ, **KEEP_FREED_MEMORY, **own, "GPUDYNO_DATA": str(data), "PYTHONPATH": ""}

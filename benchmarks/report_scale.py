@@ -61,7 +61,7 @@ def record_of(place: int, order: int, fp32_seconds: float) -> Record:
     )
     steps = measured.step_us.values()
     watched = {
-        "input_us": Series.of([value // 30 for value in steps]),
+        "input_us": Series.from_microseconds([value // 30 for value in steps]),
         "kernels": KernelTime(steps=1, busy_seconds=0.9 * sum(steps) / len(steps) / 1e6),
     }
     record = build.record(

@@ -63,7 +63,7 @@ def _measured(root: Path, settings: Settings, ordered: Analysis, bundled: Collec
     session, first = ordered.leading_session, ordered.own[0].record
     assert session is not None
     _refuse_other(other_machine(first.machine, look()[0], device=first.trial.asked.device))
-    if plan_file.load(root, session.plan).sha256 != session.plan_sha256:
+    if plan_file.load_plan(root, session.plan).sha256 != session.plan_sha256:
         raise UserError(
             f"the plan '{session.plan}' is not the one that was ordered by",
             remedy="copy plans/ out of the bundle into this clone's",

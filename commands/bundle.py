@@ -15,7 +15,7 @@ from harness.bundle.judgement import Demand, Judgement, judge
 from harness.bundle.statement import Predicate, Statement, json_bytes, resources
 from harness.errors import UserError
 from harness.files import printed, whole
-from harness.machine import machine_id, state_folder
+from harness.machine import machine_id, user_state_folder
 from harness.plan.plan_file import questions
 from harness.record import store
 from harness.run.assemble import harness
@@ -85,7 +85,7 @@ def _analysis_here(root: Path, how: Packing) -> Analysis:
     request = AnalysisRequest(
         datetime.now(UTC),
         how.session,
-        machine_id(state_folder()),
+        machine_id(user_state_folder()),
         committed=committed_sessions(root),
         questions=questions(root),
     )
@@ -103,7 +103,7 @@ def _analysis_here(root: Path, how: Packing) -> Analysis:
 def committed_sessions(root: Path) -> frozenset[str]:
     """The sessions that the clone came with; none where it is no clone of git's."""
     listed = printed("git", "-C", str(root), "ls-tree", "-r", "-z", "--name-only", "HEAD", "--", "results")
-    return frozenset(store.sessions_among((listed or "").split("\0")))
+    return frozenset(store.session_folders((listed or "").split("\0")))
 
 
 def _own(here: Analysis) -> list[str]:

@@ -12,11 +12,11 @@ from commands import measure
 from commands.plans.matrix import wrapped
 from commands.plans.prospects import Prospects, device_of, prospects_on
 from harness.errors import UserError
-from harness.machine.fingerprint import machine_id, state_folder
+from harness.machine.fingerprint import machine_id, user_state_folder
 from harness.plan.order import Planned
 from harness.record import CardClass, Claim
 from harness.record.published.cards import load_cards
-from harness.record.published.claim_set import load_claims, nearest, same_card
+from harness.record.published.claim_set import is_same_card, load_claims, suggest_name
 from harness.run import on_paper
 from harness.run import setup as run_setup
 from harness.run.choice import speeds_of
@@ -60,7 +60,7 @@ def here(root: Path, settings: Settings, card: str = "", study: str = "", rows: 
     def order(answer: Answer) -> tuple[int, int, float, str]:
         claim, way, card = answer.claim, answer.way, answer.claim.of.card
         # Of this card, of a class that it is of, of another.
-        other = 0 if card and same_card(card, device.name, cards) else 1 + int(claim.kind == "absolute")
+        other = 0 if card and is_same_card(card, device.name, cards) else 1 + int(claim.kind == "absolute")
         differs = int(claim.kind == "absolute" and claim.stack is not None) + len(answer.differs)
         return other, differs, way.seconds if way else 0.0, claim.id
 
@@ -115,7 +115,7 @@ def _answers(setup: RunSetup, claims: Sequence[Claim], *, alone: bool) -> tuple[
     if alone:
         unmet = [not_compared(claim) for claim in claims]
         return answers(unmet, (), cards, found.ways, found.barred)
-    evidence, machine = evidence_in(root), machine_id(state_folder())
+    evidence, machine = evidence_in(root), machine_id(user_state_folder())
     # The sessions of other machines answer nothing here.
     others = frozenset(session.id for session in evidence.results.sessions if session.machine != machine)
     request = AnalysisRequest(
@@ -133,7 +133,7 @@ def one(root: Path, settings: Settings, name: str, card: str = "") -> None:
     setup = on_paper.prepare(root, settings, card)
     claim = _known(load_claims(root).claims, [name])[0]
     (answer,) = _answers(setup, [claim], alone=bool(card))
-    print("\n".join(answered(answer, load_claims(root).name_of(claim.study))))
+    print("\n".join(answered(answer, load_claims(root).study_name(claim.study))))
 
 
 def answered(answer: Answer, study: str) -> list[str]:
@@ -224,7 +224,7 @@ def _known(claims: Sequence[Claim], ids: Collection[str]) -> list[Claim]:
     """The claims of those ids; raises UserError for one that there is not."""
     known = {claim.id: claim for claim in claims}
     for name in sorted(set(ids) - known.keys()):
-        problem = f"there is no claim '{text.clean(name, 64)}'{nearest(name, known)}"
+        problem = f"there is no claim '{text.clean(name, 64)}'{suggest_name(name, known)}"
         raise UserError(problem, remedy="`invoke claims` lists them")
     return [claim for claim in claims if claim.id in ids]
 

@@ -47,7 +47,7 @@ def submit(root: Path, settings: Settings, how: SubmitOptions, scheduler: Slurm 
     setup = job_setup.prepare(root, settings, site)
     with Screen() as screen:
         if how.dry_run:
-            built = setup.engine.expected(setup.image)
+            built = setup.engine.expected_environment(setup.image)
         else:
             (built,), engine, noted = environments_of(root, settings, (setup.image,), setup.engine, screen)
             setup = replace(setup, engine=engine, notes=(*setup.notes, *noted))

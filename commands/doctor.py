@@ -20,13 +20,13 @@ from harness.doctor.surroundings import (
     device_files,
     reach,
 )
-from harness.engine.choose import search
-from harness.engine.container import shared_memory
+from harness.engine.choose import search_engines
+from harness.engine.container import shared_memory_bytes
 from harness.engine.docker import DockerEngine
 from harness.engines import ENGINES
 from harness.errors import GpudynoError, MachineError, NoDevice, NotBuilt
 from harness.files import Files, free_bytes
-from harness.machine import load, machine_id, state_folder
+from harness.machine import load, machine_id, user_state_folder
 from harness.run import setup as run_setup
 from harness.run.choice import choose
 from harness.run.setup import RunSetup, data_folders
@@ -38,7 +38,7 @@ def diagnose(root: Path, settings: Settings) -> tuple[Diagnosis, ...]:
     machine, selection = seen = run_setup.devices(settings, refuse=False)
     setup, in_the_way = None, list[MachineError]()
     try:
-        machine_id(state_folder())
+        machine_id(user_state_folder())
     except MachineError as error:
         in_the_way.append(error)
     try:
@@ -53,7 +53,7 @@ def diagnose(root: Path, settings: Settings) -> tuple[Diagnosis, ...]:
         selection=selection,
         load=load(),
         engine=engine.facts if engine else None,
-        refused=search(os.environ).refused if engine is None else (),
+        refused=search_engines(os.environ).refused if engine is None else (),
         refusal=engine.refusal(run_setup.request_of(selection)) if engine else None,
         nodes=device_files(Files()),
         in_the_way=tuple(in_the_way),
@@ -62,7 +62,7 @@ def diagnose(root: Path, settings: Settings) -> tuple[Diagnosis, ...]:
         disks=(
             Disk("this clone", root, free_bytes(root), "" if engine else "image"),
             Disk("data", default_folder(), free_bytes(default_folder()), "data"),
-            Disk("this user's state", state_folder(), free_bytes(state_folder())),
+            Disk("this user's state", user_state_folder(), free_bytes(user_state_folder())),
         ),
         data=needs,
         answered=reach(_addresses(needs)),
@@ -119,7 +119,7 @@ def _estimate(setup: RunSetup) -> tuple[PlanEstimate | None, Diagnosis | None]:
         build_seconds=ENGINES[setup.engine.name].build_seconds,
         build_bytes=setup.image.build_bytes,
         as_it_is=setup.settings.python is not None,
-        shared_memory_bytes=max(shared_memory(item.trial) for item in chosen.planned),
+        shared_memory_bytes=max(shared_memory_bytes(item.trial) for item in chosen.planned),
         left_out=sum(left.trials for left in chosen.left_out),
     )
     return estimate, None
@@ -128,7 +128,7 @@ def _estimate(setup: RunSetup) -> tuple[PlanEstimate | None, Diagnosis | None]:
 def is_built(setup: RunSetup) -> bool:
     """Whether the environment is made already."""
     try:
-        setup.engine.built(setup.image)
+        setup.engine.built_environment(setup.image)
     except NotBuilt:
         return False
     return True

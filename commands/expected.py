@@ -9,9 +9,9 @@ from itertools import permutations
 from pathlib import Path
 
 from harness.errors import UserError
-from harness.machine import state_folder
+from harness.machine import user_state_folder
 from harness.plan import own_file
-from harness.record.published.cards import Card, find, load_cards
+from harness.record.published.cards import Card, find_card, load_cards
 from harness.record.published.program import Program
 from report.analysis import Analysis
 from report.buying.workload_mix import WorkLine
@@ -33,7 +33,7 @@ def expected_of(root: Path, analysis: Analysis, name: str) -> tuple[CardExpectat
         return ()
     own = {card.name for card in wanted}
     rows = [row for _, row in _rows(root, analysis.cells) if row.card not in own]
-    model = kept(root, cards, state_folder(), rows)
+    model = kept(root, cards, user_state_folder(), rows)
     return tuple(expectation_of(model, card) for card in wanted)
 
 
@@ -43,7 +43,7 @@ def _card(name: str, specs: Mapping[str, CardSpecs], cards: Sequence[Card]) -> C
         return named(name, specs)
     except UserError:
         # 'H200' may be either of two cards that are sold; 'NVIDIA H200' is what the driver calls one of them.
-        sold = find(name, cards)
+        sold = find_card(name, cards)
         if sold is None or name in sold.name:
             raise
         return named(sold.name, specs)
@@ -114,7 +114,7 @@ def _task(line: WorkLine, rows: Mapping[str, PublishedRow]) -> TrainingTask | No
 def _of_tasks(root: Path, rows: Rows, tasks: set[str], less: set[str]) -> ExpectationModel:
     """The model of the tables, and of our records of some tasks on other cards."""
     more = [row for _, row in rows if row.card not in less and task_of(row).key in tasks]
-    return kept(root, load_cards(root), state_folder(), more)
+    return kept(root, load_cards(root), user_state_folder(), more)
 
 
 def _in_samples(
@@ -137,7 +137,7 @@ def _rows(root: Path, cells: Iterable[Cell]) -> Rows:
     for cell in cells:
         record, speed = cell.trials[0].record, cell.throughput.mean
         ran = record.measurement.program if record.measurement else None
-        program, card = programs.get(ran.name) if ran else None, find(cell.trials[0].device_name, cards)
+        program, card = programs.get(ran.name) if ran else None, find_card(cell.trials[0].device_name, cards)
         if program and card and speed and cell.ranked and cell.key.gpus == cell.key.nodes == 1:
             row = table_row(record, program, card.name, speed)
             found += [(cell, row)] if row else []

@@ -105,9 +105,9 @@ def _sizes(root: Path, diff: Sequence[Change]) -> dict[str, int]:
 def _taken(root: Path, base: str, diff: Sequence[Change]) -> Iterator[str]:
     """A second session of an id that is here would add its runs to the first one's."""
     listed = git(root, "ls-tree", "-r", "-z", "--name-only", _commit(root, base), "--", "results")
-    there = store.sessions_among(listed.decode("utf-8", errors="replace").split("\0"))
+    there = store.session_folders(listed.decode("utf-8", errors="replace").split("\0"))
     brought = (change.path for change in diff if _PLACE.fullmatch(change.path))
-    for session, folder in store.sessions_among(brought).items():
+    for session, folder in store.session_folders(brought).items():
         if there.get(session, folder) != folder:
             yield f"{folder}/session.json: session '{session}' is in '{there[session]}' already"
 
@@ -148,7 +148,7 @@ def judge(root: Path, base: str, head: str) -> None:
             print(text.clean(problem, 500), file=sys.stderr)
         if refused:
             raise GateError(text.count(len(refused), "problem"), remedy="correct what is listed above")
-        brought = store.read_all(Path(folder))
+        brought = store.read_results(Path(folder))
     machines = {session.machine for session in brought.sessions}
     accounts = _beside(root, brought).accounts
     for line in account_lines(account for account in accounts if account.machine in machines):
@@ -197,5 +197,5 @@ def _beside(root: Path, brought: Results) -> Analysis:
     records = {stored.path: stored for results in both for stored in results.records}
     sessions = {session.id: session for results in both for session in results.sessions}
     results = Results(tuple(records.values()), tuple(sessions.values()), ())
-    lead = max(brought.sessions, key=store.in_order).id
+    lead = max(brought.sessions, key=store.session_order).id
     return analyse(replace(evidence, results=results), AnalysisRequest(datetime.now(UTC), session=lead))

@@ -17,16 +17,16 @@ from harness.data import chest_xray
 from harness.data.datasets import DATASETS, dataset_named
 from harness.data.download import FetchProgress
 from harness.data.fetch import Resolved, bring, brought, default_folder, fetch
-from harness.engine.choose import wheels, without_container
+from harness.engine.choose import fall_back_to_venv, wheel_folder
 from harness.engine.interface import Built, Engine
 from harness.errors import CardError, GateError, MachineError, NotBuilt, UserError
 from harness.image.images import Image
 from harness.image.second_lock import moved_image
-from harness.machine import machine_id, own_folder, state_folder
+from harness.machine import machine_id, own_folder, user_state_folder
 from harness.plan import own_file
 from harness.record import Session, store
 from harness.record.published.program import Program
-from harness.record.store import read_all, session_records
+from harness.record.store import read_results, session_records
 from harness.run import batch_search, session, source_tree
 from harness.run import setup as run_setup
 from harness.run.choice import Chosen, Keep, against_of, choose, narrowed, session_of, trial_seconds
@@ -179,7 +179,7 @@ def environments_of(
                 raise _failed_builds[place]
             made.append(_made(image, engine, screen))
         except MachineError as error:
-            venv, note = without_container(root, settings, image, engine, error)
+            venv, note = fall_back_to_venv(root, settings, image, engine, error)
             screen.clear()
             screen.say(note)
             _failed_builds[place] = error
@@ -189,7 +189,7 @@ def environments_of(
 
 def _made(image: Image, engine: Engine, screen: Screen) -> Built:
     try:
-        return engine.built(image)
+        return engine.built_environment(image)
     except NotBuilt:
         screen.say(f"building environment '{image.name}' with {engine.name}")
 
@@ -206,7 +206,7 @@ def prepared(root: Path, settings: Settings, how: RunOptions) -> RunSetup:
     setup = run_setup.prepare(root, settings)
     if not how.first:
         return setup
-    image = moved_image(setup.image, root, how.first, wheelhouse=wheels(root, settings))
+    image = moved_image(setup.image, root, how.first, wheelhouse=wheel_folder(root, settings))
     return replace(setup, image=image)
 
 
@@ -222,12 +222,12 @@ def run(root: Path, settings: Settings, how: RunOptions) -> Outcome:
     with Screen() as screen:
         for note in setup.notes:
             screen.say(note)
-        machine_id(state_folder())
+        machine_id(user_state_folder())
         built, engine, noted = environments_of(root, settings, setup.images_used, setup.engine, screen)
         setup = replace(setup, engine=engine, notes=(*setup.notes, *noted))
         resolved = run_setup.resolve_data(setup, data_progress(screen))
         say_data(resolved, screen)
-        with run_lock(own_folder(state_folder()), store.state_folder(root)):
+        with run_lock(own_folder(user_state_folder()), store.clone_state_folder(root)):
             outcome = _run(setup, built, resolved, how, screen)
         _say_outcome(settings, outcome, screen)
     if setup.plan.name == SELFCHECK:
@@ -254,7 +254,7 @@ def refuse_faulty_card(root: Path, session: str) -> None:
 
 def _say_selfcheck(root: Path, session: str) -> None:
     """Prints whether a session showed a difference where there is none; raises GateError where it did."""
-    records = [stored.record for stored in read_all(root).records]
+    records = [stored.record for stored in read_results(root).records]
     checks = [check for check in side_checks(records) if check.session == session]
     print("\n".join(check.line() for check in checks))
     if not all(check.passed for check in checks):
@@ -273,7 +273,7 @@ def _run(
     opened = None if how.new_session else _going_on(setup, chosen, screen, exactly=exactly)
     if opened is None:
         screen.say("\n".join(matrix.lines(setup, chosen)))
-        number = session.next_number(own_folder(state_folder()), setup.root, setup.machine.id)
+        number = session.next_number(own_folder(user_state_folder()), setup.root, setup.machine.id)
         opened = session.begin(setup.root, session_of(setup, chosen, number=number))
     else:
         screen.say(f"going on with session {opened.id}")

@@ -10,7 +10,7 @@ import tomlkit
 from commands.terminal import relative
 from harness.errors import UserError
 from harness.record import Model, Record
-from harness.record.store import read_all
+from harness.record.store import read_results
 from harness.summary.device_checks import device_name
 from report.buying.purchase import Offer, Purchase, PurchaseWork
 
@@ -72,6 +72,6 @@ def quote(root: Path) -> None:
     path = root / "purchase.toml"
     if path.exists():
         raise UserError(f"{relative(path)} is there already", remedy="edit it, or move it away for a new one")
-    cards, works = on_record([stored.record for stored in read_all(root).records])
+    cards, works = on_record([stored.record for stored in read_results(root).records])
     path.write_text(as_file(cards, works), encoding="utf-8")
     print(f"written: {relative(path)}, with {len(cards)} cards and {len(works)} works; edit it")

@@ -19,9 +19,9 @@ from commands.terminal import Screen, account_lines, relative
 from harness.bundle.judgement import Demand
 from harness.engine.local import LOG, log_tail
 from harness.errors import GateError, UserError
-from harness.machine import machine_id, state_folder
+from harness.machine import machine_id, user_state_folder
 from harness.plan.plan_file import questions
-from harness.record import Question, differences, store
+from harness.record import Question, machine_differences, store
 from harness.run.jobs import submission
 from harness.settings import Settings
 from report import text
@@ -55,7 +55,9 @@ def compare_two(root: Path, first: str, second: str, gate: str | None) -> None:
         [records[cell.trials[0].path].machine for cell in (pair.second, pair.first)]
         for pair in comparison.pairs
     ]
-    differ = dict.fromkeys(chain.from_iterable(differences(before, after) for before, after in machines))
+    differ = dict.fromkeys(
+        chain.from_iterable(machine_differences(before, after) for before, after in machines)
+    )
     reasons = () if fail_below is None else side_by_side.gate(comparison, fail_below)
     print(render.comparison(comparison, differ, fail_below, reasons))
     refused = [reason for reason in reasons if reason.name != "undecided"]
@@ -140,7 +142,7 @@ def report_on(root: Path, out: Path, how: ReportOptions) -> tuple[Analysis, Writ
     request = AnalysisRequest(
         datetime.now(UTC),
         next(iter(named), None),
-        machine_id(state_folder()),
+        machine_id(user_state_folder()),
         how.baseline,
         question=how.question,
         questions=questions(root),

@@ -16,7 +16,7 @@ from statistics import fmean
 from commands.measure import environments_of
 from commands.terminal import PlanWatcher, Screen
 from harness.errors import GateError, UserError
-from harness.machine import own_folder, state_folder
+from harness.machine import own_folder, user_state_folder
 from harness.plan.estimate import Speeds
 from harness.record import Measurement, Record, Session, TrialSpec, store
 from harness.record.trial_spec import StackKey
@@ -116,7 +116,7 @@ def try_program(root: Path, settings: Settings, asked: OwnAsked, how: TryOptions
         copy_folder(own.folder, copies_folder(root))
         size = text.count(len(own.folder.files), "file")
         screen.say(f"folder: {size}, {own.folder.sha256[:12]}; each process gets a copy")
-        with run_lock(own_folder(state_folder()), store.state_folder(root)):
+        with run_lock(own_folder(user_state_folder()), store.clone_state_folder(root)):
             opened = _opened(setup, ready, own, screen)
             watch = TryWatcher(screen, len(own.sides) * len(ready.stacks), how)
             budget = TimeBudget(deadline, watch.estimate)
@@ -143,7 +143,7 @@ def _opened(setup: RunSetup, ready: ReadyRun, own: OwnRun, screen: Screen) -> Se
         screen.say(f"going on with session {found.id}")
         return found
     chosen = Chosen(planned, frozenset(ids), seed, (), math.inf, None, Speeds())
-    number = session.next_number(own_folder(state_folder()), setup.root, setup.machine.id)
+    number = session.next_number(own_folder(user_state_folder()), setup.root, setup.machine.id)
     return session.begin(setup.root, session_of(setup, chosen, number=number))
 
 

@@ -66,7 +66,7 @@ def files(root: Path) -> Iterator[str]:
     """A sentence for each of the user's files, plan, pin, claim, card or record that cannot be used."""
     readers: list[Callable[[], object]] = [partial(settings.load, root, {}, {}), partial(load_purchase, root)]
     readers += [partial(load_site, root, None)] if (root / SITE_FILE).is_file() else []
-    readers += [partial(plan_file.load, root, name) for name in plan_file.files(root)]
+    readers += [partial(plan_file.load_plan, root, name) for name in plan_file.plan_files(root)]
     programs = sorted(root.glob(own_file.PROGRAMS))
     readers += [
         partial(own_file.read_program, path.read_bytes(), path.relative_to(root).as_posix())
@@ -86,8 +86,8 @@ def files(root: Path) -> Iterator[str]:
     except GpudynoError as error:
         yield str(error)
     if not unreadable:
-        yield from names.problems(root)
-    yield from record_problems(root, store.read_all(root))
+        yield from names.name_problems(root)
+    yield from record_problems(root, store.read_results(root))
 
 
 def check(root: Path) -> None:
@@ -101,7 +101,7 @@ def check(root: Path) -> None:
         print(problem, file=sys.stderr, flush=True)
     if found:
         raise GateError(count(found, "problem"), remedy="correct what is listed above")
-    plans, claims = len(plan_file.files(root)), len(load_claims(root).claims)
+    plans, claims = len(plan_file.plan_files(root)), len(load_claims(root).claims)
     rows = sum(map(len, read_tables(root).values()))
     print(f"all is well: {plans} plans, {claims:,} claims, {rows:,} rows of published tables")
 
@@ -146,5 +146,5 @@ def built(root: Path) -> dict[str, str]:
     for name, image in load_images(root).images.items():
         with suppress(GpudynoError):
             variable = OWN_NAMES.get(name, f"{PREFIX}_{name.upper().replace('-', '_')}")
-            found[variable] = str(VenvEngine(root).built(image).interpreter)
+            found[variable] = str(VenvEngine(root).built_environment(image).interpreter)
     return found

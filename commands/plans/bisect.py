@@ -13,10 +13,10 @@ from pathlib import Path
 from packaging.version import Version
 
 from commands import measure
-from harness.engine.choose import wheels
+from harness.engine.choose import wheel_folder
 from harness.errors import MachineError, UserError
 from harness.files import printed
-from harness.image.lock import uv
+from harness.image.lock import find_uv
 from harness.image.second_lock import moved_image
 from harness.record import Session, store
 from harness.run import setup as run_setup
@@ -88,8 +88,8 @@ def bisect(root: Path, settings: Settings, asked: str, how: measure.RunOptions) 
     if match is None or settings.against:
         raise UserError(f"--bisect '{asked}' is no range of versions", remedy="write it as torch==2.9..2.13")
     package, first, last = match.groups()
-    uv()
-    versions = _between(released(package, wheels(root, settings)), first, last)
+    find_uv()
+    versions = _between(released(package, wheel_folder(root, settings)), first, last)
     versions = _with_locks(root, settings, package, versions)
     if len(versions) < 2:
         raise UserError(f"{package} has no two versions from {first} to {last}", remedy="take a wider range")
@@ -162,7 +162,7 @@ def _with_locks(root: Path, settings: Settings, package: str, versions: Sequence
     image, kept = run_setup.prepare(root, settings).image, []
     for version in versions:
         try:
-            moved_image(image, root, [f"{package}=={version}"], wheelhouse=wheels(root, settings))
+            moved_image(image, root, [f"{package}=={version}"], wheelhouse=wheel_folder(root, settings))
             kept.append(version)
         except (UserError, MachineError) as error:
             print(f"{package} {version} is skipped: {error.problem}")

@@ -10,7 +10,7 @@ from commands.doctor import data_needs, is_built
 from commands.terminal import Screen, special
 from harness.plan import estimate
 from harness.plan.order import Planned
-from harness.plan.plan_file import Plan, variants
+from harness.plan.plan_file import Plan, measure_variants
 from harness.record import Variant
 from harness.run import on_paper
 from harness.run.choice import Chosen, choose
@@ -62,7 +62,7 @@ def lines(setup: RunSetup, chosen: Chosen) -> list[str]:
         asked = item.trial.asked
         works.setdefault((asked.workload, asked.protocol, item.role), []).append(item)
     for (workload, protocol, role), members in works.items():
-        seconds = sum(estimate.seconds(item, chosen.speeds) for item in members)
+        seconds = sum(estimate.estimate_seconds(item, chosen.speeds) for item in members)
         shown.append(f"{workload} {protocol}, {role}: {counted(len(members), 'trial')}, {duration(seconds)}")
         shown += _rows(members)
     blocks = f" in {setup.plan.blocks} blocks an hour apart" if setup.plan.blocks > 1 else ""
@@ -80,7 +80,7 @@ def by_importance(plan: Plan, planned: Iterable[Planned]) -> list[Planned]:
     """Lower priorities first, and among equals what the plan names first."""
     places: dict[tuple[str, str, str], int] = {}
     for measure in plan.measure:
-        for variant in variants(measure, plan.name):
+        for variant in measure_variants(measure, plan.name):
             key = (measure.workload, measure.protocol, variant.canonical())
             places.setdefault(key, len(places))
 

@@ -12,15 +12,15 @@ from pathlib import Path
 from harness.device_kinds import BY_VENDOR
 from harness.errors import NoDevice, UserError
 from harness.image.images import ImageFile, load_images
-from harness.image.images import choose as choose_image
+from harness.image.images import choose_image as choose_image
 from harness.machine import Selection, look, select
 from harness.plan import estimate, plan_file
 from harness.plan.order import Planned
 from harness.plan.plan_file import Plan, PlanContext
-from harness.plan.selection import supported
+from harness.plan.selection import split_supported
 from harness.record import Claim, Cpu, DataSource, DeviceKind, Gpu, Machine, Role
-from harness.record.published.cards import Card, family
-from harness.record.published.claim_set import sides
+from harness.record.published.cards import Card, card_family
+from harness.record.published.claim_set import claim_sides
 from report.analysis import Analysis
 from report.claims.answers import WAYS, Obstacle, of_itself
 from report.claims.judging_plan import (
@@ -80,8 +80,8 @@ def prospects(root: Path, analysis: Analysis) -> Prospects:
     met = {answer.claim.id for answer in analysis.answers if answer.cell or answer.state not in WAYS}
     unmet = [claim for claim in analysis.evidence.claims.claims if claim.id not in met]
     records = [stored.record for stored in analysis.evidence.results.records]
-    model = estimate.DeviceModel.of(machine, device.kind, cards)
-    speeds = estimate.learned(estimate.published_speeds(root, model, cards), records)
+    model = estimate.DeviceModel.from_machine(machine, device.kind, cards)
+    speeds = estimate.learn_speeds(estimate.published_speeds(root, model, cards), records)
     return prospects_on(device, root, unmet, machine.cpu, cards, speeds)
 
 
@@ -113,7 +113,7 @@ def prospects_on(
     def rows_of(name: str, role: Role) -> list[_Rows]:
         rows: list[_Rows] = []
         with suppress(UserError):
-            asked = plan_file.load(root, name)
+            asked = plan_file.load_plan(root, name)
             for one in (image,) if image else images_of(asked, device.kind, images):
                 planned = planned_on(asked, device, one, cpu) if _serves(images, device, one) else ()
                 items = {item.trial.id: item for item in planned if item.role == role}
@@ -125,7 +125,7 @@ def prospects_on(
             for rows in rows_of(name, role):
                 items = [rows.items[trial.id] for trial in judging_trials(claim, rows.variants)]
                 if items:
-                    seconds = {item.trial.id: estimate.seconds(item, speeds) for item in items}
+                    seconds = {item.trial.id: estimate.estimate_seconds(item, speeds) for item in items}
                     at_most = any(estimate.is_time_out(item, speeds) for item in items)
                     return JudgingPlan(name, seconds, rows.image, at_most)
         return None
@@ -144,14 +144,14 @@ def planned_on(asked: Plan, device: TargetDevice, image: str | None, cpu: Cpu) -
     environment = image or device.kind
     if not any(part.is_for(device.kind, environment) for part in asked.measure):
         return ()
-    sources: dict[str, DataSource] = dict.fromkeys(plan_file.datasets(asked, device.kind), "real")
+    sources: dict[str, DataSource] = dict.fromkeys(plan_file.plan_datasets(asked, device.kind), "real")
     weights = dict.fromkeys(plan_file.pretrained_models(asked, device.kind), True)
     context = PlanContext(device.kind, environment, None, sources, weights)
-    planned = plan_file.trials(asked, context, seed=0)
+    planned = plan_file.plan_trials(asked, context, seed=0)
     card = None
     if device.kind != "cpu":
         card = Gpu(index=0, vendor="NVIDIA", name=device.name, architecture=device.capability)
-    able, _ = supported(planned, device.kind, card, device.count, cpu=cpu)
+    able, _ = split_supported(planned, device.kind, card, device.count, cpu=cpu)
     return able
 
 
@@ -165,10 +165,10 @@ def _serves(images: ImageFile, device: TargetDevice, name: str | None) -> bool:
 def _barrier(claim: Claim, device: TargetDevice, cards: Sequence[Card], images: ImageFile) -> Obstacle:
     if (itself := of_itself(claim)).kind != "plan":
         return itself
-    gpus = max(side.gpus for side in sides(claim))
+    gpus = max(side.gpus for side in claim_sides(claim))
     named = cards_of(claim)
     known = [card.name for card in cards]
-    of_gpus = any(name in known or family(name, known) for name in named)
+    of_gpus = any(name in known or card_family(name, known) for name in named)
     if device.kind == "cpu" and (of_gpus or claim.card_class not in (None, "any")):
         return Obstacle("gpu")
     if claim.kind != "absolute" and len(named) > 1:

@@ -32,7 +32,7 @@ def gather(root: Path, sessions: Iterable[str]) -> tuple[dict[str, bytes], tuple
     Raises UserError for an unknown session, RecordError for a record that cannot be read.
     """
     session_of = {session.id: session for session in store.read_sessions(root)}
-    plans, locks = plan_file.files(root), known_locks(root)
+    plans, locks = plan_file.plan_files(root), known_locks(root)
     paths: list[Path] = []
     records: list[Stored] = []
     for name in sorted(set(sessions)):

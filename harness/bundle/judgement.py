@@ -111,7 +111,7 @@ def judge(path: Path, clone: Path, asked: Demand, *, older: bool = False) -> Jud
         sha256 = sha256_of(path)
         if asked.sha256 and sha256 not in asked.sha256:
             raise GateError(f"'{path.name}' is another file: its SHA-256 is {sha256}")
-        read, answering, problems = store.read_all(folder), Answering(), list(unpacked.problems)
+        read, answering, problems = store.read_results(folder), Answering(), list(unpacked.problems)
         plans = {file_sha256(file.read_bytes()): file.name for file in folder.glob("plans/*")}
         locks = {text_sha256(file.read_bytes()): file.name for file in folder.glob("docker/**/*.txt")}
         results = replace(read, records=tuple(_believed(stored, locks) for stored in read.records))

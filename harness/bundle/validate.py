@@ -7,7 +7,7 @@ from pathlib import Path, PurePosixPath
 
 from harness.errors import RecordError, UserError
 from harness.files import text_sha256
-from harness.image.lock import differences, lock_packages
+from harness.image.lock import lock_differences, lock_packages
 from harness.image.second_lock import known_locks, locked_packages
 from harness.record import Record, Session, store
 from harness.record.store import Results
@@ -44,7 +44,7 @@ def folder_problems(root: Path, clone: Path, results: Results | None = None) -> 
 
     Its environments are held against the locks of both folders.
     """
-    results, locks = results or store.read_all(root), KnownLocks(root, clone)
+    results, locks = results or store.read_results(root), KnownLocks(root, clone)
     yield from locks.problems
     yield from record_problems(root, results)
     yield from session_problems(root)
@@ -88,7 +88,7 @@ class KnownLocks:
         if lock is None or measured is None or not environment.pinned:
             return
         packages, over_base = lock
-        wrong = differences(packages, measured.packages, over_base=over_base)
+        wrong = lock_differences(packages, measured.packages, over_base=over_base)
         if wrong:
             yield f"it says 'pinned', and {wrong[0]}" + (f" (and {len(wrong) - 1} more)" if wrong[1:] else "")
 

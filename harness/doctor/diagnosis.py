@@ -12,7 +12,7 @@ from harness.engines import ENGINES
 from harness.errors import NoNetwork
 from harness.image.images import ANOTHER_FRAMEWORK
 from harness.record import Gpu
-from harness.record.finding import label, remedy, sentence
+from harness.record.finding import finding_label, finding_remedy, finding_sentence
 from harness.summary.device_checks import standing_findings
 from harness.units import GIB, counted, duration, size
 
@@ -196,8 +196,8 @@ def _state(around: Surroundings) -> Iterator[Diagnosis]:
             "records will say what is not known",
         )
     for found in standing_findings(machine, around.load, around.selection.gpus):
-        if found.name not in machine.declared and (advice := remedy(found)):
-            yield warn(f"{label(found)}: {sentence(found)}", advice)
+        if found.name not in machine.declared and (advice := finding_remedy(found)):
+            yield warn(f"{finding_label(found)}: {finding_sentence(found)}", advice)
     if around.load.unknown_because:
         yield warn(around.load.unknown_because, "records will say so")
 

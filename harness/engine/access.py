@@ -44,12 +44,12 @@ _CDI_SIGN = re.compile(r"\bcdi\b|(?:libcuda|libnvidia|/dev/nvidia).*no such file
 
 
 @contextmanager
-def answered(engine: str, doing: str) -> Iterator[None]:
+def engine_errors(engine: str, doing: str) -> Iterator[None]:
     """Raises NoEngine where the service does not answer, and what its refusal means where it says no."""
     try:
         yield
     except docker.errors.APIError as refusal:
-        raise refused(engine, doing, refusal.explanation or str(refusal)) from None
+        raise refusal_error(engine, doing, refusal.explanation or str(refusal)) from None
     except _SILENCE as silence:
         raise NoEngine(
             f"{engine} did not answer when asked to {doing} ({type(silence).__name__})",
@@ -62,7 +62,7 @@ def answered(engine: str, doing: str) -> Iterator[None]:
         ) from None
 
 
-def refused(engine: str, doing: str, explanation: str) -> MachineError:
+def refusal_error(engine: str, doing: str, explanation: str) -> MachineError:
     """The error for an engine's explanation of why it would not do a thing."""
     clause = " ".join(str(explanation).split())
     lower = clause.lower()
@@ -78,7 +78,7 @@ def refused(engine: str, doing: str, explanation: str) -> MachineError:
     return MachineError(f"{engine} would not {doing}: {clause}", remedy="see `invoke doctor`")
 
 
-def facts(
+def engine_facts(
     connection: Connection,
     info: Mapping[str, Any],
     client: Client | None,
@@ -175,7 +175,7 @@ def cdi_names(device: DeviceRequest, named: Sequence[str]) -> tuple[str, ...]:
     return tuple(names)
 
 
-def refusal(facts: EngineFacts, device: DeviceRequest, files: Files) -> str | None:
+def device_refusal(facts: EngineFacts, device: DeviceRequest, files: Files) -> str | None:
     """Why this engine's containers would not get to these cards, in one clause; null where they do."""
     if device.kind != "cpu" and facts.name == "podman" and not facts.cdi:
         return (

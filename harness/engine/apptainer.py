@@ -46,7 +46,7 @@ ABSENT = NoEngine(
 )
 
 
-def client(environ: Mapping[str, str] = os.environ) -> str | None:
+def find_client(environ: Mapping[str, str] = os.environ) -> str | None:
     """Apptainer on PATH, else Singularity; null where neither is."""
     found = (shutil.which(name, path=environ.get("PATH")) for name in CLIENTS)
     return next((path for path in found if path), None)
@@ -58,7 +58,7 @@ def exec_line(spec: RunSpec, program: str, *, root: bool) -> tuple[tuple[str, ..
     A variable is handed over by its own name with a prefix, since --env parts a value at its commas. A home
     folder cannot be set so. Only `root` may choose another user inside.
     """
-    inside = container.inside(spec, own_devices=False)
+    inside = container.container_variables(spec, own_devices=False)
     inside.pop("HOME")
     words = [program, "exec", "--containall", "--no-eval", "--net", "--network", "none", "--pwd", "/tmp"]
     words += ["--home", f"{spec.folders.output.parent / 'home'}:{HOME}"]
@@ -67,20 +67,20 @@ def exec_line(spec: RunSpec, program: str, *, root: bool) -> tuple[tuple[str, ..
     user = spec.user
     words += ["--no-privs", "--security", f"uid:{user.uid}", "--security", f"gid:{user.gid}"] if root else []
     words += DEVICE_KINDS[spec.device.kind].apptainer
-    for mount in container.mounts(spec):
-        words += ["--mount", _mount(mount.source, mount.target, read_only=mount.read_only)]
+    for mount in container.trial_mounts(spec):
+        words += ["--mount", _mount_value(mount.source, mount.target, read_only=mount.read_only)]
     words += ["--memory", str(spec.memory_bytes)] if spec.memory_bytes is not None else []
     words += [str(spec.sif), spec.program, f"/workloads/{container.workload_file(spec)}"]
     return tuple(words), {f"APPTAINERENV_{name}": value for name, value in sorted(inside.items())}
 
 
-def _mount(source: Path, target: str, *, read_only: bool) -> str:
+def _mount_value(source: Path, target: str, *, read_only: bool) -> str:
     """One mount, as a line of comma-separated values, in which a path may have commas and quotes."""
     parts = ("type=bind", f"source={source}", f"destination={target}", *(("ro",) if read_only else ()))
-    return ",".join(_quoted(part) for part in parts)
+    return ",".join(_quote_value(part) for part in parts)
 
 
-def _quoted(part: str) -> str:
+def _quote_value(part: str) -> str:
     return '"' + part.replace('"', '""') + '"' if re.search(r'[",]', part) else part
 
 
@@ -103,16 +103,16 @@ class ApptainerEngine(Processes):
     def build(self, image: Image, say: Say) -> Built:
         """Makes the SIF of an archive, or finds it made; raises NotBuilt, NoSpace or MachineError."""
         tag = self.settings.spec(image).tag
-        sif, archive = sif_of(self.root, tag), archive_of(self.root, tag)
+        sif, archive = sif_path(self.root, tag), archive_path(self.root, tag)
         if not sif.is_file() and archive.is_file():
             say(f"making {sif.name} of {archive.name}")
             self._make(tag, sif, archive)
-        return self.built(image)
+        return self.built_environment(image)
 
     def _make(self, tag: str, sif: Path, archive: Path) -> None:
         if shutil.which(self.program) is None:
             raise ABSENT
-        made_of = image_id(archive)
+        made_of = archived_image_id(archive)
         for killed in sif.parent.glob(f".{sif.name}.*.part"):
             killed.unlink(missing_ok=True)
         with whole(sif) as unfinished:
@@ -129,20 +129,20 @@ class ApptainerEngine(Processes):
             note = SifNote(tag=tag, image_id=made_of, sif_sha256=sha256_of(unfinished))
             store.write_whole(sif.with_suffix(".json"), note.model_dump_json() + "\n", replace=True)
 
-    def expected(self, image: Image) -> Built:
+    def expected_environment(self, image: Image) -> Built:
         """The environment as `build` would make it."""
         spec = self.settings.spec(image)
-        sif = sif_of(self.root, spec.tag)
-        return Built(self._environment(spec, note_of(sif)), sif=sif)
+        sif = sif_path(self.root, spec.tag)
+        return Built(self._environment(spec, read_note(sif)), sif=sif)
 
-    def built(self, image: Image) -> Built:
+    def built_environment(self, image: Image) -> Built:
         """Return the environment of a SIF that is there, once its hash is computed and compared.
 
         Raises NotBuilt where there is none, DataError where it is not the file that was made.
         """
         spec = self.settings.spec(image)
-        sif = sif_of(self.root, spec.tag)
-        note = note_of(sif)
+        sif = sif_path(self.root, spec.tag)
+        note = read_note(sif)
         if not sif.is_file() or note is None:
             raise self._absent(image, spec.tag)
         if note.tag != spec.tag or sha256_of(sif) != note.sif_sha256:
@@ -153,8 +153,8 @@ class ApptainerEngine(Processes):
         return Built(self._environment(spec, note), sif=sif)
 
     def _absent(self, image: Image, tag: str) -> NotBuilt:
-        archive = f"{IMAGES}/{archive_of(self.root, tag).name}"
-        if archive_of(self.root, tag).is_file():
+        archive = f"{IMAGES}/{archive_path(self.root, tag).name}"
+        if archive_path(self.root, tag).is_file():
             return NotBuilt(
                 f"the SIF of image '{image.name}' is not made",
                 remedy=f"run `invoke build --image {image.name} --engine apptainer`",
@@ -167,7 +167,9 @@ class ApptainerEngine(Processes):
     def _environment(self, spec: BuildSpec, note: SifNote | None) -> Environment:
         image_id = note.image_id if note else spec.tag
         words = (printed(self.program, "--version") or "").split()
-        made = building.environment(spec, self.name, words[-1] if words else None, image_id, self.passed)
+        made = building.image_environment(
+            spec, self.name, words[-1] if words else None, image_id, self.passed
+        )
         return made.model_copy(update={"sif_sha256": note.sif_sha256 if note else None})
 
     def start(self, spec: RunSpec) -> Handle:
@@ -196,9 +198,9 @@ class ApptainerEngine(Processes):
             shutil.rmtree(work / name, ignore_errors=True)
 
 
-def needed(environ: Mapping[str, str]) -> str:
+def require_client(environ: Mapping[str, str]) -> str:
     """Apptainer's program; raises NoEngine with what to do."""
-    program = client(environ)
+    program = find_client(environ)
     if program is None:
         raise ABSENT
     return program
@@ -212,17 +214,17 @@ class SifNote(Model):
     sif_sha256: Sha256
 
 
-def archive_of(root: Path, tag: str) -> Path:
+def archive_path(root: Path, tag: str) -> Path:
     """Return the path of the archive of the image with that tag, as `docker save` writes it."""
     return root / IMAGES / f"{tag.replace(':', '-')}.tar"
 
 
-def sif_of(root: Path, tag: str) -> Path:
+def sif_path(root: Path, tag: str) -> Path:
     """Return the path of the SIF of the image with that tag."""
-    return archive_of(root, tag).with_suffix(".sif")
+    return archive_path(root, tag).with_suffix(".sif")
 
 
-def note_of(sif: Path) -> SifNote | None:
+def read_note(sif: Path) -> SifNote | None:
     """What is known of a SIF; null where nothing is. Raises DataError for a note that cannot be read."""
     path = sif.with_suffix(".json")
     if not path.is_file():
@@ -234,7 +236,7 @@ def note_of(sif: Path) -> SifNote | None:
         raise DataError(problem, remedy="remove it and the .sif beside it, and build again") from None
 
 
-def image_id(archive: Path) -> str:
+def archived_image_id(archive: Path) -> str:
     """The digest of the image in an archive; raises DataError where it holds none that we know."""
     found = None
     with contextlib.suppress(OSError, tarfile.TarError, KeyError, TypeError, ValueError):

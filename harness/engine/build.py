@@ -41,7 +41,7 @@ def build_settings(settings: Settings, *, root: Path, environ: Mapping[str, str]
     )
 
 
-def environment(
+def image_environment(
     build_spec: BuildSpec,
     engine: EngineName,
     version: str | None,
@@ -81,7 +81,7 @@ def choose_client(connection: Connection, environ: Mapping[str, str]) -> Client 
     return Client(path, False, own) if inside else None
 
 
-def needed_client(connection: Connection, environ: Mapping[str, str]) -> Client:
+def require_client(connection: Connection, environ: Mapping[str, str]) -> Client:
     """A client that can build; raises NoEngine with what to install."""
     client = choose_client(connection, environ)
     if client is not None:
@@ -96,7 +96,7 @@ def needed_client(connection: Connection, environ: Mapping[str, str]) -> Client:
     )
 
 
-def build(build_spec: BuildSpec, client: Client, proxy: Mapping[str, str], log: Path, say: Say) -> None:
+def build_image(build_spec: BuildSpec, client: Client, proxy: Mapping[str, str], log: Path, say: Say) -> None:
     """Builds an image, its plain progress through `say` and into `log`.
 
     Raises NoSpace, NoNetwork or MachineError with the cause and where the whole log lies.
@@ -114,10 +114,10 @@ def build(build_spec: BuildSpec, client: Client, proxy: Mapping[str, str], log: 
         with log.open("w", encoding="utf-8") as log_file:
             code = streamed(argv, log_file, {**os.environ, **client.environment}, say)
     if code != 0:
-        raise _failed(build_spec, log)
+        raise _build_error(build_spec, log)
 
 
-def _failed(build_spec: BuildSpec, log: Path) -> MachineError:
+def _build_error(build_spec: BuildSpec, log: Path) -> MachineError:
     lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
     why = cause(lines[-200:], telling_line(lines), "the registry")
     in_step = any(_COMMAND_FAILED.search(line) for line in lines[-3:])

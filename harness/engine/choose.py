@@ -14,18 +14,18 @@ import docker
 from docker.constants import DEFAULT_DOCKER_API_VERSION
 
 from harness.engine import apptainer
-from harness.engine.access import Connection, answered
+from harness.engine.access import Connection, engine_errors
 from harness.engine.apptainer import ApptainerEngine
 from harness.engine.build import build_settings
 from harness.engine.container import DeviceRequest
 from harness.engine.docker import DockerEngine
 from harness.engine.interface import Engine
-from harness.engine.local import HereEngine, identity
+from harness.engine.local import HereEngine, image_identity
 from harness.engine.venv import VenvEngine
 from harness.engines import ENGINES, ContainerEngine
 from harness.errors import MachineError, NoDevice, NoEngine, PlanError
 from harness.image.images import Image
-from harness.image.spec import BuildSettings, without_venv
+from harness.image.spec import BuildSettings, venv_refusal
 from harness.machine import local_names, passed_variables, recorded_variables
 from harness.settings import Settings
 
@@ -36,7 +36,7 @@ PROBE_SECONDS = 5
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
-def choose(
+def choose_engine(
     root: Path,
     settings: Settings,
     image: Image,
@@ -54,36 +54,36 @@ def choose(
     """
     choice = settings.engine
     passed = recorded_variables(passed_variables(environ), local_names())
-    if choice == "here" or (choice == "auto" and identity() is not None):
+    if choice == "here" or (choice == "auto" and image_identity() is not None):
         return HereEngine(root, passed=passed), ()
     if settings.python is not None and choice not in ("auto", "venv"):
         raise PlanError(
             f"--python names an interpreter, and the engine '{choice}' has its own", remedy="leave one out"
         )
     if choice == "venv" or settings.python is not None:
-        return venv(root, settings, passed), (_no_container("it was asked for"),)
+        return venv_engine(root, settings, passed), (_no_container_note("it was asked for"),)
     building = build_settings(settings, root=root, environ=environ)
     if choice == "apptainer":
-        return ApptainerEngine(root, apptainer.needed(environ), building, passed), ()
+        return ApptainerEngine(root, apptainer.require_client(environ), building, passed), ()
     engine: DockerEngine | None = None
     reason: str | None = None
     try:
-        engine = find(cast(EngineChoice, choice), building, passed=passed, environ=environ)
-        reason = _unfit(engine, choice, image, device, architecture)
+        engine = find_engine(cast(EngineChoice, choice), building, passed=passed, environ=environ)
+        reason = _image_refusal(engine, choice, image, device, architecture)
     except MachineError as error:
         if choice != "auto":
             raise
         reason = error.problem
     if engine is not None and (reason is None or choice != "auto"):
         if reason is not None and refuse:
-            own = "--engine venv" if not without_venv(image) else "an interpreter of your own by --python"
+            own = "--engine venv" if not venv_refusal(image) else "an interpreter of your own by --python"
             raise NoDevice(reason, remedy=f"see `invoke doctor`, or take {own}")
-        _wheels_in_clone(root, settings)
+        _require_wheels_in_clone(root, settings)
         return engine, ()
-    return venv(root, settings, passed), (_no_container(str(reason)),)
+    return venv_engine(root, settings, passed), (_no_container_note(str(reason)),)
 
 
-def _unfit(
+def _image_refusal(
     engine: DockerEngine, choice: str, image: Image, device: DeviceRequest | None, architecture: str | None
 ) -> str | None:
     """Why trials cannot run in this engine's containers, in one clause; null where they can.
@@ -97,7 +97,7 @@ def _unfit(
     return engine.refusal(device)
 
 
-def _wheels_in_clone(root: Path, settings: Settings) -> None:
+def _require_wheels_in_clone(root: Path, settings: Settings) -> None:
     """An image's build sees only the clone: wheels from elsewhere would silently not be used."""
     if settings.wheelhouse and Path(settings.wheelhouse).resolve() != (root / WHEELHOUSE).resolve():
         raise PlanError(
@@ -106,32 +106,32 @@ def _wheels_in_clone(root: Path, settings: Settings) -> None:
         )
 
 
-def venv(root: Path, settings: Settings, passed: Mapping[str, str]) -> VenvEngine:
+def venv_engine(root: Path, settings: Settings, passed: Mapping[str, str]) -> VenvEngine:
     """Return the virtual environment's engine, with the wheels that are named or in the clone."""
-    return VenvEngine(root, settings.python, wheels(root, settings), passed)
+    return VenvEngine(root, settings.python, wheel_folder(root, settings), passed)
 
 
-def wheels(root: Path, settings: Settings) -> Path | None:
+def wheel_folder(root: Path, settings: Settings) -> Path | None:
     """Return the folder of wheels that is named or in the clone; null where there is none."""
     folder = Path(settings.wheelhouse).absolute() if settings.wheelhouse else root / WHEELHOUSE
     return folder if folder.is_dir() else None
 
 
-def _no_container(lost: str) -> str:
+def _no_container_note(lost: str) -> str:
     return f"engine: a virtual environment, since {lost}; the system's libraries are not pinned"
 
 
-def without_container(
+def fall_back_to_venv(
     root: Path, settings: Settings, image: Image, engine: Engine, error: MachineError
 ) -> tuple[VenvEngine, str]:
     """The virtual environment in place of an engine that cannot build, and what a person should hear.
 
     Raises the error itself where the engine was asked for by name, or no virtual environment is possible.
     """
-    if settings.engine != "auto" or not isinstance(engine, DockerEngine) or without_venv(image):
+    if settings.engine != "auto" or not isinstance(engine, DockerEngine) or venv_refusal(image):
         raise error
     passed = recorded_variables(passed_variables(os.environ), local_names())
-    return venv(root, settings, passed), _no_container(error.problem)
+    return venv_engine(root, settings, passed), _no_container_note(error.problem)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +142,7 @@ class Search:
     refused: tuple[str, ...]
 
 
-def places(environ: Mapping[str, str]) -> tuple[str, ...]:
+def engine_places(environ: Mapping[str, str]) -> tuple[str, ...]:
     """Where an engine may listen, as DOCKER_HOST would name it. Where a variable names one, only there."""
     for name in ("DOCKER_HOST", "CONTAINER_HOST"):
         if environ.get(name):
@@ -157,21 +157,21 @@ def places(environ: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(f"unix://{path}" for path in usual))
 
 
-def search(environ: Mapping[str, str]) -> Search:
+def search_engines(environ: Mapping[str, str]) -> Search:
     """Asks at every place in turn."""
-    answers = [_ask_at(host) for host in places(environ)]
+    answers = [_ask_place(host) for host in engine_places(environ)]
     connections = tuple(answer for answer in answers if isinstance(answer, Connection))
     return Search(connections, tuple(answer for answer in answers if isinstance(answer, str)))
 
 
-def _ask_at(host: str) -> Connection | str | None:
+def _ask_place(host: str) -> Connection | str | None:
     """The engine at a place, or one clause that says why there is none; null where nothing is."""
-    problem = _unusable(host)
+    problem = _place_problem(host)
     if problem is not None:
         return problem or None
     client = docker.APIClient(base_url=host, timeout=PROBE_SECONDS, version=DEFAULT_DOCKER_API_VERSION)
     try:
-        with client, answered(f"the engine at {host}", "tell its version"):
+        with client, engine_errors(f"the engine at {host}", "tell its version"):
             version = client.version(api_version=False)
     except MachineError:
         return f"nothing answers at {host}"
@@ -182,7 +182,7 @@ def _ask_at(host: str) -> Connection | str | None:
     return Connection("podman" if podman else "docker", host, own_version, api_version)
 
 
-def _unusable(host: str) -> str | None:
+def _place_problem(host: str) -> str | None:
     """Why a place is not worth asking: empty where there simply is none, null where it is."""
     scheme, _, rest = host.partition("://")
     if scheme in ("tcp", "http", "https") and urlsplit(host).hostname in _LOOPBACK:
@@ -199,7 +199,7 @@ def _unusable(host: str) -> str | None:
     return None if os.access(path, os.R_OK | os.W_OK) else closed
 
 
-def find(
+def find_engine(
     choice: EngineChoice,
     build: BuildSettings,
     *,
@@ -211,16 +211,16 @@ def find(
     `passed` are the user's variables that trials see; their environment's record names them.
     Raises NoEngine where none answers: with what to do, where it was asked for by name.
     """
-    answers = search(environ)
+    answers = search_engines(environ)
     for connection in answers.connections:
         if choice in ("auto", connection.kind):
             return DockerEngine(connection, build, passed)
     if choice == "auto":
         raise NoEngine("; ".join(answers.refused) or "no container engine answers")
-    raise _absent(choice, answers, environ)
+    raise _absence_error(choice, answers, environ)
 
 
-def _absent(kind: ContainerEngine, answers: Search, environ: Mapping[str, str]) -> NoEngine:
+def _absence_error(kind: ContainerEngine, answers: Search, environ: Mapping[str, str]) -> NoEngine:
     title = ENGINES[kind].title
     others = [ENGINES[connection.kind].title for connection in answers.connections]
     why = "; ".join([*answers.refused, *(f"{name} answers instead" for name in others)])

@@ -110,7 +110,7 @@ LOADERS = {"cifar_fastai": (4, 224), "chexnet": (6, 224), "mnist_cnn": (2, 28)}
 """A loader's processes and its images' side in pixels by workload, unless a variant says otherwise."""
 
 
-def shared_memory(trial: TrialSpec) -> int:
+def shared_memory_bytes(trial: TrialSpec) -> int:
     """Return max(1 GiB, what all devices' loaders need): three fp32 batches a worker."""
     variant = trial.asked.variant
     if variant.data_mode != "host":
@@ -164,7 +164,7 @@ OWN_VARIABLES = frozenset(
 """The variables that each trial gets from here, whatever the user's own are."""
 
 
-def _visible(device: DeviceRequest, *, inside: bool = False) -> dict[str, str]:
+def _visibility_variables(device: DeviceRequest, *, inside: bool = False) -> dict[str, str]:
     """Shows a trial its own cards and no others.
 
     A container (`inside`) holds the trial's CUDA devices alone, counted from 0; AMD's it holds all.
@@ -211,7 +211,7 @@ class Mount:
     read_only: bool
 
 
-def mounts(spec: RunSpec) -> tuple[Mount, ...]:
+def trial_mounts(spec: RunSpec) -> tuple[Mount, ...]:
     """The folders of one trial in a container."""
     return (
         Mount(spec.folders.input, "/in", read_only=True),
@@ -222,30 +222,30 @@ def mounts(spec: RunSpec) -> tuple[Mount, ...]:
     )
 
 
-def inside(spec: RunSpec, *, own_devices: bool = True) -> dict[str, str]:
+def container_variables(spec: RunSpec, *, own_devices: bool = True) -> dict[str, str]:
     """A trial's variables in a container, which holds its own CUDA devices alone where `own_devices`."""
     found = _variables(spec, _INSIDE, data="/data", home="/tmp")
     if spec.device.kind != "cpu":
         # Inside, the user's own indices would mean other cards: only those of the trial are shown.
-        found |= _visible(spec.device, inside=own_devices)
+        found |= _visibility_variables(spec.device, inside=own_devices)
     if spec.device.cdi:
         # NVIDIA's runtime, where it is the default, would add all cards, as our images ask of it.
         found["NVIDIA_VISIBLE_DEVICES"] = "void"
     return found
 
 
-def config(spec: RunSpec) -> dict[str, Any]:
+def container_config(spec: RunSpec) -> dict[str, Any]:
     """The whole body of the Docker Engine API's container creation for one trial."""
-    environment = inside(spec)
+    environment = container_variables(spec)
     host = {
         "NetworkMode": "none",
         "ReadonlyRootfs": not spec.writable_root,
         "Mounts": [
             {"Type": "bind", "Source": str(mount.source), "Target": mount.target, "ReadOnly": mount.read_only}
-            for mount in mounts(spec)
+            for mount in trial_mounts(spec)
         ],
         "Tmpfs": {"/tmp": "rw,exec,nosuid,nodev,mode=1777,size=4g"},
-        "ShmSize": shared_memory(spec.trial),
+        "ShmSize": shared_memory_bytes(spec.trial),
         "CapDrop": ["ALL"],
         "SecurityOpt": [
             "no-new-privileges",
@@ -273,10 +273,10 @@ def config(spec: RunSpec) -> dict[str, Any]:
     }
 
 
-def process(spec: RunSpec) -> tuple[tuple[str, ...], dict[str, str]]:
+def process_command(spec: RunSpec) -> tuple[tuple[str, ...], dict[str, str]]:
     """The same trial as a plain process: its argument list and its environment, real folders in place."""
     work = spec.folders.output.parent
     environment = _variables(spec, spec.folders, data=str(work / "data"), home=str(work / "home"))
-    environment |= _visible(spec.device)
+    environment |= _visibility_variables(spec.device)
     script = spec.folders.workloads / workload_file(spec)
     return (str(spec.interpreter), str(script)), environment

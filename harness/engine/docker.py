@@ -15,7 +15,7 @@ import docker.errors
 
 from harness.engine import access, container
 from harness.engine import build as building
-from harness.engine.access import Connection, answered
+from harness.engine.access import Connection, engine_errors
 from harness.engine.container import LABEL, DeviceRequest, RunSpec, TrialFolders, User
 from harness.engine.interface import GONE, Built, EngineFacts, Exit, Handle, Running, Say
 from harness.engine.local import LOG, log_tail
@@ -57,9 +57,9 @@ class DockerEngine:
     def facts(self) -> EngineFacts:
         """What the engine can do here, read once."""
         client = building.choose_client(self.connection, os.environ)
-        with answered(self._title, "describe itself"):
+        with engine_errors(self._title, "describe itself"):
             info = self._api.info()
-            return access.facts(self.connection, info, client, Files(), self._podman_info())
+            return access.engine_facts(self.connection, info, client, Files(), self._podman_info())
 
     def _podman_info(self) -> Mapping[str, Any] | None:
         """Return what Podman's own API says of it; null for Docker, and where that API does not answer."""
@@ -71,7 +71,7 @@ class DockerEngine:
 
     def refusal(self, device: DeviceRequest) -> str | None:
         """Why containers here would not get to these cards, in one clause; null where they do."""
-        return access.refusal(self.facts, device, Files())
+        return access.device_refusal(self.facts, device, Files())
 
     def user(self) -> User:
         """Who trials run as: the caller; where that is root, a user of no rights.
@@ -88,19 +88,23 @@ class DockerEngine:
         """Build the image, or find it built; raises NoEngine, NoSpace, NoNetwork or MachineError."""
         build_spec = self._build.spec(image)
         if self._image_id(build_spec) is None:
-            client = building.needed_client(self.connection, os.environ)
+            client = building.require_client(self.connection, os.environ)
             free, remedy = self.facts.data_root_free_bytes, "remove images that nobody needs any more"
             need_room(f"image '{image.name}'", image.build_bytes, free, f"{self._title}'s storage", remedy)
-            log = store.state_folder(self._build.root) / "logs" / f"{build_spec.tag.replace(':', '-')}.log"
-            building.build(build_spec, client, self._build.proxy, log, say)
-        return self.built(image)
+            log = (
+                store.clone_state_folder(self._build.root)
+                / "logs"
+                / f"{build_spec.tag.replace(':', '-')}.log"
+            )
+            building.build_image(build_spec, client, self._build.proxy, log, say)
+        return self.built_environment(image)
 
-    def expected(self, image: Image) -> Built:
+    def expected_environment(self, image: Image) -> Built:
         """Return the environment as `build` would make it, with its tag where the image has no id yet."""
         build_spec = self._build.spec(image)
         return Built(self._environment(build_spec, self._image_id(build_spec) or build_spec.tag))
 
-    def built(self, image: Image) -> Built:
+    def built_environment(self, image: Image) -> Built:
         """The environment of a built image; raises NotBuilt."""
         build_spec = self._build.spec(image)
         image_id = self._image_id(build_spec)
@@ -114,7 +118,7 @@ class DockerEngine:
     def _build_line(self, image_name: str) -> str:
         return f"invoke build --image {image_name} --engine {self.name}"
 
-    def _patient(self) -> Any:
+    def _patient_client(self) -> Any:
         """A connection for whole images: the engine says nothing while it reads or writes one."""
         host, version = self.connection.host, self.connection.api_version
         return docker.APIClient(base_url=host, timeout=WHOLE_IMAGE_SECONDS, version=version)
@@ -123,15 +127,20 @@ class DockerEngine:
         """The id of the image with this tag; Podman keeps its own under localhost/."""
         prefixes = ("localhost/", "") if self.connection.kind == "podman" else ("",)
         for tag in (prefix + build_spec.tag for prefix in prefixes):
-            with answered(self._title, f"look for image {tag}"), contextlib.suppress(docker.errors.NotFound):
+            with (
+                engine_errors(self._title, f"look for image {tag}"),
+                contextlib.suppress(docker.errors.NotFound),
+            ):
                 return str(self._api.inspect_image(tag)["Id"])
         return None
 
     def _environment(self, build_spec: BuildSpec, image_id: str) -> Environment:
-        made = building.environment(build_spec, self.name, self.connection.version, image_id, self._passed)
+        made = building.image_environment(
+            build_spec, self.name, self.connection.version, image_id, self._passed
+        )
         return made.model_copy(update={"writable_root": self._opens_root(build_spec.device)})
 
-    def _fitted(self, spec: RunSpec) -> RunSpec:
+    def _fit_spec(self, spec: RunSpec) -> RunSpec:
         """The same trial in the terms of this engine; raises NoDevice where it cannot."""
         facts, device = self.facts, spec.device
         reason = self.refusal(device) if device.kind == "cuda" else None
@@ -155,14 +164,14 @@ class DockerEngine:
 
         Raises NotBuilt, NoDevice, NoSpace or MachineError where the engine will not.
         """
-        fitted = self._fitted(spec)
+        fitted = self._fit_spec(spec)
         for orphan in self.leftovers(spec.session):
             self.forget(orphan, spec.folders.output.parent)
         chown_to_trial_user(fitted.folders, fitted.user)
-        body = container.config(fitted)
+        body = container.container_config(fitted)
         # For a caller's own id a rootless Podman first copies the whole image, once.
-        asked = self._patient() if fitted.user.keep_id else contextlib.nullcontext(self._api)
-        with answered(self._title, "create a container"), asked as api:
+        asked = self._patient_client() if fitted.user.keep_id else contextlib.nullcontext(self._api)
+        with engine_errors(self._title, "create a container"), asked as api:
             try:
                 made = api.create_container_from_config(body, name=fitted.name)
             except docker.errors.ImageNotFound:
@@ -172,7 +181,7 @@ class DockerEngine:
                 ) from None
         handle = Handle(engine=self.name, container=str(made["Id"]))
         try:
-            with answered(self._title, "start a container"):
+            with engine_errors(self._title, "start a container"):
                 self._api.start(handle.container)
         except NoEngine:
             raise
@@ -183,7 +192,7 @@ class DockerEngine:
 
     def pid(self, handle: Handle) -> int | None:
         """The container's first process; null where the engine runs in a machine of its own, or it ended."""
-        with answered(self._title, "look at a container"):
+        with engine_errors(self._title, "look at a container"):
             try:
                 pid = int(self._api.inspect_container(handle.container)["State"].get("Pid") or 0)
             except docker.errors.NotFound:
@@ -192,7 +201,7 @@ class DockerEngine:
 
     def find(self, name: str, work: Path) -> Handle | None:
         """The container of this name, if it was ever started; one that was only created is removed."""
-        with answered(self._title, "look for a container"):
+        with engine_errors(self._title, "look for a container"):
             try:
                 details = self._api.inspect_container(name)
             except docker.errors.NotFound:
@@ -206,14 +215,14 @@ class DockerEngine:
 
     def leftovers(self, session: str) -> tuple[Handle, ...]:
         """Return the containers of a session, running or ended, by any process."""
-        with answered(self._title, "list containers"):
+        with engine_errors(self._title, "list containers"):
             listed = self._api.containers(all=True, filters={"label": [f"{LABEL}.session={session}"]})
             ids = [str(entry["Id"]) for entry in listed]
         return tuple(Handle(engine=self.name, container=each) for each in ids)
 
     def poll(self, handle: Handle, work: Path) -> Running | Exit:
         """Whether the trial still runs; its output is in the work folder's log when it has ended."""
-        with answered(self._title, "look at a container"):
+        with engine_errors(self._title, "look at a container"):
             try:
                 state = self._api.inspect_container(handle.container)["State"]
             except docker.errors.NotFound:
@@ -223,7 +232,10 @@ class DockerEngine:
         if status in _GOING_ON:
             return Running()
         # An engine that keeps no logs has none to give.
-        with answered(self._title, "show a container's output"), contextlib.suppress(docker.errors.APIError):
+        with (
+            engine_errors(self._title, "show a container's output"),
+            contextlib.suppress(docker.errors.APIError),
+        ):
             # Not as a stream: the SDK takes the time limit off a streaming connection.
             (work / LOG).write_bytes(self._api.logs(handle.container, stream=False))
         ended = Exit(code=code, log=log_tail(work / LOG))
@@ -233,7 +245,7 @@ class DockerEngine:
 
     def stop(self, handle: Handle, work: Path) -> None:
         """Ends the trial politely, then at once; what it left can still be polled."""
-        with answered(self._title, "stop a container"), contextlib.suppress(docker.errors.NotFound):
+        with engine_errors(self._title, "stop a container"), contextlib.suppress(docker.errors.NotFound):
             self._api.stop(handle.container, timeout=STOP_SECONDS)
 
     def forget(self, handle: Handle, work: Path) -> None:
@@ -241,7 +253,7 @@ class DockerEngine:
         for pause in (*REMOVAL_PAUSES, None):
             try:
                 with (
-                    answered(self._title, "remove a container"),
+                    engine_errors(self._title, "remove a container"),
                     contextlib.suppress(docker.errors.NotFound),
                 ):
                     self._api.remove_container(handle.container, force=True, v=True)

@@ -68,10 +68,10 @@ class Engine(Protocol):
     def build(self, image: Image, say: Say) -> Built:
         """Makes the environment of an image, or finds it made."""
 
-    def expected(self, image: Image) -> Built:
+    def expected_environment(self, image: Image) -> Built:
         """The environment as it is or would be built: what trials are named by before anything is."""
 
-    def built(self, image: Image) -> Built:
+    def built_environment(self, image: Image) -> Built:
         """The environment of an image; raises NotBuilt."""
 
     def user(self) -> User:

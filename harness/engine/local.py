@@ -34,12 +34,12 @@ _children: dict[int, subprocess.Popen[bytes]] = {}
 """Children of this very process, whose exit code can be read; others are only looked at."""
 
 
-def _temporary(work: Path) -> Path:
+def _temporary_folder(work: Path) -> Path:
     """Return an attempt's folder of temporary files; the path of a loader's socket has up to 107 letters."""
     return Path(tempfile.gettempdir()) / f"gpudyno-{short_hash(str(work.resolve()))}"
 
 
-def _alive(handle: Handle) -> psutil.Process | None:
+def _living_process(handle: Handle) -> psutil.Process | None:
     """The handle's process, if it still runs; a reused process id has another start time."""
     if handle.pid is None or handle.process_started is None:
         return None
@@ -51,7 +51,7 @@ def _alive(handle: Handle) -> psutil.Process | None:
         return None
 
 
-def _of_work(work: Path) -> Iterator[psutil.Process]:
+def _work_processes(work: Path) -> Iterator[psutil.Process]:
     """The processes whose GPUDYNO_OUT is this work folder's: a trial, and all that it started."""
     output = str(work / "out")
     for process in psutil.process_iter():
@@ -80,13 +80,13 @@ class Processes:
 
     def start(self, spec: RunSpec) -> Handle:
         """Starts the trial in a session of its own, its output in a log file."""
-        argv, inside = container.process(spec)
+        argv, inside = container.process_command(spec)
         work = spec.folders.output.parent
         Path(inside["HOME"]).mkdir(parents=True, exist_ok=True)
-        inside["TMPDIR"] = str(_temporary(work))
-        _temporary(work).mkdir(mode=0o700, exist_ok=True)
+        inside["TMPDIR"] = str(_temporary_folder(work))
+        _temporary_folder(work).mkdir(mode=0o700, exist_ok=True)
         # A folder of links, as a container's mounts would show it; the clone's file system may have none.
-        data = _temporary(work) / "data"
+        data = _temporary_folder(work) / "data"
         data.mkdir(exist_ok=True)
         for name, target in spec.folders.data:
             (data / name).unlink(missing_ok=True)
@@ -116,7 +116,7 @@ class Processes:
 
     def find(self, name: str, work: Path) -> Handle | None:
         """The process that leads those of this work folder."""
-        for process in _of_work(work):
+        for process in _work_processes(work):
             with suppress(psutil.Error, OSError):
                 if process.pid == os.getpgid(process.pid):
                     started = process.create_time()
@@ -127,13 +127,13 @@ class Processes:
         """Whether the process still runs; its code is null where it was not our child."""
         child = _children.get(handle.pid or -1)
         code = child.poll() if child else None
-        if (code is None) if child is not None else _alive(handle):
+        if (code is None) if child is not None else _living_process(handle):
             return Running()
         return Exit(code=code, log=log_tail(work / LOG))
 
     def stop(self, handle: Handle, work: Path) -> None:
         """Ends the whole process group: politely, then at once."""
-        process = _alive(handle)
+        process = _living_process(handle)
         if process is None:
             return
         group = [process, *process.children(recursive=True)]
@@ -155,19 +155,19 @@ class Processes:
 
     def forget(self, handle: Handle, work: Path) -> None:
         """Ends what an ended attempt left running, in whichever session, and removes its temporary files."""
-        left = list(_of_work(work))
+        left = list(_work_processes(work))
         for process in left:
             with suppress(psutil.Error):
                 process.kill()
         psutil.wait_procs(left, timeout=_STOP_SECONDS)
-        shutil.rmtree(_temporary(work), ignore_errors=True)
+        shutil.rmtree(_temporary_folder(work), ignore_errors=True)
 
 
 IDENTITY = Path("/etc/gpudyno/environment.json")
 """The file in each of our images that names its lock and base."""
 
 
-def identity(path: Path = IDENTITY) -> dict[str, Any] | None:
+def image_identity(path: Path = IDENTITY) -> dict[str, Any] | None:
     """The image's own description of itself; null outside of an image."""
     try:
         content = json.loads(path.read_bytes())
@@ -187,15 +187,15 @@ class HereEngine(Processes):
 
     def build(self, image: Image, say: Say) -> Built:
         """The image around us."""
-        return self.built(image)
+        return self.built_environment(image)
 
-    def expected(self, image: Image) -> Built:
+    def expected_environment(self, image: Image) -> Built:
         """The image around us."""
-        return self.built(image)
+        return self.built_environment(image)
 
-    def built(self, image: Image) -> Built:
+    def built_environment(self, image: Image) -> Built:
         """The image around us, if it is the image of that name; raises NoEngine."""
-        description = identity(self.path)
+        description = image_identity(self.path)
         if description is None:
             raise NoEngine(
                 "engine 'here' works inside one of gpudyno's own images, and this is none",

@@ -54,22 +54,22 @@ class VenvEngine(Processes):
     def build(self, image: Image, say: Say) -> Built:
         """Makes the environment, or finds it whole; raises MachineError naming the step that failed."""
         folder = self._folder(image)
-        if not self.python and _reasons(folder) is None:
+        if not self.python and _unpinned_reasons(folder) is None:
             self._make(image, folder, say)
-        return self.built(image)
+        return self.built_environment(image)
 
-    def expected(self, image: Image) -> Built:
+    def expected_environment(self, image: Image) -> Built:
         """The environment as `build` would make it."""
         if self.python:
-            return self._as_it_is(image)
+            return self._own_interpreter(image)
         return Built(self._environment(image, _platform_reasons()), self._folder(image) / "bin" / "python")
 
-    def built(self, image: Image) -> Built:
+    def built_environment(self, image: Image) -> Built:
         """The environment of an image; raises NotBuilt where it is missing or was left half made."""
         if self.python:
-            return self._as_it_is(image)
+            return self._own_interpreter(image)
         folder = self._folder(image)
-        reasons = _reasons(folder)
+        reasons = _unpinned_reasons(folder)
         if reasons is None:
             raise NotBuilt(
                 f"the environment of image '{image.name}' is not built",
@@ -92,7 +92,7 @@ class VenvEngine(Processes):
             inherited_variables=inherited_variables(os.environ, local_names()),
         )
 
-    def _as_it_is(self, image: Image) -> Built:
+    def _own_interpreter(self, image: Image) -> Built:
         interpreter = shutil.which(own_path(self.python or ""))
         if interpreter is None:
             raise NoEngine(
@@ -102,7 +102,7 @@ class VenvEngine(Processes):
         environment = self._environment(image, ("an interpreter of the user's was taken as it is",))
         return Built(environment.model_copy(update={"lock_sha256": None}), Path(interpreter).absolute())
 
-    def _interpreter(self, image: Image) -> str:
+    def _find_interpreter(self, image: Image) -> str:
         """Return an interpreter that the lock is resolved for; raises NoEngine where none is here."""
         here = f"{sys.version_info.major}.{sys.version_info.minor}"
         if here in image.pythons and find_spec("ensurepip") is not None:
@@ -117,7 +117,7 @@ class VenvEngine(Processes):
         return found or sys.executable
 
     def _make(self, image: Image, folder: Path, say: Say) -> None:
-        interpreter = self._interpreter(image)
+        interpreter = self._find_interpreter(image)
         what, remedy = f"image '{image.name}' as a virtual environment", "make room there, or move the clone"
         need_room(what, image.build_bytes, free_bytes(folder), folder.parent, remedy)
         if folder.exists():
@@ -131,7 +131,7 @@ class VenvEngine(Processes):
         packages = len(lock_packages(self.root / "docker" / image.lock))
         for number, step in enumerate(steps, 1):
             say(f"{number}/{len(steps)} {step.label}", 0, packages if step.label == "packages" else None)
-            first_that_works(
+            run_alternatives(
                 step.label, step.alternatives, log, partial(say, total=packages), programs=folder / "bin"
             )
         (folder / STAMP).write_text(
@@ -139,7 +139,7 @@ class VenvEngine(Processes):
         )
 
 
-def _reasons(folder: Path) -> tuple[str, ...] | None:
+def _unpinned_reasons(folder: Path) -> tuple[str, ...] | None:
     """Why a whole environment is unpinned; null of one that was left half made, its stamp among it."""
     try:
         stamp = json.loads((folder / STAMP).read_bytes())
@@ -167,7 +167,7 @@ def _platform_reasons() -> tuple[str, ...]:
     return (f"the lock is for Linux x86-64, and this is {platform.system()} {platform.machine()}",)
 
 
-def first_that_works(
+def run_alternatives(
     label: str,
     alternatives: tuple[tuple[str, ...], ...],
     log: Path,
@@ -184,7 +184,7 @@ def first_that_works(
     own = {"PIP_USER": "0", "PATH": f"{programs}{os.pathsep}{path}" if programs else path}
     environ = {**os.environ, **for_programs(), **own}
     for number, argv in enumerate(alternatives, 1):
-        if _logged(argv, log, say, environ) == 0:
+        if _run_logged(argv, log, say, environ) == 0:
             return
         if number < len(alternatives):
             say(f"{label}: source {number} of {len(alternatives)} did not have it; trying the next")
@@ -202,7 +202,9 @@ def first_that_works(
     )
 
 
-def _logged(argv: tuple[str, ...], log: Path, say: Callable[..., None], environ: Mapping[str, str]) -> int:
+def _run_logged(
+    argv: tuple[str, ...], log: Path, say: Callable[..., None], environ: Mapping[str, str]
+) -> int:
     """Runs a command, shows what it fetches, and keeps the whole of its output."""
     collected = 0
 

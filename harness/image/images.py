@@ -26,7 +26,7 @@ MACHINES = {"x86_64": "amd64", "aarch64": "arm64"}
 """A platform's word for what a machine calls itself."""
 
 
-def _has_a_version(reference: str) -> str:
+def _check_version(reference: str) -> str:
     if reference.endswith(":latest"):
         raise ValueError(f"'{reference}' names no version")
     return reference
@@ -90,7 +90,7 @@ class Image(Model):
     program: Annotated[str, Field(pattern=r"^[A-Za-z0-9_/][A-Za-z0-9_./+-]{0,200}$")] = "python"
     """What starts a trial inside, given the path of its workload; an image may have its own."""
     dockerfile: InDocker
-    base: Annotated[Reference, AfterValidator(_has_a_version)]
+    base: Annotated[Reference, AfterValidator(_check_version)]
     base_digest: Digest
     base_digest_verified: bool
     platform: str
@@ -177,7 +177,7 @@ def load_images(root: Path) -> ImageFile:
     return ImageFile.parse_toml(path.read_bytes(), "docker/images.toml", "correct it")
 
 
-def choose(
+def choose_image(
     images: ImageFile,
     device: DeviceKind,
     *,
@@ -196,7 +196,7 @@ def choose(
     refusals, updates = [], []
     unasked = [image for image in images.images.values() if not image.by_name_alone]
     for image in unasked if name is None else (images.image(name),):
-        refusal, least = _refused(image, device, capabilities), image.driver_minimum
+        refusal, least = _refusal(image, device, capabilities), image.driver_minimum
         if refusal is None and driver and least and leading_release(driver) < Version(least):
             updates.append(f"update the driver to {least}")
             refusal = f"image '{image.name}' needs driver {least} or newer, and this machine has {driver}"
@@ -214,7 +214,7 @@ def choose(
 ANOTHER_FRAMEWORK = "name an interpreter whose framework serves this card by --python"
 
 
-def _refused(image: Image, device: DeviceKind, capabilities: tuple[str, ...]) -> str | None:
+def _refusal(image: Image, device: DeviceKind, capabilities: tuple[str, ...]) -> str | None:
     """Return why an image does not serve these cards, in one clause; null where it does."""
     if device not in image.devices:
         kinds = " and ".join(f"'{kind}'" for kind in image.devices)

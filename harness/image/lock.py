@@ -41,33 +41,33 @@ def relock(
     lock = root / "docker" / image.lock
     before = lock_packages(lock) if lock.exists() else {}
     with tempfile.TemporaryDirectory() as folder:
-        resolved = resolve(image, root, Path(folder), run, only)
+        resolved = resolve_lock(image, root, Path(folder), run, only)
     header = (
         f"# The lock of image '{image.name}', written by: invoke lock --image {image.name}\n"
         f"# Python {', '.join(image.pythons)}, {image.platform}.\n"
         "# It is complete: install it with --no-deps --require-hashes.\n"
     )
     for package in image.channel.packages if image.channel else ():
-        resolved += hashed(f"{package.name}=={package.version}", package.sha256)
-    changed = write_lock(image, root, blocks_of(resolved), header)
-    return (*changed, *moved(before, lock_packages(lock)))
+        resolved += hashed_pin(f"{package.name}=={package.version}", package.sha256)
+    changed = write_lock(image, root, package_blocks(resolved), header)
+    return (*changed, *version_changes(before, lock_packages(lock)))
 
 
 def relock_own(root: Path, *, run: CommandRunner = run_quietly, only: Sequence[str] = ()) -> tuple[str, ...]:
     """Resolves gpudyno's own requirements again, for every Python that it serves; `only` as in `relock`."""
     lock = root / OWN_LOCK
     before = lock_packages(lock) if lock.exists() else {}
-    line = [uv(), "pip", "compile", str(root / "pyproject.toml"), "--extra", "test", "--universal"]
+    line = [find_uv(), "pip", "compile", str(root / "pyproject.toml"), "--extra", "test", "--universal"]
     line += ["--python-version", "3.11", *_HASHED, "--output-file", str(lock)]
     for pin in only:
         line += ["--upgrade-package", pin]
     done = run(line if only else [*line, "--upgrade"])
     if done.returncode:
-        raise uv_failed("pyproject.toml", "3.11", done.stderr)
-    return moved(before, lock_packages(lock))
+        raise uv_error("pyproject.toml", "3.11", done.stderr)
+    return version_changes(before, lock_packages(lock))
 
 
-def moved(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[str, ...]:
+def version_changes(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[str, ...]:
     """A clause for each package whose version is another, or that came or went."""
     names = sorted(before.keys() | after.keys())
     return tuple(
@@ -94,18 +94,18 @@ def _compile_line(image: Image, root: Path, only: Sequence[str]) -> list[str]:
     return line
 
 
-def hashed(pin: str, sha256: Iterable[str]) -> str:
+def hashed_pin(pin: str, sha256: Iterable[str]) -> str:
     """One version of a package as a hashed requirement file has it."""
     return " \\\n".join((pin, *(f"    --hash=sha256:{digest}" for digest in sha256))) + "\n"
 
 
 def uv_line(image: Image, requirements: str) -> list[str]:
     """What uv is asked for an image's platform: wheels alone, with hashes; raises MachineError without uv."""
-    line = [uv(), "pip", "compile", requirements, "--python-platform", _UV_PLATFORMS[image.platform]]
+    line = [find_uv(), "pip", "compile", requirements, "--python-platform", _UV_PLATFORMS[image.platform]]
     return [*line, "--only-binary", ":all:", *_HASHED]
 
 
-def uv() -> str:
+def find_uv() -> str:
     """Return the program that makes locks; raises MachineError where it is not on the PATH."""
     program = shutil.which("uv")
     if program is None:
@@ -116,7 +116,7 @@ def uv() -> str:
 _BLOCK = re.compile(r"^\S[^\n]*(?:\n[ \t][^\n]*)*", re.MULTILINE)
 
 
-def blocks_of(text: str) -> dict[str, str]:
+def package_blocks(text: str) -> dict[str, str]:
     """Packages of a requirement file in the order of their names, each with its lines of hashes."""
     lines = [line for line in text.splitlines() if line and not line.lstrip().startswith("#")]
     found = _BLOCK.findall("\n".join(lines))
@@ -140,7 +140,7 @@ def write_lock(image: Image, root: Path, blocks: Mapping[str, str], header: str)
     return changed
 
 
-def resolve(image: Image, root: Path, folder: Path, run: CommandRunner, only: Sequence[str]) -> str:
+def resolve_lock(image: Image, root: Path, folder: Path, run: CommandRunner, only: Sequence[str]) -> str:
     """Resolves for the image's own Python; its other Pythons have to come to the same packages."""
     excludes = folder / "excludes.txt"
     excludes.write_text("\n".join([*image.left_out, *image.from_base]) + "\n", encoding="utf-8")
@@ -154,7 +154,7 @@ def resolve(image: Image, root: Path, folder: Path, run: CommandRunner, only: Se
         other = [] if output == first else ["--constraints", str(first)]
         done = run([*line, "--python-version", python, "--output-file", str(output), *other])
         if done.returncode:
-            raise uv_failed(f"docker/{image.requirements}", python, done.stderr)
+            raise uv_error(f"docker/{image.requirements}", python, done.stderr)
         if output.read_bytes() != first.read_bytes():
             raise UserError(
                 f"docker/{image.requirements} gives Python {python} other packages than {image.python}",
@@ -163,7 +163,7 @@ def resolve(image: Image, root: Path, folder: Path, run: CommandRunner, only: Se
     return first.read_text(encoding="utf-8")
 
 
-def uv_failed(requirements: str, python: str, stderr: str) -> MachineError | UserError:
+def uv_error(requirements: str, python: str, stderr: str) -> MachineError | UserError:
     """Why uv resolved nothing: no index, or versions that do not go together."""
     last = " ".join(stderr.split())[-400:]
     if re.search(r"dns|connect|timed out|fetch", stderr, re.IGNORECASE):
@@ -206,7 +206,7 @@ def lock_packages(path: Path) -> dict[str, str]:
     return {canonicalize_name(pin["name"]): pin["version"] for pin in _PINNED.finditer(text)}
 
 
-def disagreements(image: Image, root: Path) -> tuple[str, ...]:
+def lock_disagreements(image: Image, root: Path) -> tuple[str, ...]:
     """Where an image's requirements, channel, base and lock name one package in two versions."""
     locked = lock_packages(root / "docker" / image.lock)
     packages = image.channel.packages if image.channel else ()
@@ -225,7 +225,7 @@ def disagreements(image: Image, root: Path) -> tuple[str, ...]:
     return tuple(clauses)
 
 
-def differences(
+def lock_differences(
     locked: Mapping[str, str], installed: Mapping[str, str], *, over_base: bool = False
 ) -> tuple[str, ...]:
     """What keeps an environment from being its lock, one clause each; empty where they are equal.

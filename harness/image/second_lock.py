@@ -15,11 +15,11 @@ from harness.files import text_sha256
 from harness.image.images import Image, load_images
 from harness.image.lock import (
     CommandRunner,
-    blocks_of,
-    hashed,
+    hashed_pin,
     lock_packages,
     lock_sha256,
-    resolve,
+    package_blocks,
+    resolve_lock,
     run_quietly,
     uv_line,
     write_lock,
@@ -55,23 +55,27 @@ def moved_image(
             )
     if all(locked[canonicalize_name(pin.partition("==")[0])] == pin.partition("==")[2] for pin in pins):
         return image
-    moved = _beside(image, f"{image.name}-{short_hash([lock_sha256(root, image.lock), sorted(pins)], 8)}")
+    moved = _second_image(
+        image, f"{image.name}-{short_hash([lock_sha256(root, image.lock), sorted(pins)], 8)}"
+    )
     if not (root / "docker" / moved.lock).is_file():
-        _write(root, moved, image, _resolved(image, root, pins, wheelhouse, run), f"with {', '.join(pins)}")
+        _write_second_lock(
+            root, moved, image, _resolve_blocks(image, root, pins, wheelhouse, run), f"with {', '.join(pins)}"
+        )
     return moved
 
 
 def given_image(image: Image, root: Path, path: Path) -> Image:
     """The image with a lock of the user's; raises UserError where it is not hashed throughout."""
     packages, text = lock_packages(path), path.read_text(encoding="utf-8")
-    blocks = blocks_of(text)
+    blocks = package_blocks(text)
     if not packages or any("--hash=sha256:" not in block for block in blocks.values()):
         raise UserError(
             f"'{path.name}' is no lock: each package needs its version and hashes",
             remedy="write it with uv pip compile --generate-hashes",
         )
-    moved = _beside(image, f"{image.name}-{text_sha256(text.encode())[:8]}")
-    _write(root, moved, image, blocks, "given")
+    moved = _second_image(image, f"{image.name}-{text_sha256(text.encode())[:8]}")
+    _write_second_lock(root, moved, image, blocks, "given")
     return moved
 
 
@@ -81,7 +85,7 @@ def known_locks(root: Path) -> dict[str, Image]:
     found = [*images.values()]
     for folder in sorted((root / "docker" / FOLDER).glob("*-*")):
         image = images.get(folder.name.rpartition("-")[0])
-        found += [_beside(image, folder.name)] if image else []
+        found += [_second_image(image, folder.name)] if image else []
     there = [image for image in found if (root / "docker" / image.lock).is_file()]
     return {lock_sha256(root, image.lock): image for image in reversed(there)}
 
@@ -91,7 +95,7 @@ def locked_packages(root: Path, image: Image) -> tuple[Mapping[str, str], bool]:
     return lock_packages(root / "docker" / image.lock) | image.from_base, bool(image.from_base)
 
 
-def _beside(image: Image, name: str) -> Image:
+def _second_image(image: Image, name: str) -> Image:
     """The image as its second stack's folder has it."""
     folder = f"{FOLDER}/{name}"
     own = Path(image.dockerfile).parent == Path(image.lock).parent
@@ -104,7 +108,7 @@ def _beside(image: Image, name: str) -> Image:
     return image.model_copy(update=changes)
 
 
-def _write(root: Path, moved: Image, image: Image, blocks: Mapping[str, str], how: str) -> None:
+def _write_second_lock(root: Path, moved: Image, image: Image, blocks: Mapping[str, str], how: str) -> None:
     """Writes the lock last, so that it is there only with all of its parts."""
     docker = root / "docker"
     folder = Path(moved.lock).parent.as_posix()
@@ -117,7 +121,7 @@ def _write(root: Path, moved: Image, image: Image, blocks: Mapping[str, str], ho
     write_lock(moved, root, blocks, header)
 
 
-def _resolved(
+def _resolve_blocks(
     image: Image, root: Path, pins: Sequence[str], wheelhouse: Path | None, run: CommandRunner
 ) -> dict[str, str]:
     versions = {canonicalize_name(pin.partition("==")[0]): pin for pin in pins}
@@ -136,7 +140,7 @@ def _resolved(
         plain = {"channel": None, "requirements": str(requirements), "pythons": (image.python,)}
         first = image.model_copy(update=plain)
         try:
-            blocks = blocks_of(resolve(first, root, folder, _with_wheels(run, wheelhouse), pins))
+            blocks = package_blocks(resolve_lock(first, root, folder, _prefer_wheels(run, wheelhouse), pins))
         except UserError as error:
             why = error.problem.partition(": ")[2]
             raise UserError(
@@ -150,13 +154,13 @@ def _resolved(
         for package in channel.values():
             version = blocks[package.name].partition("==")[2].split()[0]
             if version.partition("+")[0] == package.version.partition("+")[0]:
-                blocks[package.name] = hashed(f"{package.name}=={package.version}", package.sha256)
+                blocks[package.name] = hashed_pin(f"{package.name}=={package.version}", package.sha256)
             elif "+" not in version:
-                blocks[package.name] = _of_channel(image, f"{package.name}=={version}", folder, run)
+                blocks[package.name] = _channel_block(image, f"{package.name}=={version}", folder, run)
     return blocks
 
 
-def _of_channel(image: Image, pin: str, folder: Path, run: CommandRunner) -> str:
+def _channel_block(image: Image, pin: str, folder: Path, run: CommandRunner) -> str:
     """One version of a package with the hashes of its vendor's own channel."""
     assert image.channel is not None
     path = folder / "channel.in"
@@ -168,10 +172,10 @@ def _of_channel(image: Image, pin: str, folder: Path, run: CommandRunner) -> str
             f"{image.channel.address} did not give {pin} for Python {image.python}: {done.stderr[-200:]}",
             remedy="put its wheel into a folder and name it with --wheelhouse",
         )
-    return next(iter(blocks_of(done.stdout).values()))
+    return next(iter(package_blocks(done.stdout).values()))
 
 
-def _with_wheels(run: CommandRunner, wheelhouse: Path | None) -> CommandRunner:
+def _prefer_wheels(run: CommandRunner, wheelhouse: Path | None) -> CommandRunner:
     """Takes the wheelhouse alone where it has everything, else the index and the wheelhouse."""
     if wheelhouse is None:
         return run

@@ -147,7 +147,7 @@ def venv_name(image: Image, *, root: Path) -> str:
     return f"{image.name}-{lock_sha256(root, image.lock)[:12]}"
 
 
-def without_venv(image: Image) -> str:
+def venv_refusal(image: Image) -> str:
     """Return why no virtual environment can replace an image, in one clause; empty where one can."""
     if image.from_base:
         return f"image '{image.name}' takes {' and '.join(image.from_base)} from its base, which no venv has"
@@ -164,7 +164,7 @@ def venv_steps(
     Sources in their order: the wheelhouse if it has everything, the channel, then the index that pip is
     configured for. Raises NoEngine for an image whose base brings packages of its own.
     """
-    if problem := without_venv(image):
+    if problem := venv_refusal(image):
         raise NoEngine(problem, remedy="install Docker or Podman, or name an interpreter with --python")
     python = str(venv / "bin" / "python")
     options = ("--no-deps", "--require-hashes", "--no-build-isolation", "--no-input")
@@ -178,21 +178,23 @@ def venv_steps(
     if image.channel:
         channel = ("--index-url", image.channel.address, *CHANNEL_PATIENCE)
         names = " and ".join(package.name for package in image.channel.packages)
-        steps.append(VenvStep(names, _sources(command, docker / image.channel.lock, wheelhouse, channel)))
+        steps.append(
+            VenvStep(names, _install_commands(command, docker / image.channel.lock, wheelhouse, channel))
+        )
     if image.sources:
         names = " and ".join(
             image.sources.tools or (f"what builds {name}" for name in image.sources.packages)
         )
-        steps.append(VenvStep(names, _sources(command, docker / image.sources.lock, wheelhouse)))
+        steps.append(VenvStep(names, _install_commands(command, docker / image.sources.lock, wheelhouse)))
         if image.sources.variables:
             command = ("env", *image.sources.settings(), *command)
-    steps.append(VenvStep("packages", _sources(command, docker / image.lock, wheelhouse)))
+    steps.append(VenvStep("packages", _install_commands(command, docker / image.lock, wheelhouse)))
     if image.channel and image.device == "cpu":
         steps.append(VenvStep("torchvision", (("sh", str(docker / STEPS), "torchvision", python),)))
     return tuple(steps)
 
 
-def _sources(
+def _install_commands(
     command: tuple[str, ...], requirements: Path, wheelhouse: Path | None, channel: tuple[str, ...] = ()
 ) -> tuple[tuple[str, ...], ...]:
     wheels = ("--find-links", str(wheelhouse)) if wheelhouse else ()

@@ -17,6 +17,6 @@ from harness.machine.fingerprint import (
     machine_from,
     machine_id,
     own_folder,
-    state_folder,
+    user_state_folder,
 )
 from harness.machine.load import load

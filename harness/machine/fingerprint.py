@@ -22,7 +22,7 @@ from harness.errors import MachineError, UserError
 from harness.files import Files, users_folder
 from harness.probe.describe import everything
 from harness.record import Machine, store
-from harness.record.published.cards import Card, is_shared, load_cards, of_chip
+from harness.record.published.cards import Card, find_card_by_chip, is_shared_name, load_cards
 from harness.redact import kept
 
 LABEL_CHARACTERS = 40
@@ -42,7 +42,7 @@ def look(label: str | None = None) -> tuple[Machine, dict[str, str]]:
     """
     fields = everything()
     try:
-        identity = machine_id(state_folder())
+        identity = machine_id(user_state_folder())
     except MachineError:
         identity = NOT_KEPT
     machine = machine_from(fields, identity, label, local_names(), _known_cards())
@@ -74,9 +74,9 @@ def machine_from(
 
 
 def _named(gpu: dict[str, Any], cards: Sequence[Card]) -> dict[str, Any]:
-    if not is_shared(gpu["name"]):
+    if not is_shared_name(gpu["name"]):
         return gpu
-    card = of_chip(gpu.get("architecture"), gpu.get("compute_units"), gpu.get("pci_id"), cards)
+    card = find_card_by_chip(gpu.get("architecture"), gpu.get("compute_units"), gpu.get("pci_id"), cards)
     return {**gpu, "name": f"{card.vendor} {card.name}"} if card else gpu
 
 
@@ -110,7 +110,7 @@ NOT_KEPT = "0" * 12
 _ID = re.compile(r"[0-9a-f]{12}")
 
 
-def state_folder() -> Path:
+def user_state_folder() -> Path:
     """Return the folder of this user's state: GPUDYNO_STATE, else the platform's. It may not exist yet."""
     return users_folder("GPUDYNO_STATE", lambda: platformdirs.user_state_path("gpudyno"))
 

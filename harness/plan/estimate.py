@@ -9,9 +9,9 @@ from pathlib import Path
 from harness.device_kinds import BY_VENDOR, DEVICE_KINDS, DeviceKind
 from harness.plan.order import Planned
 from harness.record import Limit, Machine, Record, TrialRequest, TrialSpec
-from harness.record.published.cards import Card, family, find, peak_tflops
+from harness.record.published.cards import Card, card_family, find_card, peak_tflops
 from harness.record.published.claim_set import load_claims
-from harness.record.vocabulary.workload import declared
+from harness.record.vocabulary.workload import read_workload
 
 CAPPED_SECONDS = 30.0
 """A trial capped by steps alone, on a card nobody has timed."""
@@ -39,13 +39,13 @@ class DeviceModel:
     power: float | None = None
 
     @classmethod
-    def of(cls, machine: Machine, kind: DeviceKind, cards: Sequence[Card]) -> DeviceModel:
+    def from_machine(cls, machine: Machine, kind: DeviceKind, cards: Sequence[Card]) -> DeviceModel:
         """Return the model of a machine's first device of a kind."""
         if kind == "cpu":
             name = f"{machine.cpu.model} of {machine.cpu.cores} cores" if machine.cpu.model else ""
             return cls(kind, name, machine.cpu.cores)
         name = next((gpu.name for gpu in machine.gpus if BY_VENDOR[gpu.vendor] == kind), "")
-        card = find(name, cards)
+        card = find_card(name, cards)
         return cls(kind, card.name, peak_tflops(card, "fp16-master")) if card else cls(kind, name)
 
 
@@ -81,7 +81,7 @@ class Speeds:
     """By workload and protocol, of a trial that asks for no other number."""
 
 
-def row(asked: TrialRequest) -> Row:
+def duration_row(asked: TrialRequest) -> Row:
     """Return what a duration depends on, without what it is scaled by."""
     variant, without = asked.variant, (*SCALED_OPTIONS, *IDLE_OPTIONS)
     options = sorted((name, str(value)) for name, value in variant.options.items() if name not in without)
@@ -95,55 +95,55 @@ def published_row(asked: TrialRequest) -> Row:
     return asked.workload, asked.protocol, variant.model, precision, variant.gpus
 
 
-def _size(asked: TrialRequest) -> float:
+def _epoch_size(asked: TrialRequest) -> float:
     """How much work is in an epoch, as far as pixels and images say."""
-    itself, images = declared(asked.workload), TRAIN_IMAGES.get(asked.workload, 1)
+    itself, images = read_workload(asked.workload), TRAIN_IMAGES.get(asked.workload, 1)
     pixels = asked.variant.image_size or (itself.image_size if itself else None) or 1
     return pixels**2 * float(asked.variant.options.get("train_images", images))
 
 
-def learned(prior: Speeds, records: Iterable[Record]) -> Speeds:
+def learn_speeds(prior: Speeds, records: Iterable[Record]) -> Speeds:
     """The same with what records say: those of the same model go before all that was known."""
     own, others, setup = dict(prior.own), dict(prior.others), dict(prior.setup_seconds)
     fed, epochs = dict[Row, float](), dict(prior.epochs)
     for record in records:
         asked, measured, ours = record.trial.asked, record.measurement, prior.device
         if measured is not None and not any(name in asked.variant.options for name in SCALED_OPTIONS):
-            epochs[row(asked)[:2]] = measured.protocol.epochs
+            epochs[duration_row(asked)[:2]] = measured.protocol.epochs
         if ours is None or asked.device != ours.kind or measured is None:
             continue
-        theirs = DeviceModel.of(record.machine, ours.kind, prior.cards)
+        theirs = DeviceModel.from_machine(record.machine, ours.kind, prior.cards)
         if not ours.name or theirs.name != ours.name:
             if theirs.power and ours.power:
-                others[row(asked)] = _length(record, theirs.power / ours.power)
+                others[duration_row(asked)] = _record_length(record, theirs.power / ours.power)
             continue
-        length = _length(record)
-        if length.seconds is not None or row(asked) not in own:
-            own[row(asked)] = length
+        length = _record_length(record)
+        if length.seconds is not None or duration_row(asked) not in own:
+            own[duration_row(asked)] = length
         if asked.variant.data_mode == "host" and length.seconds and length.epochs:
-            epoch = length.seconds / length.epochs * _size(asked)
-            fed[row(asked)[:2]] = min(epoch, fed.get(row(asked)[:2], epoch))
+            epoch = length.seconds / length.epochs * _epoch_size(asked)
+            fed[duration_row(asked)[:2]] = min(epoch, fed.get(duration_row(asked)[:2], epoch))
         trained = sum(epoch.train_seconds + (epoch.valid_seconds or 0.0) for epoch in measured.epochs)
         setup[asked.workload] = max(0.0, record.wall_seconds - trained)
     loaders = {**prior.loader_seconds, **fed}
     return replace(prior, own=own, others=others, loader_seconds=loaders, setup_seconds=setup, epochs=epochs)
 
 
-def _length(record: Record, slower: float = 1.0) -> Length:
+def _record_length(record: Record, slower: float = 1.0) -> Length:
     """What a record says of a device so many times slower; the time in which its own waits stays as it is."""
     asked, summary, measured = record.trial.asked, record.summary, record.measurement
     if summary is None or measured is None:
         return Length(None)
     idle = summary.host_bound_share or 0.0
-    factor = (idle + (1.0 - idle) * slower) / _size(asked)
+    factor = (idle + (1.0 - idle) * slower) / _epoch_size(asked)
     whole = summary.protocol_seconds
     sample = factor / summary.throughput if summary.throughput else None
     return Length(whole and whole * factor, measured.protocol.epochs, sample)
 
 
-def seconds(item: Planned, speeds: Speeds) -> float:
+def estimate_seconds(item: Planned, speeds: Speeds) -> float:
     """A trial's estimated duration in seconds: its setup, and the most that its limits allow."""
-    return min(item.trial.timeout_seconds, _without_time_out(item, speeds))
+    return min(item.trial.timeout_seconds, _uncapped_seconds(item, speeds))
 
 
 def is_time_out(item: Planned, speeds: Speeds) -> bool:
@@ -152,7 +152,7 @@ def is_time_out(item: Planned, speeds: Speeds) -> bool:
     return limit.seconds is None and limit.steps is None and _known_seconds(item.trial.asked, speeds) is None
 
 
-def _without_time_out(item: Planned, speeds: Speeds) -> float:
+def _uncapped_seconds(item: Planned, speeds: Speeds) -> float:
     asked = item.trial.asked
     limit = asked.variant.limit
     before = DEVICE_KINDS[asked.device].card_seconds if asked.workload == "card" else 0.0
@@ -162,40 +162,40 @@ def _without_time_out(item: Planned, speeds: Speeds) -> float:
     if limit.seconds is not None:
         train = min(train, limit.seconds_at_most or limit.seconds)
     if limit.steps is not None:
-        train = min(train, _seconds_of_steps(asked, speeds, limit.steps))
+        train = min(train, _limited_seconds(asked, speeds, limit.steps))
     return setup + train
 
 
-def _seconds_of_steps(asked: TrialRequest, speeds: Speeds, steps: int) -> float:
+def _limited_seconds(asked: TrialRequest, speeds: Speeds, steps: int) -> float:
     """What a trial takes that is limited to some steps; one more is taken to count the memory."""
-    found = speeds.own.get(row(asked)) or speeds.others.get(row(asked))
+    found = speeds.own.get(duration_row(asked)) or speeds.others.get(duration_row(asked))
     if found is None or found.sample_seconds is None:
         return FEW_STEPS_SECONDS if _is_short(asked.variant.limit) else CAPPED_SECONDS
     samples = (steps + 1) * asked.variant.batch_size * asked.variant.gpus
-    return samples * found.sample_seconds * _size(asked)
+    return samples * found.sample_seconds * _epoch_size(asked)
 
 
 def _known_seconds(asked: TrialRequest, speeds: Speeds) -> float | None:
     """What its epochs take; null where nothing is known of it. A loader bounds what it feeds."""
-    key, size = row(asked), _size(asked)
-    epochs = _epochs(asked) or speeds.epochs.get(key[:2])
-    own = _of_epochs(speeds.own.get(key), epochs, size)
+    key, size = duration_row(asked), _epoch_size(asked)
+    epochs = _asked_epochs(asked) or speeds.epochs.get(key[:2])
+    own = _scaled_seconds(speeds.own.get(key), epochs, size)
     if own is not None:
         return own
-    known = _of_epochs(speeds.published.get(published_row(asked)), epochs)
+    known = _scaled_seconds(speeds.published.get(published_row(asked)), epochs)
     if known is None:
-        known = _of_epochs(speeds.others.get(key), epochs, size)
+        known = _scaled_seconds(speeds.others.get(key), epochs, size)
     fed = speeds.loader_seconds.get(key[:2]) if asked.variant.data_mode == "host" else None
     return max(known, fed * epochs) if known is not None and fed and epochs else known
 
 
-def _of_epochs(length: Length | None, epochs: float | None, size: float = 1.0) -> float | None:
+def _scaled_seconds(length: Length | None, epochs: float | None, size: float = 1.0) -> float | None:
     if length is None or length.seconds is None:
         return None
     return length.seconds * size * (epochs / length.epochs if epochs and length.epochs else 1.0)
 
 
-def _epochs(asked: TrialRequest) -> float | None:
+def _asked_epochs(asked: TrialRequest) -> float | None:
     """How many it trains; null for those of its protocol."""
     options = asked.variant.options
     own = 1 if options.get("lead_in") else options.get("epochs")
@@ -248,18 +248,18 @@ def published_speeds(root: Path, device: DeviceModel, cards: tuple[Card, ...]) -
     for claim in sorted(load_claims(root).claims, key=lambda claim: order.get(claim.of.card or "", 0)):
         side, name = claim.of, claim.of.card or ""
         epochs = 1 if claim.metric == "epoch_seconds" else claim.epochs
-        theirs = rows.get(next(iter(family(name, rows)), name))
+        theirs = rows.get(next(iter(card_family(name, rows)), name))
         timed = claim.kind == "absolute" and claim.metric in ("protocol_seconds", "epoch_seconds")
         if theirs is None or not (timed and claim.value and side.precision):
             continue
         row = (claim.workload, claim.protocol, side.model, side.precision, side.gpus)
-        found[row] = Length(claim.value * _slower(own, theirs), epochs)
+        found[row] = Length(claim.value * _slowness(own, theirs), epochs)
         if side.data_mode == "host" and epochs:
             fed[row[:2]] = min(claim.value / epochs, fed.get(row[:2], claim.value))
     return Speeds(device, cards, published=found, loader_seconds=fed)
 
 
-def _slower(card: Card, other: Card) -> float:
+def _slowness(card: Card, other: Card) -> float:
     """How many times as long a card takes as another does, on paper."""
     peaks = ((peak_tflops(card, unit), peak_tflops(other, unit)) for unit in ("fp16-master", "fp32-ieee"))
     return next((theirs / ours for ours, theirs in peaks if ours and theirs), 1.0)

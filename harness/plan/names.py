@@ -9,10 +9,10 @@ from functools import cache
 from pathlib import Path
 
 from harness.image.images import load_images
-from harness.image.lock import disagreements
+from harness.image.lock import lock_disagreements
 from harness.plan import plan_file
 from harness.plan.plan_file import Measure
-from harness.record.published.claim_set import load_claims, nearest
+from harness.record.published.claim_set import load_claims, suggest_name
 
 SHARES = ("accuracy", "auc")
 OF_LIBRARIES = "import timm"
@@ -21,22 +21,22 @@ OF_LIBRARIES = "import timm"
 _PROTOCOL = re.compile(r"\b[a-z][a-z-]*/[0-9]+\b")
 
 
-def problems(root: Path) -> Iterator[str]:
+def name_problems(root: Path) -> Iterator[str]:
     """A sentence for each name in a plan, an image or a claim that the rest of the clone does not have."""
     workloads = {path.stem: path.read_text(encoding="utf-8") for path in (root / "workloads").glob("*.py")}
-    images, plans = load_images(root).images.values(), plan_file.files(root)
+    images, plans = load_images(root).images.values(), plan_file.plan_files(root)
     for name, path in plans.items():
-        for measure in plan_file.load(root, name).measure:
-            for clause in _of_a_measure(root, measure, workloads, {image.name for image in images}):
+        for measure in plan_file.load_plan(root, name).measure:
+            for clause in _measure_problems(root, measure, workloads, {image.name for image in images}):
                 yield f"plans/{path.name}: {clause}"
     for image in images:
-        yield from disagreements(image, root)
+        yield from lock_disagreements(image, root)
     for claim in load_claims(root).claims:
         for name in sorted(claim.plans.keys() - plans.keys()):
-            yield f"claim '{claim.id}': '{name}' is no plan{nearest(name, plans)}"
+            yield f"claim '{claim.id}': '{name}' is no plan{suggest_name(name, plans)}"
 
 
-def _of_a_measure(
+def _measure_problems(
     root: Path,
     measure: Measure,
     workloads: Mapping[str, str],
@@ -45,41 +45,41 @@ def _of_a_measure(
     """`workloads` are their sources by name."""
     source = workloads.get(measure.workload)
     if source is None:
-        yield f"'{measure.workload}' is no workload{nearest(measure.workload, workloads)}"
+        yield f"'{measure.workload}' is no workload{suggest_name(measure.workload, workloads)}"
         return
     for image in measure.images:
         if image not in images:
-            yield f"'{image}' is no image{nearest(image, images)}"
+            yield f"'{image}' is no image{suggest_name(image, images)}"
     # The user's own file brings protocols and models of its own.
     if measure.file is not None:
         return
     protocols = set(_PROTOCOL.findall(source))
     if measure.protocol not in protocols:
-        meant = nearest(measure.protocol, protocols)
+        meant = suggest_name(measure.protocol, protocols)
         yield f"'{measure.protocol}' is no protocol of {measure.workload}{meant}"
-    yield from unknown_to_workload(root, measure)
+    yield from workload_problems(root, measure)
 
 
-def unknown_to_workload(root: Path, measure: Measure) -> Iterator[str]:
+def workload_problems(root: Path, measure: Measure) -> Iterator[str]:
     """A clause for each option, model or target its workload does not know; a user's file may have any."""
     path = root / "workloads" / f"{measure.workload}.py"
     if measure.file is not None or not path.is_file():
         return
     source, what = path.read_text(encoding="utf-8"), measure.workload
-    known = _shared(root) | _strings(source)
+    known = _shared_strings(root) | _strings(source)
     for name in sorted(measure.options.keys() - known):
-        yield f"'{name}' is no option of {what}{nearest(name, known)}"
+        yield f"'{name}' is no option of {what}{suggest_name(name, known)}"
     models = measure.model if isinstance(measure.model, list | tuple) else [measure.model]
     for name in sorted(set(map(str, models)) - known):
         if OF_LIBRARIES not in source:
-            yield f"'{name}' is no model of {what}{nearest(name, known)}"
+            yield f"'{name}' is no model of {what}{suggest_name(name, known)}"
     most = max(measure.targets, default=0)
     if most > 1 and _strings(source) & set(SHARES):
         yield f"a target of {most:g} is no share, as {what}'s are; is {most / 100:g} meant?"
 
 
 @cache
-def _shared(root: Path) -> frozenset[str]:
+def _shared_strings(root: Path) -> frozenset[str]:
     files = (
         path for folder in ("parts", "frameworks") for path in (root / "workloads" / folder).rglob("*.py")
     )

@@ -38,7 +38,7 @@ Twins = list[Planned]
 """Trials that differ in their stack alone; one where the session has one stack."""
 
 
-def order(planned: Iterable[Planned], seed: int, blocks: int = 1) -> tuple[Planned, ...]:
+def order_trials(planned: Iterable[Planned], seed: int, blocks: int = 1) -> tuple[Planned, ...]:
     """Return whole rounds of timing trials, shuffled within priorities; two stacks' trials are neighbours.
 
     Interleaving keeps a drift of the machine from looking like a difference between variants. Full-length
@@ -57,15 +57,15 @@ def order(planned: Iterable[Planned], seed: int, blocks: int = 1) -> tuple[Plann
             full.append([replace(item, block=NO_BLOCK) for item in pair])
         else:
             rounds.setdefault(pair[0].trial.repeat, {}).setdefault(pair[0].priority, []).append(pair)
-    timing = [_shuffled(rounds[repeat], repeat, rng) for repeat in sorted(rounds)]
+    timing = [_shuffle_round(rounds[repeat], repeat, rng) for repeat in sorted(rounds)]
     rng.shuffle(full)
     if blocks > max(len(timing), 1):
         raise PlanError(
             f"{len(timing)} repeats cannot be spread over {blocks} blocks",
             remedy="ask for fewer blocks, or for more repeats in the plan",
         )
-    parts = _parts(timing, 3 if full and blocks == 1 else blocks)
-    between = _parts(full, max(len(parts) - 1, 1))
+    parts = _split_evenly(timing, 3 if full and blocks == 1 else blocks)
+    between = _split_evenly(full, max(len(parts) - 1, 1))
     ordered: list[Planned] = []
     for at, part in enumerate(parts):
         number = at + 1 if blocks > 1 else 1
@@ -76,24 +76,24 @@ def order(planned: Iterable[Planned], seed: int, blocks: int = 1) -> tuple[Plann
     return tuple(ordered)
 
 
-def _shuffled(by_priority: Mapping[int, list[Twins]], repeat: int, rng: random.Random) -> list[Twins]:
+def _shuffle_round(by_priority: Mapping[int, list[Twins]], repeat: int, rng: random.Random) -> list[Twins]:
     """One round: each priority's trials in an order drawn at random."""
     shuffled: list[Twins] = []
     for priority in sorted(by_priority):
         members = by_priority[priority]
         rng.shuffle(members)
-        shuffled += _batch_sizes_growing(members) if repeat == 1 else members
+        shuffled += _sort_sweeps(members) if repeat == 1 else members
     return shuffled
 
 
-def _batch_sizes_growing(members: list[Twins]) -> list[Twins]:
+def _sort_sweeps(members: list[Twins]) -> list[Twins]:
     """The trials of batch-size sweeps in order of their batch size, at the places that they have."""
     sweep = [pair for pair in members if pair[0].role == "batch-sweep"]
     growing = iter(sorted(sweep, key=lambda pair: pair[0].trial.asked.variant.batch_size))
     return [next(growing) if pair[0].role == "batch-sweep" else pair for pair in members]
 
 
-def _parts(items: Sequence[T], count: int) -> list[list[T]]:
+def _split_evenly(items: Sequence[T], count: int) -> list[list[T]]:
     """Neighbours together, in parts whose lengths differ by one at most, the longer ones first."""
     size, more = divmod(len(items), count)
     edges = [at * size + min(at, more) for at in range(count + 1)]

@@ -21,7 +21,7 @@ LEAST_RUNS = 3
 """Fresh processes by which a program is judged that prints one figure a run."""
 
 
-def sha256(workload: str, file: str | None, root: Path, where: str) -> str | None:
+def own_file_sha256(workload: str, file: str | None, root: Path, where: str) -> str | None:
     """The hash of the file that a measure of a workload names; null where the workload takes none.
 
     Raises PlanError where it names none that is there, or has to name none.
@@ -44,7 +44,7 @@ def sha256(workload: str, file: str | None, root: Path, where: str) -> str | Non
     return text_sha256(path.read_bytes())
 
 
-def content(root: Path, file: OwnFile) -> str:
+def own_file_text(root: Path, file: OwnFile) -> str:
     """The JSON that goes with a trial; raises PlanError if the file is not what was planned any more."""
     path = root / file.name
     text = path.read_bytes() if path.is_file() else b""
@@ -67,7 +67,9 @@ def read_program(text: bytes, where: str) -> Program:
     return program
 
 
-def refuse(program: Program, protocol: str, repeats: int, variants: tuple[Variant, ...], where: str) -> None:
+def check_program(
+    program: Program, protocol: str, repeats: int, variants: tuple[Variant, ...], where: str
+) -> None:
     """Raises PlanError where a measure asks of a program what it cannot do."""
     here = f"{where}: program '{program.name}'"
     if protocol.partition("/")[0] != program.name:

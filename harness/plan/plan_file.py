@@ -21,7 +21,7 @@ from harness.device_kinds import DEVICE_KINDS
 from harness.errors import PlanError, UserError
 from harness.files import one_line_end, text_sha256
 from harness.plan import own_file
-from harness.plan.order import Planned, order
+from harness.plan.order import Planned, order_trials
 from harness.record import (
     DataSource,
     DeviceKind,
@@ -117,7 +117,7 @@ _MATRIX = tuple(name for name in Variant.model_fields if name not in ("options",
 """The dimensions, model and precision first."""
 
 
-def files(root: Path) -> dict[str, Path]:
+def plan_files(root: Path) -> dict[str, Path]:
     """The plans there are, sizes among them, each with the file that holds it, in the names' order.
 
     A file that cannot be read holds its own plan alone: loading that says what is wrong.
@@ -160,9 +160,9 @@ def _read(text: bytes, where: str) -> PlanFile:
     return PlanFile.parse_toml(text, where, KEYS)
 
 
-def load(root: Path, name: str) -> Plan:
+def load_plan(root: Path, name: str) -> Plan:
     """Reads a plan by its name; raises PlanError naming the file, the key and what is wrong with it."""
-    found = files(root)
+    found = plan_files(root)
     if name not in found:
         raise UserError(f"there is no plan '{name}'", remedy=f"the plans are {', '.join(found)}")
     path = found[name]
@@ -174,14 +174,14 @@ def load(root: Path, name: str) -> Plan:
     size = file if name == path.stem else file.size[name]
     measures = []
     for measure in size.measure:
-        variants(measure, where)
-        sha256 = own_file.sha256(measure.workload, measure.file, root, where)
+        measure_variants(measure, where)
+        sha256 = own_file.own_file_sha256(measure.workload, measure.file, root, where)
         measures.append(measure.model_copy(update={"sha256": sha256}))
     if size.question is not None:
         _refuse_question(size.question, measures, where)
     wanted = {measure.file for measure in measures if measure.workload == own_file.PROGRAM and measure.file}
     programs = {file: own_file.read_program((root / file).read_bytes(), file) for file in wanted}
-    whole = tuple(_as_program(measure, programs, size, where) for measure in measures)
+    whole = tuple(_add_program(measure, programs, size, where) for measure in measures)
     fields = {key: getattr(size, key) for key in Size.model_fields} | {"measure": whole}
     return Plan.model_validate({**fields, "name": name, "sha256": file_sha256(text), "programs": programs})
 
@@ -222,19 +222,19 @@ def _varies(factor: Factor | None, measures: Sequence[Measure], where: str) -> b
         return factor is not None
     values: dict[DeviceKind, set[object]] = {}
     for measure in measures:
-        for variant in variants(measure, where):
+        for variant in measure_variants(measure, where):
             for kind in measure.devices:
                 values.setdefault(kind, set()).add(value_of(measure, variant))
     return any(len(there) > 1 for there in values.values())
 
 
-def _as_program(measure: Measure, programs: Mapping[str, Program], size: Size, where: str) -> Measure:
+def _add_program(measure: Measure, programs: Mapping[str, Program], size: Size, where: str) -> Measure:
     """The measure with what its program brings where it says nothing itself."""
     program = programs.get(measure.file or "")
     if program is None:
         return measure
-    repeats, asked = measure.repeats or size.repeats, variants(measure, where)
-    own_file.refuse(program, measure.protocol, repeats, asked, where)
+    repeats, asked = measure.repeats or size.repeats, measure_variants(measure, where)
+    own_file.check_program(program, measure.protocol, repeats, asked, where)
     changes = {
         "images": measure.images or program.images,
         "data": measure.data or (program.input.data if program.input else None),
@@ -253,7 +253,7 @@ def _choices(value: Any, precision: Any, model: Any) -> list[Any]:
     return list(value) if isinstance(value, (list, tuple)) else [value]
 
 
-def variants(measure: Measure, where: str) -> tuple[Variant, ...]:
+def measure_variants(measure: Measure, where: str) -> tuple[Variant, ...]:
     """Return every combination of a measure's values; a table without an entry for a precision omits it."""
     combinations: list[Variant] = []
     precisions = _choices(measure.precision, None, None)
@@ -294,7 +294,7 @@ class PlanContext:
     variables: Mapping[str, str] = field(default_factory=dict)
 
 
-def datasets(plan: Plan, device: DeviceKind) -> tuple[str, ...]:
+def plan_datasets(plan: Plan, device: DeviceKind) -> tuple[str, ...]:
     """The data sets that a plan needs on a kind of device, in the order of its file."""
     needed = [m.data for m in plan.measure if m.data and device in m.devices]
     return tuple(dict.fromkeys(needed))
@@ -306,12 +306,12 @@ def pretrained_models(plan: Plan, device: DeviceKind) -> tuple[str, ...]:
         variant.model
         for measure in plan.measure
         if measure.pretrained and device in measure.devices
-        for variant in variants(measure, plan.name)
+        for variant in measure_variants(measure, plan.name)
     ]
     return tuple(dict.fromkeys(models))
 
 
-def trials(
+def plan_trials(
     plan: Plan, context: PlanContext, seed: int, against: PlanContext | None = None
 ) -> tuple[Planned, ...]:
     """Return all trials of a plan in this context, in their randomised and interleaved order.
@@ -319,28 +319,28 @@ def trials(
     With `against` only trials that both contexts have are returned. Raises PlanError where the plan has
     nothing for this kind of device, or fewer repeats than blocks.
     """
-    planned = _in(plan, context)
+    planned = _planned_trials(plan, context)
     if against is not None:
-        others = _in(plan, against)
+        others = _planned_trials(plan, against)
         both = {item.twins for item in planned} & {item.twins for item in others}
         planned = [item for item in (*planned, *others) if item.twins in both]
     if not planned:
-        raise _nothing_planned(plan, context)
+        raise _nothing_planned_error(plan, context)
     unique = {item.trial.id: item for item in planned}
-    return order(unique.values(), seed, plan.blocks)
+    return order_trials(unique.values(), seed, plan.blocks)
 
 
-def _in(plan: Plan, context: PlanContext) -> list[Planned]:
+def _planned_trials(plan: Plan, context: PlanContext) -> list[Planned]:
     return [
         item
         for measure in plan.measure
         if measure.is_for(context.device, context.environment)
-        for variant in variants(measure, plan.name)
-        for item in _repeats(plan, measure, variant, context)
+        for variant in measure_variants(measure, plan.name)
+        for item in _plan_repeats(plan, measure, variant, context)
     ]
 
 
-def _nothing_planned(plan: Plan, context: PlanContext) -> PlanError:
+def _nothing_planned_error(plan: Plan, context: PlanContext) -> PlanError:
     kinds = sorted({kind for measure in plan.measure for kind in measure.devices})
     if context.device not in kinds:
         return PlanError(
@@ -356,7 +356,7 @@ def _nothing_planned(plan: Plan, context: PlanContext) -> PlanError:
     )
 
 
-def _repeats(plan: Plan, measure: Measure, variant: Variant, context: PlanContext) -> Iterator[Planned]:
+def _plan_repeats(plan: Plan, measure: Measure, variant: Variant, context: PlanContext) -> Iterator[Planned]:
     program = plan.programs.get(measure.file or "")
     source: DataSource = program.data if program else "synthetic"
     if measure.data:
@@ -380,6 +380,6 @@ def _repeats(plan: Plan, measure: Measure, variant: Variant, context: PlanContex
     )
     seed = measure.seed if measure.seed is not None else 1111
     timeout = measure.timeout_seconds or plan.timeout_seconds
-    first = TrialSpec.of(asked, 1, seed=seed, timeout_seconds=timeout, targets=measure.targets)
+    first = TrialSpec.from_request(asked, 1, seed=seed, timeout_seconds=timeout, targets=measure.targets)
     for at in range(measure.repeats or plan.repeats):
-        yield Planned(first.repeated(at + 1, seed + at), measure.role, variant.model, measure.priority)
+        yield Planned(first.as_repeat(at + 1, seed + at), measure.role, variant.model, measure.priority)

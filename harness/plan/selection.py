@@ -33,7 +33,7 @@ class Fitted:
     left_out: tuple[LeftOut, ...]
 
 
-def only(
+def keep_wanted(
     planned: Iterable[Planned], wanted: Callable[[Planned], bool], what: str, reason: str
 ) -> tuple[PlannedTrials, tuple[LeftOut, ...]]:
     """The trials that are wanted, and a line for the others where there are any."""
@@ -43,7 +43,7 @@ def only(
     return kept, (LeftOut(what=what, trials=without, reason=reason),) if without else ()
 
 
-def fit(
+def fit_budget(
     planned: Sequence[Planned], estimate: TrialSeconds, budget_seconds: float, *, other_seconds: float = 0.0
 ) -> Fitted:
     """Drops trials until the rest fits, with `other_seconds` for the time between trials.
@@ -59,7 +59,7 @@ def fit(
             break
         gone = {item.trial.id for item in remaining if goes(item)}
         reason = f"the budget of {duration(budget_seconds)}"
-        remaining, dropped = only(remaining, partial(_is_none_of, gone), what, reason)
+        remaining, dropped = keep_wanted(remaining, partial(_is_none_of, gone), what, reason)
         left_out += dropped
     return Fitted(remaining, sum(map(estimate, remaining)), tuple(left_out))
 
@@ -125,7 +125,7 @@ def middle_depths(planned: Iterable[Planned]) -> tuple[str, ...]:
     return tuple(sorted(between, key=lambda model: -abs(between.index(model) - centre)))
 
 
-def lacking(precision: Precision, kind: str, card: Gpu | None) -> str | None:
+def hardware_refusal(precision: Precision, kind: str, card: Gpu | None) -> str | None:
     """Why a device cannot do a precision in hardware; null where it can, or where nothing is known of it.
 
     By the table that the workloads refuse by, so that nothing is planned which they would refuse.
@@ -137,7 +137,7 @@ def lacking(precision: Precision, kind: str, card: Gpu | None) -> str | None:
     return None
 
 
-def emulated(precision: Precision, cpu: Cpu) -> str | None:
+def emulation_refusal(precision: Precision, cpu: Cpu) -> str | None:
     """That a processor only emulates a precision; null where it does not, or where nothing is known of it."""
     sixteen_bit = next((name for name in ("bf16", "fp16") if name in precision), None)
     if sixteen_bit is None or cpu.native_16_bit is None or sixteen_bit in cpu.native_16_bit:
@@ -166,7 +166,7 @@ def _cannot_compile(variant: Variant, kind: str, card: Gpu | None) -> bool:
     return compiled and kind == "cuda" and card is not None and _holds({"below": [7, 0]}, card.architecture)
 
 
-def supported(
+def split_supported(
     planned: Iterable[Planned],
     kind: str,
     card: Gpu | None,
@@ -185,9 +185,9 @@ def supported(
     for item in planned:
         variant = item.trial.asked.variant
         what: str = variant.precision
-        reason = lacking(variant.precision, kind, card)
+        reason = hardware_refusal(variant.precision, kind, card)
         if reason is None and kind == "cpu" and cpu is not None and what not in by_name:
-            reason = emulated(variant.precision, cpu)
+            reason = emulation_refusal(variant.precision, cpu)
         if reason is None and _cannot_compile(variant, kind, card):
             what = "profile tuned"
             reason = "torch.compile has no code for cards before compute capability 7.0"

@@ -2,7 +2,7 @@
 
 from harness.device_kinds import DeviceKind
 from harness.record.finding import Finding, finding
-from harness.record.machine import Cpu, Environment, Gpu, Load, Machine, differences
+from harness.record.machine import Cpu, Environment, Gpu, Load, Machine, machine_differences
 from harness.record.measurement import (
     AllReduce,
     DataFound,

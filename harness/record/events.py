@@ -49,12 +49,12 @@ class Follower:
             text = file.read()
         whole = text.rfind(b"\n") + 1
         self._at += whole
-        for event in objects(text[:whole].splitlines()):
-            self.progress = _after(self.progress, event)
+        for event in json_objects(text[:whole].splitlines()):
+            self.progress = _advance(self.progress, event)
         return self.progress
 
 
-def _after(progress: Progress, event: dict[str, Any]) -> Progress:
+def _advance(progress: Progress, event: dict[str, Any]) -> Progress:
     if event.get("event") == "stage":
         return Progress(stage=str(event.get("stage", progress.stage)))
     if event.get("event") == "progress" and isinstance(event.get("done"), int):
@@ -63,20 +63,20 @@ def _after(progress: Progress, event: dict[str, Any]) -> Progress:
     return progress
 
 
-def segments(path: Path) -> tuple[tuple[float, float], ...]:
+def read_segments(path: Path) -> tuple[tuple[float, float], ...]:
     """Begin and end of each measured training segment, in the machine's monotonic seconds."""
     found = []
-    for event in _events(path, b'"segment"'):
+    for event in _read_events(path, b'"segment"'):
         with suppress(*_UNREADABLE):
             found.append((float(event["begin"]), float(event["end"])))
     return tuple(found)
 
 
-def spans(path: Path) -> tuple[Span, ...]:
+def read_spans(path: Path) -> tuple[Span, ...]:
     """Return the times of setup phases, validations, checkpoints and tests; older trials have none."""
     found: list[Span] = []
     stage: tuple[str, float] | None = None
-    for event in _events(path, b'"phase"', b'"stage"'):
+    for event in _read_events(path, b'"phase"', b'"stage"'):
         with suppress(*_UNREADABLE):
             if event["event"] == "phase":
                 found.append((str(event["name"]), float(event["begin"]), float(event["end"])))
@@ -88,13 +88,13 @@ def spans(path: Path) -> tuple[Span, ...]:
     return tuple(found[:MOST_SPANS])
 
 
-def _events(path: Path, *kinds: bytes) -> Iterator[dict[str, Any]]:
+def _read_events(path: Path, *kinds: bytes) -> Iterator[dict[str, Any]]:
     """Yield the events of a file whose lines name one of the kinds."""
     lines = path.read_bytes().splitlines() if path.is_file() else []
-    return objects(line for line in lines if any(kind in line for kind in kinds))
+    return json_objects(line for line in lines if any(kind in line for kind in kinds))
 
 
-def objects(lines: Iterable[bytes]) -> Iterator[dict[str, Any]]:
+def json_objects(lines: Iterable[bytes]) -> Iterator[dict[str, Any]]:
     """Yield the JSON objects of lines; a line that cannot be read is passed over."""
     for line in lines:
         with suppress(ValueError, RecursionError):

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from harness.record.finding_kinds import KINDS, REMEDIES, Fault, Severity, data_of
+from harness.record.finding_kinds import KINDS, REMEDIES, Fault, Severity, sentence_fields
 from harness.record.strict_model import Model
 
 FindingWord = Annotated[str, Field(max_length=400)]
@@ -44,25 +44,25 @@ def finding(name: str, severity: Severity | None = None, /, **data: FindingValue
     return Finding(name=name, severity=severity or kind.severity, data=finite)
 
 
-def fault(found: Finding) -> Fault:
+def finding_fault(found: Finding) -> Fault:
     """Whose fault it is; of an unknown name the machine's, so that it is looked at."""
     kind = KINDS.get(found.name)
     return kind.fault if kind else "machine"
 
 
-def label(found: Finding) -> str:
+def finding_label(found: Finding) -> str:
     """At most five words, for chips and cells."""
     kind = KINDS.get(found.name)
     return kind.label if kind else found.name.replace("-", " ")
 
 
-def counted(of_trials: Iterable[Iterable[Finding]]) -> tuple[tuple[str, int], ...]:
+def count_labels(of_trials: Iterable[Iterable[Finding]]) -> tuple[tuple[str, int], ...]:
     """How many trials have each label, the most frequent first; a trial counts once for each."""
-    met = (name for found in of_trials for name in dict.fromkeys(map(label, found)))
+    met = (name for found in of_trials for name in dict.fromkeys(map(finding_label, found)))
     return tuple(Counter(met).most_common())
 
 
-def sentence(found: Finding) -> str:
+def finding_sentence(found: Finding) -> str:
     """A clause without a full stop: the name's first one that has exactly the finding's data, filled in.
 
     Data that fit none of them, as a record of another release may have them, give the label.
@@ -73,20 +73,22 @@ def sentence(found: Finding) -> str:
         for key, value in found.data.items()
     }
     for clause in kind.sentences if kind else ():
-        if data_of(clause) == values.keys():
+        if sentence_fields(clause) == values.keys():
             try:
                 return clause.format_map(values)
             except (ValueError, TypeError):
                 break
-    return label(found)
+    return finding_label(found)
 
 
-def remedy(found: Finding) -> str:
+def finding_remedy(found: Finding) -> str:
     """What to do about it before anything is measured; empty where nothing is needed, or can be done."""
     return REMEDIES.get(found.name, "").format_map(found.data)
 
 
-def gravest(findings: tuple[Finding, ...], *others: str) -> Literal["valid", "warn", "invalid", "unproven"]:
+def gravest_verdict(
+    findings: tuple[Finding, ...], *others: str
+) -> Literal["valid", "warn", "invalid", "unproven"]:
     """The verdict that findings, and other verdicts, make together."""
     severities = {found.severity for found in findings} | set(others)
     return next((verdict for verdict in VERDICTS if verdict in severities), "valid")

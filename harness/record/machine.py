@@ -14,10 +14,11 @@ from harness.record.trial_spec import Name
 _NOT_THE_MACHINE = ("id", "label")
 
 
-def differences(a: Machine, b: Machine) -> tuple[str, ...]:
+def machine_differences(a: Machine, b: Machine) -> tuple[str, ...]:
     """Every field that is not the same, as "field: a → b"; what is not known is "unknown". Pure."""
     return tuple(
-        f"{field}: {_shown(left)} → {_shown(right)}" for field, left, right in differing_fields(a, b)
+        f"{field}: {_value_words(left)} → {_value_words(right)}"
+        for field, left, right in differing_fields(a, b)
     )
 
 
@@ -42,7 +43,7 @@ def _fields(machine: Machine) -> dict[str, Any]:
     return fields
 
 
-def _shown(value: Any) -> str:
+def _value_words(value: Any) -> str:
     if isinstance(value, tuple):
         return " ".join(map(str, value)) or "none"
     return "unknown" if value is None else str(value).lower() if isinstance(value, bool) else str(value)

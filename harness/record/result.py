@@ -110,7 +110,7 @@ class Harness(Model):
     modified: bool | None = None
 
 
-def _whole(value: Any) -> Any:
+def _check_whole_number(value: Any) -> Any:
     if type(value) is not int:
         raise ValueError(f"{value!r} is no whole number")
     return value
@@ -119,7 +119,7 @@ def _whole(value: Any) -> Any:
 class Record(Model):
     """results/<date>/<machine>-<session>/<trial>.json"""
 
-    record: Annotated[Literal[2], BeforeValidator(_whole, json_schema_input_type=Literal[2])]
+    record: Annotated[Literal[2], BeforeValidator(_check_whole_number, json_schema_input_type=Literal[2])]
     status: Literal["ok", "failed"]
     session: SessionId
     attempt: Annotated[int, Field(ge=1)] = 1

@@ -58,7 +58,7 @@ class Series(Model):
     wide: bool = False
 
     @classmethod
-    def of(cls, microseconds: Sequence[int], together: int = 1) -> Self:
+    def from_microseconds(cls, microseconds: Sequence[int], together: int = 1) -> Self:
         """Packs durations of steps that end so many together; a last group of too few is dropped."""
         step = together * (-(-len(microseconds) // (together * STEPS_KEPT_SINGLE)) or 1)
         whole = len(microseconds) - len(microseconds) % step
@@ -77,16 +77,16 @@ class Series(Model):
         return unpack(self.microseconds, "Q" if self.wide else "I", self.count, "series")
 
 
-def _pack(value: Any, info: ValidationInfo) -> Any:
+def _pack_list(value: Any, info: ValidationInfo) -> Any:
     if not isinstance(value, list):
         return value
     for place, microseconds in enumerate(value):
         if type(microseconds) is not int or not 0 <= microseconds < 2**40:
             raise ValueError(f"value {place} is no whole number of microseconds")
-    return Series.of(value, info.data.get("steps_together", 1))
+    return Series.from_microseconds(value, info.data.get("steps_together", 1))
 
 
-Packed = Annotated[Series, BeforeValidator(_pack, json_schema_input_type=Series | list[int])]
+Packed = Annotated[Series, BeforeValidator(_pack_list, json_schema_input_type=Series | list[int])]
 """A workload writes plain lists of integer microseconds; a record holds them packed."""
 
 Seconds = Annotated[float, Field(ge=0)]

@@ -42,7 +42,7 @@ def results_folder(root: Path) -> Path:
     return root / "results"
 
 
-def state_folder(root: Path) -> Path:
+def clone_state_folder(root: Path) -> Path:
     """Open sessions, handles and whole logs: git-ignored, this clone's own."""
     return results_folder(root) / ".state"
 
@@ -52,7 +52,7 @@ def session_folder(root: Path, session: Session) -> Path:
     return results_folder(root) / f"{session.started_at:%Y-%m-%d}" / f"{session.label}-{session.id}"
 
 
-def sessions_among(paths: Iterable[str]) -> dict[str, str]:
+def session_folders(paths: Iterable[str]) -> dict[str, str]:
     """By its id, the folder of each session whose file is one of these paths."""
     folders = (path.rpartition("/")[0] for path in paths if path.endswith("/session.json"))
     return {"-".join(folder.split("-")[-2:]): folder for folder in folders}
@@ -65,23 +65,23 @@ def record_name(trial_id: str, attempt: int) -> str:
 
 def work_folder(root: Path, session: str, trial_id: str, attempt: int) -> Path:
     """Where one attempt of one trial keeps its in, out and log."""
-    return state_folder(root) / "work" / session / f"{trial_id}.a{attempt}"
+    return clone_state_folder(root) / "work" / session / f"{trial_id}.a{attempt}"
 
 
 def write_record(root: Path, session: Session, record: Record) -> None:
     """Writes one record; raises UserError where the file exists and NoSpace where the disk is full."""
     path = session_folder(root, session) / record_name(record.trial.id, record.attempt)
-    write_whole(path, dump(record), replace=False)
+    write_whole(path, dump_json(record), replace=False)
 
 
 def write_session(root: Path, session: Session) -> Path:
     """Writes session.json, in place of an older one of the same session."""
     path = session_folder(root, session) / "session.json"
-    write_whole(path, dump(session), replace=True)
+    write_whole(path, dump_json(session), replace=True)
     return path
 
 
-def dump(model: Record | Session) -> str:
+def dump_json(model: Record | Session) -> str:
     """JSON as it is stored: one line a field at the top, so that a diff can be read."""
     fields = model.model_dump(mode="json")
     lines = ",\n".join(
@@ -149,7 +149,7 @@ _LONG_NUMBER = re.compile(b"0" * 19 + rb"(?<=[\s,\[:-]0{19})(?<!\w:0{19})")
 A digest as in "sha256:0…" is none: before a number's colon are quotes."""
 
 
-def _whole_number(digits: str) -> int:
+def _parse_whole_number(digits: str) -> int:
     """JSON's numbers have no end; one of more than 63 bits counts nothing, and is no float either."""
     value = int(digits)
     if value.bit_length() > 63:
@@ -168,7 +168,7 @@ MOST_BYTES = 16 * 2**20
 """What is larger is no record, and is not read."""
 
 
-def _content(path: Path, where: str) -> bytes:
+def _read_content(path: Path, where: str) -> bytes:
     """A file's bytes; raises RecordError for what is no plain file, too large, or not readable."""
     try:
         size = path.stat().st_size
@@ -183,17 +183,17 @@ def _content(path: Path, where: str) -> bytes:
 
 def read_record(path: Path, where: str) -> Record:
     """Reads one record; raises RecordError with its path and the reason."""
-    text = _content(path, where)
+    text = _read_content(path, where)
     if not _LONG_NUMBER.search(text.translate(_DIGITS)):
         with suppress(ValidationError):
             return Record.model_validate_json(text)
-    return _checked(text, where)
+    return _read_strictly(text, where)
 
 
-def _checked(text: bytes, where: str) -> Record:
+def _read_strictly(text: bytes, where: str) -> Record:
     """A record whose every number is looked at; raises RecordError with the reason."""
     try:
-        raw = json.loads(text.decode(), parse_int=_whole_number)
+        raw = json.loads(text.decode(), parse_int=_parse_whole_number)
     except ValueError as error:
         raise RecordError(
             f"{where}: the file is cut short or not JSON ({error})", remedy="remove it or fetch it again"
@@ -206,26 +206,28 @@ def _checked(text: bytes, where: str) -> Record:
     return Record.parse(json.dumps(without_retired(raw)), where)
 
 
-def _files(root: Path, folder: Path, pattern: str) -> Iterator[tuple[Path, str]]:
+def _result_files(root: Path, folder: Path, pattern: str) -> Iterator[tuple[Path, str]]:
     """What runs wrote under a folder of results/, each file with its path from the clone."""
     for path in sorted(folder.glob(pattern)):
         if not (path.name.startswith(".") or ".state" in path.parts):
             yield path, path.relative_to(root).as_posix()
 
 
-def read_all(root: Path) -> Results:
+def read_results(root: Path) -> Results:
     """Every record and session under results/, in the order of their paths; of copies the first alone."""
     records: list[Stored] = []
     sessions: list[Session] = []
     problems: list[str] = []
     of_other_schemas: list[OtherSchema] = []
-    for path, where in _files(root, results_folder(root), "*/*/*.json"):
+    for path, where in _result_files(root, results_folder(root), "*/*/*.json"):
         try:
             if path.name == "session.json":
-                sessions.append(Session.parse(_content(path, where), where))
+                sessions.append(Session.parse(_read_content(path, where), where))
             else:
                 record = read_record(path, where)
-                records.append(Stored(where, _sharing(record, records[-1].record) if records else record))
+                records.append(
+                    Stored(where, _share_equal_parts(record, records[-1].record) if records else record)
+                )
         except OtherSchema as error:
             of_other_schemas.append(error)
         except RecordError as error:
@@ -234,7 +236,7 @@ def read_all(root: Path) -> Results:
         more = len(of_other_schemas) - 1
         others = f", nor is that of {more} more files" if more else ""
         problems.append(f"{of_other_schemas[0].problem}{others}; {OTHER_GPUDYNO}")
-    once, copies = _counted_once(records)
+    once, copies = _drop_copies(records)
     different = {session.model_dump_json(): session for session in reversed(sessions)}
     return Results(once, tuple(reversed(different.values())), (*problems, *copies))
 
@@ -244,26 +246,26 @@ _OF_WORK = ("framework", "device", "versions", "packages", "precision", "data", 
 """What of records, and of their measurements, is the same in many of a session."""
 
 
-def _sharing(record: Record, before: Record) -> Record:
+def _share_equal_parts(record: Record, before: Record) -> Record:
     """The record, with what the one before it has equal as one object: a session has one machine."""
-    equal: dict[str, object] = _equal(record, before, _OF_SESSION)
+    equal: dict[str, object] = _equal_fields(record, before, _OF_SESSION)
     if record.measurement and before.measurement:
-        measured = _equal(record.measurement, before.measurement, _OF_WORK)
+        measured = _equal_fields(record.measurement, before.measurement, _OF_WORK)
         equal["measurement"] = record.measurement.model_copy(update=measured)
     return record.model_copy(update=equal)
 
 
-def _equal(one: Model, other: Model, names: Sequence[str]) -> dict[str, object]:
+def _equal_fields(one: Model, other: Model, names: Sequence[str]) -> dict[str, object]:
     return {name: value for name in names if (value := getattr(other, name)) == getattr(one, name)}
 
 
-def _counted_once(records: Sequence[Stored]) -> tuple[tuple[Stored, ...], list[str]]:
+def _drop_copies(records: Sequence[Stored]) -> tuple[tuple[Stored, ...], list[str]]:
     """Each record once, and a sentence for each folder that holds some again.
 
     The one that counts is in a folder of its session's name, where there is one. A record that only says that
     it is the same attempt is no copy.
     """
-    ordered = sorted(records, key=lambda stored: not _folder_of(stored).endswith(stored.record.session))
+    ordered = sorted(records, key=lambda stored: not _record_folder(stored).endswith(stored.record.session))
     first: dict[tuple[str, str, int], Stored] = {}
     copies: dict[tuple[str, str], int] = {}
     others: list[Stored] = []
@@ -273,7 +275,7 @@ def _counted_once(records: Sequence[Stored]) -> tuple[tuple[Stored, ...], list[s
         if attempt not in first:
             first[attempt] = stored
         elif first[attempt].record == record:
-            place = (_folder_of(stored), record.session)
+            place = (_record_folder(stored), record.session)
             copies[place] = copies.get(place, 0) + 1
         else:
             others.append(stored)
@@ -284,11 +286,11 @@ def _counted_once(records: Sequence[Stored]) -> tuple[tuple[Stored, ...], list[s
     return tuple(sorted([*first.values(), *others], key=lambda stored: stored.path)), sentences
 
 
-def _folder_of(stored: Stored) -> str:
+def _record_folder(stored: Stored) -> str:
     return stored.path.rpartition("/")[0]
 
 
-def in_order(session: Session) -> tuple[int, datetime]:
+def session_order(session: Session) -> tuple[int, datetime]:
     """Sorts sessions of one machine: by its count of them; those from before it counted first, by date."""
     return session.number or 0, session.started_at
 
@@ -296,9 +298,9 @@ def in_order(session: Session) -> tuple[int, datetime]:
 def read_sessions(root: Path) -> tuple[Session, ...]:
     """Every session under results/ that can be read, in the order of their paths; its records are not."""
     sessions: list[Session] = []
-    for path, where in _files(root, results_folder(root), "*/*/session.json"):
+    for path, where in _result_files(root, results_folder(root), "*/*/session.json"):
         with suppress(RecordError):
-            sessions.append(Session.parse(_content(path, where), where))
+            sessions.append(Session.parse(_read_content(path, where), where))
     return tuple(sessions)
 
 
@@ -306,6 +308,6 @@ def session_records(root: Path, session: Session) -> tuple[Stored, ...]:
     """The records of one session; raises RecordError for one that cannot be read."""
     return tuple(
         Stored(where, read_record(path, where))
-        for path, where in _files(root, session_folder(root, session), "*.json")
+        for path, where in _result_files(root, session_folder(root, session), "*.json")
         if path.name != "session.json"
     )

@@ -49,13 +49,13 @@ Number = Annotated[
 """A float that may be not finite; in JSON the strings "nan", "inf" and "-inf"."""
 
 
-def _of_our_time(moment: datetime) -> datetime:
+def _check_year(moment: datetime) -> datetime:
     if not 2000 <= moment.year < 2200:
         raise ValueError(f"the year {moment.year} is none of a record's")
     return moment
 
 
-Moment = Annotated[AwareDatetime, AfterValidator(_of_our_time)]
+Moment = Annotated[AwareDatetime, AfterValidator(_check_year)]
 """A date with its time and zone, far enough from the calendar's ends to be reckoned with."""
 
 
@@ -121,12 +121,12 @@ def parse_toml(content: bytes) -> dict[str, Any]:
     if _DEEP_KEY.search(content):
         raise ValueError("a key has too many parts")
     try:
-        return tomllib.loads(utf8(content))
+        return tomllib.loads(decode_utf8(content))
     except RecursionError:
         raise ValueError("its values are nested too deep") from None
 
 
-def utf8(content: bytes) -> str:
+def decode_utf8(content: bytes) -> str:
     """A text that a person saved, without the mark that editors of Windows put first; raises UnicodeError."""
     try:
         text = content.decode("utf-8-sig")

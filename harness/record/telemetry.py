@@ -27,7 +27,7 @@ class Trace(Model):
     """Base64 of deflated little-endian signed integers, each the difference from the last; −2³¹ is null."""
 
     @classmethod
-    def of(cls, values: Sequence[float | None], scale: float) -> Self:
+    def from_values(cls, values: Sequence[float | None], scale: float) -> Self:
         """Packs values to the nearest multiple of `scale`."""
         steps, before = array("i"), 0
         for value in values:

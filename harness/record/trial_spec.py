@@ -159,7 +159,7 @@ class TrialSpec(Model):
     """What the report derives the time to; no trial ends earlier for them, so its id does not have them."""
 
     @classmethod
-    def of(
+    def from_request(
         cls, asked: TrialRequest, repeat: int, *, seed: int, timeout_seconds: float, targets: Targets = ()
     ) -> Self:
         """A trial with the id that its content gives it."""
@@ -172,7 +172,7 @@ class TrialSpec(Model):
             targets=targets,
         )
 
-    def repeated(self, repeat: int, seed: int) -> Self:
+    def as_repeat(self, repeat: int, seed: int) -> Self:
         """Return the trial as another repeat; what is asked is not hashed again."""
         own_id = trial_id(self.asked, repeat, self.id.rpartition("-")[2])
         return self.model_copy(update={"id": own_id, "repeat": repeat, "seed": seed})

@@ -13,7 +13,7 @@ from harness.engine.local import LOG
 from harness.errors import RecordError
 from harness.files import free_bytes, printed
 from harness.image.images import load_images
-from harness.image.lock import differences
+from harness.image.lock import lock_differences
 from harness.image.second_lock import known_locks, locked_packages
 from harness.record import (
     SCHEMA,
@@ -105,7 +105,7 @@ def assemble(
         return _record(started, wall_seconds, started.environment, failure=failure)
     environment = started.environment
     # 'Pinned' is a fact checked in every trial: what is installed equals the lock.
-    wrong = differences(locked[0], measurement.packages, over_base=locked[1]) if locked else ()
+    wrong = lock_differences(locked[0], measurement.packages, over_base=locked[1]) if locked else ()
     if wrong:
         shown = ", ".join(wrong[:5]) + (f" and {len(wrong) - 5} more" if len(wrong) > 5 else "")
         reasons = (*environment.unpinned_because, f"installed differs from the lock: {shown}")

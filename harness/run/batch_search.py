@@ -120,7 +120,7 @@ def _fits(record: Record | None) -> bool | None:
 def _with_batch(trial: TrialSpec, size: int) -> TrialSpec:
     variant = trial.asked.variant.model_copy(update={"batch_size": size})
     request = trial.asked.model_copy(update={"variant": variant})
-    return TrialSpec.of(
+    return TrialSpec.from_request(
         request,
         trial.repeat,
         seed=trial.seed,

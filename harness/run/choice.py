@@ -16,10 +16,10 @@ from harness.image.images import Image
 from harness.plan import estimate, names, order, plan_file, selection
 from harness.plan.order import Planned
 from harness.plan.plan_file import PlanContext
-from harness.plan.selection import supported
+from harness.plan.selection import split_supported
 from harness.record import Against, DataSource, Gpu, LeftOut, Record, Session, TrialSpec, session_id, store
 from harness.record.published.cards import load_cards
-from harness.record.published.claim_set import nearest
+from harness.record.published.claim_set import suggest_name
 from harness.run.session import PAUSE
 from harness.run.setup import RunSetup, data_names
 from harness.settings import Settings
@@ -65,9 +65,9 @@ def choose(
     With `keep` only the trials that it names are chosen. Raises UserError where the device can do none.
     """
     seed = secrets.randbelow(2**31)
-    everything = plan_file.trials(setup.plan, *_contexts(setup, resolved, seed))
+    everything = plan_file.plan_trials(setup.plan, *_contexts(setup, resolved, seed))
     card = setup.selection.gpus[0] if setup.selection.gpus else None
-    able, left_out = supported(
+    able, left_out = split_supported(
         everything,
         setup.selection.kind,
         card,
@@ -76,7 +76,7 @@ def choose(
         by_name=setup.settings.precision,
     )
     for wanted, what, asked in _asked(setup.settings):
-        able, others = selection.only(able, wanted, what, f"{asked} was asked for")
+        able, others = selection.keep_wanted(able, wanted, what, f"{asked} was asked for")
         left_out += others
     if not able:
         raise _nothing_able(setup, card, left_out)
@@ -85,16 +85,16 @@ def choose(
         able, others = _kept(able, keep, resolved or {})
         left_out += others
     speeds = speeds_of(setup)
-    seconds_each = partial(estimate.seconds, speeds=speeds)
+    seconds_each = partial(estimate.estimate_seconds, speeds=speeds)
     ids = frozenset(item.trial.id for item in everything)
     budget_seconds = seconds_of(setup.settings.budget) if setup.settings.budget else None
-    fitted = selection.fit(
+    fitted = selection.fit_budget(
         able,
         seconds_each,
         math.inf if budget_seconds is None else budget_seconds,
         other_seconds=pause_seconds(able, seconds_each) + estimate.warm_up_seconds(able, speeds),
     )
-    planned = order.order(fitted.planned, seed, setup.plan.blocks)
+    planned = order.order_trials(fitted.planned, seed, setup.plan.blocks)
     seconds = fitted.seconds + pause_seconds(planned, seconds_each)
     seconds += estimate.warm_up_seconds(planned, speeds)
     return Chosen(planned, ids, seed, (*left_out, *fitted.left_out), seconds, budget_seconds, speeds)
@@ -123,7 +123,7 @@ def _contexts(
 
 
 def _lock(setup: RunSetup, image: Image) -> str | None:
-    return setup.engine.expected(image).environment.lock_sha256
+    return setup.engine.expected_environment(image).environment.lock_sha256
 
 
 def against_of(setup: RunSetup) -> Against | None:
@@ -195,11 +195,11 @@ def _have_files(setup: RunSetup, able: Sequence[Planned]) -> None:
         known = {path.stem for path in folder.glob("*.py")}
         if workload not in known:
             raise UserError(
-                f"plan '{setup.plan.name}': '{workload}' is no workload{nearest(workload, known)}",
+                f"plan '{setup.plan.name}': '{workload}' is no workload{suggest_name(workload, known)}",
                 remedy=f"name a file of {folder.relative_to(setup.root)}/",
             )
     for measure in setup.plan.measure if setup.image.program == "python" else ():
-        for problem in names.unknown_to_workload(setup.root, measure):
+        for problem in names.workload_problems(setup.root, measure):
             raise UserError(f"plan '{setup.plan.name}': {problem}", remedy="correct it in plans/")
 
 
@@ -217,7 +217,7 @@ def narrowed(setup: RunSetup, keep: Keep) -> RunSetup:
         for part in setup.plan.measure
         if any(
             (part.workload, part.protocol, variant.canonical()) in wanted
-            for variant in plan_file.variants(part, setup.plan.name)
+            for variant in plan_file.measure_variants(part, setup.plan.name)
         )
     )
     return replace(setup, plan=setup.plan.model_copy(update={"measure": parts}))
@@ -239,7 +239,7 @@ def _kept(
             "none of the claims can be judged by this plan here", remedy="see `invoke claims --here`"
         )
     reason = "no claim asked for needs them"
-    return selection.only(able, lambda item: item.trial.id in ids, "other trials", reason)
+    return selection.keep_wanted(able, lambda item: item.trial.id in ids, "other trials", reason)
 
 
 def pause_seconds(planned: Sequence[Planned], seconds_each: Callable[[Planned], float]) -> float:
@@ -252,12 +252,12 @@ def pause_seconds(planned: Sequence[Planned], seconds_each: Callable[[Planned], 
 def trial_seconds(speeds: estimate.Speeds, trial: TrialSpec, records: Iterable[Record]) -> float:
     """A trial's estimated duration, from what was estimated before and a session's records by now."""
     planned = Planned(trial, "timing", trial.asked.variant.model)
-    return estimate.seconds(planned, estimate.learned(speeds, records))
+    return estimate.estimate_seconds(planned, estimate.learn_speeds(speeds, records))
 
 
 def speeds_of(setup: RunSetup) -> estimate.Speeds:
     """What is known of durations here: all records, and published runs scaled to this card."""
-    records = (stored.record for stored in store.read_all(setup.root).records)
+    records = (stored.record for stored in store.read_results(setup.root).records)
     cards = load_cards(setup.root) if setup.selection.gpus else ()
-    device = estimate.DeviceModel.of(setup.machine, setup.selection.kind, cards)
-    return estimate.learned(estimate.published_speeds(setup.root, device, cards), records)
+    device = estimate.DeviceModel.from_machine(setup.machine, setup.selection.kind, cards)
+    return estimate.learn_speeds(estimate.published_speeds(setup.root, device, cards), records)

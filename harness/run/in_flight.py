@@ -29,7 +29,7 @@ class InFlight(Model):
 
 def attempts(root: Path, session_id: str) -> Iterator[tuple[InFlight, Path]]:
     """Each attempt of a session (`*`: of all) with its work folder; what cannot be read is removed."""
-    folder = store.state_folder(root) / "work"
+    folder = store.clone_state_folder(root) / "work"
     for path in sorted(folder.glob(f"{session_id}/*/{FILE}")):
         try:
             yield InFlight.parse(path.read_bytes(), path.name), path.parent

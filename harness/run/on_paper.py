@@ -8,12 +8,12 @@ from pathlib import Path
 
 from harness.device_kinds import BY_VENDOR
 from harness.errors import NoDevice, UserError
-from harness.image.images import choose, load_images
+from harness.image.images import choose_image, load_images
 from harness.machine import Selection
 from harness.plan import plan_file
 from harness.record import Cpu, Gpu, Machine
-from harness.record.published.cards import Card, find, load_cards
-from harness.record.published.claim_set import nearest
+from harness.record.published.cards import Card, find_card, load_cards
+from harness.record.published.claim_set import suggest_name
 from harness.run import setup as run_setup
 from harness.run.second_stack import second_stack
 from harness.run.setup import RunSetup, to_build
@@ -35,12 +35,12 @@ def prepare(root: Path, settings: Settings, named: str) -> RunSetup:
     images = load_images(root)
     unserved: tuple[str, ...] = ()
     try:
-        image = choose(images, kind, capability=card.capability, name=settings.image)
+        image = choose_image(images, kind, capability=card.capability, name=settings.image)
     except NoDevice as error:
         if settings.image is not None:
             raise
         # The first of its kind, so that the caller sees what it would run.
-        image, unserved = choose(images, kind), (f"it cannot run there: {error.problem}",)
+        image, unserved = choose_image(images, kind), (f"it cannot run there: {error.problem}",)
     _, engine, _ = to_build(root, settings.model_copy(update={"image": image.name}))
     machine = Machine(
         id="0" * 12, label="on-paper", system="Linux", architecture="x86_64", cpu=Cpu(), gpus=gpus
@@ -52,7 +52,7 @@ def prepare(root: Path, settings: Settings, named: str) -> RunSetup:
         selection=Selection(kind, gpus=gpus),
         image=image,
         engine=engine,
-        plan=plan_file.load(root, settings.plan),
+        plan=plan_file.load_plan(root, settings.plan),
         passed={},
         against=second_stack(root, settings, image, images.image),
         notes=(f"for {count} × {card.name}, by its figures on paper and published runs", *unserved),
@@ -64,11 +64,11 @@ def cards_named(named: str, cards: Sequence[Card]) -> tuple[int, Card]:
     counted = re.fullmatch(r"\s*(?:([1-9]\d{0,2})\s*[x×]\s*)?(.+?)\s*", named, re.IGNORECASE)
     count, name = (int(counted[1] or 1), counted[2]) if counted else (1, named)
     wanted = name.casefold()
-    exact = find(name, cards) or next((card for card in cards if card.name.casefold() == wanted), None)
+    exact = find_card(name, cards) or next((card for card in cards if card.name.casefold() == wanted), None)
     parts = [exact] if exact else [card for card in cards if wanted in card.name.casefold()]
     if len(parts) == 1:
         return count, parts[0]
-    meant = "" if parts else nearest(name, [card.name for card in cards])
+    meant = "" if parts else suggest_name(name, [card.name for card in cards])
     such = f"name one, such as {', '.join(card.name for card in parts)}" if parts else "see its names there"
     raise UserError(f"'{name}' is no one card of results/cards.toml{meant}", remedy=such)
 

@@ -122,13 +122,15 @@ class OwnRun:
         """Return every process that there may be: each side once a round, in an order drawn at random."""
         rng, planned = random.Random(seed), []
         firsts = [
-            TrialSpec.of(_request(side, device, stack), 1, seed=FIRST_SEED, timeout_seconds=timeout_seconds)
+            TrialSpec.from_request(
+                _request(side, device, stack), 1, seed=FIRST_SEED, timeout_seconds=timeout_seconds
+            )
             for side in self.sides
             for stack in stacks
         ]
         for repeat in range(1, MOST_REPEATS + 1):
             for first in rng.sample(firsts, len(firsts)):
-                trial = first.repeated(repeat, FIRST_SEED + repeat - 1)
+                trial = first.as_repeat(repeat, FIRST_SEED + repeat - 1)
                 planned.append(Planned(trial, "timing", trial.asked.variant.model))
         return tuple(planned)
 

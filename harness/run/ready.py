@@ -14,7 +14,7 @@ from harness.errors import NoEngine
 from harness.image.images import Image
 from harness.plan.estimate import WARM_UP_STEPS
 from harness.record import Harness, Limit, TrialSpec
-from harness.record.store import state_folder
+from harness.record.store import clone_state_folder
 from harness.record.trial_spec import StackKey
 from harness.run.assemble import harness
 from harness.run.own_program import OwnRun
@@ -118,7 +118,7 @@ class ReadyRun:
 
 def copies_folder(root: Path) -> Path:
     """Return where copies of users' programs are."""
-    return state_folder(root) / "own"
+    return clone_state_folder(root) / "own"
 
 
 def ready_run(
@@ -142,7 +142,7 @@ def second_interpreter(setup: RunSetup, python: str) -> Built:
     """Return the user's interpreter as a second stack; raises NoEngine where trials are no processes."""
     if not isinstance(setup.engine, VenvEngine):
         raise NoEngine("--against python:PATH needs trials that are processes", remedy="add --engine venv")
-    return replace(setup.engine, python=python).built(setup.image)
+    return replace(setup.engine, python=python).built_environment(setup.image)
 
 
 def warm_up(trial: TrialSpec) -> TrialSpec:
@@ -154,4 +154,4 @@ def warm_up(trial: TrialSpec) -> TrialSpec:
     variant = trial.asked.variant.model_copy(update={"limit": limit})
     request = trial.asked.model_copy(update={"variant": variant})
     seconds = min(trial.timeout_seconds, WARM_UP_SECONDS)
-    return TrialSpec.of(request, trial.repeat, seed=trial.seed, timeout_seconds=seconds)
+    return TrialSpec.from_request(request, trial.repeat, seed=trial.seed, timeout_seconds=seconds)

@@ -151,7 +151,7 @@ def _outcome(ready: ReadyRun, opened: Session, ran: list[Record]) -> Outcome:
     left = len(session.missing(opened, records))
     if not left:
         session.close(ready.root, opened)
-        shutil.rmtree(store.state_folder(ready.root) / "cache" / opened.id, ignore_errors=True)
+        shutil.rmtree(store.clone_state_folder(ready.root) / "cache" / opened.id, ignore_errors=True)
     replaced = batch_search.replaced(opened, records)
     failed = sum(record.status == "failed" and record.trial.id not in replaced for record in ran)
     return Outcome(opened, len(ran), failed, left, complete=not left)
@@ -159,7 +159,7 @@ def _outcome(ready: ReadyRun, opened: Session, ran: list[Record]) -> Outcome:
 
 def _cache_folder(ready: ReadyRun, session_id: str, trial: TrialSpec) -> Path:
     """Where a stack's compilers keep what they made: another stack's would be of no use, or wrong."""
-    cache = store.state_folder(ready.root) / "cache" / session_id
+    cache = store.clone_state_folder(ready.root) / "cache" / session_id
     return cache / f"{trial.asked.environment}-{short_hash(trial.asked.stack)}"
 
 
@@ -198,7 +198,7 @@ def _laid_out(ready: ReadyRun, session_id: str, trial: TrialSpec, attempt: int) 
     cache.mkdir(parents=True, exist_ok=True)
     store.write_whole(work / "in" / "trial.json", trial.model_dump_json(indent=1), replace=False)
     if trial.asked.file is not None:
-        own = own_file.content(ready.root, trial.asked.file)
+        own = own_file.own_file_text(ready.root, trial.asked.file)
         store.write_whole(work / "in" / own_file.NAME, own, replace=False)
     if trial.asked.own is not None and ready.own is not None:
         store.write_whole(work / "in" / own_file.NAME, ready.own.content(trial.asked.own), replace=False)

@@ -7,13 +7,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from harness.engine.choose import wheels
+from harness.engine.choose import wheel_folder
 from harness.engine.container import OWN_VARIABLES
 from harness.engine.interface import Built
 from harness.errors import PlanError
 from harness.files import printed
 from harness.image.images import Image
-from harness.image.lock import lock_packages, lock_sha256, moved
+from harness.image.lock import lock_packages, lock_sha256, version_changes
 from harness.image.second_lock import given_image, moved_image
 from harness.machine import VISIBILITY, local_names
 from harness.record import Against
@@ -87,7 +87,7 @@ def second_stack(
         raise PlanError("--against names two stacks at once", remedy="name one image or one lock")
     own, image = image, serving(names[0]) if names else image
     image = given_image(image, root, files[0]) if files else image
-    image = moved_image(image, root, pins, wheelhouse=wheels(root, settings)) if pins else image
+    image = moved_image(image, root, pins, wheelhouse=wheel_folder(root, settings)) if pins else image
     if pythons:
         variables[INTERPRETER] = _version_of(pythons[0])
     # A lock is shown by its name alone, and an interpreter by its version: a folder may name a person.
@@ -100,7 +100,7 @@ def second_stack(
         for word in asked
     )
     packages = (lock_packages(root / "docker" / each.lock) | each.from_base for each in (own, image))
-    second = SecondStack(shown, image, variables, next(iter(pythons), None), moved(*packages))
+    second = SecondStack(shown, image, variables, next(iter(pythons), None), version_changes(*packages))
     locks = {lock_sha256(root, each.lock) for each in (own, image)}
     if not variables and own.name == image.name and len(locks) == 1:
         raise PlanError(f"'{second.named}' is what image '{own.name}' has", remedy="name another version")

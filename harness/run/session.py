@@ -98,7 +98,7 @@ ATTEMPTS = 3
 
 def _pointer(root: Path, plan: str, against: Against | None) -> Path:
     mark = f"-{short_hash(against.stack)}" if against else ""
-    return store.state_folder(root) / "open" / f"{plan}{mark}.txt"
+    return store.clone_state_folder(root) / "open" / f"{plan}{mark}.txt"
 
 
 def find_open(root: Path, plan: str, against: Against | None = None) -> Session | None:

@@ -11,13 +11,13 @@ from pathlib import Path
 from harness.data import fetch
 from harness.data.download import FetchProgress
 from harness.doctor.surroundings import device_files, older_rocm
-from harness.engine.choose import choose as choose_engine
+from harness.engine.choose import choose_engine as choose_engine
 from harness.engine.container import DeviceRequest
 from harness.engine.interface import Engine
-from harness.engine.local import identity
+from harness.engine.local import image_identity
 from harness.errors import NoDevice, NoEngine
 from harness.files import Files
-from harness.image.images import ANOTHER_FRAMEWORK, Image, ImageFile, choose, load_images
+from harness.image.images import ANOTHER_FRAMEWORK, Image, ImageFile, choose_image, load_images
 from harness.machine import VISIBILITY, Selection, look, passed_variables, select
 from harness.machine.devices import card_notes
 from harness.plan import plan_file
@@ -91,7 +91,7 @@ def prepare(
     Raises NoDevice where no image serves the card, NoEngine where the engine named does not answer. An engine
     asked for by name that gives no such card raises NoDevice too, unless `refuse` is false.
     """
-    run_plan = plan_file.load(root, settings.plan)
+    run_plan = plan_file.load_plan(root, settings.plan)
     if settings.blocks is not None:
         run_plan = run_plan.model_copy(update={"blocks": settings.blocks})
     machine, selection = seen or devices(settings, environ)
@@ -160,14 +160,14 @@ def _image(images: ImageFile, selection: Selection, settings: Settings) -> tuple
 
     An interpreter of the user's brings its own framework, which may serve what no image of ours does.
     """
-    around = images.images.get(str((identity() or {}).get("image")))
+    around = images.images.get(str((image_identity() or {}).get("image")))
     inside = settings.engine in ("auto", "here") and around is not None and selection.kind in around.devices
     name = settings.image or (around.name if around is not None and inside else None)
     architectures = {card.architecture for card in selection.gpus if card.architecture}
     driver = next((card.driver for card in selection.gpus if card.driver), None)
     try:
         capability = tuple(sorted(architectures))
-        return choose(images, selection.kind, capability=capability, driver=driver, name=name), ()
+        return choose_image(images, selection.kind, capability=capability, driver=driver, name=name), ()
     except NoDevice as error:
         if settings.python is None or name is not None:
             raise
@@ -184,7 +184,7 @@ def data_folders(settings: Settings, root: Path) -> fetch.DataFolders:
 def data_names(run_plan: Plan, kind: DeviceKind) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """A plan's data sets, and its pretrained weights."""
     weights = tuple(f"weights-{model}" for model in plan_file.pretrained_models(run_plan, kind))
-    return tuple(plan_file.datasets(run_plan, kind)), weights
+    return tuple(plan_file.plan_datasets(run_plan, kind)), weights
 
 
 def resolve_data(

@@ -23,7 +23,7 @@ from harness.record import (
 )
 from harness.record.finding import FindingValue
 from harness.record.finding_kinds import Severity
-from harness.record.published.cards import is_shared
+from harness.record.published.cards import is_shared_name
 from harness.summary.checks import Findings
 from harness.telemetry.reader import CUT_SHORT
 
@@ -117,7 +117,7 @@ def device_name(record: Record) -> str:
     if record.measurement is not None:
         name = record.measurement.device.name
         given = next(iter(used_cards(record)), None)
-        return given.name if given is not None and is_shared(name) else name
+        return given.name if given is not None and is_shared_name(name) else name
     if record.trial.asked.device == "cpu":
         return record.machine.cpu.model or "CPU"
     cards = used_cards(record)[: 1 if record.cards_given else None] or cards_of_kind(record)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy
 
 from harness.record import Epoch, Finding, Measurement, Record, Series, Steady, Summary
-from harness.record.finding import gravest
+from harness.record.finding import gravest_verdict
 from harness.summary.checks import measurement_findings, validations
 from harness.summary.device_checks import device_findings
 from harness.summary.steady_state import Floats, microseconds, percentiles, steady_state
@@ -51,7 +51,7 @@ def summarise(measurement: Measurement, more: Iterable[Finding] = ()) -> Summary
         epoch_seconds=_epoch_seconds(measurement, steps),
         protocol_seconds=_protocol_seconds(measurement, steps),
         projected=not measurement.protocol.complete,
-        verdict=gravest(findings),
+        verdict=gravest_verdict(findings),
         findings=findings,
     )
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy
 
 from harness.errors import RecordError
-from harness.record.events import Span, objects
+from harness.record.events import Span, json_objects
 from harness.record.telemetry import (
     CardTelemetry,
     CpuTelemetry,
@@ -60,7 +60,7 @@ def read(
     `items` are the training samples of the segments, for the energy of one; `spans` are its other phases.
     Raises RecordError where the lines are not what the telemetry writes.
     """
-    lines = list(objects(path.read_bytes().splitlines())) if path.is_file() else []
+    lines = list(json_objects(path.read_bytes().splitlines())) if path.is_file() else []
     samples = [line for line in lines[1:] if "t" in line]
     if not samples:
         return None
@@ -94,7 +94,7 @@ def _thinned(
         seconds=seconds,
         samples=len(samples),
         seconds_per_value=head["interval_seconds"] if len(slots) == len(samples) else 60.0,
-        times=Trace.of([fmean(sample["t"] for sample in slot) for slot in slots], 0.01),
+        times=Trace.from_values([fmean(sample["t"] for sample in slot) for slot in slots], 0.01),
         windows=tuple(windows),
         cards=cards,
         cpu=CpuTelemetry(**_traces(slots, _CPU_TRACES)),
@@ -151,13 +151,13 @@ def _trace(slots: Sequence[Sequence[Sample]], name: str) -> TraceStats | None:
     if not any(values_by_slot):
         return None
     scale = _SCALES[name]
-    mean = Trace.of([fmean(values) if values else None for values in values_by_slot], scale)
+    mean = Trace.from_values([fmean(values) if values else None for values in values_by_slot], scale)
     if all(len(slot) == 1 for slot in slots):
         return TraceStats(mean=mean)
     return TraceStats(
         mean=mean,
-        least=Trace.of([min(values, default=None) for values in values_by_slot], scale),
-        most=Trace.of([max(values, default=None) for values in values_by_slot], scale),
+        least=Trace.from_values([min(values, default=None) for values in values_by_slot], scale),
+        most=Trace.from_values([max(values, default=None) for values in values_by_slot], scale),
     )
 
 

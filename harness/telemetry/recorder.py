@@ -14,7 +14,7 @@ from harness.files import Files
 from harness.probe.system import sees_processes
 from harness.record import Record, finding
 from harness.record.events import FILE as EVENTS
-from harness.record.events import segments, spans
+from harness.record.events import read_segments, read_spans
 from harness.telemetry import reader, sampler
 
 FILE = "telemetry.jsonl"
@@ -78,7 +78,7 @@ def added(record: Record, work: Path) -> Record:
     items = record.measurement.window.samples if record.measurement and record.nodes == 1 else None
     try:
         events = work / "out" / EVENTS
-        telemetry = reader.read(path, segments(events), items, spans(events))
+        telemetry = reader.read(path, read_segments(events), items, read_spans(events))
     except RecordError as error:
         return record.model_copy(
             update={"warnings": (*record.warnings, finding("telemetry", why=str(error)[:400]))}

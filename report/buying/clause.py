@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from harness.record import Finding, finding
-from harness.record.finding import fault as fault_of
-from harness.record.finding import label, sentence
+from harness.record.finding import finding_fault as fault_of
+from harness.record.finding import finding_label, finding_sentence
 from report import text
 from report.compare.cells import Cell
 from report.compare.key import PartialKey
@@ -149,7 +149,7 @@ def _result(
 ) -> RequirementResult:
     own = [cell for cell in delivered if cell.key == demand.key]
     trials = [trial for cell in own for trial in cell.trials]
-    faults = sorted({sentence(found) for trial in trials if (found := fault(trial))})
+    faults = sorted({finding_sentence(found) for trial in trials if (found := fault(trial))})
     if faults:
         return RequirementResult(demand, False, f"a trial is invalid: {text.clean(faults[0], 120)}")
     runs = Runs(
@@ -160,7 +160,7 @@ def _result(
         return _too_few_runs(demand, len(trials), own, delivered, failed)
     spoiled = [trial for trial in trials if disturbed(trial)]
     if spoiled and len(trials) - len(spoiled) < LEAST_LEFT * demand.runs:
-        names = ", ".join(sorted({label(found) for trial in spoiled for found in trial.causes}))
+        names = ", ".join(sorted({finding_label(found) for trial in spoiled for found in trial.causes}))
         count = f"{len(spoiled)} of {text.count(len(trials), 'run')}"
         return RequirementResult(demand, None, f"{count} were disturbed ({text.clean(names, 80)})")
     if len(runs.values) < LEAST_RUNS:

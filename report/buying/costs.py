@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean, geometric_mean
 
-from harness.record.published.cards import Card, find
+from harness.record.published.cards import Card, find_card
 from report.buying.cost_model import (
     CERTAIN,
     HOURS_A_YEAR,
@@ -207,7 +207,7 @@ def _inputs(purchase: Purchase) -> dict[str, Range]:
 def _offer(
     candidate: OfferedCard, i: int, mix: Sequence[WorkLine], cards: Sequence[Card], paper: CardsOnPaper
 ) -> OfferNumbers:
-    offer, card, specs = candidate.offer, find(candidate.device, cards), paper.specs.get(candidate.card)
+    offer, card, specs = candidate.offer, find_card(candidate.device, cards), paper.specs.get(candidate.card)
     board = card.power_watts / card.devices if card else specs.power_watts if specs else None
     quoted = offer.watts.values if offer and offer.watts else None
     on_paper = quoted or ((board, board, board) if board else None)

@@ -10,7 +10,7 @@ from packaging.specifiers import SpecifierSet
 
 from harness.record import Claim, Seeds, Side
 from harness.record.published.cards import Card
-from harness.record.published.claim_set import speaks_of
+from harness.record.published.claim_set import applies_to
 from report.claims.matching import figure_of, side_differences
 from report.compare.batch_sweeps import BatchSweep
 from report.compare.cells import Cell, to_target
@@ -42,7 +42,7 @@ def obstacles(claim: Claim, cell: Cell, cards: Sequence[Card]) -> tuple[Differen
 
 def _card(claim: Claim, cell: Cell, cards: Sequence[Card]) -> Difference | None:
     trial = cell.trials[0]
-    spoken_of = speaks_of(
+    spoken_of = applies_to(
         claim,
         trial.environment.device,
         trial.device_name,

@@ -12,7 +12,7 @@ from itertools import product
 
 from harness.record import Claim, DeviceKind, Side, TrialRequest, TrialSpec
 from harness.record.published.cards import Card
-from harness.record.published.claim_set import sides, speaks_of
+from harness.record.published.claim_set import applies_to, claim_sides
 from report.claims.matching import PARTS, asked_by
 from report.compare.key import PartialKey
 from report.metrics import CLAIMED
@@ -58,12 +58,12 @@ class JudgingPlan:
 
 def cards_of(claim: Claim) -> list[str]:
     """Return the cards that its sides name."""
-    return sorted({side.card for side in sides(claim) if side.card})
+    return sorted({side.card for side in claim_sides(claim) if side.card})
 
 
 def own_card(claim: Claim, device: TargetDevice, cards: Sequence[Card]) -> bool:
     """Return whether a claim speaks of this device."""
-    return bool(speaks_of(claim, device.kind, device.name, device.capability, cards, device.memory_bytes))
+    return bool(applies_to(claim, device.kind, device.name, device.capability, cards, device.memory_bytes))
 
 
 def can_answer(device: TargetDevice, claim: Claim, cards: Sequence[Card]) -> bool:
@@ -99,10 +99,10 @@ def judging_trials(claim: Claim, variants: Variants) -> list[TrialSpec]:
         met = [trials for trials in met if _counts(claim, trials[0].asked)]
         return [[one for trials in met for one in trials]] if searched and met else met
 
-    of_sides = [meeting(side) for side in sides(claim)]
+    of_sides = [meeting(side) for side in claim_sides(claim)]
     if claim.kind == "absolute" and not of_sides[0]:
         of_sides = [meeting(claim.of, "data_mode")]
-    modes_differ = len({side.data_mode for side in sides(claim)}) > 1
+    modes_differ = len({side.data_mode for side in claim_sides(claim)}) > 1
     for together in product(*of_sides):
         modes = {trials[0].asked.variant.data_mode for trials in together}
         if modes_differ or len(modes) == 1:

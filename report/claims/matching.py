@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from harness.record import Claim, Side
-from harness.record.vocabulary.workload import declared
+from harness.record.vocabulary.workload import read_workload
 from report.compare.cells import Cell, target_reached, to_target
 from report.compare.figures import Figure, Run, figure
 from report.compare.groups import ComparisonGroup
@@ -39,7 +39,7 @@ def side_differences(side: Side, claim: Claim, cell: Cell) -> tuple[Difference, 
 def asked_by(claim: Claim, side: Side) -> PartialKey:
     """The key of the work that a side of a claim speaks of, as far as its publication says."""
     # A plan may ask for smaller images than the workload declares, which no figure is of.
-    own = declared(claim.workload)
+    own = read_workload(claim.workload)
     named: dict[str, Value] = {
         "workload": claim.workload,
         "protocol": claim.protocol,

@@ -19,7 +19,7 @@ from scipy import special
 
 from harness.record import Finding, Gpu
 from harness.record.card_replay import CardCheck
-from harness.record.published.cards import Card, find
+from harness.record.published.cards import Card, find_card
 from report.expected.networks import CardFigures, PublishedSpeeds, known_network
 from report.expected.products import KnownSpeed, known_of, peak_of
 from report.trials.ceilings import BUS, Device, device_of
@@ -193,7 +193,7 @@ def _checked(
         and trial.verdict != "invalid"
         and device_of(trial.record) != device
     ]
-    card = find(name, cards)
+    card = find_card(name, cards)
     measured = _figures(mine)
     beside = [_figures(one) for one in grouped_by(others, lambda trial: device_of(trial.record)).values()]
     reached = _by_model(every, cards)
@@ -227,7 +227,7 @@ def _by_model(trials: Iterable[TrialResult], cards: Sequence[Card]) -> Mapping[s
     valid = [trial for trial in trials if trial.verdict != "invalid"]
     found: dict[str, CardFigures] = {}
     for device, of in grouped_by(valid, lambda trial: trial.device_name).items():
-        if card := find(device, cards):
+        if card := find_card(device, cards):
             found[card.name] = _figures(of)
     return found
 

@@ -13,7 +13,7 @@ import numpy as np
 from pydantic import Field
 
 from harness.record import Model, Precision, Record
-from harness.record.published.claim_set import nearest
+from harness.record.published.claim_set import suggest_name
 from harness.record.published.program import Program
 from report.expected.specs import FOLDER, CardSpecs, csv_rows, read_rows
 
@@ -89,7 +89,7 @@ def table_problems(root: Path, cards: Collection[str]) -> Iterator[str]:
             if isinstance(row, str):
                 yield f"{name}, line {line}, {row}"
             elif row.card not in cards:
-                unknown = f"'{row.card[:40]}' is in no table of cards{nearest(row.card, cards)}"
+                unknown = f"'{row.card[:40]}' is in no table of cards{suggest_name(row.card, cards)}"
                 yield f"{name}, line {line}, column 'card': {unknown}"
 
 

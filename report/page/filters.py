@@ -9,7 +9,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from harness.record.finding import label
+from harness.record.finding import finding_label
 from harness.summary.bound import speedup_limit
 from report import text
 from report.compare.cells import Cell
@@ -215,7 +215,7 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
     "rate": rate,
     "rate_unit": rate_unit,
     "between": between,
-    "label": label,
+    "label": finding_label,
     "speedup_limit": speedup_limit,
     "capital": capital,
     "card": text.short_card,

@@ -41,7 +41,7 @@ def together(
 ) -> Picture | None:
     """All of one workload's that have something to show, in one picture of that name."""
     drawn = [
-        learning(groups, analysis.evidence.claims.curves_for(groups[0].base.workload), systems),
+        learning(groups, analysis.evidence.claims.workload_curves(groups[0].base.workload), systems),
         devices(families, systems),
     ]
     shown = tuple(panel for panel in drawn if panel is not None)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from statistics import median
 
 from harness.record import PRECISIONS, Measurement, MessageSize, Precision, Record, Summary
-from harness.record.published.cards import Card, find, peak_tflops
+from harness.record.published.cards import Card, find_card, peak_tflops
 from harness.summary.bound import UNKNOWN, Bound, bound
 from harness.summary.device_checks import device_name
 
@@ -106,7 +106,7 @@ def doubtful(point: RooflinePoint) -> bool:
 
 def peak_of(name: str, devices: int, label: Precision, cards: Sequence[Card]) -> float | None:
     """Dense peak of a trial's devices together, FLOP/s; null for an unknown card or type."""
-    card = find(name, cards)
+    card = find_card(name, cards)
     each = peak_tflops(card, label) if card else None
     return None if each is None else each * 1e12 * devices
 

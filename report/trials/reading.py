@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from harness.errors import UserError
 from harness.record import Machine, Session
-from harness.record.published.cards import FILE, Card, load_cards, other_memory
-from harness.record.store import Results, Stored, read_all, results_folder
+from harness.record.published.cards import FILE, Card, differs_in_memory, load_cards
+from harness.record.store import Results, Stored, read_results, results_folder
 from harness.summary.bound import UNKNOWN, Bound
 from harness.summary.device_checks import between_trials
 from harness.summary.statistics import judge_trial, of_this_version, other_summary
@@ -46,7 +46,7 @@ def load(path: str | Path) -> DataFrame:
 
 def results_of(root: Path) -> Results:
     """Return all that is in results/; a summary that its raw samples do not give is named and replaced."""
-    results, records, named = read_all(root), [], []
+    results, records, named = read_results(root), [], []
     for stored in results.records:
         kept = stored.record.summary
         recomputed = judge_trial(stored.record) if kept is not None else None
@@ -126,11 +126,11 @@ def model_marks(trials: Sequence[TrialResult]) -> dict[str, str]:
             continue
         chips = {trial.device_capability for trial in named} - {None}
         sizes = sorted({size for trial in named if (size := trial.device_memory_bytes)})
-        several = any(map(other_memory, sizes, sizes[1:]))
+        several = any(map(differs_in_memory, sizes, sizes[1:]))
         for trial in named:
             size = trial.device_memory_bytes
             # Of one model's sizes the drivers' are a little apart: the largest is the one that is sold.
-            sold = max((each for each in sizes if size and not other_memory(size, each)), default=0)
+            sold = max((each for each in sizes if size and not differs_in_memory(size, each)), default=0)
             memory = f"{sold / 2**30:.0f} GB" if several and sold else ""
             chip = trial.device_capability or "" if len(chips) > 1 else ""
             marks[trial.path] = " ".join(filter(None, (memory, chip)))

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from statistics import median
 
 from harness.record import Finding, finding
-from harness.record.published.cards import Card, find
+from harness.record.published.cards import Card, find_card
 from harness.summary import contradictions
 from harness.summary.device_checks import used_cards
 from report.trials.ceilings import roofline_point
@@ -55,7 +55,7 @@ def _above_highest_clock(
     trial: TrialResult, peak_share: float | None, cards: Sequence[Card]
 ) -> Finding | None:
     """A peak on paper is at the reference boost clock; a card does more where its clock goes higher."""
-    card = find(trial.device_name, cards) if peak_share is not None and peak_share > 1 else None
+    card = find_card(trial.device_name, cards) if peak_share is not None and peak_share > 1 else None
     highest_mhz = max((gpu.clock_max_mhz or 0 for gpu in used_cards(trial.record)), default=0)
     if card is None or peak_share is None or highest_mhz <= card.boost_mhz:
         return above_peak(peak_share)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from harness.record import Finding
-from harness.record.finding import sentence
+from harness.record.finding import finding_sentence
 from report.trials.trial import TrialResult
 
 if TYPE_CHECKING:
@@ -185,4 +185,4 @@ def _text(value: Any, column: Column) -> str | None:
 
 
 def _clause(value: Any) -> str:
-    return f"{value.name}: {sentence(value)}" if isinstance(value, Finding) else str(value)
+    return f"{value.name}: {finding_sentence(value)}" if isinstance(value, Finding) else str(value)

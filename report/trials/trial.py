@@ -18,7 +18,7 @@ from harness.record import (
     Summary,
     finding,
 )
-from harness.record.finding import gravest
+from harness.record.finding import gravest_verdict
 from harness.record.store import Stored
 from harness.summary.bound import UNKNOWN, Bound
 from harness.summary.device_checks import busy_percents, busy_share, device_name, memory_bytes
@@ -87,7 +87,7 @@ class TrialResult:
 
     def with_findings(self, *more: Finding) -> TrialResult:
         """The trial with what else was found, and the verdict that all of it makes."""
-        return replace(self, findings=(*self.findings, *more), verdict=gravest(more, self.verdict))
+        return replace(self, findings=(*self.findings, *more), verdict=gravest_verdict(more, self.verdict))
 
     @property
     def lost(self) -> bool:

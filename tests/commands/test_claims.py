@@ -50,11 +50,11 @@ def test_a_card_of_amd_by_its_name_can_judge_claims_of_each_of_the_five_studies(
 
 
 def test_a_plan_is_counted_in_every_image_that_its_measures_name():
-    asked = plan_file.load(ROOT, "chexnet-cpu")
+    asked = plan_file.load_plan(ROOT, "chexnet-cpu")
     images = load_images(ROOT)
     assert images_of(asked, "cpu", images) == (None, "tensorflow", "mxnet", "chainer")
     assert images_of(asked, "cuda", images) == (None,)
-    assert images_of(plan_file.load(ROOT, "quick"), "cpu", images) == (None,)
+    assert images_of(plan_file.load_plan(ROOT, "quick"), "cpu", images) == (None,)
 
 
 def ways(name: str, image: str | None = None, **claimed: dict[str, float]) -> dict[str, JudgingPlan]:

@@ -73,7 +73,7 @@ def test_of_two_hundred_trials_none_is_lost_though_one_job_in_four_goes_wrong(tm
     assert reasons["cancelled"] == wrong["cancelled before it began"]
     seen = [record.failure.message for record in records if record.failure]
     assert sum("it ended before it looked at its node" in message for message in seen) == unlooked
-    assert store.read_all(bench.root).problems == ()
+    assert store.read_results(bench.root).problems == ()
 
 
 def test_a_line_that_is_cut_short_after_it_sent_a_job_sends_it_no_second_time(tmp_path):

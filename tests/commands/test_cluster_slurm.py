@@ -82,7 +82,7 @@ def test_each_trial_of_a_plan_is_a_job_and_leaves_a_record_like_any_other(real, 
     assert bench.ends() == ["ok"] * 4
     assert {record.environment.engine for record in bench.records()} == {"slurm"}
     assert all(record.telemetry is not None and record.telemetry.samples for record in bench.records())
-    assert list(record_problems(bench.root, store.read_all(bench.root))) == []
+    assert list(record_problems(bench.root, store.read_results(bench.root))) == []
     said = capsys.readouterr().out
     assert "4 trials sent" in said and "4 trials: 0 measured" in said and "the plan is complete" in said
 

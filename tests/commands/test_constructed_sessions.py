@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness.record.finding import label
+from harness.record.finding import finding_label
 from report.trials import load
 from tests.helpers.fake_boxes import BOXES, H100S, Box
 from tests.helpers.fake_line import ALONE, OWN_BYTES, Ran, podman, run_line
@@ -75,4 +75,4 @@ def test_another_process_on_a_trial_s_own_card_makes_it_invalid_in_its_record_an
     (record,) = ran.records
     assert record.summary is not None and record.summary.verdict == "invalid"
     assert [cause.name for cause in record.summary.causes] == ["foreign-process"]
-    assert "✕ invalid" in ran.page and label(record.summary.causes[0]) in ran.page
+    assert "✕ invalid" in ran.page and finding_label(record.summary.causes[0]) in ran.page

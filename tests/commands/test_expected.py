@@ -15,7 +15,7 @@ from harness.plan import own_file
 from harness.record import Epoch, PrecisionFound, Series, Window
 from harness.record.measurement import ProgramRun
 from harness.record.published.cards import load_cards
-from harness.record.store import read_all
+from harness.record.store import read_results
 from harness.summary.statistics import judge_trial
 from report.analysis import AnalysisRequest, analyse, evidence_in
 from report.expected.expected import kept
@@ -83,7 +83,7 @@ def constructed(rate, *, card=CARD, name="gpu-insights", batch=256, **variant):
                 label="program", output_dtypes={}, parameter_dtypes={}, method="the program's own"
             ),
             window=Window(seconds=seconds, steps=STEPS, samples=STEPS * batch),
-            step_us=Series.of([round(1e6 * batch / rate) + repeat] * STEPS, STEPS),
+            step_us=Series.from_microseconds([round(1e6 * batch / rate) + repeat] * STEPS, STEPS),
             steps_together=STEPS,
         )
         made = record(
@@ -110,7 +110,7 @@ def clone(tmp_path, monkeypatch, state, undrawn):
     published = [f"results/tables/published/{name}.csv" for name in TABLES]
     root = copied(tmp_path / "clone", *parts, *published)
     for module in ("commands.expected", "commands.report"):
-        monkeypatch.setattr(f"{module}.state_folder", lambda: state)
+        monkeypatch.setattr(f"{module}.user_state_folder", lambda: state)
     return root
 
 
@@ -274,7 +274,7 @@ def test_a_card_can_be_asked_for_beside_bundles(clone, model, monkeypatch, tmp_p
     packed = tmp_path / "constructed.tar.gz"
     packed.write_bytes(b"constructed")
     lead = SimpleNamespace(session=None)
-    bundle = SimpleNamespace(results=read_all(clone), stated=lead, name=packed.name, sha256="0" * 64)
+    bundle = SimpleNamespace(results=read_results(clone), stated=lead, name=packed.name, sha256="0" * 64)
     monkeypatch.setattr(report, "judged", lambda *_, older: bundle)
     how = ReportOptions(bundles=(packed,), expect="RTX A6000")
     analysis, _ = report_on(clone, tmp_path / "out", how)

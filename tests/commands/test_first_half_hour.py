@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from harness.record import Record
-from harness.record.store import read_all
+from harness.record.store import read_results
 from tests.helpers import ROOT, TESTS
 from tests.helpers.checks import require
 from tests.helpers.programs import git, refused
@@ -72,7 +72,7 @@ class Tried:
 
     @property
     def records(self) -> list[Record]:
-        return [stored.record for stored in read_all(self.root).records]
+        return [stored.record for stored in read_results(self.root).records]
 
     def said(self, line: str) -> str:
         return next(said for typed, (_, said) in self.ended.items() if line in typed)

@@ -45,7 +45,7 @@ def test_one_s_own_html_shows_a_few_lines_and_neither_markdown_nor_a_chart_does(
 
 
 def test_a_page_whose_log_is_gone_is_the_same_without_it(logged, tmp_path):
-    shutil.rmtree(store.state_folder(logged) / "work")
+    shutil.rmtree(store.clone_state_folder(logged) / "work")
     _, written = report_on(logged, tmp_path / "out", ReportOptions())
     assert 'class="log"' not in written.html.read_text()
 

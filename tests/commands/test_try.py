@@ -194,7 +194,7 @@ def test_a_program_is_measured_in_copies_and_only_its_steps_are_kept(folder, roo
     assert {(each.sample_unit, each.steps_together) for each in measured} == {("step", 10)}
     assert {(each.own.printed_rate, each.own.printed_unit) for each in measured} == {(640, "token")}
     assert all(each.window.steps >= 60 for each in measured)
-    assert str(folder.parent) not in "".join(store.dump(record) for record in records)
+    assert str(folder.parent) not in "".join(store.dump_json(record) for record in records)
 
 
 def test_two_commands_are_run_in_turns_until_one_is_faster(folder, root, capsys):

@@ -14,10 +14,10 @@ def test_plans_locks_and_own_files_have_one_hash_with_either_line_end(tmp_path):
     for name in ("plans/quick.toml", "docker/cpu/lock.txt", "workloads/programs/nanogpt.toml"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_bytes((ROOT / name).read_bytes().replace(b"\n", b"\r\n"))
-    assert plan_file.load(tmp_path, "quick").sha256 == plan_file.load(ROOT, "quick").sha256
+    assert plan_file.load_plan(tmp_path, "quick").sha256 == plan_file.load_plan(ROOT, "quick").sha256
     assert lock_sha256(tmp_path, "cpu/lock.txt") == lock_sha256(ROOT, "cpu/lock.txt")
     name = "workloads/programs/nanogpt.toml"
-    here, there = (own_file.sha256("program", name, root, "") for root in (ROOT, tmp_path))
+    here, there = (own_file.own_file_sha256("program", name, root, "") for root in (ROOT, tmp_path))
     assert here == there
 
 

@@ -15,7 +15,7 @@ from harness.data.datasets import DATASETS
 from harness.data.fetch import DataFolders, fetch, resolve
 from harness.doctor.surroundings import reach
 from harness.engine.build import build_settings
-from harness.engine.venv import first_that_works
+from harness.engine.venv import run_alternatives
 from harness.errors import MachineError, NoNetwork, NoSpace
 from harness.image.images import load_images
 from harness.record.published.program import Program
@@ -57,7 +57,7 @@ def program(folder: Path) -> None:
 def packages(folder: Path) -> None:
     index = ("--index-url", "https://index.example/simple/", "--no-cache-dir", "--retries", "1")
     argv = (sys.executable, "-m", "pip", "install", *index, "--target", str(folder / "site"), "tiny")
-    first_that_works("packages", (argv,), folder / "log", lambda *_, **__: None)
+    run_alternatives("packages", (argv,), folder / "log", lambda *_, **__: None)
 
 
 WAYS = pytest.mark.parametrize("way", [data, program, packages])

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.machine import machine_from
-from harness.record import differences
+from harness.record import machine_differences
 from harness.redact import NOBODY, WITHHELD, kept, leaks
 
 NAMES = ("maren", "Maren Ødegård", "brutus", "node17.lab.example")
@@ -100,7 +100,7 @@ def test_no_name_address_or_path_gets_through_a_fingerprint(host, user, address,
         _gone(secret, "\n".join(map(str, cleaned)))
     assert str(uuid) not in machine.canonical()
     assert leaks(machine.canonical()) == ()
-    assert differences(machine, machine) == ()
+    assert machine_differences(machine, machine) == ()
 
 
 @pytest.mark.parametrize(

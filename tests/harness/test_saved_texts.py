@@ -10,7 +10,7 @@ from harness import settings
 from harness.data.fetch import cache_folder
 from harness.engine.venv import find_python
 from harness.errors import MachineError, PlanError, UserError
-from harness.machine import state_folder
+from harness.machine import user_state_folder
 from harness.plan import plan_file
 from report.buying.purchase import parse_purchase
 
@@ -40,7 +40,7 @@ def test_a_user_without_a_home_is_told_what_to_set_and_setting_it_helps(monkeypa
     monkeypatch.setenv("HOME", "nowhere")
     monkeypatch.setattr("pwd.getpwuid", {}.__getitem__)
     monkeypatch.setattr("os.path.expanduser", lambda path: path)
-    for folder, variable in ((cache_folder, "GPUDYNO_CACHE"), (state_folder, "GPUDYNO_STATE")):
+    for folder, variable in ((cache_folder, "GPUDYNO_CACHE"), (user_state_folder, "GPUDYNO_STATE")):
         with pytest.raises(MachineError, match=f"HOME is not set.*set HOME, or {variable}"):
             folder()
         monkeypatch.setenv(variable, str(tmp_path))
@@ -56,4 +56,4 @@ def test_a_data_set_that_nobody_knows_is_refused_when_the_plan_is_read(tmp_path)
     )
     (tmp_path / "plans" / "mine.toml").write_text(f'name = "mine"\ntitle = "x"\n{measure}')
     with pytest.raises(PlanError, match=r"called 'cifar100'; take one of cifar-100, .*chestxray"):
-        plan_file.load(tmp_path, "mine")
+        plan_file.load_plan(tmp_path, "mine")

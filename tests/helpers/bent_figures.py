@@ -31,7 +31,7 @@ Generator, Draw = np.random.Generator, tuple[bool, bool]
 
 def _off(values: np.ndarray, truth: float, most: float) -> Draw:
     """Whether the figure counts and is further than `most` from the truth."""
-    steady = steady_state(Series.of([round(1e6 * STEP * value) for value in values]))
+    steady = steady_state(Series.from_microseconds([round(1e6 * STEP * value) for value in values]))
     mean = values[steady.first_step :].mean()
     refused = steady.kind in REFUSED
     return not refused and abs(mean / truth - 1) > most, refused

@@ -17,7 +17,7 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from harness.record import LeftOut, Record
-from harness.record.store import read_all, write_session
+from harness.record.store import read_results, write_session
 from report.analysis import Analysis, AnalysisRequest, Evidence, analyse, evidence_in
 from report.buying.purchase import parse_purchase
 from report.trials import reading
@@ -120,7 +120,7 @@ def odd(root: Path) -> None:
     """Figures that cannot be, a file that is cut short, and a session that left something out."""
     build.write(root, [*records_hostile.odd_numbers(), *sets.series()])
     next(iter(sorted(root.glob("results/*/*-aaaaaa/word_lm*.json")))).write_text('{"record": 1')
-    (session,) = [one for one in read_all(root).sessions if one.id == sets.LEAD]
+    (session,) = [one for one in read_results(root).sessions if one.id == sets.LEAD]
     left_out = (LeftOut(what="host mode", trials=12, reason="the budget of 8 h"),)
     notes = ("the budget of 8 h holds 20 of 32 trials",)
     write_session(root, session.model_copy(update={"left_out": left_out, "notes": notes}))

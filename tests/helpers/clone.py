@@ -85,8 +85,8 @@ def open_session(root: Path) -> Session:
     opened = session.find_open(root, "mine")
     if opened is not None:
         return opened
-    loaded = plan_file.load(root, "mine")
-    planned = plan_file.trials(loaded, plan_file.PlanContext("cpu", "cpu", None, {}, {}), seed=1)
+    loaded = plan_file.load_plan(root, "mine")
+    planned = plan_file.plan_trials(loaded, plan_file.PlanContext("cpu", "cpu", None, {}, {}), seed=1)
     trials, blocks = zip(*((item.trial, item.block) for item in planned), strict=True)
     number = session.next_number(root / "state", root, MACHINE.id)
     now = datetime.now(UTC)
@@ -115,7 +115,7 @@ def bench(root: Path, **settings: Any) -> RunSetup:
         selection=Selection("cpu"),
         image=load_images(root).image("cpu"),
         engine=VenvEngine(root, python=sys.executable),
-        plan=plan_file.load(root, "mine"),
+        plan=plan_file.load_plan(root, "mine"),
         passed={},
         notes=(),
     )

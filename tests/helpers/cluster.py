@@ -43,7 +43,7 @@ class Bench:
 
     def records(self) -> list[Record]:
         """In the order in which they began."""
-        found = [stored.record for stored in store.read_all(self.root).records]
+        found = [stored.record for stored in store.read_results(self.root).records]
         return sorted(found, key=lambda record: record.started_at)
 
     def ends(self) -> list[str]:

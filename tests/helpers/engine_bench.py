@@ -12,7 +12,7 @@ from typing import Any
 import docker
 import pytest
 
-from harness.engine.choose import search
+from harness.engine.choose import search_engines
 from harness.engine.container import DeviceRequest, RunSpec, TrialFolders
 from harness.engine.docker import DockerEngine
 from harness.engine.interface import Exit, Handle
@@ -33,7 +33,7 @@ def trial(variant: Mapping[str, Any] = {}, *, timeout_seconds: float = 60, **ask
     model = {"model": "lstm", "precision": "fp32-ieee", "batch_size": 1, "data_mode": "cached"}
     request = {"workload": "word_lm", "protocol": "published/1", "data": "generated", "device": "cpu"}
     request |= {"environment": "cpu", **asked, "variant": Variant(**{**model, **variant})}
-    return TrialSpec.of(TrialRequest(**request), 1, seed=1, timeout_seconds=timeout_seconds)
+    return TrialSpec.from_request(TrialRequest(**request), 1, seed=1, timeout_seconds=timeout_seconds)
 
 
 CPU = DeviceRequest("cpu")
@@ -92,7 +92,7 @@ def connection(kind: str):
     host = os.environ.get(f"GPUDYNO_TEST_{kind.upper()}") or (
         kind == "docker" and os.environ.get("DOCKER_HOST")
     )
-    found = search({"DOCKER_HOST": host}).connections if host else search({}).connections
+    found = search_engines({"DOCKER_HOST": host}).connections if host else search_engines({}).connections
     matching = [one for one in found if one.kind == kind]
     require(kind, bool(matching), f"no {kind} answers (GPUDYNO_TEST_{kind.upper()} names its socket)")
     return matching[0]

@@ -35,7 +35,7 @@ from harness.machine.load import load_from
 from harness.probe import describe
 from harness.record import DeviceUsed, Memory, PrecisionFound, Rank, Record, Series, Window, store
 from harness.record.events import FILE as EVENTS
-from harness.record.events import segments
+from harness.record.events import read_segments
 from harness.record.measurement import Flops
 from harness.run import choice, runner
 from harness.run import setup as run_setup
@@ -140,7 +140,7 @@ def train(box: Box, spec: RunSpec, cards: tuple[str, ...]) -> None:
         ),
         samples_per_step=samples,
         window=Window(seconds=seconds, steps=STEPS, samples=STEPS * samples),
-        step_us=Series.of(step_us),
+        step_us=Series.from_microseconds(step_us),
         memory=memory,
         parallel="ddp" if len(cards) > 1 else None,
         ranks=tuple(
@@ -169,13 +169,13 @@ class ConstructedEngine(DockerEngine):
         return self._told
 
     def refusal(self, device: DeviceRequest) -> str | None:
-        return access.refusal(self.facts, device, self._files)
+        return access.device_refusal(self.facts, device, self._files)
 
     def _image_id(self, build_spec: object) -> str:
         return "sha256:" + "1" * 64
 
     def start(self, spec: RunSpec) -> Handle:
-        body = container.config(self._fitted(spec))
+        body = container.container_config(self._fit_spec(spec))
         if spec.attempt:
             train(self._box, spec, shown(body))
         return Handle(engine=self.name, container=spec.name)
@@ -205,7 +205,7 @@ def shown(body: Mapping[str, Any]) -> tuple[str, ...]:
 
 def watch_trial(box: Box, files: Files, work: Path, device: DeviceRequest, scene: Scene) -> None:
     """Samples as the process beside a trial does, over drivers that tell of this scene."""
-    end = round(segments(work / "out" / EVENTS)[-1][1] - BEGAN) + 1
+    end = round(read_segments(work / "out" / EVENTS)[-1][1] - BEGAN) + 1
     own = {at: (Work(OWN[rank], OWN_BYTES, TRAINS_FROM // 2, end),) for rank, at in enumerate(device.indices)}
     everyone = {at: (*own.get(at, ()), *scene.get(at, ())) for at in own.keys() | scene.keys()}
     driver = box.nvml(everyone, end + 6)
@@ -256,9 +256,9 @@ def run_line(
         for name in VISIBILITY:
             patch.delenv(name, raising=False)
         patch.setattr(fingerprint, "everything", lambda: probed(box, files))
-        patch.setattr(engine_choice, "find", engine)
-        patch.setattr(run_setup, "identity", lambda: None)
-        patch.setattr(engine_choice, "identity", lambda: None)
+        patch.setattr(engine_choice, "find_engine", engine)
+        patch.setattr(run_setup, "image_identity", lambda: None)
+        patch.setattr(engine_choice, "image_identity", lambda: None)
         patch.setattr(runner, "load", busy_little)
         patch.setattr(recorder, "start", on_cards)
         patch.setattr(runner, "datetime", clock)
@@ -270,7 +270,7 @@ def run_line(
     return Ran(
         box=box,
         root=root,
-        records=tuple(stored.record for stored in store.read_all(root).records),
+        records=tuple(stored.record for stored in store.read_results(root).records),
         left_out={left.what: left.reason for left in outcome.session.left_out},
         page=page.html.read_text(),
     )

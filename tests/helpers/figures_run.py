@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from harness.record.published.cards import find
+from harness.record.published.cards import find_card
 from report.analysis import Analysis
 from report.compare.sides import SideCheck, side_checks
 from report.page.parts import limits as page_limits
@@ -59,7 +59,7 @@ def _device(rows: Sequence[TrialResult], analysis: Analysis, measured: Mapping[s
         (work[0], page_limits._typical(work, analysis.evidence.cards, measured))
         for work in grouped_by(rows, lambda row: row.key).values()
     ]
-    card = find(used.device.name, analysis.evidence.cards)
+    card = find_card(used.device.name, analysis.evidence.cards)
     sheet = page_limits._sheet(used.device, card, measured, rows)
     roofs = [one for row in sheet if row.unit == "TFLOP/s" for one in row.limits]
     return {

@@ -66,7 +66,7 @@ def forged(
         path.relative_to(work).as_posix(): path.read_bytes() for path in work.rglob("*") if path.is_file()
     }
     if resealed:
-        figures = contents.figures(store.read_all(work).records)
+        figures = contents.figures(store.read_results(work).records)
         predicate = statement.predicate.model_copy(update={"figures": figures, **stated})
         fitting = Statement(subject=resources(files), predicate=Predicate.model_validate(dict(predicate)))
         sealed = json_bytes(Envelope.of(json_bytes(fitting)))

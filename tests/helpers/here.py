@@ -8,7 +8,7 @@ from functools import cache
 import pytest
 
 from harness.record.published.claim_set import ClaimSet, load_claims
-from harness.record.store import Results, read_all
+from harness.record.store import Results, read_results
 from harness.summary.statistics import other_summary
 from report.analysis import Analysis, AnalysisRequest, Evidence, analyse, evidence_in
 from report.trials import reading
@@ -22,7 +22,7 @@ def claims_here() -> ClaimSet:
 
 @cache
 def results_here() -> Results:
-    return read_all(ROOT)
+    return read_results(ROOT)
 
 
 @cache

@@ -91,7 +91,7 @@ def clone_with(folder: Path, table: dict[str, Any]) -> tuple[Path, OwnFile]:
     place = folder / "mine" / "toy.toml"
     place.parent.mkdir(parents=True, exist_ok=True)
     place.write_text(tomlkit.dumps(table))
-    sha256 = own_file.sha256("program", "mine/toy.toml", folder, "plans/x.toml")
+    sha256 = own_file.own_file_sha256("program", "mine/toy.toml", folder, "plans/x.toml")
     return folder, OwnFile(name="mine/toy.toml", sha256=sha256 or "")
 
 
@@ -100,7 +100,7 @@ def asked(file: OwnFile, data: str = "synthetic", **told: Any) -> TrialSpec:
     told = {"limit": {}, "precision": "program", "data_mode": "host", "model": "m", "batch_size": 4, **told}
     spec = trial("program", protocol="toy/1", data=data, **told)
     request = spec.asked.model_copy(update={"file": file})
-    return TrialSpec.of(request, 1, seed=spec.seed, timeout_seconds=spec.timeout_seconds)
+    return TrialSpec.from_request(request, 1, seed=spec.seed, timeout_seconds=spec.timeout_seconds)
 
 
 def ran(
@@ -109,7 +109,7 @@ def ran(
     """A trial of the program whose files lie in `source`, by this interpreter unless `by` says another."""
     root, file = clone_with(folder, table)
     (folder / "in").mkdir(exist_ok=True)
-    (folder / "in" / "program.json").write_text(own_file.content(root, file))
+    (folder / "in" / "program.json").write_text(own_file.own_file_text(root, file))
     data = folder / "data"
     data.mkdir(exist_ok=True)
     (data / Program.model_validate(table).folder).symlink_to(source)

@@ -135,7 +135,7 @@ def trial(
         environment="cuda" if device == "cuda" else device,
         lock_sha256=lock_sha256,
     )
-    return TrialSpec.of(asked, repeat, seed=repeat, timeout_seconds=600.0)
+    return TrialSpec.from_request(asked, repeat, seed=repeat, timeout_seconds=600.0)
 
 
 def measurement(
@@ -188,7 +188,7 @@ def measurement(
         "samples_per_step": variant.batch_size,
         "phases": (Phase(name="model", seconds=1.5),),
         "window": Window(seconds=seconds, steps=steps, samples=steps * variant.batch_size),
-        "step_us": Series.of(series),
+        "step_us": Series.from_microseconds(series),
         "epochs": epochs,
         "losses": tuple((step, 4.0 - step / 40 + noise.gauss(0, 0.05)) for step in range(1, steps, 5)),
         "quality_name": kind["quality"],
@@ -365,7 +365,7 @@ def with_own_steps(records: Iterable[Record]) -> Iterator[Record]:
             steps = list(measured.step_us.values())
             turn = taken[measured.step_us.microseconds]
             taken[measured.step_us.microseconds] += 1
-            series = Series.of(steps[turn:] + steps[:turn]) if turn else measured.step_us
+            series = Series.from_microseconds(steps[turn:] + steps[:turn]) if turn else measured.step_us
             record = record.model_copy(
                 update={"measurement": measured.model_copy(update={"step_us": series})}
             )

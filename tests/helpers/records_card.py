@@ -92,7 +92,7 @@ def checked_card(
                     call_amount=1e9,
                     calls_per_sample=1,
                     structure={},
-                    sample_us=Series.of([10, 11]),
+                    sample_us=Series.from_microseconds([10, 11]),
                 ),
             ),
             replays=(
@@ -124,7 +124,7 @@ def checked_card(
             update={
                 "card": check,
                 "flops": Flops(per_sample=6.4e12, method="constructed"),
-                "step_us": Series.of(steps),
+                "step_us": Series.from_microseconds(steps),
             }
         )
         measured = build.changed(

@@ -83,7 +83,7 @@ def summed(gpus: int, algorithm_gb: float, *, order: int = 400, **told: Any) -> 
         MessageSize(
             message_bytes=size,
             calls_per_sample=4,
-            sample_us=Series.of([round(4 * size / (algorithm_gb * share * 1e9) * 1e6)] * 20),
+            sample_us=Series.from_microseconds([round(4 * size / (algorithm_gb * share * 1e9) * 1e6)] * 20),
         )
         for size, share in ((2**20, 0.25), (2**24, 0.5), (2**28, 1.0))
     )

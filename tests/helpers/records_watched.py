@@ -75,9 +75,11 @@ def card(**changes: Any) -> CardTelemetry:
     told: dict[str, Any] = {
         "index": 0,
         "unit": UNIT,
-        "sm_mhz": TraceStats(mean=Trace.of([300.0 if second < 10 else 1800.0 for second in seconds], 1.0)),
+        "sm_mhz": TraceStats(
+            mean=Trace.from_values([300.0 if second < 10 else 1800.0 for second in seconds], 1.0)
+        ),
         "utilization_percent": TraceStats(
-            mean=Trace.of([0.0 if second < 10 else 97.0 for second in seconds], 0.1)
+            mean=Trace.from_values([0.0 if second < 10 else 97.0 for second in seconds], 0.1)
         ),
         "limited_share": {"power": 0.0, "thermal": 0.0},
         "others": OtherProcesses(processes=0, memory_bytes=0, samples_share=0.0),
@@ -99,7 +101,7 @@ def telemetry(*cards: CardTelemetry, **changes: Any) -> Telemetry:
         "seconds": 90.0,
         "samples": 91,
         "seconds_per_value": 1.0,
-        "times": Trace.of([float(second) for second in range(91)], 0.01),
+        "times": Trace.from_values([float(second) for second in range(91)], 0.01),
         "windows": ((10.0, 80.0),),
         "cards": cards or (card(),),
         "ended": "stopped",
@@ -157,8 +159,8 @@ def watched(record: Record, *, waits: float = 0.12, host: float = 0.15, steps: i
     measured = measured.model_copy(
         update={
             "window": window,
-            "step_us": Series.of(series),
-            "input_us": Series.of([round(value * waits) for value in series]),
+            "step_us": Series.from_microseconds(series),
+            "input_us": Series.from_microseconds([round(value * waits) for value in series]),
             "kernels": KernelTime(steps=1, busy_seconds=(1 - host) * sum(series) / 1e6 / steps),
             "precision": PrecisionFound.model_validate(precision.model_dump()),
         }

@@ -32,7 +32,7 @@ with clone.unwatched():
 
 
 def records(root: Path):
-    return [stored.record for stored in store.read_all(root).records]
+    return [stored.record for stored in store.read_results(root).records]
 
 
 def alternating(root: Path, *asked: str) -> RunSetup:

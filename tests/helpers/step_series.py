@@ -18,7 +18,7 @@ Shape = Callable[[np.random.Generator, int], NDArray[np.float64]]
 
 def drawn(rng: np.random.Generator, shape: Shape, seconds: float) -> Series:
     """Return a window of so many seconds as a workload records it, in whole microseconds."""
-    return Series.of(
+    return Series.from_microseconds(
         [max(1, round(1e6 * STEP_SECONDS * x)) for x in shape(rng, round(seconds / STEP_SECONDS))]
     )
 
@@ -28,7 +28,7 @@ def until_held(rng: np.random.Generator, shape: Shape, least: float, most: float
     steps, seconds = drawn(rng, shape, most).values(), least
     while seconds < most and not level_held(steps[: round(seconds / STEP_SECONDS)]):
         seconds += LOOK_EVERY_SECONDS
-    return Series.of(steps[: round(min(seconds, most) / STEP_SECONDS)])
+    return Series.from_microseconds(steps[: round(min(seconds, most) / STEP_SECONDS)])
 
 
 def normal(cv: float = 0.01) -> Shape:

@@ -101,7 +101,9 @@ def trial(workload: str, **told: Any) -> TrialSpec:
     seed, timeout = told.pop("seed", 1), told.pop("timeout_seconds", 120.0)
     limit = Limit(**told.pop("limit", {"steps": 3, "valid_batches": 1}))
     variant = Variant(**{"precision": "fp32-ieee", "data_mode": "device", "limit": limit, **told})
-    return TrialSpec.of(TrialRequest(variant=variant, **asked), 1, seed=seed, timeout_seconds=timeout)
+    return TrialSpec.from_request(
+        TrialRequest(variant=variant, **asked), 1, seed=seed, timeout_seconds=timeout
+    )
 
 
 def run(

@@ -123,7 +123,7 @@ def goes_on(root: Path, most_seconds: float = MEASURED_SECONDS) -> None:
     before = {path: path.read_bytes() for path in root.glob("results/2*/*/*-r1-*.json")}
     begin(root).ends_with(0)
     assert all(path.exists() and path.read_bytes() == content for path, content in before.items())
-    results = store.read_all(root)
+    results = store.read_results(root)
     assert not results.problems
     assert not [path for path in root.rglob("*.part") if path.name[0] != "."]
     records = [one.record for one in results.records]

@@ -19,10 +19,10 @@ from harness import settings
 from harness.engine.interface import Exit
 from harness.engine.slurm.site import Site, load_site
 from harness.image.images import ImageFile, load_images
-from harness.image.lock import disagreements, lock_packages
+from harness.image.lock import lock_disagreements, lock_packages
 from harness.plan import plan_file
 from harness.record import Measurement, store
-from harness.record.events import Follower, segments, spans
+from harness.record.events import Follower, read_segments, read_spans
 from harness.record.published.cards import load_cards
 from harness.record.published.claim import ClaimFile
 from harness.record.published.claim_set import load_claims
@@ -66,12 +66,12 @@ def content(name: str) -> bytes:
 
 
 def planned(root: Path) -> None:
-    loaded = plan_file.load(root, "x")
+    loaded = plan_file.load_plan(root, "x")
     device = "cuda" if any("cuda" in measure.devices for measure in loaded.measure) else "cpu"
-    sources: Any = dict.fromkeys(plan_file.datasets(loaded, device), "synthetic")
+    sources: Any = dict.fromkeys(plan_file.plan_datasets(loaded, device), "synthetic")
     asked = [image for measure in loaded.measure if device in measure.devices for image in measure.images]
     context = plan_file.PlanContext(device, asked[0] if asked else "cuda", None, sources, {})
-    plan_file.trials(loaded, context, seed=1)
+    plan_file.plan_trials(loaded, context, seed=1)
 
 
 def plan_named_x() -> bytes:
@@ -80,7 +80,7 @@ def plan_named_x() -> bytes:
 
 def with_images(root: Path) -> None:
     for image in load_images(root).images.values():
-        disagreements(image, ROOT)
+        lock_disagreements(image, ROOT)
 
 
 @cache
@@ -104,9 +104,9 @@ def assembled(output: Path) -> None:
     """A record reads back as it was written."""
     done = Exit(code=0 if (output / assemble.MEASUREMENT).exists() else 1)
     made = assemble.assemble(started(), done, output, wall_seconds=5.0, locked=({}, False))
-    text = store.dump(assemble.judged(made))
+    text = store.dump_json(assemble.judged(made))
     (output / "record.json").write_text(text, encoding="utf-8")
-    assert store.dump(store.read_record(output / "record.json", "record.json")) == text
+    assert store.dump_json(store.read_record(output / "record.json", "record.json")) == text
 
 
 def note_of_a_start(root: Path) -> None:
@@ -121,8 +121,8 @@ SPANS = ((1010.5, 1020.5),), 100, (("valid", 1020.5, 1023.0),)
 
 def follow(root: Path) -> None:
     Follower(root / "events.jsonl").look()
-    segments(root / "events.jsonl")
-    spans(root / "events.jsonl")
+    read_segments(root / "events.jsonl")
+    read_spans(root / "events.jsonl")
 
 
 class HostileFile(NamedTuple):
@@ -181,7 +181,7 @@ def test_a_file_is_read_or_refused_in_one_sentence_and_a_good_one_is_read(kind, 
 
 
 NAMES: dict[str, Callable[[Path, str], object]] = {
-    "plan": plan_file.load,
+    "plan": plan_file.load_plan,
     "site": load_site,
     "label": lambda root, text: settings.load(root, {}, {"label": text}),
     "path": lambda root, text: settings.own_path(text),

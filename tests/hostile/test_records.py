@@ -74,8 +74,8 @@ def laid_out() -> dict[str, bytes]:
                 shutil.copytree(folder, root / folder.relative_to(ROOT))
         for path in root.rglob("*-r[45]-*.json"):
             path.unlink()
-        for stored in store.read_all(root).records:
-            (root / stored.path).write_text(store.dump(judged(stored.record)), encoding="utf-8")
+        for stored in store.read_results(root).records:
+            (root / stored.path).write_text(store.dump_json(judged(stored.record)), encoding="utf-8")
         shutil.copy(ROOT / "results" / "cards.toml", root / "results")
         return {
             path.relative_to(root).as_posix(): path.read_bytes() for path in root.rglob("*") if path.is_file()

@@ -118,4 +118,4 @@ def test_a_printed_line_is_one_that_invoke_takes(place, line):
     sorted({(place, name) for place, line in lines() for name in re.findall(r"--plan[ =]([\w-]+)", line)}),
 )
 def test_a_plan_that_a_printed_line_names_is_there(place, name):
-    assert name in {*plan_file.files(ROOT), *OWN}
+    assert name in {*plan_file.plan_files(ROOT), *OWN}

@@ -16,7 +16,7 @@ import pytest
 
 from harness.record import Measurement
 from harness.record.events import FILE as EVENTS
-from harness.record.events import spans
+from harness.record.events import read_spans
 from tests.helpers.checks import golden
 from tests.helpers.workload_runner import PYTHON, WORKLOADS, Ended, need_stack, ran, run, trial
 
@@ -177,7 +177,7 @@ def keeps_the_contract(
     assert told is not None and (told.name, told.retired) == TOLD[framework]
     assert told.version in measured.versions.values() and told.differs
     assert told.layout == ("channels last" if folder in SMALL else "channels first") and told.loader
-    marked = [phase for phase, *_ in spans(at / "out" / EVENTS)]
+    marked = [phase for phase, *_ in read_spans(at / "out" / EVENTS)]
     assert marked[0] == "import" and marked[-1] == "first_step", "nothing is validated"
     assert measured.precision.output_dtypes == {"float32": 121}
     assert {probe.reads_as for probe in measured.precision.probes} == {"fp32-ieee"}

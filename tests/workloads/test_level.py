@@ -45,7 +45,7 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_the_workload_and_the_harness_agree_whether_a_last_level_has_held(name):
     relative, held = CASES[name]
-    steady = steady_state(Series.of(step_us(relative)))
+    steady = steady_state(Series.from_microseconds(step_us(relative)))
     assert level.level_held(step_us(relative)) is held
     kept = SECONDS.size - steady.first_step
     long = kept >= level.HELD_STEPS and step_us(relative[steady.first_step :]) and steady.kind != "unproven"
@@ -58,7 +58,7 @@ def test_the_workload_and_the_harness_agree_whether_a_last_level_has_held(name):
 def test_batches_that_come_six_together_hold_their_level_as_the_sums_of_six():
     bursts = step_us(np.where(np.arange(240) % 6, 0.05, 5.75) * noise()[:240])
     assert not level.level_held(bursts) and level.level_held(bursts, 6)
-    assert steady_state(Series.of(bursts * 2, 6)).kind == "flat"
+    assert steady_state(Series.from_microseconds(bursts * 2, 6)).kind == "flat"
 
 
 @pytest.mark.parametrize("of", ["SECONDS", "STEPS", "SHARE"])

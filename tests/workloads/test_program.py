@@ -118,7 +118,7 @@ def test_a_time_is_of_the_steps_that_the_program_means(are, first_step, lines, e
     found = reading.figures(reader, 1)
     assert found.steps_together == together
     assert len(found.step_us) == len(expected) * together
-    assert [value / 1000 for value in Series.of(found.step_us, together).values()] == expected
+    assert [value / 1000 for value in Series.from_microseconds(found.step_us, together).values()] == expected
 
 
 @pytest.mark.parametrize(("are", "witness"), [("step", 2.0), ("run", None)])

@@ -35,7 +35,11 @@ def read(name):
     for place, line in enumerate(log.splitlines()):
         reader.hear(line, float(place))
     found = reading.figures(reader, 1)
-    return reader, found, [value / 1000 for value in Series.of(found.step_us, found.steps_together).values()]
+    return (
+        reader,
+        found,
+        [value / 1000 for value in Series.from_microseconds(found.step_us, found.steps_together).values()],
+    )
 
 
 def test_the_language_model_s_lines_are_of_ten_steps_but_for_the_first_one():

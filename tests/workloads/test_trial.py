@@ -18,7 +18,7 @@ from types import SimpleNamespace
 import pytest
 
 from harness.data.datasets import dataset_named
-from harness.record.events import spans
+from harness.record.events import read_spans
 from tests.helpers.workload_runner import DATA, WORKLOADS, Ended, module, run, trial
 
 ANY_PYTHON = ("parts.trial", "parts.inputs.datasets", "parts.timing.level")
@@ -108,7 +108,7 @@ def test_every_phase_and_stage_says_when_on_the_machine_s_own_clock(tmp_path):
     began = time.perf_counter()
     body = "[trial.stage('valid'), trial.phase_took('first_step', 0.0), trial.stage('collect')]"
     end_of(tmp_path, body)
-    marked = spans(tmp_path / "out" / "events.jsonl")
+    marked = read_spans(tmp_path / "out" / "events.jsonl")
     assert [name for name, *_ in marked] == ["import", "first_step", "valid"]
     times = [at for name, begin, end in (marked[0], marked[2]) for at in (begin, end)]
     assert times == sorted(times), "the import is over before a validation begins"

@@ -97,7 +97,7 @@ class ClusterJob(Model):
     given_up: bool = False
     """It was cancelled from here."""
 
-    def task_of(self, trial: str) -> int:
+    def task_index(self, trial: str) -> int:
         """Return which of the job's tasks a trial is."""
         return self.trials.index(trial)
 
@@ -129,12 +129,12 @@ class Slurm:
         """Ask squeue once for all jobs, those included that ended a short while ago."""
         columns = ",".join([*(f"{name}:{width}" for name, width in _WIDTHS.items()), "Reason:80"])
         words = ("squeue", "--me", "--states=all", "--array", "--noheader", f"--Format={columns}")
-        return tuple(_state(line) for line in self._asked(*words).split("\n") if line.strip())
+        return tuple(_parse_state(line) for line in self._ask(*words).split("\n") if line.strip())
 
     def cancel(self, jobs: Collection[int]) -> None:
         """End jobs by scancel."""
         if jobs:
-            self._asked("scancel", "--quiet", *map(str, sorted(jobs)))
+            self._ask("scancel", "--quiet", *map(str, sorted(jobs)))
 
     def reported_exit(self, log: str) -> Exit | None:
         """Return why SLURM ended a job, as slurmstepd wrote into its output; null where it wrote nothing."""
@@ -147,7 +147,7 @@ class Slurm:
         words = f"SLURM ended the job: {why.lower()}" if why else "SLURM was asked to cancel the job"
         return Exit(cause=_WHY.get(why or "", "cancelled"), said=words)
 
-    def _asked(self, *words: str) -> str:
+    def _ask(self, *words: str) -> str:
         code, output, error = self._run(*words)
         if code != 0:
             raise NoEngine(
@@ -175,7 +175,7 @@ class Slurm:
         return done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
 
 
-def _state(line: str) -> TaskState:
+def _parse_state(line: str) -> TaskState:
     values: dict[str, str] = {}
     at = 0
     for name, width in _WIDTHS.items():
@@ -188,15 +188,15 @@ def _state(line: str) -> TaskState:
     shown = state if reason in ("", "None") else f"{state} ({reason})"
     return TaskState(
         job=int(values["ArrayJobID"]),
-        task=_number(values["ArrayTaskID"]),
+        task=_parse_number(values["ArrayTaskID"]),
         name=values["Name"],
         standing=standing,
         word=shown,
         cause=_CAUSES.get(state),
-        restarts=_number(values["RestartCnt"]),
+        restarts=_parse_number(values["RestartCnt"]),
         nodes=values["NodeList"],
     )
 
 
-def _number(text: str) -> int:
+def _parse_number(text: str) -> int:
     return int(text) if _NUMBER.fullmatch(text) else 0

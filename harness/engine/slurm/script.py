@@ -16,7 +16,7 @@ from harness.engine import container
 from harness.engine.apptainer import exec_line
 from harness.engine.container import RunSpec
 from harness.engine.slurm.scheduler import ClusterJob
-from harness.engine.slurm.site import Site, one_line
+from harness.engine.slurm.site import Site, require_one_line
 from harness.errors import UserError
 from harness.units import seconds_of
 
@@ -55,7 +55,7 @@ class Spread:
     on_each: int
 
 
-def spread(gpus: int, site: Site) -> Spread | None:
+def spread_devices(gpus: int, site: Site) -> Spread | None:
     """The fewest nodes that have as many devices; null where no even spread fits the site."""
     if site.gpus_per_node is None:
         on_each = gpus if site.device == "cpu" else 1
@@ -65,10 +65,10 @@ def spread(gpus: int, site: Site) -> Spread | None:
     return Spread(nodes, on_each) if nodes * on_each == gpus and nodes <= site.nodes else None
 
 
-def script(batch: Batch, site: Site) -> str:
+def batch_script(batch: Batch, site: Site) -> str:
     """The batch script; raises UserError where a path or name holds what a job's line cannot."""
     spec, variant = batch.spec, batch.spec.trial.asked.variant
-    placed = spread(variant.gpus, site)
+    placed = spread_devices(variant.gpus, site)
     assert placed is not None, "a trial that the site has no room for"
     for text in (
         str(batch.root),
@@ -77,8 +77,8 @@ def script(batch: Batch, site: Site) -> str:
         batch.python,
         *(str(path) for _, path in spec.folders.data),
     ):
-        _refuse(text)
-    words, variables = _command(spec, site, placed)
+        _require_one_line(text)
+    words, variables = _trial_command(spec, site, placed)
     return _template().render(
         batch=batch,
         site=site,
@@ -93,13 +93,13 @@ def script(batch: Batch, site: Site) -> str:
 @cache
 def _template() -> Template:
     environment = Environment(undefined=StrictUndefined, keep_trailing_newline=True, autoescape=False)
-    environment.filters["quoted"] = lambda value: _quoted(str(value))
+    environment.filters["quoted"] = lambda value: _quote_word(str(value))
     return environment.from_string(TEMPLATE.read_text(encoding="utf-8"))
 
 
-def _refuse(text: str) -> None:
+def _require_one_line(text: str) -> None:
     try:
-        one_line(text)
+        require_one_line(text)
     except ValueError as error:
         raise UserError(str(error), remedy="move the folder to a path without it") from None
 
@@ -126,7 +126,9 @@ def _options(batch: Batch, site: Site, placed: Spread) -> list[str]:
         "time": _minutes(batch, site),
         "dependency": batch.dependency,
     }
-    options = [f"--{name}={_for_sbatch(str(value))}" for name, value in given.items() if value is not None]
+    options = [
+        f"--{name}={_quote_for_sbatch(str(value))}" for name, value in given.items() if value is not None
+    ]
     options += ["--exclusive"] if site.exclusive else []
     options += ["--kill-on-invalid-dep=yes"] if batch.dependency else []
     return [*options, "--open-mode=append", "--requeue", *site.lines]
@@ -138,7 +140,7 @@ def _minutes(batch: Batch, site: Site) -> int:
     return max(1, math.ceil(seconds / 60))
 
 
-def _for_sbatch(value: str) -> str:
+def _quote_for_sbatch(value: str) -> str:
     """sbatch takes a value with spaces between quotes, and a backslash before one of its own."""
     if not any(char in value for char in " \t'\"\\#"):
         return value
@@ -153,16 +155,16 @@ def _srun(site: Site, placed: Spread) -> list[str]:
     return words
 
 
-def _command(spec: RunSpec, site: Site, placed: Spread) -> tuple[Sequence[str], Mapping[str, str]]:
+def _trial_command(spec: RunSpec, site: Site, placed: Spread) -> tuple[Sequence[str], Mapping[str, str]]:
     """The trial's words after srun's, and the variables that it is given."""
     words: Sequence[str]
     if site.runtime == "none":
-        words, given = container.process(spec)
+        words, given = container.process_command(spec)
         # A job's own folder of the node: the path of a loader's socket has 107 letters at most.
         del given["TMPDIR"]
         variables = {**given, "GPUDYNO_PIDS": f"{given['GPUDYNO_OUT']}/pids"}
     else:
-        words, variables = _contained(spec, placed)
+        words, variables = _container_command(spec, placed)
     prefix = "APPTAINERENV_" if site.runtime == "apptainer" else ""
     if placed.nodes > 1:
         # Several nodes meet over their network, not over a node's own loop.
@@ -171,21 +173,21 @@ def _command(spec: RunSpec, site: Site, placed: Spread) -> tuple[Sequence[str], 
     return words, variables
 
 
-def _contained(spec: RunSpec, placed: Spread) -> tuple[Sequence[str], dict[str, str]]:
+def _container_command(spec: RunSpec, placed: Spread) -> tuple[Sequence[str], dict[str, str]]:
     words, variables = exec_line(spec, "apptainer", root=False)
     # The folder on a shared disk that it names would be one for all nodes: each task names its own.
-    words = _without(words, "--workdir", 2)
+    words = _drop_option(words, "--workdir", 2)
     if placed.nodes > 1:
-        words = _without(words, "--net", 3)
+        words = _drop_option(words, "--net", 3)
     return words, {**variables, "GPUDYNO_PIDS": f"{WORK}/out/pids"}
 
 
-def _without(words: Sequence[str], option: str, count: int) -> tuple[str, ...]:
+def _drop_option(words: Sequence[str], option: str, count: int) -> tuple[str, ...]:
     at = words.index(option)
     return (*words[:at], *words[at + count :])
 
 
-def _quoted(text: str) -> str:
+def _quote_word(text: str) -> str:
     """A shell word, in which WORK and MEET are the job's own variables."""
     parts = re.split(f"({'|'.join(_TOKENS)})", text)
     shown = [f'"${part.strip("@")}"' if part in _TOKENS else shlex.quote(part) for part in parts if part]

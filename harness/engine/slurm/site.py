@@ -20,7 +20,7 @@ _CLUSTERS = re.compile(r"--clusters?\b|-M")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 
-def one_line(value: str) -> str:
+def require_one_line(value: str) -> str:
     """The same text; raises ValueError for one that a line of a batch script cannot hold."""
     if _CONTROL.search(value):
         raise ValueError(
@@ -29,7 +29,7 @@ def one_line(value: str) -> str:
     return value
 
 
-def _option(value: str) -> str:
+def _check_option(value: str) -> str:
     if not value.startswith("-"):
         raise ValueError(f"{value!r} is no option of sbatch: it begins with '--'")
     if _CLUSTERS.match(value):
@@ -37,7 +37,7 @@ def _option(value: str) -> str:
     return value
 
 
-def _length(value: str) -> str:
+def _check_length(value: str) -> str:
     try:
         seconds_of(value)
     except PlanError:
@@ -45,14 +45,14 @@ def _length(value: str) -> str:
     return value
 
 
-def _absolute(value: str) -> str:
+def _check_absolute(value: str) -> str:
     if not PurePosixPath(value).is_absolute():
         raise ValueError(f"{value!r} is no whole path: it begins with '/'")
     return value
 
 
-ScriptLine = Annotated[str, Field(min_length=1, max_length=4096), AfterValidator(one_line)]
-SharedPath = Annotated[ScriptLine, AfterValidator(_absolute)]
+ScriptLine = Annotated[str, Field(min_length=1, max_length=4096), AfterValidator(require_one_line)]
+SharedPath = Annotated[ScriptLine, AfterValidator(_check_absolute)]
 """A path that is the same on every node."""
 
 
@@ -62,7 +62,7 @@ class Site(Model):
     partition: ScriptLine | None = None
     account: ScriptLine | None = None
     qos: ScriptLine | None = None
-    time_limit: Annotated[ScriptLine, AfterValidator(_length)] | None = None
+    time_limit: Annotated[ScriptLine, AfterValidator(_check_length)] | None = None
     """How long a job may take, as 30m or 8h; else its trial's own limit and ten minutes to start."""
     device: DeviceKind = "cpu"
     """What the nodes compute on. The machine that submits may have none of it."""
@@ -81,7 +81,7 @@ class Site(Model):
     """Each job has its nodes alone: no other job disturbs what it measures. Else jobs go one by one."""
     array_at_once: Annotated[int, Field(ge=1)] | None = None
     """How many repeats of a variant may run at the same time, and other variants' beside them."""
-    lines: tuple[Annotated[ScriptLine, AfterValidator(_option)], ...] = ()
+    lines: tuple[Annotated[ScriptLine, AfterValidator(_check_option)], ...] = ()
     """Further options of sbatch, such as --constraint=a100."""
     modules: tuple[ScriptLine, ...] = ()
     """Loaded in this order."""

@@ -80,7 +80,7 @@ class Card(Model):
 
     @field_validator("name_regex")
     @classmethod
-    def _compiles(cls, pattern: str) -> str:
+    def _check_pattern(cls, pattern: str) -> str:
         if not _SIMPLE.fullmatch(pattern):
             raise ValueError("is no name with optional parts: letters, digits, '(…)?', '?' and '|'")
         try:
@@ -104,12 +104,12 @@ def load_cards(root: Path) -> tuple[Card, ...]:
     return _CardFile.parse_toml(content, str(FILE), "correct the field it names", UserError).cards
 
 
-def find(name: str, cards: Sequence[Card]) -> Card | None:
+def find_card(name: str, cards: Sequence[Card]) -> Card | None:
     """The card of that device name, or null; the name of a MIG slice or a laptop part matches nothing."""
     return next((card for card in cards if _pattern(card.name_regex).fullmatch(name.strip())), None)
 
 
-def family(published: str, known: Collection[str]) -> tuple[str, ...]:
+def card_family(published: str, known: Collection[str]) -> tuple[str, ...]:
     """The cards that a name without form or memory may mean: 'A100' may be any of four."""
     whole = re.compile(rf"{re.escape(published)} (SXM|PCIe|\d+GB)")
     return () if published in known else tuple(name for name in known if whole.match(name))
@@ -127,15 +127,15 @@ def means_card(words: str, name: str) -> bool:
     return bool(re.search(rf"(?<!\w){re.escape(words.casefold())}{_SAME_MODEL}", name.casefold()))
 
 
-def other_memory(one_bytes: float, other_bytes: float) -> bool:
+def differs_in_memory(one_bytes: float, other_bytes: float) -> bool:
     """Whether two devices of one name are two models: error correction and drivers take less than this."""
     return max(one_bytes, other_bytes) > MEMORY_APART * min(one_bytes, other_bytes)
 
 
-def sold_with(published: str, memory_bytes: int | None) -> bool:
+def sold_with_memory(published: str, memory_bytes: int | None) -> bool:
     """Whether a card of the name that a publication gives has so much memory, as far as both are known."""
     first_gib = FIRST_SOLD_GIB.get(plain_name(published))
-    return not (first_gib and memory_bytes and other_memory(first_gib * 2**30, memory_bytes))
+    return not (first_gib and memory_bytes and differs_in_memory(first_gib * 2**30, memory_bytes))
 
 
 @cache
@@ -147,12 +147,12 @@ _SHARED_NAME = re.compile(r"^AMD (?:device |Radeon(?:\(TM\))? Graphics$)|/", re.
 """What a driver says of a card that its tables do not know, or of a chip that several models have."""
 
 
-def is_shared(name: str) -> bool:
+def is_shared_name(name: str) -> bool:
     """Return whether several models share a device's name."""
     return bool(_SHARED_NAME.search(name.strip()))
 
 
-def of_chip(
+def find_card_by_chip(
     capability: str | None, compute_units: int | None, pci_id: str | None, cards: Sequence[Card]
 ) -> Card | None:
     """The card with a device of that gfx number, compute units and PCI id; null where they name not just one.
@@ -189,7 +189,7 @@ def peak_tflops(card: Card, label: Precision) -> float | None:
     return whole / card.devices if whole else None
 
 
-def in_class(
+def is_in_class(
     card_class: CardClass, kind: DeviceKind, name: str, capability: str | None, cards: Sequence[Card]
 ) -> bool | None:
     """Return whether a device is of a class that claims speak of; null where that is not known."""
@@ -199,12 +199,12 @@ def in_class(
         return False
     if card_class == "gpu":
         return True
-    card = find(name, cards)
-    has = card.matrix_units if card else _matrix_units(name, capability)
+    card = find_card(name, cards)
+    has = card.matrix_units if card else _has_matrix_units(name, capability)
     return None if has is None else has == (card_class == "matrix-units")
 
 
-def _matrix_units(name: str, capability: str | None) -> bool | None:
+def _has_matrix_units(name: str, capability: str | None) -> bool | None:
     """Return whether compute capability (7.0 on, no GTX 16) or gfx number (CDNA, RDNA 3) has them."""
     if capability is None:
         return None

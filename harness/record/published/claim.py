@@ -205,13 +205,13 @@ class ClaimTable(Model):
 
     @model_validator(mode="after")
     def _is_a_table_of_figures(self) -> Self:
-        if all(_settings(column) is None for column in self.columns):
+        if all(_column_settings(column) is None for column in self.columns):
             raise ValueError("columns: none is 'value' or has a field and its value, as in 'of.gpus=4'")
         for number, row in enumerate(self.rows, 1):
             if len(row) != len(self.columns):
                 raise ValueError(f"row {number}: {len(row)} cells for {len(self.columns)} columns")
             for name, cell in zip(self.columns, row, strict=True):
-                if _settings(name) is not None and not _is_figure(cell):
+                if _column_settings(name) is not None and not _is_figure(cell):
                     raise ValueError(f"row {number}, '{name}': {cell!r} is no figure")
         return self
 
@@ -225,29 +225,29 @@ class ClaimFile(Model):
     curves: tuple[Curve, ...] = ()
 
 
-def written_out(table: ClaimTable, defaults: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def expand_table(table: ClaimTable, defaults: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield each figure of a table as a claim of a file; `defaults` are the file's."""
     shared = {**defaults, **(table.model_extra or {})}
     for row in table.rows:
         columns = list(zip(table.columns, row, strict=True))
-        own = {column: cell for column, cell in columns if _settings(column) is None}
+        own = {column: cell for column, cell in columns if _column_settings(column) is None}
         for column, cell in columns:
-            settings = _settings(column)
+            settings = _column_settings(column)
             if settings is not None and cell not in NOT_PUBLISHED:
-                yield _claim(table.id, shared, {**own, **settings}, cell)
+                yield _claim_fields(table.id, shared, {**own, **settings}, cell)
 
 
-def _settings(column: str) -> dict[str, OptionValue] | None:
+def _column_settings(column: str) -> dict[str, OptionValue] | None:
     """Return the fields that a column of figures sets; null for a column that is itself a field."""
     if column == "value":
         return {}
     if "=" not in column:
         return None
     pairs = (setting.partition("=") for setting in column.split(","))
-    return {path.strip(): _parsed(value.strip()) for path, _, value in pairs}
+    return {path.strip(): _parse_value(value.strip()) for path, _, value in pairs}
 
 
-def _parsed(value: str) -> OptionValue:
+def _parse_value(value: str) -> OptionValue:
     return int(value) if value.isdecimal() else value
 
 
@@ -257,45 +257,45 @@ def _is_figure(cell: OptionValue) -> bool:
     return not isinstance(cell, bool)
 
 
-def _claim(
+def _claim_fields(
     name: str, shared: Mapping[str, Any], fields: Mapping[str, OptionValue], cell: OptionValue
 ) -> dict[str, Any]:
     claim = dict(shared)
     for path, value in fields.items():
         if path != "row":
-            claim = _with(claim, path.split("."), value)
+            claim = _set_field(claim, path.split("."), value)
     if "row" in fields:
         claim["source"] = f"{claim.get('source', '')}, row '{fields['row']}'"
     if isinstance(cell, str):
         decimals = len(cell.partition(".")[2])
         claim.setdefault("half_digit", float(f"5e-{decimals + 1}"))
         cell = float(cell.replace(",", ""))
-    return {**claim, "id": _named(name, {**claim, "row": fields.get("row", "")}), "value": cell}
+    return {**claim, "id": _fill_id(name, {**claim, "row": fields.get("row", "")}), "value": cell}
 
 
-def _with(table: Mapping[str, Any], path: list[str], value: OptionValue) -> dict[str, Any]:
+def _set_field(table: Mapping[str, Any], path: list[str], value: OptionValue) -> dict[str, Any]:
     """The table with one more field, at a path through tables within it; nothing of it is changed."""
     head, *rest = path
     if not rest:
         return {**table, head: value}
     within = table.get(head)
-    return {**table, head: _with(within if isinstance(within, dict) else {}, rest, value)}
+    return {**table, head: _set_field(within if isinstance(within, dict) else {}, rest, value)}
 
 
-def _named(name: str, claim: Mapping[str, Any]) -> str:
+def _fill_id(name: str, claim: Mapping[str, Any]) -> str:
     """Return the id with the fields in braces looked up; a field that is not there stays, and is refused.
 
     An id that is too long is cut, and ends with a hash, so that it differs from others that begin alike.
     """
 
-    def found(braces: re.Match[str]) -> str:
+    def look_up(braces: re.Match[str]) -> str:
         value: Any = claim
         for part in braces[1].split("."):
             value = value.get(part) if isinstance(value, Mapping) else None
         plain = re.sub(r"[^a-z0-9.]+", "-", str(value).casefold()).strip("-")
         return braces[0] if value is None else plain
 
-    whole = re.sub(r"\{([\w.]+)\}", found, name)
+    whole = re.sub(r"\{([\w.]+)\}", look_up, name)
     if len(whole) <= _LONGEST_ID:
         return whole
     mark = hashlib.sha256(whole.encode()).hexdigest()[:8]

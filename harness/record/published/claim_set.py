@@ -19,8 +19,16 @@ from pydantic import ValidationError
 from harness.errors import UserError
 from harness.record import Claim, Curve, DeviceKind, Model, Side, Study, first_problem
 from harness.record.published.cards import FILE as CARDS
-from harness.record.published.cards import Card, family, find, in_class, load_cards, plain_name, sold_with
-from harness.record.published.claim import UNITS, ClaimTable, written_out
+from harness.record.published.cards import (
+    Card,
+    card_family,
+    find_card,
+    is_in_class,
+    load_cards,
+    plain_name,
+    sold_with_memory,
+)
+from harness.record.published.claim import UNITS, ClaimTable, expand_table
 
 FOLDER = Path("results") / "claims"
 REMEDY = "correct it; docs/data.md shows a whole study"
@@ -44,16 +52,16 @@ class ClaimSet:
         study = found.id if found else name
         claims = tuple(claim for claim in self.claims if claim.study == study)
         if not claims:
-            named = ", ".join(dict.fromkeys(self.name_of(claim.study) for claim in self.claims))
+            named = ", ".join(dict.fromkeys(self.study_name(claim.study) for claim in self.claims))
             raise UserError(f"there is no study '{name}'", remedy=f"name one of {named}")
         return claims
 
-    def name_of(self, study_id: str) -> str:
+    def study_name(self, study_id: str) -> str:
         """What people call a study: who published it and when, else its id."""
         study = self.study(study_id)
         return study.name if study else study_id
 
-    def curves_for(self, workload: str) -> tuple[Curve, ...]:
+    def workload_curves(self, workload: str) -> tuple[Curve, ...]:
         """The curves of whole protocols of one workload; lead-in runs are left out."""
         return tuple(
             curve for curve in self.curves if curve.workload == workload and curve.part == "protocol"
@@ -75,7 +83,7 @@ def load_claims(root: Path) -> ClaimSet:
         shape = _Shape.parse_toml(path.read_bytes(), where, REMEDY, UserError)
         cards = None if known is None else {**dict.fromkeys(shape.cards), **known}
         studies += shape.studies
-        written = (claim for table in shape.tables for claim in written_out(table, shape.defaults))
+        written = (claim for table in shape.tables for claim in expand_table(table, shape.defaults))
         for given in (*shape.claims, *written):
             claims.append(_claim(f"{where}: claim '{str(given.get('id'))[:80]}'", given, shape, cards))
         shared = {key: value for key, value in shape.defaults.items() if key in Curve.model_fields}
@@ -129,13 +137,13 @@ def _claim(
         if not isinstance(key, str) or key not in shape.caveats:
             raise UserError(f"{where}: '{str(key)[:80]}' is not in [caveats]", remedy=REMEDY)
     spoken = {"caveats": [shape.caveats[key] for key in keys], "why": why and shape.caveats[why]}
-    claim = _model(Claim, where, given | spoken)
+    claim = _validate(Claim, where, given | spoken)
     _refuse(where, _faults(claim, cards))
     return claim
 
 
 def _curve(where: str, table: dict[str, Any], cards: Mapping[str, Card | None] | None) -> Curve:
-    curve = _model(Curve, where, table)
+    curve = _validate(Curve, where, table)
     _refuse(where, _curve_faults(curve, cards))
     return curve
 
@@ -143,7 +151,7 @@ def _curve(where: str, table: dict[str, Any], cards: Mapping[str, Card | None] |
 M = TypeVar("M", bound=Model)
 
 
-def _model(model: type[M], where: str, table: Mapping[str, Any]) -> M:
+def _validate(model: type[M], where: str, table: Mapping[str, Any]) -> M:
     try:
         return model.model_validate(table)
     except ValidationError as error:
@@ -155,14 +163,14 @@ def _refuse(where: str, faults: Iterator[tuple[str, str]]) -> None:
         raise UserError(f"{where}: '{field}': {fault}", remedy=REMEDY)
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
+def suggest_name(name: str, known: Iterable[str]) -> str:
     """What may have been meant, as a clause; empty where nothing is near."""
     found = get_close_matches(name.casefold(), {one.casefold(): one for one in known}, n=1, cutoff=0.75)
     meant = next((one for one in known if found and one.casefold() == found[0]), None)
     return f"; is '{meant}' meant?" if meant else ""
 
 
-def sides(claim: Claim) -> tuple[Side, ...]:
+def claim_sides(claim: Claim) -> tuple[Side, ...]:
     """Return all sides that a claim compares, those of a trend's points too."""
     own = [(claim.of, claim.over)] if not claim.points else [(at.of, at.over) for at in claim.points]
     return tuple(side for pair in own for side in pair if side is not None)
@@ -182,9 +190,9 @@ def _faults(claim: Claim, cards: Mapping[str, Card | None] | None) -> Iterator[t
         yield "unit", f"'{claim.unit}' is no unit of it; it is given in {' or '.join(units)}"
     if not claim.source.strip():
         yield "source", "is empty"
-    for card in sorted({side.card for side in sides(claim) if side.card}):
-        if cards is not None and card not in cards and not family(card, cards):
-            yield "of.card", f"'{card}' is neither in {CARDS} nor in [cards]{nearest(card, cards)}"
+    for card in sorted({side.card for side in claim_sides(claim) if side.card}):
+        if cards is not None and card not in cards and not card_family(card, cards):
+            yield "of.card", f"'{card}' is neither in {CARDS} nor in [cards]{suggest_name(card, cards)}"
 
 
 def _form_faults(claim: Claim) -> Iterator[tuple[str, str]]:
@@ -201,7 +209,7 @@ def _form_faults(claim: Claim) -> Iterator[tuple[str, str]]:
 
 
 def _class_faults(claim: Claim) -> Iterator[tuple[str, str]]:
-    measured_on = any(side.card for side in sides(claim))
+    measured_on = any(side.card for side in claim_sides(claim))
     if claim.kind == "absolute" and claim.of.card is None:
         yield "of.card", "an absolute figure is for one card"
     if claim.kind == "absolute" and claim.reconstructed:
@@ -223,7 +231,7 @@ def _curve_faults(curve: Curve, cards: Mapping[str, Card | None] | None) -> Iter
         yield "side.card", f"'{curve.side.card}' is neither in {CARDS} nor in [cards]"
 
 
-def speaks_of(
+def applies_to(
     claim: Claim,
     kind: DeviceKind,
     name: str,
@@ -236,20 +244,20 @@ def speaks_of(
     A ratio between two cards speaks of the card of either side.
     """
     if claim.card_class is not None:
-        return in_class(claim.card_class, kind, name, capability, cards)
+        return is_in_class(claim.card_class, kind, name, capability, cards)
     named = {side.card for side in (claim.of, claim.over) if side and side.card}
-    return not named or any(same_card(card, name, cards, memory_bytes) for card in named)
+    return not named or any(is_same_card(card, name, cards, memory_bytes) for card in named)
 
 
-def same_card(published: str, name: str, cards: Sequence[Card], memory_bytes: int | None = None) -> bool:
+def is_same_card(published: str, name: str, cards: Sequence[Card], memory_bytes: int | None = None) -> bool:
     """Whether a device is the card or processor that a publication names, its maker aside.
 
     A name that was sold with two memories means the first of them, unless the device's is not known. One that
     says neither form nor memory means any card of it.
     """
-    if not sold_with(published, memory_bytes):
+    if not sold_with_memory(published, memory_bytes):
         return False
-    card = find(name, cards)
+    card = find_card(name, cards)
     if card is None:
         return plain_name(published) == plain_name(name)
-    return card.name in (published, *family(published, [each.name for each in cards]))
+    return card.name in (published, *card_family(published, [each.name for each in cards]))

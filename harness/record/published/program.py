@@ -25,7 +25,7 @@ _FIGURES = frozenset(ReadingField.__args__)  # type: ignore[attr-defined]
 _BRACES = re.compile(r"\{(\w+)\}")
 
 
-def _compiled(pattern: str) -> str:
+def _check_pattern(pattern: str) -> str:
     try:
         groups = re.compile(pattern).groupindex
     except re.error as error:
@@ -35,7 +35,7 @@ def _compiled(pattern: str) -> str:
     return pattern
 
 
-Pattern = Annotated[str, Field(min_length=1, max_length=600), AfterValidator(_compiled)]
+Pattern = Annotated[str, Field(min_length=1, max_length=600), AfterValidator(_check_pattern)]
 """A regular expression of Python's with named groups."""
 
 PathInProgram = Annotated[str, Field(pattern=r"^\w[\w.-]*(/\w[\w.-]*)*$", max_length=200)]

@@ -29,7 +29,7 @@ RETIRED = {
 
 
 @cache
-def declared(name: str) -> Workload | None:
+def read_workload(name: str) -> Workload | None:
     """A workload by its name; null where no file of it has a title."""
     path = FOLDER / f"{name}.py"
     if not name.isidentifier() or not path.is_file():

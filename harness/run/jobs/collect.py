@@ -160,7 +160,7 @@ def _never_began(jobs: Path, found: Iterable[Place]) -> Iterator[tuple[Place, At
         exit = _why(place)
         if place.attempts or place.in_flight or exit is None:
             continue
-        number = place.batch.attempts[place.batch.task_of(place.trial)]
+        number = place.batch.attempts[place.batch.task_index(place.trial)]
         work = kept.work_folder(jobs, place.trial, number)
         attempt = Attempt(number, work, over=True, last_of_job=True)
         yield place, attempt, replace(exit, said=f"{exit.said}; {WHERE}")

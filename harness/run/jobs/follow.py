@@ -83,7 +83,7 @@ def places(root: Path, submission: Submission, answer: QueueAnswer) -> tuple[Pla
     for batch in submission.batches:
         for trial in batch.trials:
             numbers = [n for n in begun.get(trial, ()) if owner[trial, n] == batch.name]
-            state = states.get((batch.name, batch.task_of(trial)))
+            state = states.get((batch.name, batch.task_index(trial)))
             found.append(_place(jobs, batch, trial, numbers, state, answer))
     return tuple(found)
 
@@ -176,7 +176,7 @@ def _part_of_log(jobs: Path, attempt: Attempt, place: Place) -> str:
     """Return what of a job's output was written while this attempt ran."""
     path = attempt.work / "job"
     number = path.read_text().strip() if path.is_file() else ""
-    text = log_tail(jobs / f"log-{number}_{place.batch.task_of(place.trial)}.txt", _LOG_BYTES)
+    text = log_tail(jobs / f"log-{number}_{place.batch.task_index(place.trial)}.txt", _LOG_BYTES)
     parts = _BEGINS.split(text)
     of_attempts = dict(zip(parts[1::2], parts[2::2], strict=True))
     return of_attempts.get(f"{place.trial}.a{attempt.number}", "").strip()

@@ -11,12 +11,12 @@ from harness.device_kinds import DEVICE_KINDS
 from harness.engine import apptainer
 from harness.engine.apptainer import ApptainerEngine
 from harness.engine.build import build_settings
-from harness.engine.choose import venv
+from harness.engine.choose import venv_engine
 from harness.engine.interface import Engine
-from harness.engine.slurm.script import spread
+from harness.engine.slurm.script import spread_devices
 from harness.engine.slurm.site import Site
 from harness.errors import UserError
-from harness.image.images import choose, load_images
+from harness.image.images import choose_image, load_images
 from harness.machine import VISIBILITY, Selection, local_names, look, passed_variables, recorded_variables
 from harness.plan import plan_file, selection
 from harness.record import Gpu
@@ -36,7 +36,7 @@ def prepare(root: Path, settings: Settings, site: Site) -> RunSetup:
     machine = machine.model_copy(update={"cpu": unknown})
     selection = _selection(site)
     capability = (site.capability,) if site.capability else ()
-    image = choose(load_images(root), site.device, capability=capability, name=settings.image)
+    image = choose_image(load_images(root), site.device, capability=capability, name=settings.image)
     passed = {name: text for name, text in passed_variables(os.environ).items() if name not in VISIBILITY}
     return RunSetup(
         root=root,
@@ -45,7 +45,7 @@ def prepare(root: Path, settings: Settings, site: Site) -> RunSetup:
         selection=selection,
         image=image,
         engine=_engine(root, settings, site, recorded_variables(passed, local_names())),
-        plan=plan_file.load(root, settings.plan),
+        plan=plan_file.load_plan(root, settings.plan),
         passed=passed,
         notes=(),
     )
@@ -69,19 +69,19 @@ def _selection(site: Site) -> Selection:
 def _engine(root: Path, settings: Settings, site: Site, recorded: Mapping[str, str]) -> Engine:
     """What makes the environment that jobs start in."""
     if site.runtime == "none":
-        return replace(venv(root, settings, recorded), name="slurm")
+        return replace(venv_engine(root, settings, recorded), name="slurm")
     building = build_settings(settings, root=root, environ=os.environ)
     # Where it is a module of the site's, only a job that has loaded it finds it.
-    program = apptainer.client() or apptainer.CLIENTS[0]
+    program = apptainer.find_client() or apptainer.CLIENTS[0]
     return ApptainerEngine(root, program, building, recorded, "slurm")
 
 
 def fitting(chosen: Chosen, site: Site) -> Chosen:
     """Return the chosen trials without those whose devices cannot be spread evenly over the site's nodes."""
     reason = f"they have no even place on {site.nodes} nodes of {site.gpus_per_node or 1} devices"
-    able, others = selection.only(
+    able, others = selection.keep_wanted(
         chosen.planned,
-        lambda item: spread(item.trial.asked.variant.gpus, site) is not None,
+        lambda item: spread_devices(item.trial.asked.variant.gpus, site) is not None,
         "trials on more devices",
         reason,
     )

@@ -26,7 +26,7 @@ from harness.machine import (
     other_libraries,
     own_folder,
     select,
-    state_folder,
+    user_state_folder,
 )
 from harness.plan import own_file
 from harness.record import Environment, Machine, Reported, Session, TrialSpec, session_id, store
@@ -117,7 +117,7 @@ def own_session(jobs: Path, machine: Machine) -> Session:
     """Return this machine's session of the submission; the first job that begins on it makes it."""
     path = jobs / "machines" / f"{machine.id}.json"
     clone = jobs.parents[3]
-    kept = own_folder(state_folder())
+    kept = own_folder(user_state_folder())
     with alone(kept / "jobs.lock", "set GPUDYNO_STATE to a folder on a disk of this node"):
         if not path.is_file():
             now = datetime.now(UTC)

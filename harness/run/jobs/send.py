@@ -10,7 +10,7 @@ from pathlib import Path
 
 from harness.engine.container import DeviceRequest
 from harness.engine.slurm.scheduler import ClusterJob, Slurm
-from harness.engine.slurm.script import CACHE, ROOT, WORK, Batch, Spread, script, spread
+from harness.engine.slurm.script import CACHE, ROOT, WORK, Batch, Spread, batch_script, spread_devices
 from harness.plan import own_file
 from harness.plan.estimate import warms_up
 from harness.record import store
@@ -81,7 +81,7 @@ def lay_out(ready: ReadyRun, submission: Submission, batch: Batch) -> None:
     batch.cache.mkdir(parents=True, exist_ok=True)
     for name in batch.job.trials:
         place, trial = places[name]
-        placed = spread(trial.asked.variant.gpus, submission.site) or Spread(nodes=1, on_each=1)
+        placed = spread_devices(trial.asked.variant.gpus, submission.site) or Spread(nodes=1, on_each=1)
         spec = JobSpec(
             trial=trial,
             order=place,
@@ -99,7 +99,7 @@ def lay_out(ready: ReadyRun, submission: Submission, batch: Batch) -> None:
         if trial.asked.file is not None:
             store.write_whole(
                 path.with_suffix(".py"),
-                own_file.content(ready.root, trial.asked.file),
+                own_file.own_file_text(ready.root, trial.asked.file),
                 replace=True,
             )
         store.write_whole(path, spec.model_dump_json() + "\n", replace=True)
@@ -159,7 +159,7 @@ def shown(submission: Submission, parts: Sequence[Batch]) -> Iterator[str]:
     for number, part in enumerate(in_order(parts, submission), 1):
         batch = _waiting(part, submission, sent, sent[-1][1] if sent else None)
         sent.append((batch, f"JOB{number}"))
-        yield script(batch, submission.site)
+        yield batch_script(batch, submission.site)
 
 
 def _waiting(
@@ -188,7 +188,7 @@ def write(ready: ReadyRun, submission: Submission, batch: Batch) -> Path:
     """The batch's script, and what its jobs read."""
     lay_out(ready, submission, batch)
     path = batch.jobs / f"batch-{batch.job.name.rpartition('-')[2]}.sh"
-    store.write_whole(path, script(batch, submission.site), replace=True)
+    store.write_whole(path, batch_script(batch, submission.site), replace=True)
     return path
 
 

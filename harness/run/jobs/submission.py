@@ -75,7 +75,7 @@ class Submission(Model):
 
 def jobs_folder(root: Path) -> Path:
     """Return the folder of this clone's submissions."""
-    return store.state_folder(root) / "jobs"
+    return store.clone_state_folder(root) / "jobs"
 
 
 def folder(root: Path, submission_id: str) -> Path:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from harness.record import FULL_PRECISION
-from harness.record.finding import counted
+from harness.record.finding import count_labels
 from harness.summary.bound import speedup_limit
 from report import text
 from report.analysis import Analysis
@@ -336,7 +336,7 @@ def _runs(analysis: Analysis, cells: Sequence[Cell]) -> Iterator[Chip]:
         data = {"count": len(failed), "of": of, "reason": reason, "works": [*works]}
         yield Chip("care", "failed", "ran", data)
     if invalid:
-        causes = counted(trial.causes for trial in invalid)
+        causes = count_labels(trial.causes for trial in invalid)
         cause = causes[0][0] if causes else ""
         yield Chip("care", "invalid", "ran", {"count": len(invalid), "of": of, "cause": cause})
     if trials and not failed and not invalid:

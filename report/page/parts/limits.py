@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from statistics import median
 
 from harness.record import PURE, DeviceUsed
-from harness.record.published.cards import Card, find, peak_tflops
+from harness.record.published.cards import Card, find_card, peak_tflops
 from report import text
 from report.analysis import Analysis
 from report.charts.curves import CurveLine, CurvePanel, Curves
@@ -125,7 +125,7 @@ def _device(
         return None
     used = trials[0].record.measurement
     assert used is not None
-    card = find(trials[0].device_name, cards)
+    card = find_card(trials[0].device_name, cards)
     sheet = _sheet(used.device, card, measured, trials) if card or measured else ()
     return DeviceLimits(
         device=trials[0].card,

@@ -108,7 +108,7 @@ def _study_view(
         drawn = picture(figure, f"{name}-{apart}" if apart else name, analysis, systems)
         pictures.append(drawn)
     return StudyView(
-        name=claims.name_of(study),
+        name=claims.study_name(study),
         title=known.title if known else "",
         source=known.source if known else "",
         pictures=tuple(pictures),
@@ -153,7 +153,7 @@ def _setups(figures: Sequence[StudyFigure], analysis: Analysis, systems: Systems
         cards = (text.short_card(claim.of.card) for claim in same if claim.of.card)
         yield StudySetup(
             system=None,
-            study=analysis.evidence.claims.name_of(study),
+            study=analysis.evidence.claims.study_name(study),
             cards=tuple(dict.fromkeys(cards)),
             software=text.clean(stack or "", 120),
             batches=_batches((claim.of.precision or "", claim.of.batch_size) for claim in same),
@@ -232,7 +232,7 @@ def _line(study: str, members: Sequence[Claim], analysis: Analysis) -> StudyLine
     (line, _), *_ = Counter(way.line for way in ways).most_common(1) or [("", 0)]
     known = analysis.evidence.claims.study(study)
     return StudyLine(
-        analysis.evidence.claims.name_of(study),
+        analysis.evidence.claims.study_name(study),
         known.title if known else "",
         len(members),
         len(ways),

@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 
 from harness.record import PRECISIONS, Machine, Precision
-from harness.record.finding import sentence
+from harness.record.finding import finding_sentence
 from harness.summary.device_checks import machine_findings
 from report.analysis import Analysis
 from report.page.values import SystemRuns, Systems, quantity
@@ -103,4 +103,4 @@ def meaning_of(label: Precision) -> str:
 
 def remarks_of(machine: Machine) -> list[str]:
     """What is known of a machine that makes it slower, or its figures doubtful."""
-    return [sentence(found) for found in machine_findings(machine)]
+    return [finding_sentence(found) for found in machine_findings(machine)]

@@ -55,7 +55,7 @@ def picture(
     left = sum(len(row.entries) for row in figure.rows) - sum(len(group.rows) for group in groups)
     fitted = replace(figure, rows=tuple(row for row, _ in shown), left_out=left)
     return DrawnStudy(
-        Picture(name, chart, described(groups)), fitted, analysis.evidence.claims.name_of(figure.study)
+        Picture(name, chart, described(groups)), fitted, analysis.evidence.claims.study_name(figure.study)
     )
 
 

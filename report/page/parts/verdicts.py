@@ -127,7 +127,7 @@ def _answer_row(answer: Answer, analysis: Analysis) -> AnswerRow:
     claim, unit = answer.claim, unit_of(answer.claim)
     return AnswerRow(
         answer=answer,
-        study=analysis.evidence.claims.name_of(claim.study),
+        study=analysis.evidence.claims.study_name(claim.study),
         common=_parts(claim.of),
         published=Quantity(claim.value, unit),
         here=Quantity(answer.here, unit),
@@ -161,7 +161,7 @@ def _row(judged: Judged, analysis: Analysis) -> ClaimRow:
     here = _here(judged, unit)
     return ClaimRow(
         claim=claim,
-        study=analysis.evidence.claims.name_of(claim.study),
+        study=analysis.evidence.claims.study_name(claim.study),
         common=common,
         of=tuple(part for part in of if part not in common),
         over=tuple(part for part in over if part not in common),

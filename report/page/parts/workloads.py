@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from harness.record.vocabulary.workload import declared
+from harness.record.vocabulary.workload import read_workload
 from report import text
 from report.analysis import Analysis
 from report.compare.batch_sweeps import BatchSweep, batch_sweeps
@@ -87,7 +87,7 @@ def _workload(
     kinds = of_each_key(cells)
     families, sweeps = scalings(mine), batch_sweeps(mine, failed)
     entries = [(group, entry) for group in groups for entry in group.entries]
-    own = declared(workload)
+    own = read_workload(workload)
     over_strict = [gain for gain in analysis.speedups if gain.over.key.precision == STRICT]
     return WorkloadView(
         anchor=anchor,

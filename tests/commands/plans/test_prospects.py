@@ -52,7 +52,7 @@ def found_on(card: str) -> Prospects:
 
 @cache
 def planned_by(name: str, card: str, image: str | None) -> dict[str, TrialSpec]:
-    planned = planned_on(plan_file.load(ROOT, name), device_like(card), image, Cpu())
+    planned = planned_on(plan_file.load_plan(ROOT, name), device_like(card), image, Cpu())
     return {item.trial.id: item.trial for item in planned}
 
 

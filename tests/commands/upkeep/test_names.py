@@ -34,7 +34,7 @@ def changed(clone: Path, name: str, old: str, new: str) -> None:
 
 
 def test_all_that_is_shipped_agrees(clone):
-    assert list(names.problems(clone)) == []
+    assert list(names.name_problems(clone)) == []
 
 
 def test_images_that_a_device_calls_for_have_one_release_of_what_they_share():

@@ -160,22 +160,22 @@ def test_a_damaged_bundle_is_in_no_report(good, tmp_path):
 def test_a_pinned_environment_with_other_packages_than_its_lock_is_named(tmp_path):
     root = bundled.write(tmp_path, bundled.one_card(repeats=1))
     assert list(folder_problems(root, root)) == []
-    (stored,) = store.read_all(root).records
+    (stored,) = store.read_results(root).records
     packages = {**stored.record.measurement.packages, "torch": "2.0.0"}
     other = build.changed(stored.record, measurement__packages=packages)
-    (root / stored.path).write_text(store.dump(other))
+    (root / stored.path).write_text(store.dump_json(other))
     (problem,) = folder_problems(root, root)
     assert problem.startswith(f"{stored.path}: it says 'pinned', and torch is 2.0.0 where ")
     unpinned = build.changed(other, environment__pinned=False, environment__unpinned_because=("constructed",))
-    (root / stored.path).write_text(store.dump(unpinned))
+    (root / stored.path).write_text(store.dump_json(unpinned))
     assert list(folder_problems(root, root)) == []
 
 
 def test_a_record_of_a_simulated_device_goes_into_no_bundle_and_through_no_gate(tmp_path):
     root = bundled.write(tmp_path, bundled.one_card(repeats=1))
-    (stored,) = store.read_all(root).records
+    (stored,) = store.read_results(root).records
     record = build.changed(stored.record, measurement__device__simulated=True)
-    (root / stored.path).write_text(store.dump(record))
+    (root / stored.path).write_text(store.dump_json(record))
     simulated = f"{stored.path}: its device is simulated, so nothing in it was measured"
     assert list(folder_problems(root, root)) == [simulated]
     with pytest.raises(UserError, match="its device is simulated"):

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from harness.engine.access import CDI_REMEDY, cdi_devices, cdi_names, refusal, refused
+from harness.engine.access import CDI_REMEDY, cdi_devices, cdi_names, device_refusal, refusal_error
 from harness.engine.container import DeviceRequest
 from harness.files import Files
 from tests.helpers.fake_engine import FACTS
@@ -81,9 +81,11 @@ def test_where_wsl2_names_all_cards_together_they_are_taken_where_all_are_meant(
     facts = replace(PODMAN, cdi_devices=("nvidia.com/gpu=all",))
     every = replace(CARDS, every=True)
     assert cdi_names(every, facts.cdi_devices) == facts.cdi_devices
-    assert refusal(facts, every, Files()) is None
+    assert device_refusal(facts, every, Files()) is None
     for some in (CARDS, every.first(1)):
-        assert "by 'nvidia.com/gpu=all' alone, and these are some" in (refusal(facts, some, Files()) or "")
+        assert "by 'nvidia.com/gpu=all' alone, and these are some" in (
+            device_refusal(facts, some, Files()) or ""
+        )
     assert cdi_names(every.first(2), ("nvidia.com/gpu=0", "nvidia.com/gpu=1", "nvidia.com/gpu=all")) == (
         "nvidia.com/gpu=0",
         "nvidia.com/gpu=1",
@@ -102,7 +104,7 @@ def test_where_wsl2_names_all_cards_together_they_are_taken_where_all_are_meant(
     ],
 )
 def test_an_engine_that_honours_cdi_without_a_specification_gives_no_cuda_card(tmp_path, facts, clause):
-    reason = refusal(facts, CARDS, Files(tmp_path))
+    reason = device_refusal(facts, CARDS, Files(tmp_path))
     assert reason is None if clause is None else clause in reason
 
 
@@ -121,7 +123,7 @@ def test_a_rootless_engine_reaches_amd_s_cards_only_where_their_group_comes_in(t
     if mode is not None:
         files(tmp_path, dev__kfd="")
         (tmp_path / "dev/kfd").chmod(mode)
-    reason = refusal(facts, DeviceRequest("rocm", indices=(0,)), Files(tmp_path))
+    reason = device_refusal(facts, DeviceRequest("rocm", indices=(0,)), Files(tmp_path))
     assert reason is None if clause is None else clause in reason
 
 
@@ -134,12 +136,12 @@ def test_a_rootless_engine_reaches_amd_s_cards_only_where_their_group_comes_in(t
     ],
 )
 def test_what_an_engine_says_of_a_stale_specification_leads_to_its_remedy(said):
-    assert refused("Podman", "start a trial", said).remedy == CDI_REMEDY
+    assert refusal_error("Podman", "start a trial", said).remedy == CDI_REMEDY
 
 
 def test_a_rootless_podman_keeps_no_group_that_its_user_is_not_in(tmp_path, monkeypatch):
     files(tmp_path, dev__kfd="")
     (tmp_path / "dev/kfd").chmod(0o660)
     monkeypatch.setattr(Files, "may_open", lambda self, path: False)
-    reason = refusal(PODMAN, DeviceRequest("rocm", indices=(0,)), Files(tmp_path))
+    reason = device_refusal(PODMAN, DeviceRequest("rocm", indices=(0,)), Files(tmp_path))
     assert "this user is outside the group that may open /dev/kfd" in (reason or "")

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from harness.engine import apptainer
-from harness.engine.apptainer import ApptainerEngine, client, exec_line, needed
+from harness.engine.apptainer import ApptainerEngine, exec_line, find_client, require_client
 from harness.engine.container import DeviceRequest, RunSpec, User
 from harness.engine.interface import Running
 from harness.errors import DataError, MachineError, NoEngine, NotBuilt
@@ -126,7 +126,7 @@ def quiet(line: str, done: int = 0, total: int | None = None) -> None:
 
 def brought(engine: ApptainerEngine) -> str:
     tag = engine.settings.spec(load_images(ROOT).image("cpu")).tag
-    return archive_of(apptainer.archive_of(engine.root, tag))
+    return archive_of(apptainer.archive_path(engine.root, tag))
 
 
 def test_a_trial_runs_in_a_sif_of_the_image_with_its_own_variables_alone(engine, tmp_path, monkeypatch):
@@ -161,7 +161,7 @@ def test_a_sif_that_is_not_the_file_that_was_made_is_refused(engine):
     with built.sif.open("ab") as file:
         file.write(b"x")
     with pytest.raises(DataError, match="is not the file that was made"):
-        engine.built(image)
+        engine.built_environment(image)
 
 
 def test_without_a_sif_or_an_archive_the_line_that_brings_one_is_named(engine):
@@ -170,15 +170,15 @@ def test_without_a_sif_or_an_archive_the_line_that_brings_one_is_named(engine):
         engine.build(image, quiet)
     brought(engine)
     with pytest.raises(NotBuilt, match="invoke build"):
-        engine.built(image)
+        engine.built_environment(image)
 
 
 def test_a_sif_that_cannot_be_made_leaves_nothing_nor_what_a_killed_build_left_and_says_why(engine):
     image = load_images(ROOT).image("cpu")
     tag = engine.settings.spec(image).tag
-    path = apptainer.archive_of(engine.root, tag)
+    path = apptainer.archive_path(engine.root, tag)
     archive_of(path, b"broken")
-    sif = apptainer.sif_of(engine.root, tag)
+    sif = apptainer.sif_path(engine.root, tag)
     (sif.parent / f".{sif.name}.killed.part").write_bytes(b"half of one")
     with pytest.raises(MachineError, match="could not make a SIF of"):
         engine.build(image, quiet)
@@ -190,10 +190,10 @@ def test_a_sif_that_cannot_be_made_leaves_nothing_nor_what_a_killed_build_left_a
 
 def test_singularity_is_taken_where_apptainer_is_not_and_nothing_where_neither_is(tmp_path):
     with pytest.raises(NoEngine, match="neither 'apptainer' nor 'singularity'"):
-        needed({"PATH": str(tmp_path)})
+        require_client({"PATH": str(tmp_path)})
     (tmp_path / "singularity").write_text("")
     (tmp_path / "singularity").chmod(0o755)
-    assert client({"PATH": str(tmp_path)}) == str(tmp_path / "singularity")
+    assert find_client({"PATH": str(tmp_path)}) == str(tmp_path / "singularity")
 
 
 def test_apptainer_is_taken_by_its_name_alone(engine, tmp_path):

@@ -73,7 +73,7 @@ def test_an_image_is_built_once_and_its_secrets_stand_in_no_layer(bench):
     image, engine = clone(bench, STEP + f"print({time.time_ns()})\n")
     require(engine.name, engine.facts.buildkit, "no command-line client here builds with BuildKit")
     with pytest.raises(NotBuilt, match="image 'tiny'"):
-        engine.built(image)
+        engine.built_environment(image)
     lines: list[str] = []
     environment = engine.build(image, lines.append).environment
     assert any("the step ran" in line for line in lines)

@@ -15,9 +15,9 @@ from harness.engine.container import (
     RunSpec,
     TrialFolders,
     User,
-    config,
-    process,
-    shared_memory,
+    container_config,
+    process_command,
+    shared_memory_bytes,
 )
 from harness.plan import plan_file
 from harness.record import DataMode, DeviceKind, TrialSpec
@@ -83,7 +83,7 @@ SPECS = {
 
 def container(name: str) -> str:
     """What is sent."""
-    return json.dumps(config(SPECS[name]), indent=1) + "\n"
+    return json.dumps(container_config(SPECS[name]), indent=1) + "\n"
 
 
 def test_a_trials_container_is_asked_for_exactly_as_written_down():
@@ -105,7 +105,7 @@ def test_a_container_differs_from_another_exactly_as_written_down(name):
 
 @pytest.mark.parametrize("name", SPECS)
 def test_no_container_has_a_network_or_a_privilege_beyond_its_device(name):
-    host = config(SPECS[name])["HostConfig"]
+    host = container_config(SPECS[name])["HostConfig"]
     assert host["NetworkMode"] == "none"
     assert host["ReadonlyRootfs"] is (name != "cuda_podman")
     assert host["CapDrop"] == ["ALL"]
@@ -117,16 +117,16 @@ def test_no_container_has_a_network_or_a_privilege_beyond_its_device(name):
 
 def test_a_card_is_given_by_its_index_as_the_driver_counts_where_it_has_no_uuid():
     spec = replace(asked_for(DeviceRequest("cuda", indices=(1,))), interpreter=Path("python"))
-    _, inside = process(spec)
+    _, inside = process_command(spec)
     assert (inside["CUDA_VISIBLE_DEVICES"], inside["CUDA_DEVICE_ORDER"]) == ("1", "PCI_BUS_ID")
 
 
 def test_shared_memory_is_what_the_loader_needs_and_never_below_one_gib():
-    assert shared_memory(trial("cpu", batch=8, size=64, mode="host")) == GIB
-    assert shared_memory(trial("cuda", batch=2048, mode="device")) == GIB
+    assert shared_memory_bytes(trial("cpu", batch=8, size=64, mode="host")) == GIB
+    assert shared_memory_bytes(trial("cuda", batch=2048, mode="device")) == GIB
     batch_bytes = 512 * 3 * 224 * 224 * 4
-    assert shared_memory(trial("cuda", batch=512, mode="host")) == 12 * batch_bytes
-    assert shared_memory(trial("cuda", batch=512, mode="host", workers=16)) == 48 * batch_bytes
+    assert shared_memory_bytes(trial("cuda", batch=512, mode="host")) == 12 * batch_bytes
+    assert shared_memory_bytes(trial("cuda", batch=512, mode="host", workers=16)) == 48 * batch_bytes
 
 
 WORKLOADS = Path(__file__).parents[3] / "workloads"
@@ -157,15 +157,15 @@ def own_workers(workload: str) -> int:
 def loading_trials() -> list[TrialSpec]:
     """Every planned trial that loads from the host, for each kind of device and each image of a plan."""
     found = {}
-    for name in plan_file.files(WORKLOADS.parent):
-        loaded = plan_file.load(WORKLOADS.parent, name)
+    for name in plan_file.plan_files(WORKLOADS.parent):
+        loaded = plan_file.load_plan(WORKLOADS.parent, name)
         sources = {m.data: "real" for m in loaded.measure if m.data}
         places = {
             (kind, image) for m in loaded.measure for kind in m.devices for image in m.images or (kind,)
         }
         for kind, image in places:
             context = plan_file.PlanContext(kind, image, None, sources, {})
-            for item in plan_file.trials(loaded, context, seed=1):
+            for item in plan_file.plan_trials(loaded, context, seed=1):
                 if item.trial.asked.variant.data_mode == "host":
                     found[item.trial.id] = item.trial
     return list(found.values())
@@ -183,7 +183,7 @@ def test_each_planned_trial_that_loads_from_the_host_has_room_for_the_batches_of
         workers = asked.variant.options.get("workers") or own_workers(asked.workload)
         side = asked.variant.image_size or PIXELS[asked.workload]
         held = 2 * workers * asked.variant.gpus * asked.variant.batch_size * 3 * side**2 * 4
-        assert shared_memory(one) >= 1.5 * held, one.id
+        assert shared_memory_bytes(one) >= 1.5 * held, one.id
 
 
 def test_shared_memory_counts_a_workload_s_own_workers_and_every_device():
@@ -192,7 +192,7 @@ def test_shared_memory_counts_a_workload_s_own_workers_and_every_device():
     batch_bytes = 64 * 3 * 224 * 224 * 4
 
     def of(**changes) -> int:
-        return shared_memory(engine_bench.trial({**published, **changes}, device="cuda", **asked))
+        return shared_memory_bytes(engine_bench.trial({**published, **changes}, device="cuda", **asked))
 
     assert of(options={"workers": 24}) == 72 * batch_bytes
     assert of(gpus=4) == 72 * batch_bytes

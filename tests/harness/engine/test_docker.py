@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import pytest
 
-from harness.engine.container import config
+from harness.engine.container import container_config
 from harness.engine.interface import GONE, Running
 from harness.errors import NotBuilt
 from tests.helpers.engine_bench import MIB, SESSION, STUBBORN, WAIT
@@ -166,7 +166,7 @@ def test_a_new_process_finds_a_running_trial_by_its_handle_its_name_and_its_sess
 def test_a_container_that_was_created_and_never_started_is_no_trial(bench):
 
     spec = bench.spec(WAIT)
-    bench.api.create_container_from_config(config(spec), name=spec.name)
+    bench.api.create_container_from_config(container_config(spec), name=spec.name)
     assert bench.engine.find(spec.name, bench.folder) is None
     assert bench.engine.leftovers(SESSION) == ()
 

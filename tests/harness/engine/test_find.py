@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from harness.engine import choose, docker
-from harness.engine.access import answered
+from harness.engine.access import engine_errors
 from harness.engine.container import UNPRIVILEGED, DeviceRequest, User
 from harness.engine.docker import DockerEngine
 from harness.engine.interface import GONE, Handle
@@ -41,7 +41,7 @@ def _sockets_are_closed():
 
 
 def engine_at(path: Path, choice: choose.EngineChoice = "auto"):
-    return choose.find(choice, BUILD, environ={"DOCKER_HOST": f"unix://{path.resolve()}", "PATH": ""})
+    return choose.find_engine(choice, BUILD, environ={"DOCKER_HOST": f"unix://{path.resolve()}", "PATH": ""})
 
 
 def asked_of(
@@ -62,20 +62,22 @@ def test_an_engine_is_known_by_its_components_and_not_by_its_version_number(tmp_
 
 
 def test_the_engine_asked_for_by_name_is_taken_even_where_the_other_answers_first(tmp_path, monkeypatch):
-    monkeypatch.setattr(choose, "places", lambda environ: (f"unix://{tmp_path}/d", f"unix://{tmp_path}/p"))
+    monkeypatch.setattr(
+        choose, "engine_places", lambda environ: (f"unix://{tmp_path}/d", f"unix://{tmp_path}/p")
+    )
     with answering(tmp_path / "d", DOCKER), answering(tmp_path / "p", PODMAN):
-        names = [choose.find(asked, BUILD, environ={}).name for asked in ("auto", "docker", "podman")]
+        names = [choose.find_engine(asked, BUILD, environ={}).name for asked in ("auto", "docker", "podman")]
     assert names == ["docker", "docker", "podman"]
 
 
 def test_without_an_engine_it_is_said_that_none_answers_and_a_name_is_refused_with_what_to_do(tmp_path):
     environ = {"DOCKER_HOST": f"unix://{tmp_path}/nothing"}
     with pytest.raises(NoEngine, match="no container engine answers"):
-        choose.find("auto", BUILD, environ=environ)
+        choose.find_engine("auto", BUILD, environ=environ)
     with pytest.raises(
         NoEngine, match="Podman is asked for and does not answer; correct or unset DOCKER_HOST"
     ):
-        choose.find("podman", BUILD, environ=environ)
+        choose.find_engine("podman", BUILD, environ=environ)
 
 
 def test_an_engine_of_the_other_kind_is_named_in_the_refusal(tmp_path):
@@ -86,17 +88,17 @@ def test_an_engine_of_the_other_kind_is_named_in_the_refusal(tmp_path):
 def test_an_engine_on_another_machine_is_refused_because_it_sees_other_folders():
     environ = {"DOCKER_HOST": "tcp://build.example:2376"}
     with pytest.raises(NoEngine, match=r"build\.example:2376 is another machine"):
-        choose.find("docker", BUILD, environ=environ)
+        choose.find_engine("docker", BUILD, environ=environ)
 
 
 def test_places_are_tried_in_order_and_a_variable_that_names_one_ends_the_search():
-    assert choose.places({"XDG_RUNTIME_DIR": "/run/user/7"}) == (
+    assert choose.engine_places({"XDG_RUNTIME_DIR": "/run/user/7"}) == (
         "unix:///var/run/docker.sock",
         "unix:///run/user/7/docker.sock",
         "unix:///run/user/7/podman/podman.sock",
         "unix:///run/podman/podman.sock",
     )
-    assert choose.places({"DOCKER_HOST": "unix:///a", "CONTAINER_HOST": "unix:///b"}) == ("unix:///a",)
+    assert choose.engine_places({"DOCKER_HOST": "unix:///a", "CONTAINER_HOST": "unix:///b"}) == ("unix:///a",)
 
 
 def test_a_service_that_takes_the_call_and_stays_silent_is_given_up(tmp_path, monkeypatch):
@@ -107,7 +109,7 @@ def test_a_service_that_takes_the_call_and_stays_silent_is_given_up(tmp_path, mo
     (tmp_path / "s").unlink()
     began = time.monotonic()
     with silent(tmp_path / "s"):
-        assert choose.search({"DOCKER_HOST": f"unix://{tmp_path}/s"}).connections == ()
+        assert choose.search_engines({"DOCKER_HOST": f"unix://{tmp_path}/s"}).connections == ()
         with pytest.raises(NoEngine, match="Docker Engine did not answer"):
             engine.poll(HANDLE, tmp_path)
     assert time.monotonic() - began < 30
@@ -125,7 +127,10 @@ def test_an_engine_that_goes_away_is_no_engine_for_every_call(tmp_path):
 
 
 def test_an_answer_that_is_nested_too_deep_is_no_engine_s():
-    with pytest.raises(NoEngine, match="gave an answer that cannot be read"), answered("It", "say a word"):
+    with (
+        pytest.raises(NoEngine, match="gave an answer that cannot be read"),
+        engine_errors("It", "say a word"),
+    ):
         json.loads("[" * 100_000)
 
 
@@ -162,7 +167,10 @@ def test_podman_opens_the_root_that_cdi_s_hooks_write_into_and_the_record_says_s
     with answering(tmp_path / "s", {**PODMAN_OF_TODAY, **STARTS}) as asked:
         engine = engine_at(tmp_path / "s")
         engine.start(laid_out(run_spec(tmp_path / "work", CUDA)))
-        recorded = [engine.expected(IMAGES.image(kind)).environment.writable_root for kind in ("cuda", "cpu")]
+        recorded = [
+            engine.expected_environment(IMAGES.image(kind)).environment.writable_root
+            for kind in ("cuda", "cpu")
+        ]
     host = next(body for _, path, body in asked if "/containers/create" in path)["HostConfig"]
     assert (host["ReadonlyRootfs"], recorded) == (False, [True, False])
 

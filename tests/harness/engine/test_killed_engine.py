@@ -12,7 +12,7 @@ from pathlib import Path
 import docker
 import pytest
 
-from harness.engine.choose import search
+from harness.engine.choose import search_engines
 from harness.engine.docker import DockerEngine
 from harness.engine.interface import Exit, Running
 from harness.errors import NoEngine
@@ -46,7 +46,7 @@ class Daemon:
                 commands[self.kind], cwd=self.folder, stdout=log, stderr=log, start_new_session=True
             )
         for _ in range(200):
-            if search({"DOCKER_HOST": host}).connections:
+            if search_engines({"DOCKER_HOST": host}).connections:
                 return
             time.sleep(0.1)
         raise AssertionError((self.folder / "daemon.log").read_text()[-2000:])
@@ -95,7 +95,7 @@ def test_an_engine_killed_in_mid_trial_is_no_engine_at_once_and_its_trial_is_fou
     daemon, rootfs, tmp_path
 ):
     tmp_path.chmod(0o755)
-    (found,) = search({"DOCKER_HOST": f"unix://{daemon.socket}"}).connections
+    (found,) = search_engines({"DOCKER_HOST": f"unix://{daemon.socket}"}).connections
     api = docker.APIClient(base_url=found.host, timeout=60, version=found.api_version)
     base = imported(api, rootfs, podman=daemon.kind == "podman")
     engine = DockerEngine(found, BuildSettings(root=tmp_path))

@@ -13,7 +13,7 @@ import pytest
 
 from harness.engine import venv
 from harness.engine.interface import Running
-from harness.engine.venv import VenvEngine, first_that_works
+from harness.engine.venv import VenvEngine, run_alternatives
 from harness.errors import MachineError, NoEngine, NoSpace
 from harness.image.spec import venv_steps
 from harness.redact import leaks
@@ -65,7 +65,7 @@ def test_a_python_without_ensurepip_takes_another_or_uv_or_names_the_package(tmp
 
     def make() -> None:
         made = venv_steps(image, root=ROOT, venv=tmp_path / "made", interpreter=bare)[0]
-        first_that_works(made.label, made.alternatives, tmp_path / "log", lambda *_: None)
+        run_alternatives(made.label, made.alternatives, tmp_path / "log", lambda *_: None)
 
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
     with pytest.raises(MachineError, match=r"has no ensurepip; install .*python3-venv\), or uv"):
@@ -106,7 +106,7 @@ def test_what_a_trial_inherits_is_in_its_record_and_other_libraries_are_not_pinn
     has = json.loads((spec.folders.output / "told").read_text())
     assert "LD_PRELOAD" not in has
     assert set(given) & set(has) == {"PATH", "TZ"}
-    told = engine.expected(IMAGES.image("cpu")).environment
+    told = engine.expected_environment(IMAGES.image("cpu")).environment
     assert told.pinned
     assert told.inherited_variables == {
         "LD_LIBRARY_PATH": "withheld /usr/lib/x",
@@ -114,7 +114,7 @@ def test_what_a_trial_inherits_is_in_its_record_and_other_libraries_are_not_pinn
         "TZ": "Europe/Berlin",
     }
     monkeypatch.setenv("LD_LIBRARY_PATH", str(libraries))
-    told = engine.expected(IMAGES.image("cpu")).environment
+    told = engine.expected_environment(IMAGES.image("cpu")).environment
     assert (told.pinned, told.unpinned_because) == (
         False,
         ("LD_LIBRARY_PATH leads to libraries that no lock names",),
@@ -123,7 +123,9 @@ def test_what_a_trial_inherits_is_in_its_record_and_other_libraries_are_not_pinn
     for name in ("LD_LIBRARY_PATH", "TZ"):
         monkeypatch.delenv(name)
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
-    assert "inherited_variables" not in engine.expected(IMAGES.image("cpu")).environment.model_dump()
+    assert (
+        "inherited_variables" not in engine.expected_environment(IMAGES.image("cpu")).environment.model_dump()
+    )
 
 
 def test_what_builds_a_source_finds_the_programs_of_its_environment_before_the_machine_s(tmp_path):
@@ -131,7 +133,7 @@ def test_what_builds_a_source_finds_the_programs_of_its_environment_before_the_m
     programs.mkdir()
     (programs / "uname").write_text("#!/bin/sh\necho one of the environment\n")
     (programs / "uname").chmod(0o755)
-    first_that_works("packages", (("sh", "-c", "uname"),), log, lambda *_: None, programs=programs)
+    run_alternatives("packages", (("sh", "-c", "uname"),), log, lambda *_: None, programs=programs)
     assert "one of the environment" in log.read_text()
 
 

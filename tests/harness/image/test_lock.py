@@ -17,7 +17,7 @@ from packaging.utils import canonicalize_name
 
 from harness.errors import MachineError, NoNetwork, UserError
 from harness.image.images import Image, load_images
-from harness.image.lock import OWN_LOCK, differences, hashed, lock_packages, relock, relock_own
+from harness.image.lock import OWN_LOCK, hashed_pin, lock_differences, lock_packages, relock, relock_own
 from tests.helpers import ROOT
 from tests.helpers.checks import golden
 
@@ -162,7 +162,7 @@ PACKAGES = st.dictionaries(st.sampled_from("abcdefghij"), st.sampled_from(["1", 
 
 @given(PACKAGES, st.sampled_from(["", "+cpu", "+cu130"]))
 def test_an_environment_that_is_its_lock_differs_in_nothing(packages: dict[str, str], build: str):
-    assert differences(packages, {name: version + build for name, version in packages.items()}) == ()
+    assert lock_differences(packages, {name: version + build for name, version in packages.items()}) == ()
 
 
 @given(PACKAGES, PACKAGES)
@@ -170,7 +170,7 @@ def test_every_difference_is_named_once(locked: dict[str, str], installed: dict[
     tools = {"pip", "setuptools", "wheel"}
     wrong = {name for name in locked if installed.get(name) != locked[name]}
     extra = installed.keys() - locked.keys() - tools
-    named = [clause.split()[0] for clause in differences(locked, installed)]
+    named = [clause.split()[0] for clause in lock_differences(locked, installed)]
     assert sorted(named) == sorted(wrong | extra)
 
 
@@ -186,17 +186,18 @@ def test_every_difference_is_named_once(locked: dict[str, str], installed: dict[
 )
 def test_what_differs_is_said_in_one_clause(locked: str | None, installed: str | None, said: str):
     pinned, found = ({"torch": version} if version else {} for version in (locked, installed))
-    assert differences(pinned, found) == (said,)
+    assert lock_differences(pinned, found) == (said,)
 
 
 def test_what_a_base_brings_besides_is_no_difference():
     assert (
-        differences({"torch": "2.13.0"}, {"torch": "2.13.0+rocm10.0.0", "apex": "1.13"}, over_base=True) == ()
+        lock_differences({"torch": "2.13.0"}, {"torch": "2.13.0+rocm10.0.0", "apex": "1.13"}, over_base=True)
+        == ()
     )
 
 
 def test_names_are_compared_as_the_index_normalises_them():
-    assert differences({"nvidia-ml-py": "13.1"}, {"nvidia_ml.py": "13.1"}) == ()
+    assert lock_differences({"nvidia-ml-py": "13.1"}, {"nvidia_ml.py": "13.1"}) == ()
 
 
 def test_ones_own_lock_serves_every_python_and_moves_one_package_where_one_is_asked_for(clone: Path):
@@ -206,10 +207,10 @@ def test_ones_own_lock_serves_every_python_and_moves_one_package_where_one_is_as
         assert {"--universal", "--generate-hashes"} <= set(command)
         assert (_after(command, "--python-version"), _after(command, "--output-file")) == ("3.11", str(own))
         moved = "--upgrade" in command or _after(command, "--upgrade-package") == "rich==15.0.0"
-        own.write_text(hashed("rich==15.0.0" if moved else "rich==14.0.0", ["a" * 64]))
+        own.write_text(hashed_pin("rich==15.0.0" if moved else "rich==14.0.0", ["a" * 64]))
         return subprocess.CompletedProcess(command, 0, "", "")
 
-    own.write_text(hashed("rich==14.0.0", ["b" * 64]))
+    own.write_text(hashed_pin("rich==14.0.0", ["b" * 64]))
     assert relock_own(clone, run=uv, only=["rich==15.0.0"]) == ("rich: 14.0.0 → 15.0.0",)
     assert relock_own(clone, run=uv) == ()
 

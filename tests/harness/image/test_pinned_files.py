@@ -11,7 +11,7 @@ import pytest
 
 from harness.errors import NoEngine
 from harness.image.images import Image, load_images
-from harness.image.lock import differences, lock_packages
+from harness.image.lock import lock_differences, lock_packages
 from harness.image.spec import BuildSettings, docker_build_argv, venv_name, venv_steps
 from tests.helpers import ROOT
 from tests.helpers.checks import golden
@@ -82,7 +82,7 @@ def test_a_lock_holds_hashes_for_every_package_and_no_address(name: str):
 def test_the_locks_of_2019_are_those_of_their_time(name, pins):
     image = IMAGES.image(name)
     locked = lock_packages(ROOT / "docker" / image.lock)
-    assert not differences(pins, locked, over_base=True)
+    assert not lock_differences(pins, locked, over_base=True)
     assert not set(image.left_out) & set(locked)
     assert "setuptools" in locked, (
         "fastai 1 imports it, and the image's environment has no pip that would bring it"
@@ -106,7 +106,7 @@ def test_a_lock_is_of_the_family_and_leaves_out_what_it_should(name: str):
     image = IMAGES.image(name)
     locked = lock_packages(ROOT / "docker" / image.lock) | image.from_base
     family = lock_packages(ROOT / "docker" / "cpu" / "requirements.in")
-    assert not differences(family, locked, over_base=True)
+    assert not lock_differences(family, locked, over_base=True)
     assert locked["fastprogress"] < "1.1"
     assert not set(image.left_out) & set(locked)
     assert ("nvidia-ml-py" in locked) == (image.device == "cuda")

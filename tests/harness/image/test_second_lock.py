@@ -99,7 +99,7 @@ def test_on_a_processor_the_channel_s_packages_keep_their_build_and_hashes_when_
         assert {"torch==2.13.0", "torchvision==0.28.0", "pillow==12.0.0", "timm"} <= set(asked)
         return type("Done", (), {"returncode": 0, "stdout": "", "stderr": ""})
 
-    blocks = second_lock._resolved(image, ROOT, ["pillow==12.0.0"], None, answer)
+    blocks = second_lock._resolve_blocks(image, ROOT, ["pillow==12.0.0"], None, answer)
     assert image.channel is not None
     torch = image.channel.packages[0]
     assert blocks["torch"].startswith(f"torch=={torch.version} ") and torch.sha256[0] in blocks["torch"]

@@ -13,7 +13,7 @@ from harness.errors import MachineError
 from harness.machine import default_label, load, look, machine_id, own_folder
 from harness.machine.load import load_from
 from harness.probe import cpu, system
-from harness.record import differences
+from harness.record import machine_differences
 from harness.redact import leaks
 from tests.helpers import TESTS
 from tests.helpers.fake_nvml import CARD, FakeNvml
@@ -179,8 +179,8 @@ def test_a_machine_is_labelled_by_its_devices(names, label):
 def test_differences_name_the_fields_and_both_values(here):
     cores = here.cpu.model_copy(update={"governor": "powersave", "turbo": True})
     other = here.model_copy(update={"cpu": cores, "kernel": "6.9.1", "label": "another", "id": "f" * 12})
-    assert differences(here, here.model_copy(update={"label": "x"})) == ()
-    assert set(differences(here, other)) == {
+    assert machine_differences(here, here.model_copy(update={"label": "x"})) == ()
+    assert set(machine_differences(here, other)) == {
         f"kernel: {here.kernel} → 6.9.1",
         f"cpu.governor: {here.cpu.governor or 'unknown'} → powersave",
         f"cpu.turbo: {'unknown' if here.cpu.turbo is None else str(here.cpu.turbo).lower()} → true",

@@ -17,7 +17,7 @@ from harness.machine import select
 from harness.machine.devices import card_notes
 from harness.probe.describe import silent
 from harness.record import Gpu, Load, Machine
-from harness.record.finding import sentence
+from harness.record.finding import finding_sentence
 from harness.run import setup as run_setup
 from harness.settings import Settings
 from harness.summary.device_checks import machine_findings
@@ -150,7 +150,7 @@ def test_a_record_keeps_the_silent_card_and_its_page_says_so():
     machine = box(silent_cards=("NVIDIA card 10de:2204: no nvidia-ml-py",))
     (found,) = machine_findings(Machine.model_validate_json(machine.model_dump_json()))
     assert (found.name, found.severity) == ("silent-card", "warn")
-    assert "NVIDIA card 10de:2204" in sentence(found)
+    assert "NVIDIA card 10de:2204" in finding_sentence(found)
     assert "silent_cards" not in box().model_dump()
 
 

@@ -21,7 +21,7 @@ PUBLISHED = {("cifar_fastai", "published/1", "resnet50", "fp32-ieee", 1): Length
 
 @pytest.fixture(scope="module")
 def mission():
-    return plan_file.trials(plan_file.load(ROOT, "mission"), CONTEXT, 1)
+    return plan_file.plan_trials(plan_file.load_plan(ROOT, "mission"), CONTEXT, 1)
 
 
 def pick(planned, role, precision="fp32-ieee"):
@@ -36,12 +36,12 @@ def pick(planned, role, precision="fp32-ieee"):
 
 def test_a_capped_trial_takes_its_cap_and_its_setup(mission):
     known = estimate.Speeds(published=PUBLISHED)
-    assert estimate.seconds(pick(mission, "timing"), known) == 75 + 20, "the most of 60 to 75 s"
+    assert estimate.estimate_seconds(pick(mission, "timing"), known) == 75 + 20, "the most of 60 to 75 s"
 
 
 def test_a_full_length_trial_takes_what_was_published(mission):
     known = estimate.Speeds(published=PUBLISHED)
-    assert estimate.seconds(pick(mission, "full"), known) == pytest.approx(4578 + 20)
+    assert estimate.estimate_seconds(pick(mission, "full"), known) == pytest.approx(4578 + 20)
 
 
 def known(device, root=ROOT):
@@ -52,10 +52,10 @@ def known(device, root=ROOT):
     tracked = set(listed.split("\0"))
     records = [
         stored.record
-        for stored in store.read_all(root).records
+        for stored in store.read_results(root).records
         if root != ROOT or str(stored.path) in tracked
     ]
-    return estimate.learned(estimate.published_speeds(root, device, cards), records)
+    return estimate.learn_speeds(estimate.published_speeds(root, device, cards), records)
 
 
 def model(kind, name, power=None):
@@ -66,9 +66,9 @@ def model(kind, name, power=None):
 def hours(name, kind, speeds, environment=None, **wanted):
     data = dict.fromkeys(("cifar-10", "cifar-100", "wikitext-2", "tiny-shakespeare"), "real")
     context = PlanContext(kind, environment or kind, None, data, {})
-    planned = plan_file.trials(plan_file.load(ROOT, name), context, 1)
+    planned = plan_file.plan_trials(plan_file.load_plan(ROOT, name), context, 1)
     return {
-        round(estimate.seconds(item, speeds) / 3600, 2)
+        round(estimate.estimate_seconds(item, speeds) / 3600, 2)
         for item in planned
         if all(getattr(item.trial.asked.variant, field, None) == value for field, value in wanted.items())
         and item.trial.asked.variant.limit.seconds is None
@@ -111,8 +111,8 @@ def test_a_loader_bounds_what_it_feeds():
 
 def test_resnet_44_on_a_card_takes_minutes_and_what_nobody_timed_is_called_a_limit():
     speeds = known(model("cuda", "RTX 4090"))
-    planned = plan_file.trials(
-        plan_file.load(ROOT, "iris"), replace(CONTEXT, sources={"cifar-10": "real"}), 1
+    planned = plan_file.plan_trials(
+        plan_file.load_plan(ROOT, "iris"), replace(CONTEXT, sources={"cifar-10": "real"}), 1
     )
     alone = {item.trial.id: item for item in planned if item.role == "full"}.values()
     by_count = {
@@ -128,20 +128,20 @@ def test_a_card_s_own_figure_goes_before_a_published_one(mission):
     full = pick(mission, "full")
     size = 224**2
     known = estimate.Speeds(
-        own={estimate.row(full.trial.asked): Length(900.0 / size, 30)},
+        own={estimate.duration_row(full.trial.asked): Length(900.0 / size, 30)},
         published=PUBLISHED,
         setup_seconds={"cifar_fastai": 7.0},
     )
-    assert estimate.seconds(full, known) == pytest.approx(907.0)
+    assert estimate.estimate_seconds(full, known) == pytest.approx(907.0)
 
 
 def test_a_session_s_own_records_go_before_what_was_known():
     made = build.two_cards()[0]
     cards = load_cards(ROOT)
-    device = DeviceModel.of(made.machine, made.trial.asked.device, cards)
+    device = DeviceModel.from_machine(made.machine, made.trial.asked.device, cards)
     for_another = estimate.Speeds(replace(device, name="another", power=None), cards, published=PUBLISHED)
-    assert estimate.learned(for_another, [made]).own == {}
-    now = estimate.learned(replace(for_another, device=device), [made])
+    assert estimate.learn_speeds(for_another, [made]).own == {}
+    now = estimate.learn_speeds(replace(for_another, device=device), [made])
     whole = Planned(made.trial, "full", "resnet50")
     asked = made.trial.asked.variant.model_copy(update={"limit": Limit()})
     whole = replace(
@@ -154,7 +154,7 @@ def test_a_session_s_own_records_go_before_what_was_known():
         ),
     )
     setup = now.setup_seconds[made.trial.asked.workload]
-    assert estimate.seconds(whole, now) == pytest.approx(setup + made.summary.protocol_seconds)
+    assert estimate.estimate_seconds(whole, now) == pytest.approx(setup + made.summary.protocol_seconds)
 
 
 @pytest.mark.parametrize(
@@ -162,14 +162,14 @@ def test_a_session_s_own_records_go_before_what_was_known():
 )
 def test_a_short_trial_fills_the_caches_of_each_variant_where_something_compiles(name, kind, seconds):
     context = PlanContext(kind, kind, None, CONTEXT.sources, {})
-    planned = plan_file.trials(plan_file.load(ROOT, name), context, 1)
+    planned = plan_file.plan_trials(plan_file.load_plan(ROOT, name), context, 1)
     variants = {item.trial.id.rpartition("-")[2] for item in planned}
     assert 1 < len(variants) < len(planned)
     assert estimate.warm_up_seconds(planned, estimate.Speeds()) == seconds * len(variants)
 
 
 def test_what_is_compiled_on_a_gpu_fills_its_caches_first():
-    planned = plan_file.trials(plan_file.load(ROOT, "surf"), replace(CONTEXT, sources={}), 1)
+    planned = plan_file.plan_trials(plan_file.load_plan(ROOT, "surf"), replace(CONTEXT, sources={}), 1)
     assert {each.trial.asked.variant.profile for each in planned if estimate.warms_up(each.trial)} == {
         "tuned"
     }
@@ -177,19 +177,21 @@ def test_what_is_compiled_on_a_gpu_fills_its_caches_first():
 
 @pytest.mark.parametrize(("kind", "trials", "minutes"), [("cuda", 6, 5), ("rocm", 6, 9), ("cpu", 6, 4)])
 def test_a_check_of_one_card_is_two_fresh_processes_of_each_work_in_minutes(kind, trials, minutes):
-    planned = plan_file.trials(plan_file.load(ROOT, "card"), PlanContext(kind, kind, None, {}, {}), 1)
-    able, out = selection.supported(planned, kind, None, 1)
+    planned = plan_file.plan_trials(
+        plan_file.load_plan(ROOT, "card"), PlanContext(kind, kind, None, {}, {}), 1
+    )
+    able, out = selection.split_supported(planned, kind, None, 1)
     assert len(able) == trials
     assert {line.what for line in out} == (set() if kind == "cpu" else {f"{n} GPUs" for n in (2, 4, 8)})
     known = estimate.Speeds()
     assert (
-        sum(estimate.seconds(item, known) for item in able) + estimate.warm_up_seconds(able, known)
+        sum(estimate.estimate_seconds(item, known) for item in able) + estimate.warm_up_seconds(able, known)
         <= 60 * minutes
     )
 
 
 def test_a_check_of_the_card_has_no_warm_up_before_it():
-    check = plan_file.trials(plan_file.load(ROOT, "card"), CONTEXT, 1)
+    check = plan_file.plan_trials(plan_file.load_plan(ROOT, "card"), CONTEXT, 1)
     assert {item.trial.asked.workload for item in check if not estimate.warms_up(item.trial)} >= {"card"}
 
 
@@ -208,7 +210,7 @@ def test_a_duration_is_shown_in_the_unit_a_person_would_use(seconds, says):
 )
 def test_what_a_card_lacks_is_left_out_with_the_reason(mission, architecture, left):
     card = Gpu(index=0, vendor="NVIDIA", name="RTX", architecture=architecture)
-    kept, out = selection.supported(mission, "cuda", card)
+    kept, out = selection.split_supported(mission, "cuda", card)
     assert {item.what: item.reason for item in out} == left
     assert len(kept) + sum(item.trials for item in out) == len(mission)
 
@@ -218,11 +220,11 @@ def test_what_a_card_lacks_is_left_out_with_the_reason(mission, architecture, le
     [("6.1", {"default"}), ("7.0", {"default", "tuned"}), (None, {"default", "tuned"})],
 )
 def test_nothing_is_compiled_on_a_card_that_the_compiler_has_no_code_for(architecture, kept):
-    planned = plan_file.trials(
-        plan_file.load(ROOT, "surf"), plan_file.PlanContext("cuda", "cuda", None, {}, {}), 1
+    planned = plan_file.plan_trials(
+        plan_file.load_plan(ROOT, "surf"), plan_file.PlanContext("cuda", "cuda", None, {}, {}), 1
     )
     card = Gpu(index=0, vendor="NVIDIA", name="GTX", architecture=architecture)
-    able, out = selection.supported(planned, "cuda", card)
+    able, out = selection.split_supported(planned, "cuda", card)
     compiled = {
         item.trial.asked.variant.profile
         for item in able
@@ -233,8 +235,8 @@ def test_nothing_is_compiled_on_a_card_that_the_compiler_has_no_code_for(archite
 
 
 def test_a_cpu_has_no_tf32():
-    assert selection.lacking("fp32-tf32", "cpu", None) == "a CPU has no TF32"
-    assert selection.lacking("amp-bf16", "cpu", None) is None
+    assert selection.hardware_refusal("fp32-tf32", "cpu", None) == "a CPU has no TF32"
+    assert selection.hardware_refusal("amp-bf16", "cpu", None) is None
 
 
 @pytest.mark.parametrize(
@@ -247,17 +249,17 @@ def test_a_cpu_has_no_tf32():
 )
 def test_nothing_is_planned_for_amd_s_cards_that_the_workloads_refuse(architecture, tf32, bf16):
     card = Gpu(index=0, vendor="AMD", name="MI", architecture=architecture)
-    assert selection.lacking("fp32-tf32", "rocm", card) == tf32
-    assert selection.lacking("amp-bf16", "rocm", card) == bf16
+    assert selection.hardware_refusal("fp32-tf32", "rocm", card) == tf32
+    assert selection.hardware_refusal("amp-bf16", "rocm", card) == bf16
 
 
 @pytest.mark.parametrize(
     ("kind", "cards", "kept"), [("cuda", 1, []), ("rocm", 4, [2, 4]), ("cuda", 8, [2, 4, 8]), ("cpu", 0, [2])]
 )
 def test_what_several_devices_reach_together_is_planned_only_where_there_are_several(kind, cards, kept):
-    loaded = plan_file.load(ROOT, "ceilings")
-    planned = plan_file.trials(loaded, plan_file.PlanContext(kind, kind, None, {}, {}), 1)
-    able, out = selection.supported(planned, kind, None, cards)
+    loaded = plan_file.load_plan(ROOT, "ceilings")
+    planned = plan_file.plan_trials(loaded, plan_file.PlanContext(kind, kind, None, {}, {}), 1)
+    able, out = selection.split_supported(planned, kind, None, cards)
     variants = [item.trial.asked.variant for item in able if item.model == "all-reduce"]
     assert sorted({variant.gpus for variant in variants}) == kept
     assert len(variants) == 3 * len(kept)
@@ -269,17 +271,17 @@ def test_what_several_devices_reach_together_is_planned_only_where_there_are_sev
 @pytest.mark.parametrize(("native", "trials", "minutes"), [(("bf16",), 12, 5), ((), 6, 3), (None, 12, 5)])
 def test_a_first_look_takes_minutes_on_two_cores_and_leaves_out_what_they_emulate(native, trials, minutes):
     context = PlanContext("cpu", "cpu", None, CONTEXT.sources, {"resnet18": True})
-    planned = plan_file.trials(plan_file.load(ROOT, "quick"), context, 1)
-    able, out = selection.supported(planned, "cpu", None, 0, cpu=Cpu(native_16_bit=native))
+    planned = plan_file.plan_trials(plan_file.load_plan(ROOT, "quick"), context, 1)
+    able, out = selection.split_supported(planned, "cpu", None, 0, cpu=Cpu(native_16_bit=native))
     assert len(able) == trials
     assert sum(left.trials for left in out) == 12 - trials
-    assert sum(estimate.seconds(item, estimate.Speeds()) for item in able) <= 60 * minutes
+    assert sum(estimate.estimate_seconds(item, estimate.Speeds()) for item in able) <= 60 * minutes
 
 
 def test_a_first_look_takes_six_minutes_at_most_on_a_gpu():
-    planned = plan_file.trials(plan_file.load(ROOT, "quick"), CONTEXT, 1)
+    planned = plan_file.plan_trials(plan_file.load_plan(ROOT, "quick"), CONTEXT, 1)
     known = estimate.Speeds()
-    seconds = sum(estimate.seconds(item, known) for item in planned)
+    seconds = sum(estimate.estimate_seconds(item, known) for item in planned)
     assert seconds + estimate.warm_up_seconds(planned, known) <= 360
 
 
@@ -295,15 +297,19 @@ def test_a_first_look_takes_six_minutes_at_most_on_a_gpu():
     ],
 )
 def test_a_cpu_emulates_the_16_bit_types_that_it_does_not_compute_in(precision, native, left):
-    assert (selection.emulated(precision, Cpu(native_16_bit=native)) is not None) is left
+    assert (selection.emulation_refusal(precision, Cpu(native_16_bit=native)) is not None) is left
 
 
 def test_what_a_cpu_emulates_is_planned_where_it_is_asked_for_by_name():
     context = PlanContext("cpu", "cpu", None, CONTEXT.sources, {"resnet18": True})
-    planned = plan_file.trials(plan_file.load(ROOT, "quick"), context, 1)
-    able, out = selection.supported(planned, "cpu", None, 0, cpu=Cpu(native_16_bit=()), by_name=("amp-bf16",))
+    planned = plan_file.plan_trials(plan_file.load_plan(ROOT, "quick"), context, 1)
+    able, out = selection.split_supported(
+        planned, "cpu", None, 0, cpu=Cpu(native_16_bit=()), by_name=("amp-bf16",)
+    )
     assert (len(able), out) == (12, ())
-    kept, out = selection.only(able, lambda item: "bf16" in item.trial.asked.variant.precision, "others", "-")
+    kept, out = selection.keep_wanted(
+        able, lambda item: "bf16" in item.trial.asked.variant.precision, "others", "-"
+    )
     assert {item.trial.asked.variant.precision for item in kept} == {"amp-bf16"}
     assert len(kept) + sum(left.trials for left in out) == 12
 
@@ -313,5 +319,5 @@ def test_only_where_nothing_is_known_of_a_duration_its_time_out_stands_in(missio
     short = replace(full, trial=full.trial.model_copy(update={"timeout_seconds": 600.0}))
     known = estimate.Speeds(published=PUBLISHED)
     assert estimate.is_time_out(short, estimate.Speeds())
-    assert estimate.seconds(short, estimate.Speeds()) == 600.0
+    assert estimate.estimate_seconds(short, estimate.Speeds()) == 600.0
     assert not any(estimate.is_time_out(item, known) for item in (short, capped))

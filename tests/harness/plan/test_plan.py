@@ -33,9 +33,9 @@ data_mode = ["device", "cached"]
 """
 
 
-@pytest.mark.parametrize("name", plan_file.files(ROOT))
+@pytest.mark.parametrize("name", plan_file.plan_files(ROOT))
 def test_every_plan_that_is_shipped_can_be_loaded_and_says_what_it_is(name):
-    loaded = plan_file.load(ROOT, name)
+    loaded = plan_file.load_plan(ROOT, name)
     assert loaded.title
     assert loaded.question
 
@@ -54,8 +54,8 @@ role = "batch-sweep"
 
 def test_a_size_is_a_plan_of_its_own_name_in_the_file_of_its_study(tmp_path):
     root = written(tmp_path, SIZED)
-    assert list(plan_file.files(root)) == ["mine", "mine-small"]
-    whole, small = (plan_file.load(root, name) for name in plan_file.files(root))
+    assert list(plan_file.plan_files(root)) == ["mine", "mine-small"]
+    whole, small = (plan_file.load_plan(root, name) for name in plan_file.plan_files(root))
     assert (whole.title, whole.repeats, small.title, small.repeats) == ("The study", 7, "A part of it", 5)
     assert (small.name, small.sha256) == ("mine-small", whole.sha256)
 
@@ -63,21 +63,24 @@ def test_a_size_is_a_plan_of_its_own_name_in_the_file_of_its_study(tmp_path):
 def test_a_file_that_was_a_plan_of_its_own_before_goes_before_a_size_of_that_name(tmp_path):
     root = written(tmp_path, SIZED)
     (root / "plans" / "mine-small.toml").write_text(f'name = "mine-small"\ntitle = "Own"\n{MEASURE}')
-    assert plan_file.load(root, "mine-small").title == "Own"
+    assert plan_file.load_plan(root, "mine-small").title == "Own"
 
 
 def test_a_file_that_cannot_be_read_hides_no_other_plan(tmp_path):
     root = written(tmp_path, SIZED)
     (root / "plans" / "bad.toml").write_text("[[")
-    assert plan_file.load(root, "mine-small").title == "A part of it"
+    assert plan_file.load_plan(root, "mine-small").title == "A part of it"
     with pytest.raises(PlanError, match=r"plans/bad.toml is not TOML"):
-        plan_file.load(root, "bad")
+        plan_file.load_plan(root, "bad")
 
 
 def test_plan_peers_asks_for_every_side_of_the_published_throughput_tables():
     """On a card that has every precision, whatever fits; not rows that stand against their own table."""
     context = PlanContext("cuda", "cuda", None, {}, {})
-    asked = [one.trial.asked.variant for one in plan_file.trials(plan_file.load(ROOT, "peers"), context, 1)]
+    asked = [
+        one.trial.asked.variant
+        for one in plan_file.plan_trials(plan_file.load_plan(ROOT, "peers"), context, 1)
+    ]
     there = {(v.model, v.precision, v.batch_size, v.layout, v.image_size) for v in asked}
     against = ("lambda-v2-", "timm-program-")
     tables = [
@@ -94,8 +97,11 @@ def test_plan_peers_asks_for_every_side_of_the_published_throughput_tables():
 
 
 def test_lists_multiply_and_tables_are_looked_up_by_precision(tmp_path):
-    loaded = plan_file.load(written(tmp_path, f'name = "mine"\ntitle = "x"\n{MEASURE}'), "mine")
-    found = {(v.precision, v.batch_size, v.data_mode) for v in plan_file.variants(loaded.measure[0], "mine")}
+    loaded = plan_file.load_plan(written(tmp_path, f'name = "mine"\ntitle = "x"\n{MEASURE}'), "mine")
+    found = {
+        (v.precision, v.batch_size, v.data_mode)
+        for v in plan_file.measure_variants(loaded.measure[0], "mine")
+    }
     assert found == {
         ("fp32-ieee", 20, "device"),
         ("fp32-ieee", 20, "cached"),
@@ -107,13 +113,13 @@ def test_lists_multiply_and_tables_are_looked_up_by_precision(tmp_path):
 def test_an_unknown_key_is_refused_with_the_file_and_its_place(tmp_path):
     root = written(tmp_path, f'name = "mine"\ntitle = "x"\n{MEASURE}presicion = "fp32-ieee"\n')
     with pytest.raises(PlanError, match=r"plans/mine\.toml: 'measure 1\.presicion': unknown key"):
-        plan_file.load(root, "mine")
+        plan_file.load_plan(root, "mine")
 
 
 def test_an_unknown_precision_is_refused(tmp_path):
     root = written(tmp_path, f'name = "mine"\ntitle = "x"\n{MEASURE}'.replace('"amp-bf16"]', '"fp32"]'))
     with pytest.raises(PlanError, match="'fp32' is no precision; take one of fp32-ieee"):
-        plan_file.load(root, "mine")
+        plan_file.load_plan(root, "mine")
 
 
 @pytest.mark.parametrize(("limit", "least"), [("seconds = 75, ", "75"), ("", "missing")])
@@ -122,38 +128,38 @@ def test_a_most_below_its_least_is_refused_in_one_sentence(limit, least, tmp_pat
     root = written(tmp_path, f'name = "mine"\ntitle = "x"\n{measure}')
     said = f"seconds_at_most is 30 and seconds, the least, is {least}: the most must not be below the least"
     with pytest.raises(PlanError, match=said):
-        plan_file.load(root, "mine")
+        plan_file.load_plan(root, "mine")
 
 
 def test_a_plan_that_is_not_there_is_refused_with_those_there_are():
     with pytest.raises(UserError, match=r"there is no plan 'mision'; the plans are .*mission.*quick"):
-        plan_file.load(ROOT, "mision")
+        plan_file.load_plan(ROOT, "mision")
 
 
 def test_the_same_seed_gives_the_same_order_and_another_seed_another():
-    loaded = plan_file.load(ROOT, "quick")
-    first, again, other = (plan_file.trials(loaded, CPU, seed) for seed in (1, 1, 2))
+    loaded = plan_file.load_plan(ROOT, "quick")
+    first, again, other = (plan_file.plan_trials(loaded, CPU, seed) for seed in (1, 1, 2))
     assert first == again
     assert [p.trial.id for p in first] != [p.trial.id for p in other]
     assert {p.trial.id for p in first} == {p.trial.id for p in other}
 
 
 def test_every_round_is_whole_before_the_next_begins():
-    repeats = [p.trial.repeat for p in plan_file.trials(plan_file.load(ROOT, "quick"), CPU, 5)]
+    repeats = [p.trial.repeat for p in plan_file.plan_trials(plan_file.load_plan(ROOT, "quick"), CPU, 5)]
     assert repeats == sorted(repeats)
     assert [repeats.count(number) for number in (1, 2, 3)] == [4, 4, 4]
 
 
 def test_full_length_trials_part_the_timing_rounds_into_start_middle_and_end():
     context = PlanContext("cuda", "cuda", None, {"wikitext-2": "real", "cifar-100": "real"}, {})
-    planned = plan_file.trials(plan_file.load(ROOT, "mission"), context, 3)
+    planned = plan_file.plan_trials(plan_file.load_plan(ROOT, "mission"), context, 3)
     roles = [item.role for item in planned if item.role != "batch-sweep"]
     runs = [role for at, role in enumerate(roles) if at == 0 or roles[at - 1] != role]
     assert runs == ["timing", "full", "timing", "full", "timing"]
 
 
 def test_generated_data_and_missing_weights_are_part_of_what_is_asked():
-    trials = [p.trial.asked for p in plan_file.trials(plan_file.load(ROOT, "quick"), CPU, 1)]
+    trials = [p.trial.asked for p in plan_file.plan_trials(plan_file.load_plan(ROOT, "quick"), CPU, 1)]
     by_workload = {asked.workload: asked for asked in trials}
     assert by_workload["cifar_fastai"].data == "generated"
     assert by_workload["cifar_fastai"].weights == "pretrained"
@@ -162,17 +168,17 @@ def test_generated_data_and_missing_weights_are_part_of_what_is_asked():
 
 
 def test_another_lock_makes_another_trial():
-    loaded = plan_file.load(ROOT, "quick")
+    loaded = plan_file.load_plan(ROOT, "quick")
     other = PlanContext(CPU.device, CPU.environment, "1" * 64, CPU.sources, CPU.weights)
-    ids = [{p.trial.id for p in plan_file.trials(loaded, context, 1)} for context in (CPU, other)]
+    ids = [{p.trial.id for p in plan_file.plan_trials(loaded, context, 1)} for context in (CPU, other)]
     assert not ids[0] & ids[1]
 
 
 def test_targets_come_with_a_trial_and_change_nothing_of_what_is_asked():
-    loaded = plan_file.load(ROOT, "quick")
+    loaded = plan_file.load_plan(ROOT, "quick")
     parts = [part.model_copy(update={"targets": (0.3, 0.4)}) for part in loaded.measure]
-    aimed = plan_file.trials(loaded.model_copy(update={"measure": tuple(parts)}), CPU, 1)
-    plain = plan_file.trials(loaded, CPU, 1)
+    aimed = plan_file.plan_trials(loaded.model_copy(update={"measure": tuple(parts)}), CPU, 1)
+    plain = plan_file.plan_trials(loaded, CPU, 1)
     assert [item.trial.id for item in aimed] == [item.trial.id for item in plain]
     assert {item.trial.targets for item in aimed} == {(0.3, 0.4)}
     assert "targets" not in plain[0].trial.model_dump(), "records from before targets stay as they are"
@@ -180,12 +186,12 @@ def test_targets_come_with_a_trial_and_change_nothing_of_what_is_asked():
 
 def test_a_plan_with_nothing_for_the_device_says_what_it_is_for():
     with pytest.raises(PlanError, match="plan 'mission' has nothing for the device kind 'cpu'"):
-        plan_file.trials(plan_file.load(ROOT, "mission"), CPU, 1)
+        plan_file.plan_trials(plan_file.load_plan(ROOT, "mission"), CPU, 1)
 
 
 def test_within_a_round_what_a_reader_wants_first_comes_first():
     context = PlanContext("cuda", "cuda", None, {"wikitext-2": "real", "cifar-100": "real"}, {})
-    planned = plan_file.trials(plan_file.load(ROOT, "mission"), context, 3)
+    planned = plan_file.plan_trials(plan_file.load_plan(ROOT, "mission"), context, 3)
     first = [item for item in planned if item.role == "timing" and item.trial.repeat == 1]
     assert [item.priority for item in first] == sorted(item.priority for item in first)
     soonest = {item.trial.asked.variant.precision for item in first if item.priority == 1}
@@ -193,7 +199,9 @@ def test_within_a_round_what_a_reader_wants_first_comes_first():
 
 
 def test_a_batch_size_sweep_grows_in_the_first_round_and_is_shuffled_like_the_rest_later():
-    planned = plan_file.trials(plan_file.load(ROOT, "surf"), PlanContext("cuda", "cuda", None, {}, {}), 3)
+    planned = plan_file.plan_trials(
+        plan_file.load_plan(ROOT, "surf"), PlanContext("cuda", "cuda", None, {}, {}), 3
+    )
     climbed = {
         repeat: [
             item.trial.asked.variant.batch_size
@@ -210,11 +218,11 @@ def test_a_batch_size_sweep_grows_in_the_first_round_and_is_shuffled_like_the_re
 
 def test_a_measure_that_names_images_is_left_out_of_every_other(tmp_path):
     measure = f'{MEASURE}images = ["tensorflow"]\n'
-    loaded = plan_file.load(written(tmp_path, f'name = "mine"\ntitle = "x"\n{measure}'), "mine")
+    loaded = plan_file.load_plan(written(tmp_path, f'name = "mine"\ntitle = "x"\n{measure}'), "mine")
     context = PlanContext("cpu", "tensorflow", None, DATA, {})
-    assert plan_file.trials(loaded, context, 1)
+    assert plan_file.plan_trials(loaded, context, 1)
     with pytest.raises(PlanError, match="has nothing for 'cpu' in the image 'cpu'") as raised:
-        plan_file.trials(loaded, CPU, 1)
+        plan_file.plan_trials(loaded, CPU, 1)
     assert raised.value.remedy == "take --image with one of tensorflow"
 
 
@@ -222,9 +230,9 @@ def test_a_measure_that_names_images_is_left_out_of_every_other(tmp_path):
 def test_a_plan_of_what_is_trained_today_has_rows_for_two_four_and_eight_gpus(name):
     counts = {
         variant.gpus
-        for measure in plan_file.load(ROOT, name).measure
+        for measure in plan_file.load_plan(ROOT, name).measure
         if "cuda" in measure.devices
-        for variant in plan_file.variants(measure, name)
+        for variant in plan_file.measure_variants(measure, name)
     }
     assert counts >= {1, 2, 4, 8}
 
@@ -245,17 +253,17 @@ def test_a_plan_of_what_is_trained_today_has_rows_for_two_four_and_eight_gpus(na
 def test_a_question_that_a_plan_s_rows_cannot_answer_is_refused(question, problem, tmp_path):
     root = written(tmp_path, f'name = "mine"\ntitle = "Mine"\nquestion = {question}\n{MEASURE}')
     with pytest.raises(PlanError, match=problem):
-        plan_file.load(root, "mine")
+        plan_file.load_plan(root, "mine")
 
 
 def test_a_question_is_no_part_of_a_plan_s_hash(tmp_path):
     root = written(tmp_path, f'name = "mine"\ntitle = "Mine"\n{MEASURE}')
-    path, before = root / "plans" / "mine.toml", plan_file.load(root, "mine")
+    path, before = root / "plans" / "mine.toml", plan_file.load_plan(root, "mine")
     text = path.read_text()
     path.write_text(
         text.replace("title", 'question = { is = "faster", by = "precision" }\ntitle'), newline="\r\n"
     )
-    after = plan_file.load(root, "mine")
+    after = plan_file.load_plan(root, "mine")
     assert (before.question, after.question) == (None, Question(kind="faster", by="precision"))
     assert before.sha256 == after.sha256 == text_sha256(text.encode())
     assert plan_file.questions(root) == {"mine": after.question}

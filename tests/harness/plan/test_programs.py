@@ -32,7 +32,7 @@ def loaded(folder, text=PLAN, **told):
     for name, content in (("plans/mine.toml", text), ("mine/toy.toml", tomlkit.dumps(fields(there, **told)))):
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text(content)
-    return plan_file.load(folder, "mine")
+    return plan_file.load_plan(folder, "mine")
 
 
 def test_a_program_brings_its_images_data_and_time_limit_unless_the_measure_says_other(tmp_path):
@@ -40,16 +40,16 @@ def test_a_program_brings_its_images_data_and_time_limit_unless_the_measure_says
     found = loaded(tmp_path, data="real", input=given, timeout_seconds=5.0, images=["era-2019"])
     (measure,) = found.measure
     assert (measure.images, measure.data, measure.timeout_seconds) == (("era-2019",), "tiny-shakespeare", 5.0)
-    assert plan_file.datasets(found, "cpu") == ("tiny-shakespeare",)
+    assert plan_file.plan_datasets(found, "cpu") == ("tiny-shakespeare",)
     context = PlanContext("cpu", "era-2019", None, {"tiny-shakespeare": "real"}, {})
-    trials = [item.trial for item in plan_file.trials(found, context, 1)]
+    trials = [item.trial for item in plan_file.plan_trials(found, context, 1)]
     assert {trial.asked.data for trial in trials} == {"real"}
-    assert DATASETS["tiny-shakespeare"].sha256 in own_file.content(tmp_path, trials[0].asked.file)
+    assert DATASETS["tiny-shakespeare"].sha256 in own_file.own_file_text(tmp_path, trials[0].asked.file)
 
 
 @pytest.mark.parametrize("data", ["real", "synthetic"])
 def test_a_program_says_whether_what_its_own_tree_trains_on_is_real(tmp_path, data):
-    planned = plan_file.trials(loaded(tmp_path, data=data), PlanContext("cpu", "cpu", None, {}, {}), 1)
+    planned = plan_file.plan_trials(loaded(tmp_path, data=data), PlanContext("cpu", "cpu", None, {}, {}), 1)
     assert {item.trial.asked.data for item in planned} == {data}
 
 
@@ -57,7 +57,9 @@ def test_another_file_of_the_program_makes_other_trials(tmp_path):
     context = PlanContext("cpu", "cpu", None, {}, {})
     first = loaded(tmp_path)
     (tmp_path / "mine" / "toy.toml").write_text((tmp_path / "mine" / "toy.toml").read_text() + "# changed\n")
-    both = [plan_file.trials(found, context, 1) for found in (first, plan_file.load(tmp_path, "mine"))]
+    both = [
+        plan_file.plan_trials(found, context, 1) for found in (first, plan_file.load_plan(tmp_path, "mine"))
+    ]
     assert not {item.trial.id for item in both[0]} & {item.trial.id for item in both[1]}
 
 

@@ -5,7 +5,14 @@ from __future__ import annotations
 import pytest
 
 from harness.errors import UserError
-from harness.record.published.cards import find, in_class, is_shared, load_cards, of_chip, peak_tflops
+from harness.record.published.cards import (
+    find_card,
+    find_card_by_chip,
+    is_in_class,
+    is_shared_name,
+    load_cards,
+    peak_tflops,
+)
 from tests.helpers import ROOT
 
 
@@ -53,7 +60,7 @@ def cards():
     ],
 )
 def test_a_name_finds_its_own_card_and_no_other(cards, name, card):
-    found = find(name, cards)
+    found = find_card(name, cards)
     assert (found.name if found else None) == card
 
 
@@ -73,7 +80,7 @@ def test_a_name_finds_its_own_card_and_no_other(cards, name, card):
     ],
 )
 def test_a_chip_names_its_card_by_gfx_number_compute_units_and_pci_id(cards, chip, card):
-    found = of_chip(*chip, cards)
+    found = find_card_by_chip(*chip, cards)
     assert (found.name if found else None) == card
 
 
@@ -91,12 +98,12 @@ def test_a_chip_names_its_card_by_gfx_number_compute_units_and_pci_id(cards, chi
     ],
 )
 def test_a_name_of_several_models_tells_none_of_them(name, shared):
-    assert is_shared(name) is shared
+    assert is_shared_name(name) is shared
 
 
 def test_no_two_cards_share_a_name(cards):
     for card in cards:
-        assert find(card.name, cards) in (card, None)
+        assert find_card(card.name, cards) in (card, None)
     assert len({card.name for card in cards}) == len(cards)
 
 
@@ -113,7 +120,7 @@ def test_16_bit_peaks_are_units_times_rate_times_clock(cards):
 
 def test_peaks_are_dense_and_of_the_labels_own_arithmetic(cards):
     def peak(name, label):
-        return peak_tflops(find(name, cards), label)
+        return peak_tflops(find_card(name, cards), label)
 
     assert peak("NVIDIA H100 80GB HBM3", "amp-bf16") == 989.4
     assert peak("NVIDIA L4", "amp-fp16") == 121
@@ -125,14 +132,14 @@ def test_peaks_are_dense_and_of_the_labels_own_arithmetic(cards):
 
 
 def test_a_peak_that_no_card_or_no_source_has_is_unknown(cards):
-    assert peak_tflops(find("Tesla T4", cards), "amp-bf16") is None
-    assert peak_tflops(find("Tesla T4", cards), "fp32-tf32") is None
-    assert peak_tflops(find("NVIDIA GeForce GTX 1080 Ti", cards), "fp16-master") is None
+    assert peak_tflops(find_card("Tesla T4", cards), "amp-bf16") is None
+    assert peak_tflops(find_card("Tesla T4", cards), "fp32-tf32") is None
+    assert peak_tflops(find_card("NVIDIA GeForce GTX 1080 Ti", cards), "fp16-master") is None
     assert all(peak_tflops(card, "fp32-default") is None for card in cards)
 
 
 def test_one_device_of_an_mi250x_is_half_of_it(cards):
-    card = find("AMD Instinct MI250X", cards)
+    card = find_card("AMD Instinct MI250X", cards)
     assert peak_tflops(card, "amp-fp16") == card.peaks.fp16 / 2 == 191.5
 
 
@@ -151,9 +158,11 @@ def test_one_device_of_an_mi250x_is_half_of_it(cards):
     ],
 )
 def test_a_card_has_matrix_units_by_the_table_or_by_its_capability(cards, name, capability, has):
-    assert in_class("matrix-units", "cuda", name, capability, cards) is has
-    assert in_class("no-matrix-units", "cuda", name, capability, cards) is (None if has is None else not has)
-    assert in_class("matrix-units", "cpu", name, capability, cards) is False
+    assert is_in_class("matrix-units", "cuda", name, capability, cards) is has
+    assert is_in_class("no-matrix-units", "cuda", name, capability, cards) is (
+        None if has is None else not has
+    )
+    assert is_in_class("matrix-units", "cpu", name, capability, cards) is False
 
 
 @pytest.mark.parametrize(

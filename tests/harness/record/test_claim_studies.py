@@ -20,9 +20,9 @@ source = "https://example.org/nets"
 
 def test_a_study_is_found_by_its_name_and_by_its_id_and_keeps_its_id_where_it_has_no_name(tmp_path):
     found = load_claims(put(tmp_path, STUDY))
-    assert found.name_of("007") == "Lee 2024"
+    assert found.study_name("007") == "Lee 2024"
     assert found.study("Lee 2024") is found.study("007") is found.studies[0]
-    assert found.name_of("008") == "008" and found.study("008") is None
+    assert found.study_name("008") == "008" and found.study("008") is None
 
 
 def test_a_study_that_is_named_twice_is_refused(tmp_path):
@@ -38,6 +38,6 @@ def test_the_claims_of_one_study_are_had_by_its_name_and_by_its_id():
 
 def test_every_study_of_the_clone_has_a_name_of_its_own():
     found = claims_here()
-    named = {claim.study: found.name_of(claim.study) for claim in found.claims}
+    named = {claim.study: found.study_name(claim.study) for claim in found.claims}
     assert named["004"] == "Bhutani 2019" and named["002"] == "UniLu 2019"
     assert {study.id for study in found.studies} == named.keys()

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.errors import UserError
-from harness.record.published.claim import ClaimTable, written_out
+from harness.record.published.claim import ClaimTable, expand_table
 from harness.record.published.claim_set import load_claims
 from tests.harness.record.test_claims import put
 
@@ -102,6 +102,6 @@ def test_a_table_that_cannot_be_meant_is_refused(tmp_path, old, new, problem):
 def test_a_figure_of_any_length_lies_within_half_of_its_last_digit(digits, places):
     printed = f"{digits / 10**places:,.{places}f}"
     table = ClaimTable(id="x", columns=("value",), rows=((printed,),))
-    (claim,) = written_out(table, {})
+    (claim,) = expand_table(table, {})
     assert claim["half_digit"] == pytest.approx(0.5 * 10**-places)
     assert f"{claim['value']:,.{places}f}" == printed

@@ -11,7 +11,7 @@ from harness.errors import UserError
 from harness.record import Claim, Side
 from harness.record.published import claim_set
 from harness.record.published.cards import load_cards
-from harness.record.published.claim_set import load_claims, same_card, speaks_of
+from harness.record.published.claim_set import applies_to, is_same_card, load_claims
 from tests.helpers import ROOT
 from tests.helpers.here import claims_here
 
@@ -144,14 +144,14 @@ def test_curves_have_all_544_epochs_and_end_at_the_published_qualities(published
 def test_curves_are_found_by_model_and_precision_without_the_lead_in_runs(published):
     found = [
         curve
-        for curve in published.curves_for("cifar_fastai")
+        for curve in published.workload_curves("cifar_fastai")
         if (curve.side.model, curve.side.precision) == ("resnet18", "fp16-master")
     ]
     assert {(curve.side.card, len(curve.epochs)) for curve in found} == {
         ("RTX 2080 Ti", 30),
         ("GTX 1080 Ti", 30),
     }
-    assert published.curves_for("word_lm") == ()
+    assert published.workload_curves("word_lm") == ()
 
 
 def test_the_peak_of_the_mlp_is_the_sum_of_what_it_must_hold(published):
@@ -283,7 +283,7 @@ def test_why_a_claim_is_made_for_a_class_stands_among_its_caveats(published):
     ],
 )
 def test_a_published_card_is_known_by_its_device_name(cards, published_name, device, same):
-    assert same_card(published_name, device, cards) is same
+    assert is_same_card(published_name, device, cards) is same
 
 
 @pytest.mark.parametrize(
@@ -302,7 +302,7 @@ def test_a_published_card_is_known_by_its_device_name(cards, published_name, dev
 def test_a_claim_speaks_of_its_own_card_or_of_its_class(
     published, cards, name, kind, device, capability, answer
 ):
-    assert speaks_of(by_id(published)[name], kind, device, capability, cards) is answer
+    assert applies_to(by_id(published)[name], kind, device, capability, cards) is answer
 
 
 def test_a_claim_that_names_no_card_and_no_class_speaks_of_any(cards):
@@ -318,4 +318,4 @@ def test_a_claim_that_names_no_card_and_no_class_speaks_of_any(cards):
         unit="parameters",
         source="x",
     )
-    assert speaks_of(claim, "cpu", "a CPU", None, cards) is True
+    assert applies_to(claim, "cpu", "a CPU", None, cards) is True

@@ -9,8 +9,8 @@ from string import Formatter
 import pytest
 
 from harness.record import Finding, finding
-from harness.record.finding import fault, gravest, label, sentence
-from harness.record.finding_kinds import KINDS, data_of
+from harness.record.finding import finding_fault, finding_label, finding_sentence, gravest_verdict
+from harness.record.finding_kinds import KINDS, sentence_fields
 from tests.helpers import ROOT
 
 
@@ -37,7 +37,7 @@ def test_every_finding_that_the_code_makes_has_words_for_its_data():
     for place, name, data in made:
         assert name in KINDS, f"{place}: '{name}' is not in the table"
         if data is not None:
-            assert data in [data_of(clause) for clause in KINDS[name].sentences] or not data, (
+            assert data in [sentence_fields(clause) for clause in KINDS[name].sentences] or not data, (
                 f"{place}: {data}"
             )
 
@@ -50,28 +50,32 @@ def test_every_name_of_the_table_is_made_somewhere():
 def test_a_row_has_a_short_label_and_sentences_that_differ_in_their_data(name: str):
     kind = KINDS[name]
     assert 1 <= len(kind.label.split()) <= 5 and len(kind.label) <= 40
-    keys = [data_of(clause) for clause in kind.sentences]
+    keys = [sentence_fields(clause) for clause in kind.sentences]
     assert keys and len(set(keys)) == len(keys)
     for clause in kind.sentences:
         numbers = {field: spec for _, field, spec, _ in Formatter().parse(clause) if field}
         data = {field: 3 if spec else "a" for field, spec in numbers.items()}
-        assert sentence(finding(name, **data)) not in ("", kind.label)
+        assert finding_sentence(finding(name, **data)) not in ("", kind.label)
 
 
 def test_data_without_words_give_the_label_and_an_unknown_name_is_looked_at():
-    assert sentence(finding("slowdown", first_step="early", more=1)) == "steps became slower"
-    assert sentence(finding("input-bound", input_share="much")) == "waits for input"
+    assert finding_sentence(finding("slowdown", first_step="early", more=1)) == "steps became slower"
+    assert finding_sentence(finding("input-bound", input_share="much")) == "waits for input"
     unknown = Finding(name="of-tomorrow", severity="warn", data={"figure": 1})
-    assert (sentence(unknown), label(unknown), fault(unknown)) == ("of tomorrow", "of tomorrow", "machine")
+    assert (finding_sentence(unknown), finding_label(unknown), finding_fault(unknown)) == (
+        "of tomorrow",
+        "of tomorrow",
+        "machine",
+    )
 
 
 def test_what_is_not_finite_is_a_word_and_the_finding_reads_back():
     made = finding("not-finite", loss=float("nan"), step=3)
     assert Finding.model_validate_json(made.model_dump_json()) == made
-    assert sentence(made) == "the training loss is nan at step 3"
+    assert finding_sentence(made) == "the training loss is nan at step 3"
 
 
 def test_the_gravest_severity_is_the_verdict():
     warn, note = finding("slowdown", first_step=4), finding("smt")
-    assert [gravest(found) for found in ((), (note,), (note, warn))] == ["valid", "valid", "warn"]
-    assert gravest((warn,), "unproven") == "unproven"
+    assert [gravest_verdict(found) for found in ((), (note,), (note, warn))] == ["valid", "valid", "warn"]
+    assert gravest_verdict((warn,), "unproven") == "unproven"

@@ -17,7 +17,7 @@ from harness.image.images import load_images
 from harness.image.lock import lock_packages
 from harness.plan import plan_file
 from harness.record import Load, Session, store
-from harness.record.events import Follower, objects, segments
+from harness.record.events import Follower, json_objects, read_segments
 from harness.record.published.cards import load_cards
 from harness.record.published.claim_set import load_claims
 from harness.record.series import STEPS_KEPT_SINGLE, Series
@@ -30,7 +30,7 @@ from tests.helpers import records_builder as build
 
 READERS: dict[str, Callable[[Path], object]] = {
     "gpudyno.toml": lambda root: settings.load(root, {}, {}),
-    "plans/x.toml": lambda root: plan_file.load(root, "x"),
+    "plans/x.toml": lambda root: plan_file.load_plan(root, "x"),
     "docker/images.toml": load_images,
     "results/cards.toml": load_cards,
     "results/claims/x.toml": load_claims,
@@ -79,7 +79,7 @@ def written(root: Path) -> Path:
 def test_a_record_in_another_encoding_is_refused_and_the_others_are_read(tmp_path, encoding):
     path = written(tmp_path)
     path.write_bytes(path.read_text().encode(encoding))
-    found = store.read_all(tmp_path)
+    found = store.read_results(tmp_path)
     assert len(found.records) == 1 and path.name in found.problems[0]
 
 
@@ -89,7 +89,7 @@ def test_a_folder_a_pipe_and_a_file_without_end_are_no_records_and_stop_no_reade
     os.mkfifo(path.parent / "b.json")
     with (path.parent / "c.json").open("wb") as file:
         file.truncate(store.MOST_BYTES + 1)
-    found = store.read_all(tmp_path)
+    found = store.read_results(tmp_path)
     assert len(found.records) == 2
     assert [problem.partition(": ")[2][:20] for problem in found.problems] == [
         "is no file; remove i",
@@ -114,7 +114,7 @@ def test_a_session_s_label_leads_to_no_other_folder(tmp_path):
 
 
 def test_a_series_of_more_values_than_any_record_keeps_is_refused():
-    assert Series.of([1] * 1_000_000).count == STEPS_KEPT_SINGLE
+    assert Series.from_microseconds([1] * 1_000_000).count == STEPS_KEPT_SINGLE
     with pytest.raises(ValueError, match="less than or equal to 20000"):
         Series(count=STEPS_KEPT_SINGLE + 1, microseconds="")
 
@@ -124,9 +124,9 @@ def test_lines_without_end_in_events_and_telemetry_are_passed_over(tmp_path):
     deep = "[" * 100_000
     endless = f'{{"event": "segment", "begin": {"9" * 400}, "end": 3}}'
     lines.write_text(f'{{"segment": {deep}\n{endless}\n{{"event": "segment", "begin": 1, "end": 2}}\n')
-    assert segments(lines) == ((1.0, 2.0),)
+    assert read_segments(lines) == ((1.0, 2.0),)
     assert Follower(lines).look().stage == "start"
-    assert [line["end"] for line in objects(lines.read_bytes().splitlines())] == [3, 2]
+    assert [line["end"] for line in json_objects(lines.read_bytes().splitlines())] == [3, 2]
 
 
 @pytest.mark.parametrize("piece", ["a.", "a-", "a1.", "\\n/"])
@@ -147,7 +147,7 @@ def test_a_lock_that_is_no_text_or_not_there_is_refused_by_its_name(tmp_path):
 @pytest.mark.parametrize("content", [b"", b"\xff\xfe", b"a\0b", b"../../x", b"/etc", b"x" * 5000, b"a\nb"])
 def test_a_pointer_that_no_run_wrote_points_at_no_session_and_no_submission(tmp_path, content):
     for folder in ("open", "jobs/open"):
-        pointer = store.state_folder(tmp_path) / folder / "mine.txt"
+        pointer = store.clone_state_folder(tmp_path) / folder / "mine.txt"
         pointer.parent.mkdir(parents=True)
         pointer.write_bytes(content)
     assert session.find_open(tmp_path, "mine") is None

@@ -41,14 +41,14 @@ def test_every_committed_trial_keeps_its_id_and_a_most_makes_another_one():
 
 def test_another_repeat_of_a_trial_is_what_its_content_gives():
     asked = results_here().records[0].record.trial.asked
-    first = TrialSpec.of(asked, 1, seed=1111, timeout_seconds=60)
-    assert first.repeated(3, 1113) == TrialSpec.of(asked, 3, seed=1113, timeout_seconds=60)
+    first = TrialSpec.from_request(asked, 1, seed=1111, timeout_seconds=60)
+    assert first.as_repeat(3, 1113) == TrialSpec.from_request(asked, 3, seed=1113, timeout_seconds=60)
 
 
 def test_a_record_reads_back_as_it_was_written(measured):
     root, _ = measured
-    stored = store.read_all(root).records[0]
-    assert store.dump(stored.record) == (root / stored.path).read_text()
+    stored = store.read_results(root).records[0]
+    assert store.dump_json(stored.record) == (root / stored.path).read_text()
 
 
 def test_every_record_is_parsed_once(measured, monkeypatch):
@@ -60,7 +60,7 @@ def test_every_record_is_parsed_once(measured, monkeypatch):
 
     for place, name in ((store.json, "loads"), (Record, "model_validate_json"), (Record, "model_validate")):
         monkeypatch.setattr(place, name, counted(getattr(place, name)))
-    assert len(store.read_all(root).records) == len(parsed) == 2
+    assert len(store.read_results(root).records) == len(parsed) == 2
 
 
 def test_sessions_are_read_without_their_records(measured, monkeypatch):
@@ -71,14 +71,14 @@ def test_sessions_are_read_without_their_records(measured, monkeypatch):
 
 def test_a_record_is_never_overwritten(measured):
     root, session = measured
-    record = store.read_all(root).records[0].record
+    record = store.read_results(root).records[0].record
     with pytest.raises(UserError, match="is never overwritten"):
         store.write_record(root, session, record)
 
 
 def test_a_record_that_is_cut_short_is_refused_with_its_path(measured, tmp_path):
     root, _ = measured
-    stored = store.read_all(root).records[0]
+    stored = store.read_results(root).records[0]
     path = tmp_path / "cut.json"
     path.write_text((root / stored.path).read_text()[:300])
     with pytest.raises(RecordError, match=r"results/x/cut\.json: the file is cut short or not JSON"):
@@ -88,7 +88,7 @@ def test_a_record_that_is_cut_short_is_refused_with_its_path(measured, tmp_path)
 def refusal(measured, folder, change) -> str:
     """What is said of a record that was changed after it was written."""
     root, _ = measured
-    raw = json.loads((root / store.read_all(root).records[0].path).read_text())
+    raw = json.loads((root / store.read_results(root).records[0].path).read_text())
     change(raw)
     (folder / "bad.json").write_text(json.dumps(raw))
     with pytest.raises(RecordError) as caught:
@@ -132,7 +132,7 @@ def test_files_of_a_number_that_has_no_reader_are_told_in_one_sentence(tmp_path)
     folder.mkdir(parents=True)
     for name in ("a", "b", "c"):
         (folder / f"{name}.json").write_text('{"record": 1}')
-    (said,) = store.read_all(tmp_path).problems
+    (said,) = store.read_results(tmp_path).problems
     assert "a.json: schema 1 is not 2, nor is that of 2 more files; " in said
 
 

@@ -25,7 +25,7 @@ def ran(tmp_path_factory):
         outcome = runner.run(clone.ready(root), clone.open_session(root), clone.Quiet())
     (work, *_) = sorted((root / "results" / ".state" / "work").glob("*/*"))
     stored = next(
-        each.record for each in store.read_all(root).records if work.name.startswith(each.record.trial.id)
+        each.record for each in store.read_results(root).records if work.name.startswith(each.record.trial.id)
     )
     names = assemble.Started.model_fields.keys() & type(stored).model_fields.keys()
     kept = {name: getattr(stored, name) for name in names}
@@ -104,7 +104,7 @@ def test_a_clock_that_is_set_forward_times_no_trial_out(tmp_path, monkeypatch):
     monkeypatch.setattr(runner, "datetime", SetClock)
     outcome = runner.run(clone.ready(root), clone.open_session(root), clone.Quiet())
     assert (outcome.failed, outcome.complete) == (0, True)
-    assert max(stored.record.wall_seconds for stored in store.read_all(root).records) < 60
+    assert max(stored.record.wall_seconds for stored in store.read_results(root).records) < 60
 
 
 def test_a_record_of_next_month_makes_no_block_wait_longer_than_an_hour(tmp_path):
@@ -115,7 +115,7 @@ def test_a_record_of_next_month_makes_no_block_wait_longer_than_an_hour(tmp_path
         opened.model_copy(update={"trials": opened.trials[:1], "blocks": ()}),
         clone.Quiet(),
     )
-    (stored,) = store.read_all(root).records
+    (stored,) = store.read_results(root).records
     ahead = stored.record.model_copy(update={"started_at": datetime.now(UTC) + timedelta(days=30)})
     last = next(trial for trial, block in zip(opened.trials, opened.blocks, strict=True) if block == 2)
     assert session.rest(opened, last, [ahead], datetime.now(UTC)) == session.PAUSE

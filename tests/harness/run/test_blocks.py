@@ -51,15 +51,15 @@ def test_only_the_first_trial_of_a_later_block_waits_and_no_longer_than_the_hour
 
 def test_repeats_are_spread_evenly_over_blocks_and_a_full_length_trial_is_in_none():
     context = plan_file.PlanContext("cuda", "cuda", None, {"wikitext-2": "real", "cifar-100": "real"}, {})
-    loaded = plan_file.load(clone.ROOT, "mission").model_copy(update={"blocks": 4})
-    planned = plan_file.trials(loaded, context, 3)
+    loaded = plan_file.load_plan(clone.ROOT, "mission").model_copy(update={"blocks": 4})
+    planned = plan_file.plan_trials(loaded, context, 3)
     repeats = [{item.trial.repeat for item in planned if item.block == number} for number in (1, 2, 3, 4)]
     assert [sorted(found) for found in repeats] == [[1, 2], [3], [4], [5]]
     assert {item.role for item in planned if item.block == order.NO_BLOCK} == {"full"}
 
 
 def test_more_blocks_than_repeats_are_refused():
-    loaded = plan_file.load(clone.ROOT, "quick").model_copy(update={"blocks": 4})
+    loaded = plan_file.load_plan(clone.ROOT, "quick").model_copy(update={"blocks": 4})
     context = plan_file.PlanContext("cpu", "cpu", None, {"wikitext-2": "real", "cifar-100": "real"}, {})
     with pytest.raises(PlanError, match="3 repeats cannot be spread over 4 blocks; ask for fewer"):
-        plan_file.trials(loaded, context, 1)
+        plan_file.plan_trials(loaded, context, 1)

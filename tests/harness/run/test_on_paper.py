@@ -11,7 +11,7 @@ from harness.data.fetch import Resolved
 from harness.errors import UserError
 from harness.plan import estimate
 from harness.record import store
-from harness.record.published.cards import find, load_cards
+from harness.record.published.cards import find_card, load_cards
 from harness.record.published.claim_set import load_claims
 from harness.run import choice, on_paper
 from harness.run.choice import choose
@@ -19,21 +19,21 @@ from harness.settings import Settings
 from tests.helpers import ROOT
 
 CARDS = load_cards(ROOT)
-READ, CLAIMS = cache(store.read_all), cache(load_claims)
+READ, CLAIMS = cache(store.read_results), cache(load_claims)
 """What is known of durations is the same whichever card is asked for."""
 
 
 @pytest.fixture(autouse=True)
 def _state(tmp_path, monkeypatch):
     monkeypatch.setenv("GPUDYNO_STATE", str(tmp_path))
-    monkeypatch.setattr(choice.store, "read_all", READ)
+    monkeypatch.setattr(choice.store, "read_results", READ)
     monkeypatch.setattr(estimate, "load_claims", CLAIMS)
 
 
 def test_each_card_of_the_table_is_found_by_its_own_name():
     for card in CARDS:
         setup = on_paper.prepare(ROOT, Settings(plan="card", engine="venv"), card.name)
-        assert find(setup.selection.gpus[0].name, CARDS) == card
+        assert find_card(setup.selection.gpus[0].name, CARDS) == card
 
 
 @pytest.mark.parametrize("card", {card.capability: card.name for card in CARDS}.values())

@@ -84,7 +84,7 @@ def test_a_measurement_that_is_cut_short_is_a_failure_and_stays_where_the_trial_
     assert {failure.reason for failure in failures if failure} == {"bad-measurement"}
     assert list(root.glob("results/*/*/*.rejected.json")) == []
     assert len(list(root.glob("results/.state/work/*/*/out/measurement.json"))) == 2
-    assert store.read_all(root).problems == ()
+    assert store.read_results(root).problems == ()
 
 
 def test_a_measurement_of_another_precision_than_was_asked_for_is_no_measurement(tmp_path):
@@ -106,7 +106,7 @@ def test_what_the_budget_has_no_time_for_is_listed_as_left_out(tmp_path):
     root = clone.make(tmp_path)
     outcome = go(root, budget=TimeBudget(0.0))
     assert (outcome.ran, outcome.left) == (0, 4)
-    assert [left.trials for left in store.read_all(root).sessions[0].left_out] == [4]
+    assert [left.trials for left in store.read_results(root).sessions[0].left_out] == [4]
 
 
 def test_a_run_rests_between_the_blocks_that_its_plan_asks_for_and_counts_them(tmp_path, monkeypatch):
@@ -215,8 +215,8 @@ def test_a_run_ends_with_the_whole_line_that_goes_on(tmp_path, capsys):
 def test_a_budget_reads_the_results_once_and_not_for_each_trial_that_is_left(tmp_path, monkeypatch):
     root = clone.make(tmp_path)
     readings: list[Path] = []
-    read_all = store.read_all
-    monkeypatch.setattr(store, "read_all", lambda root: readings.append(root) or read_all(root))
+    read_all = store.read_results
+    monkeypatch.setattr(store, "read_results", lambda root: readings.append(root) or read_all(root))
     bench = clone.bench(root, budget="10m")
     outcome = measure._run(bench, (clone.built(root),), {}, measure.RunOptions(), Screen())
     assert (outcome.ran, len(readings)) == (4, 1)

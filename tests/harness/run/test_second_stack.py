@@ -40,10 +40,10 @@ def run(setup, monkeypatch, root) -> Session:
 
 @pytest.mark.parametrize("name", ["quick", "desk"])
 def test_each_trial_stands_beside_its_twin_in_random_order_in_one_block(name):
-    loaded = plan_file.load(ROOT, name).model_copy(update={"blocks": 2})
+    loaded = plan_file.load_plan(ROOT, name).model_copy(update={"blocks": 2})
     first = Counter[bool]()
     for seed in range(40):
-        both = plan_file.trials(loaded, OWN, seed, OTHER)
+        both = plan_file.plan_trials(loaded, OWN, seed, OTHER)
         for one, other in zip(both[::2], both[1::2], strict=True):
             assert one.twins == other.twins and one.block == other.block
             assert {bool(item.trial.asked.variables) for item in (one, other)} == {True, False}
@@ -52,19 +52,19 @@ def test_each_trial_stands_beside_its_twin_in_random_order_in_one_block(name):
 
 
 def test_a_trial_of_the_image_s_own_stack_keeps_its_id_beside_a_second():
-    loaded = plan_file.load(ROOT, "quick")
-    alone = {item.trial.id for item in plan_file.trials(loaded, OWN, 1)}
-    both = {item.trial.id for item in plan_file.trials(loaded, OWN, 1, OTHER)}
+    loaded = plan_file.load_plan(ROOT, "quick")
+    alone = {item.trial.id for item in plan_file.plan_trials(loaded, OWN, 1)}
+    both = {item.trial.id for item in plan_file.plan_trials(loaded, OWN, 1, OTHER)}
     assert alone < both and len(both) == 2 * len(alone)
-    dumped = json.loads(plan_file.trials(loaded, OWN, 1)[0].trial.model_dump_json())
+    dumped = json.loads(plan_file.plan_trials(loaded, OWN, 1)[0].trial.model_dump_json())
     assert "variables" not in dumped["asked"]
 
 
 def test_work_that_one_stack_alone_has_is_left_out():
-    loaded = plan_file.load(ROOT, "quick")
+    loaded = plan_file.load_plan(ROOT, "quick")
     here = loaded.measure[0].model_copy(update={"images": ("cpu",)})
     loaded = loaded.model_copy(update={"measure": (here, *loaded.measure[1:])})
-    both = plan_file.trials(loaded, OWN, 1, replace(OWN, environment="other"))
+    both = plan_file.plan_trials(loaded, OWN, 1, replace(OWN, environment="other"))
     assert here.workload not in {item.trial.asked.workload for item in both}
     assert {item.trial.asked.environment for item in both} == {"cpu", "other"}
 

@@ -57,7 +57,10 @@ def sweep(finished):
     """A session of three batches, of which the first was measured, and that record."""
     opened, records = finished[0].session, finished[1]
     first = records[0].trial
-    trials = [TrialSpec.of(changed(first.asked, variant__batch_size=size), 1, **ENDS) for size in (8, 16, 32)]
+    trials = [
+        TrialSpec.from_request(changed(first.asked, variant__batch_size=size), 1, **ENDS)
+        for size in (8, 16, 32)
+    ]
     return opened.model_copy(update={"trials": tuple(trials)}), records[0]
 
 
@@ -78,7 +81,7 @@ def test_a_failure_of_another_kind_or_of_another_sweep_spares_no_larger_batch(sw
     small, middle, large = opened.trials
     other = failed(changed(record, trial=middle), "trial")
     assert [item.trial for item in session.missing(opened, [changed(record, trial=small), other])] == [large]
-    elsewhere = TrialSpec.of(changed(middle.asked, variant__precision="amp-fp16"), 1, **ENDS)
+    elsewhere = TrialSpec.from_request(changed(middle.asked, variant__precision="amp-fp16"), 1, **ENDS)
     records = [changed(record, trial=small), failed(changed(record, trial=elsewhere), "trial", NO_ROOM)]
     assert [item.trial for item in session.missing(opened, records)] == [middle, large]
 

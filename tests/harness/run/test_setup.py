@@ -57,7 +57,7 @@ def test_an_image_that_is_named_is_taken_where_it_serves_the_card_and_refused_wh
 
 def test_inside_an_image_that_serves_the_card_no_other_is_asked_for(monkeypatch):
     for module in (run_setup, engine_choice):
-        monkeypatch.setattr(module, "identity", lambda: {"image": "cuda126"})
+        monkeypatch.setattr(module, "image_identity", lambda: {"image": "cuda126"})
     assert prepared(card(0)).image.name == "cuda126"
 
 
@@ -73,7 +73,9 @@ def test_an_image_of_a_contributor_s_is_built_by_its_name_without_a_look_at_the_
     settings = Settings(image="mine", engine="venv", device="7")
     (image,), engine, _ = run_setup.to_build(tmp_path, settings, {})
     assert image.name == "mine"
-    assert engine.expected(image).environment.lock_sha256 == lock_sha256(tmp_path, "mine/lock.txt")
+    assert engine.expected_environment(image).environment.lock_sha256 == lock_sha256(
+        tmp_path, "mine/lock.txt"
+    )
 
 
 @pytest.mark.parametrize("vendor", ["NVIDIA", "AMD"])
@@ -122,12 +124,12 @@ def test_an_engine_that_cannot_build_is_left_for_a_virtual_environment_unless_it
     with answering(tmp_path / "s", DOCKER):
         found = prepared(environ=at(tmp_path / "s"))
         error = NoNetwork("image 'cpu' cannot be built: its registry cannot be reached", remedy="wait")
-        venv, note = engine_choice.without_container(ROOT, found.settings, found.image, found.engine, error)
+        venv, note = engine_choice.fall_back_to_venv(ROOT, found.settings, found.image, found.engine, error)
         assert isinstance(venv, VenvEngine)
         assert error.problem in note
         asked = found.settings.model_copy(update={"engine": "docker"})
         with pytest.raises(NoNetwork, match="cannot be reached; wait"):
-            engine_choice.without_container(ROOT, asked, found.image, found.engine, error)
+            engine_choice.fall_back_to_venv(ROOT, asked, found.image, found.engine, error)
         program = found.image.model_copy(update={"program": "horovodrun"})
         with pytest.raises(NoNetwork):
-            engine_choice.without_container(ROOT, found.settings, program, found.engine, error)
+            engine_choice.fall_back_to_venv(ROOT, found.settings, program, found.engine, error)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from harness.record import Measurement
-from harness.record.finding import sentence
+from harness.record.finding import finding_sentence
 from harness.summary.bound import Bound, bound, speedup_limit
 from harness.summary.statistics import summarise
 from tests.helpers import records_builder as build
@@ -313,7 +313,7 @@ def test_the_steady_state_enters_the_verdict(shape, expected):
 def test_a_long_window_that_proves_nothing_says_what_it_lacks():
     def cause(shape: list[int]) -> str:
         (found,) = summarise(measured(step_us=shape)).causes
-        return f"{found.name}: {sentence(found)}"
+        return f"{found.name}: {finding_sentence(found)}"
 
     once = cause([STEP_US] * 400 + [STEP_US * 3 // 2] * 40 + [STEP_US] * 400)
     assert once.startswith(

@@ -21,7 +21,7 @@ normal = noise()
 
 
 def series(relative: np.ndarray, step_us: int = STEP_US) -> Series:
-    return Series.of([max(1, int(value)) for value in relative * step_us])
+    return Series.from_microseconds([max(1, int(value)) for value in relative * step_us])
 
 
 def skewed_with_spikes(rng: np.random.Generator, n: int) -> np.ndarray:
@@ -236,7 +236,7 @@ def test_steps_are_counted_singly_where_a_series_holds_sums_over_several():
 
 @pytest.mark.parametrize("values", [[], [0, 0], [5], [1000] * 500])
 def test_empty_constant_and_tiny_series_are_judged_without_a_fault(values):
-    steady = steady_state(Series.of(values))
+    steady = steady_state(Series.from_microseconds(values))
     assert steady.kind == "unproven"
     assert steady.first_step == 0
 
@@ -244,7 +244,7 @@ def test_empty_constant_and_tiny_series_are_judged_without_a_fault(values):
 @settings(max_examples=40)
 @given(st.lists(st.integers(0, 2**33), max_size=60), st.integers(1, 5))
 def test_whatever_is_written_the_cut_lies_within_the_series(values, repeat):
-    steady = steady_state(Series.of(values * repeat))
+    steady = steady_state(Series.from_microseconds(values * repeat))
     assert 0 <= steady.first_step < max(1, len(values) * repeat)
     assert all(0 < change < len(values) * repeat for change in steady.changes)
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from harness.errors import RecordError
 from harness.record import Trace
-from harness.record.events import segments, spans
+from harness.record.events import read_segments, read_spans
 from harness.telemetry.reader import read
 from tests.helpers.card_traces import TRACES
 from tests.helpers.fake_clock import replay
@@ -70,8 +70,8 @@ def test_segments_are_read_from_the_events_of_a_trial(tmp_path):
     path.write_text(
         '{"event": "segment", "begin": 1.5, "end": 2.5}\n{"event": "steps"}\n{"event": "segment", "be'
     )
-    assert segments(path) == ((1.5, 2.5),)
-    assert segments(tmp_path / "none") == ()
+    assert read_segments(path) == ((1.5, 2.5),)
+    assert read_segments(tmp_path / "none") == ()
 
 
 def test_phases_are_read_from_the_events_of_a_trial_and_stages_beside_the_training_until_the_next(tmp_path):
@@ -88,7 +88,7 @@ def test_phases_are_read_from_the_events_of_a_trial_and_stages_beside_the_traini
     ]
     path.write_text("\n".join([*map(json.dumps, lines), '["stage"]', '{"event": "stage", "st']))
     phases = (("first_step", 3.0, 5.0), ("valid", 9.0, 10.0), ("checkpoint", 10.0, 11.0))
-    assert spans(path) == phases, "the test was never over"
+    assert read_spans(path) == phases, "the test was never over"
 
 
 def test_phases_stand_in_the_telemetry_s_own_seconds_as_far_as_it_was_there(tmp_path):
@@ -111,7 +111,7 @@ def test_phases_stand_in_the_telemetry_s_own_seconds_as_far_as_it_was_there(tmp_
 
 @given(st.lists(st.none() | st.floats(-1e6, 1e6), max_size=200), st.sampled_from([1.0, 0.1, 0.01]))
 def test_a_trace_keeps_values_to_half_of_its_scale_and_nulls_as_nulls(values, scale):
-    kept = Trace.of(values, scale).values()
+    kept = Trace.from_values(values, scale).values()
     assert [value is None for value in kept] == [value is None for value in values]
     for before, after in zip(values, kept, strict=True):
         if before is not None:

@@ -16,7 +16,7 @@ from harness.bundle.judgement import Demand
 from harness.errors import GateError, UserError
 from harness.files import sha256_of
 from harness.record import Failure, Record, TrialSpec
-from harness.record.store import read_all
+from harness.record.store import read_results
 from harness.run.runner import Outcome
 from harness.settings import Settings
 from report import text
@@ -196,7 +196,7 @@ def test_a_trial_that_the_machinery_lost_is_no_answer(bundle, capsys):
 def test_generated_data_in_place_of_real_is_told_by_the_field(bundle, capsys):
     def generated(record: Record) -> Record:
         asked = record.trial.asked.model_copy(update={"data": "generated"})
-        trial = TrialSpec.of(asked, record.trial.repeat, seed=1, timeout_seconds=600.0)
+        trial = TrialSpec.from_request(asked, record.trial.repeat, seed=1, timeout_seconds=600.0)
         found = {"measurement__data__source": "generated", "measurement__data__sha256": None}
         return build.changed(record, trial=trial, **found)
 
@@ -295,7 +295,7 @@ def test_a_stopped_acceptance_goes_on_where_it_was_but_never_in_a_session_of_the
 ):
     own = bundled.one_card()
     here = bundled.write(bundle.parent / "here", [*own, *delivered(seconds=0.0121)])
-    sessions = {session.id: session for session in read_all(here).sessions}
+    sessions = {session.id: session for session in read_results(here).sessions}
     asked = []
 
     def measured(root, settings, how):
@@ -324,7 +324,7 @@ def test_the_limits_of_a_device_are_no_figure_of_the_clause(tmp_path):
         one.model_copy(
             update={
                 "measurement": limit,
-                "trial": TrialSpec.of(
+                "trial": TrialSpec.from_request(
                     one.trial.asked.model_copy(update={"workload": "ceilings"}),
                     one.trial.repeat,
                     seed=1,

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from harness.record.finding import Finding, finding, sentence
+from harness.record.finding import Finding, finding, finding_sentence
 from report.buying import clause
 from report.buying.clause import judge
 from report.compare.cells import Cell
@@ -64,7 +64,7 @@ def test_a_run_that_the_machine_spoils_by_itself_fails_it(causes):
     ordered = clause.clause([cell(*["valid"] * 5)], {})
     assert ordered
     (one,) = judge(ordered, [cell(*["valid"] * 4, "invalid", causes=causes)])
-    assert one.passed is False and one.why.endswith(sentence(causes[-1]))
+    assert one.passed is False and one.why.endswith(finding_sentence(causes[-1]))
 
 
 def test_disturbed_runs_of_the_order_are_counted_and_take_no_part_in_it():

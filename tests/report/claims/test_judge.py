@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from harness.record import Claim, Limit, Record
-from harness.record.published.claim_set import same_card
+from harness.record.published.claim_set import is_same_card
 from report.claims.answers import Obstacle, answers
 from report.claims.judge import judge
 from report.compare import cells as stats
@@ -95,8 +95,8 @@ def test_a_processor_is_the_one_that_a_publication_names_with_its_maker_or_witho
         ("EPYC 9B14", "AMD EPYC 9B14"),
         ("RTX 9999", "NVIDIA RTX 9999"),
     ):
-        assert same_card(published, there, ())
-    assert not same_card("AMD EPYC 9B14", "AMD EPYC 9B45", ())
+        assert is_same_card(published, there, ())
+    assert not is_same_card("AMD EPYC 9B14", "AMD EPYC 9B45", ())
 
 
 def test_a_ratio_of_two_cards_is_not_held_against_one_of_them_twice():

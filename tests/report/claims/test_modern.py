@@ -9,7 +9,7 @@ import pytest
 
 from harness.plan import own_file, plan_file
 from harness.plan.plan_file import PlanContext
-from harness.record.published.claim_set import sides
+from harness.record.published.claim_set import claim_sides
 from report.claims.judge import judge
 from report.claims.judging_plan import TargetDevice, can_answer, judging_trials, own_card, variants_of
 from report.claims.matching import asked_by
@@ -136,7 +136,7 @@ def test_a_figure_on_a_program_names_one_that_is_here_and_options_that_it_has():
     for claim in CLAIMS:
         if claim.workload == "program":
             program = PROGRAMS[claim.protocol.removesuffix("/1")]
-            for side in sides(claim):
+            for side in claim_sides(claim):
                 assert set(side.options) <= set(program.options), claim.id
                 assert side.precision == "program", claim.id
 
@@ -154,9 +154,11 @@ def test_what_contradicts_itself_says_so_beside_each_of_its_figures():
     ],
 )
 def test_plan_modern_holds_what_a_card_can_be_judged_by_on_whatever_stack(card, judged_there):
-    asked = plan_file.load(ROOT, "modern")
-    sources = dict.fromkeys(plan_file.datasets(asked, "cuda"), "real")
-    trials = [one.trial for one in plan_file.trials(asked, PlanContext("cuda", "cuda", None, sources, {}), 1)]
+    asked = plan_file.load_plan(ROOT, "modern")
+    sources = dict.fromkeys(plan_file.plan_datasets(asked, "cuda"), "real")
+    trials = [
+        one.trial for one in plan_file.plan_trials(asked, PlanContext("cuda", "cuda", None, sources, {}), 1)
+    ]
     device, variants = TargetDevice("cuda", card, "8.0"), variants_of(trials)
     able = [claim for claim in CLAIMS if "modern" in claim.plans and can_answer(device, claim, CARDS)]
     of_found = [claim for claim in able if judging_trials(claim, variants)]
@@ -165,9 +167,11 @@ def test_plan_modern_holds_what_a_card_can_be_judged_by_on_whatever_stack(card, 
 
 def test_plan_modern_holds_a_side_of_each_figure_on_one_card_that_it_has_a_program_for():
     """What is left out is of two or more cards, or more of the same table."""
-    asked = plan_file.load(ROOT, "modern")
-    sources = dict.fromkeys(plan_file.datasets(asked, "cuda"), "real")
-    trials = [one.trial for one in plan_file.trials(asked, PlanContext("cuda", "cuda", None, sources, {}), 1)]
+    asked = plan_file.load_plan(ROOT, "modern")
+    sources = dict.fromkeys(plan_file.plan_datasets(asked, "cuda"), "real")
+    trials = [
+        one.trial for one in plan_file.plan_trials(asked, PlanContext("cuda", "cuda", None, sources, {}), 1)
+    ]
     keys = [PartialKey.of(key_of_asked(trial.asked)) for trial in trials]
     held = [c for c in CLAIMS if any(not asked_by(c, c.of).differences(key) for key in keys)]
     assert Counter(claim.study for claim in held) == {

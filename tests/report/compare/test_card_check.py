@@ -14,7 +14,7 @@ import pytest
 
 from harness.record import finding
 from harness.record.published.cards import load_cards
-from harness.record.store import Stored, read_all
+from harness.record.store import Stored, read_results
 from report.compare.card_check import blocks, checked_cards, levels, speed_of, two_speeds
 from report.expected.networks import NETWORK_SD, PublishedSpeeds, known_network, load_published
 from report.expected.products import UNIT_SD, known_of
@@ -167,7 +167,7 @@ def _card(name: str):
 
 
 def test_the_committed_h200_has_one_speed_and_equal_bits():
-    stored = [one for one in read_all(ROOT).records if one.record.plan == "card"]
+    stored = [one for one in read_results(ROOT).records if one.record.plan == "card"]
     found = checked_cards(read(stored, CARDS), stored[0].record.session, CARDS, PUBLISHED)[0]
     assert (found.flips, found.differences, found.state) == (None, (), "sound")
 
@@ -232,7 +232,7 @@ def test_of_1000_sound_cards_at_most_5_percent_are_called_slow_and_of_those_15_p
 
 def h200_load() -> numpy.ndarray:
     """Seconds of each step of the committed H200's load, over their median."""
-    stored = [one for one in read_all(ROOT).records if one.record.plan == "card"]
+    stored = [one for one in read_results(ROOT).records if one.record.plan == "card"]
     trial = max(read(stored, CARDS), key=lambda one: one.record.measurement.window.seconds)
     assert len(levels(trial)) > 60
     seconds = numpy.asarray(trial.record.measurement.step_us.values(), dtype=float) / 1e6

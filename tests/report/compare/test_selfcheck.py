@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from harness.plan.plan_file import PlanContext, load, trials
+from harness.plan.plan_file import PlanContext, load_plan, plan_trials
 from harness.record import Record, canonical_json
 from report.compare.sides import side_checks
 from report.trials.key import key_of
@@ -77,8 +77,8 @@ def test_records_of_other_plans_are_not_sides():
 
 
 def test_the_sides_differ_in_nothing_but_their_name_and_stand_in_one_row():
-    planned = trials(
-        load(ROOT, "selfcheck"), PlanContext("cuda", "cuda", None, {"wikitext-2": "real"}, {}), seed=1
+    planned = plan_trials(
+        load_plan(ROOT, "selfcheck"), PlanContext("cuda", "cuda", None, {"wikitext-2": "real"}, {}), seed=1
     )
     asked = {item.trial.asked.variant.options["side"]: item.trial.asked for item in planned}
     plain = [

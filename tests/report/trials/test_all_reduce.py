@@ -42,7 +42,9 @@ def test_what_devices_reach_is_the_median_of_their_valid_trials_by_their_number(
 def test_a_record_whose_samples_took_no_time_or_that_tells_no_figure_breaks_nothing():
     (made,) = summed(2, 40.0, repeats=1)
     (size, *rest) = made.measurement.all_reduce.sizes
-    empty = [size.model_copy(update={"sample_us": Series.of(samples)}) for samples in ([], [0, 0])]
+    empty = [
+        size.model_copy(update={"sample_us": Series.from_microseconds(samples)}) for samples in ([], [0, 0])
+    ]
     odd = changed(made, measurement__all_reduce__sizes=(*empty, *rest))
     (found,) = reached_together([odd])
     assert [size for size, _ in found.bus_of_sizes] == [2**24, 2**28]

@@ -36,7 +36,7 @@ def perturbed(real: Record, number: int) -> Record:
     pace = noise.gauss(1, 0.02)
     drawn = noise.choices(range(measured.step_us.count), k=measured.step_us.count)
     series = {
-        name: Series.of([max(1, round(pace * values[at])) for at in drawn])
+        name: Series.from_microseconds([max(1, round(pace * values[at])) for at in drawn])
         for name in ("step_us", "input_us")
         if (packed := getattr(measured, name)) is not None and (values := packed.values())
     }
@@ -78,8 +78,10 @@ def on_a_card(number: int) -> Record:
     noise = random.Random(number)
     clocks = [1800 + noise.gauss(0, 15) for _ in range(91)]
     seen = card(
-        sm_mhz=TraceStats(mean=Trace.of(clocks, 1.0)),
-        utilization_percent=TraceStats(mean=Trace.of([noise.uniform(85, 100) for _ in range(91)], 0.1)),
+        sm_mhz=TraceStats(mean=Trace.from_values(clocks, 1.0)),
+        utilization_percent=TraceStats(
+            mean=Trace.from_values([noise.uniform(85, 100) for _ in range(91)], 0.1)
+        ),
         limited_share={"power": noise.uniform(0, 0.9), "thermal": noise.uniform(0, 0.004)},
         reasons_share={"sw_power_cap": noise.uniform(0, 0.9), "hw_slowdown": noise.choice((0.0, 1 / 91))},
         others=OtherProcesses(processes=0, memory_bytes=0, samples_share=0.0),

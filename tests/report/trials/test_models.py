@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from harness.record import Record
-from harness.record.published.claim_set import same_card
+from harness.record.published.claim_set import is_same_card
 from report.compare import pairs
 from report.compare.spread import unit_spreads
 from report.trials.trial import TrialResult
@@ -63,7 +63,7 @@ def test_what_error_correction_and_drivers_take_of_a_memory_makes_no_other_model
 
 def test_a_published_figure_of_a_card_is_not_held_against_its_namesake_of_another_memory():
     def same(published: str, gib: float | None) -> bool:
-        return same_card(published, f"NVIDIA GeForce {published}", (), gib and round(gib * GIB))
+        return is_same_card(published, f"NVIDIA GeForce {published}", (), gib and round(gib * GIB))
 
     assert same("RTX 2060", 5.8) and not same("RTX 2060", 11.8)
     assert same("RTX 3080", 9.8) and not same("RTX 3080", 11.8)

@@ -14,7 +14,7 @@ from pandas import DataFrame
 
 from harness.errors import UserError
 from harness.record import Record, store
-from harness.record.store import read_all
+from harness.record.store import read_results
 from report.compare.cells import cells_of
 from report.trials import load
 from report.trials.key import Key, ProtocolLength, Stack
@@ -132,7 +132,7 @@ def test_the_file_has_every_column_but_the_trial_and_the_same_figures(trials, tm
 def test_the_records_of_a_clone_or_of_its_results_are_one_table(tmp_path):
     build.write(tmp_path, build.two_cards())
     made = load(tmp_path)
-    assert len(made) == len(read_all(tmp_path).records)
+    assert len(made) == len(read_results(tmp_path).records)
     assert list(load(tmp_path / "results")["path"]) == list(made["path"])
     assert made["path"].str.startswith("results/").all()
     (tmp_path / "results" / "2026-01-31" / "x").mkdir(parents=True)

@@ -11,7 +11,7 @@ import pytest
 
 from harness.engine.container import DeviceRequest, RunSpec, TrialFolders
 from harness.engine.slurm.scheduler import ClusterJob
-from harness.engine.slurm.script import CACHE, ROOT, WORK, Batch, Spread, script, spread
+from harness.engine.slurm.script import CACHE, ROOT, WORK, Batch, Spread, batch_script, spread_devices
 from harness.engine.slurm.site import Site
 from harness.errors import UserError
 from harness.record import Limit
@@ -94,18 +94,18 @@ LIKE = {
 
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_a_batch_script_is_what_it_was_and_bash_reads_it(name):
-    text = script(*SCRIPTS[name])
+    text = batch_script(*SCRIPTS[name])
     if name == WHOLE:
         golden(f"slurm_{name}.sh", text)
     else:
-        golden_difference(f"slurm_{name}", text, script(*SCRIPTS[LIKE.get(name, WHOLE)]))
+        golden_difference(f"slurm_{name}", text, batch_script(*SCRIPTS[LIKE.get(name, WHOLE)]))
     read = subprocess.run(["bash", "-n"], input=text, capture_output=True, text=True, check=False)
     assert (read.returncode, read.stderr) == (0, "")
 
 
 def test_a_path_with_a_line_break_is_refused_in_one_sentence():
     with pytest.raises(UserError, match=r"holds a line break or another control character"):
-        script(batch(1, "cpu", "/home/me/a\nb"), Site())
+        batch_script(batch(1, "cpu", "/home/me/a\nb"), Site())
 
 
 @pytest.mark.parametrize(
@@ -113,9 +113,9 @@ def test_a_path_with_a_line_break_is_refused_in_one_sentence():
     [(1, Spread(1, 1)), (4, Spread(1, 4)), (8, Spread(2, 4)), (16, Spread(4, 4)), (6, None), (32, None)],
 )
 def test_a_trial_takes_the_fewest_nodes_that_it_fills_evenly(gpus, expected):
-    assert spread(gpus, GPU_SITE) == expected
+    assert spread_devices(gpus, GPU_SITE) == expected
 
 
 def test_processes_without_cards_stay_on_one_node_unless_the_site_says_otherwise():
-    assert spread(4, Site()) == Spread(1, 4)
-    assert spread(4, Site(gpus_per_node=2, nodes=2)) == Spread(2, 2)
+    assert spread_devices(4, Site()) == Spread(1, 4)
+    assert spread_devices(4, Site(gpus_per_node=2, nodes=2)) == Spread(2, 2)

@@ -14,17 +14,18 @@ from pathlib import Path
 from statistics import fmean
 
 from commands.measure import environments_of
-from commands.terminal import PlanWatcher, Screen
+from commands.terminal import Screen, result_of
 from harness.errors import GateError, UserError
 from harness.machine import own_folder, user_state_folder
 from harness.plan.estimate import Speeds
 from harness.record import Measurement, Record, Session, TrialSpec, store
+from harness.record.events import Progress
 from harness.record.trial_spec import StackKey
 from harness.run import session
 from harness.run import setup as run_setup
 from harness.run.choice import Chosen, against_of, session_of
 from harness.run.own_folder import copy_folder
-from harness.run.own_program import OwnAsked, OwnRun, own_run
+from harness.run.own_program import PLAN, OwnAsked, OwnRun, own_run
 from harness.run.ready import ReadyRun, copies_folder, ready_run
 from harness.run.runner import Outcome, TimeBudget
 from harness.run.runner import run as run_session
@@ -118,28 +119,21 @@ def try_program(root: Path, settings: Settings, asked: OwnAsked, how: TryOptions
         screen.say(f"folder: {size}, {own.folder.sha256[:12]}; each process gets a copy")
         with run_lock(own_folder(user_state_folder()), store.clone_state_folder(root)):
             opened = _opened(setup, ready, own, screen)
-            watch = TryWatcher(screen, len(own.sides) * len(ready.stacks), how)
-            budget = TimeBudget(deadline, watch.estimate)
-            watcher = PlanWatcher(screen, {})
-            outcome = run_session(ready, opened, watcher, budget, answer=watch.reason_to_stop)
+            watcher = TryWatcher(screen, how, len(own.sides), len(ready.stacks))
+            budget = TimeBudget(deadline, watcher.estimate)
+            outcome = run_session(ready, opened, watcher, budget, answer=watcher.reason_to_stop)
         records = [stored.record for stored in store.session_records(root, outcome.session)]
-        _say_answer(screen, watch.answer(records), records, asked, outcome)
+        _say_answer(screen, answer_of(sides_of(records), how.within), records, asked)
     return outcome
 
 
 def _opened(setup: RunSetup, ready: ReadyRun, own: OwnRun, screen: Screen) -> Session:
     """Return the open session that this very line began, else a new one."""
-    stacks = [stack.key for stack in ready.stacks]
-    seed = secrets.randbelow(2**31)
+    stacks, seed = [stack.key for stack in ready.stacks], secrets.randbelow(2**31)
     planned = own.trials(setup.selection.kind, stacks, seed, AT_MOST_SECONDS)
-    found = session.find_open(setup.root, setup.plan.name, against_of(setup))
-    ids = {item.trial.id for item in planned}
-    if (
-        found is not None
-        and found.plan_sha256 == setup.plan.sha256
-        and found.machine == setup.machine.id
-        and {trial.id for trial in found.trials} <= ids
-    ):
+    found, ids = session.find_open(setup.root, PLAN, against_of(setup)), {each.trial.id for each in planned}
+    asked = setup.plan.sha256, setup.machine.id
+    if found and (found.plan_sha256, found.machine) == asked and {trial.id for trial in found.trials} <= ids:
         screen.say(f"going on with session {found.id}")
         return found
     chosen = Chosen(planned, frozenset(ids), seed, (), math.inf, None, Speeds())
@@ -147,43 +141,51 @@ def _opened(setup: RunSetup, ready: ReadyRun, own: OwnRun, screen: Screen) -> Se
     return session.begin(setup.root, session_of(setup, chosen, number=number))
 
 
-@dataclass(frozen=True, slots=True)
 class TryWatcher:
-    """Looks at a session after each process: whether it has its answer, and how long one more takes."""
+    """Shows a person each process, and looks after it whether the session has its answer."""
 
-    screen: Screen
-    sides: int
-    how: TryOptions
+    def __init__(self, screen: Screen, how: TryOptions, commands: int, stacks: int) -> None:
+        self._screen, self._how = screen, how
+        self._sides, self._stacks = commands * stacks, stacks
+        self._label = self._line = ""
 
-    def answer(self, records: Sequence[Record]) -> TryAnswer:
-        """Return what the records say of the program's sides."""
-        return answer_of(sides_of(records), self.how.within)
+    def trial_begins(self, trial: TrialSpec, number: int, count: int) -> None:
+        """Process `number` starts."""
+        self._label = f"[{number}] {side_name(trial.asked.variant.model, trial.asked.stack, self._stacks)}"
+        self._screen.move(self._label)
+
+    def trial_goes_on(self, progress: Progress) -> None:
+        """Show how many steps it has counted, and once the line in which it counts them."""
+        if progress.line and not self._line:
+            self._line = progress.line
+            self._screen.say(f"its steps are counted as in '{progress.line}'; --match names another count")
+        self._screen.move(self._label, progress.done, None, f"{progress.done} steps" if progress.done else "")
+
+    def trial_ends(self, record: Record) -> None:
+        """Say what it gave."""
+        self._screen.clear()
+        self._screen.say(f"{self._label}: {result_of(record)}")
+
+    def say(self, line: str) -> None:
+        """Say one line of news."""
+        self._screen.say(line)
 
     def reason_to_stop(self, records: Sequence[Record]) -> str:
         """Return why no further process is needed; empty where one is."""
         if records and all(record.status == "failed" for record in records):
             return "the program failed"
-        found = self.answer(records)
         if len(records) == 1:
-            self._say_first(records[0])
+            needed = LEAST_RUNS if self._sides == 1 else 2 * LEAST_PAIRS
+            seconds = records[0].wall_seconds
+            if needed * seconds > self._how.minutes * 60:
+                minutes = math.ceil(needed * seconds / 60)
+                self.say(f"a process takes {duration(seconds)}: an answer needs about --minutes {minutes}")
+        found = answer_of(sides_of(records), self._how.within)
         return found.state if found.is_enough else ""
 
     def estimate(self, trial: TrialSpec, records: Sequence[Record]) -> float:
         """Return the seconds of another process: the longest one's until now."""
         return max((record.wall_seconds for record in records), default=0.0)
-
-    def _say_first(self, record: Record) -> None:
-        """Say what was read, and whether the time holds enough processes for an answer."""
-        measured = record.measurement
-        if measured is None or measured.own is None:
-            return
-        needed = LEAST_RUNS if self.sides == 1 else 2 * LEAST_PAIRS
-        minutes = math.ceil(needed * record.wall_seconds / 60)
-        if minutes > self.how.minutes:
-            self.screen.say(
-                f"a process takes {duration(record.wall_seconds)}: an answer needs about "
-                f"--minutes {minutes}, and {self.how.minutes:g} are given"
-            )
 
 
 def sides_of(records: Sequence[Record]) -> tuple[SideRuns, ...]:
@@ -222,62 +224,57 @@ STATES = {
 """What is said of an answer that is none."""
 
 
-def _say_answer(
-    screen: Screen, found: TryAnswer, records: Sequence[Record], asked: OwnAsked, outcome: Outcome
-) -> None:
+def _say_answer(screen: Screen, found: TryAnswer, records: Sequence[Record], asked: OwnAsked) -> None:
     """Print each side's figure, which is faster, and the line that goes on; raise GateError without any."""
     if found.state == "nothing":
         failed = next((record.failure for record in records if record.failure), None)
         raise GateError(
             f"'{asked.command[:60]}' gave no figure: {failed.message if failed else 'it was stopped'}",
-            remedy="see its lines in the log that the report names",
+            remedy="start it by itself, or see docs/extending.md",
         )
     seconds = [record.measurement.window.seconds for record in records if record.measurement]
     where = f"in windows of {min(seconds):.0f} s, this hour"
-    names = [_side_name(side, found) for side, _ in found.sides]
+    stacks = len({side.stack for side, _ in found.sides})
+    names = [side_name(side.name, side.stack, stacks) for side, _ in found.sides]
     for (side, interval), name in zip(found.sides, names, strict=True):
         screen.say(f"{name}: {_range(side, interval)}, {text.count(len(side.rates), 'process', 'processes')}")
-    if found.ratio is not None and len(names) == 2:
-        screen.say(f"answer: {_order(names, found)}, {where}")
-    elif found.state in STATES:
+    if found.state in STATES:
         screen.say(f"answer: {STATES[found.state]}")
+    elif found.ratio is not None:
+        screen.say(f"answer: {_order(names, found.state, found.ratio)}, {where}")
     else:
-        side, interval = found.sides[0]
-        screen.say(f"answer: {names[0]} does {_range(side, interval)}, {where}")
+        screen.say(f"answer: {names[0]} does {_range(*found.sides[0])}, {where}")
     if not found.is_enough:
         screen.say(f"next: {_same_line()} --minutes 20")
 
 
-def _side_name(side: SideRuns, found: TryAnswer) -> str:
-    stacks = {other.stack for other, _ in found.sides}
-    variables = ", ".join(f"{name}={value}" for name, value in side.stack[2])
-    same = variables or side.stack[0]
-    return side.name if len(stacks) == 1 else f"{side.name} with {same}"
+def side_name(name: str, stack: StackKey, stacks: int) -> str:
+    """Return a side's command, and what its stack has of its own where there are several."""
+    variables = ", ".join(f"{variable}={value}" for variable, value in stack[2])
+    lock = f"lock {stack[1][:8]}" if stack[1] else stack[0]
+    return name if stacks == 1 else f"{name} ({variables or lock})"
 
 
 def _range(side: SideRuns, interval: Interval | None) -> str:
-    unit = f"{side.unit}s/s"
     prints = f"; it prints {fmean(side.printed):,.4g} {side.printed_unit}s/s" if side.printed else ""
     if interval is None:
-        return f"{fmean(side.rates):,.4g} {unit}{prints}"
+        return f"{fmean(side.rates):,.4g} {side.unit}s/s{prints}"
     low, middle, high = (f"{end:,.4g}" for end in (interval.low, interval.estimate, interval.high))
-    return f"{middle} {unit} ({low} to {high}){prints}"
+    return f"{middle} {side.unit}s/s ({low} to {high}){prints}"
 
 
-def _order(names: Sequence[str], found: TryAnswer) -> str:
-    ratio = found.ratio
-    assert ratio is not None
+def _order(names: Sequence[str], state: str, ratio: Interval) -> str:
     first, second = names
     low, best, high = ratio.low, ratio.estimate, ratio.high
-    if found.state == "slower":
+    if state == "slower":
         first, second = second, first
         low, best, high = 1 / high, 1 / best, 1 / low
-    span = f"({low:.2f} to {high:.2f})"
-    if found.state == "equal":
-        return f"{first} and {second} are equal within 5 %: {best:.3f} ({low:.3f} to {high:.3f})"
-    if found.state == "not-shown":
-        return f"no difference is shown between {first} and {second}: {best:.2f} {span}"
-    return f"{first} is {best:.2f} times as fast as {second} {span}"
+    span = f"({low:.3f} to {high:.3f})"
+    if state == "equal":
+        return f"{first} and {second} are equal within 5 %: {best:.3f} {span}"
+    if state == "not-shown":
+        return f"no difference is shown between {first} and {second}: {best:.3f} {span}"
+    return f"{first} is {best:.3g} times as fast as {second} {span}"
 
 
 def _same_line() -> str:

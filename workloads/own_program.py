@@ -146,9 +146,8 @@ class Listener:
         done = sum(row.steps for row in training.rows)
         if at - self._reported_at > PROGRESS_SECONDS:
             self._reported_at = at
-            self.trial.event(
-                "progress", done=int(done), total=None, unit=f"step, by '{training.example[:60]}'"
-            )
+            line = training.example[:100]
+            self.trial.event("progress", done=int(done), total=None, unit="step", line=line)
         steps = self.given.get("steps")
         return at < self._ends_at if steps is None else done < steps
 

@@ -30,6 +30,8 @@ class Progress:
     done: int = 0
     total: int | None = None
     unit: str = "step"
+    line: str = ""
+    """The last line of a user's own program that counted its steps; no record has it."""
 
 
 class Follower:
@@ -59,7 +61,8 @@ def _advance(progress: Progress, event: dict[str, Any]) -> Progress:
         return Progress(stage=str(event.get("stage", progress.stage)))
     if event.get("event") == "progress" and isinstance(event.get("done"), int):
         total = event["total"] if isinstance(event.get("total"), int) else None
-        return replace(progress, done=event["done"], total=total, unit=str(event.get("unit", "step")))
+        unit, line = str(event.get("unit", "step")), str(event.get("line", ""))
+        return replace(progress, done=event["done"], total=total, unit=unit, line=line)
     return progress
 
 

@@ -273,19 +273,21 @@ def _withheld(words: Sequence[str]) -> tuple[str, ...]:
     return tuple(public)
 
 
-def _names(commands: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
-    """Return what a page calls each command: its program, and the words that the other has not."""
+def _names(commands: Sequence[Sequence[str]]) -> tuple[str, ...]:
+    """Return what a page calls each command: its program, and the words from which on two of them differ."""
     public = [_withheld(words) for words in commands]
-    named = []
-    for place, words in enumerate(public):
-        script = next(
-            (Path(word).name for word in words[1:] if not word.startswith("-")), Path(words[0]).name
-        )
-        others = {word for at, other in enumerate(public) if at != place for word in other}
-        own = [word for word in words if word not in others and Path(word).name != script]
-        named.append(" ".join([script, *(own if len(public) > 1 else [])])[:NAME_LETTERS])
-    return (
-        tuple(named)
-        if len(set(named)) == len(named)
-        else tuple(f"{n} ({at})"[:NAME_LETTERS] for at, n in enumerate(named, 1))
+    scripts = [
+        next((Path(word).name for word in words[1:] if not word.startswith("-")), words[0])
+        for words in public
+    ]
+    if len(public) == 1:
+        return (scripts[0][:NAME_LETTERS],)
+    same = next((at for at, pair in enumerate(zip(*public, strict=False)) if len(set(pair)) > 1), None)
+    if same is None:
+        same = min(map(len, public))
+    begin = same - 1 if same > 1 and public[0][same - 1].startswith("-") else same
+    named = tuple(
+        " ".join((script, *words[max(begin, 2) :]))[:NAME_LETTERS]
+        for script, words in zip(scripts, public, strict=True)
     )
+    return named if named[0] != named[1] else ("first command", "second command")

@@ -6,10 +6,12 @@ import errno
 import json
 import os
 import re
+import stat
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
+from glob import glob
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -171,10 +173,10 @@ MOST_BYTES = 16 * 2**20
 def _read_content(path: Path, where: str) -> bytes:
     """A file's bytes; raises RecordError for what is no plain file, too large, or not readable."""
     try:
-        size = path.stat().st_size
-        if not path.is_file():
+        told = path.stat()
+        if not stat.S_ISREG(told.st_mode):
             raise RecordError(f"{where}: is no file", remedy="remove it")
-        if size > MOST_BYTES:
+        if (size := told.st_size) > MOST_BYTES:
             raise RecordError(f"{where}: {size} bytes, where {MOST_BYTES} are the most", remedy="remove it")
         return path.read_bytes()
     except OSError as error:
@@ -207,10 +209,12 @@ def _read_strictly(text: bytes, where: str) -> Record:
 
 
 def _result_files(root: Path, folder: Path, pattern: str) -> Iterator[tuple[Path, str]]:
-    """What runs wrote under a folder of results/, each file with its path from the clone."""
-    for path in sorted(folder.glob(pattern)):
-        if not (path.name.startswith(".") or ".state" in path.parts):
-            yield path, path.relative_to(root).as_posix()
+    """What runs wrote under a folder of results/, each file with its path from the clone; no hidden ones."""
+    own = folder.relative_to(root).as_posix()
+    # Paths are made, compared and taken apart at ten times the cost of names.
+    names = glob(pattern, root_dir=folder)  # noqa: PTH207
+    for name in sorted(names, key=lambda name: name.split("/")):
+        yield folder / name, f"{own}/{name}"
 
 
 def read_results(root: Path) -> Results:

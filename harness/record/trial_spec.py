@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
+from functools import lru_cache
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
@@ -187,4 +189,10 @@ class TrialSpec(Model):
 def trial_id(asked: TrialRequest, repeat: int, digest: str = "") -> str:
     """Return workload, repeat, and the hash of what is asked, or its `digest`: a safe file name."""
     workload = re.sub(r"[^a-z0-9_]", "-", asked.workload)
-    return f"{workload}-r{repeat}-{digest or short_hash(asked.model_dump(mode='json'))}"
+    return f"{workload}-r{repeat}-{digest or _digest(asked.model_dump_json())}"
+
+
+@lru_cache(maxsize=256)
+def _digest(asked: str) -> str:
+    """Return the hash of what is asked: the repeats of a session ask the same."""
+    return short_hash(json.loads(asked))

@@ -42,10 +42,11 @@ def _work(trial: TrialResult, key: Key | None = None) -> _Work:
 
 
 def _flags(trial: TrialResult, cards: Sequence[Card], single: Mapping[_Work, float]) -> tuple[Finding, ...]:
-    rate = trial.samples_per_second
+    rate, gpus = trial.samples_per_second, trial.key.gpus
+    alone = single.get(_work(trial, without(trial.key, "gpus"))) if gpus > 1 else None
     found = (
         _above_highest_clock(trial, peak_share(trial, cards), cards),
-        above_linear(single.get(_work(trial, without(trial.key, "gpus"))), rate, trial.key.gpus),
+        above_linear(alone, rate, gpus),
         *(finding("contradicts-itself", what=what) for what in contradictions.within(trial.record)),
     )
     return tuple(flag for flag in found if flag)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache, partial
 from importlib.metadata import version
@@ -11,7 +12,7 @@ from harness.engine.container import run_name
 from harness.engine.interface import Exit
 from harness.engine.local import LOG
 from harness.errors import RecordError
-from harness.files import free_bytes, printed
+from harness.files import Files, free_bytes, printed
 from harness.image.images import load_images
 from harness.image.lock import lock_differences
 from harness.image.second_lock import known_locks, locked_packages
@@ -40,6 +41,8 @@ from harness.summary.statistics import judge_trial
 from harness.telemetry import recorder
 
 MEASUREMENT = "measurement.json"
+ARCHIVED_COMMIT = ".commit"
+"""The file of an archive that holds its commit."""
 FAILURE = "failure.json"
 
 MOST_BYTES = 32 * 2**20
@@ -288,8 +291,17 @@ def _locked(root: Path, image: str, sha256: str) -> tuple[Mapping[str, str], boo
 
 
 def harness(root: Path) -> Harness:
-    """This gpudyno, as records name it; its commit is null outside of git."""
+    """Return this gpudyno as records name it.
+
+    git is asked where its top folder is this tree, and not where the tree lies in someone else's. A tree of
+    an archive has its commit in a file, and nothing says whether it was changed since.
+    """
     git = partial(printed, "git", "-C", str(root))
+    top = git("rev-parse", "--show-toplevel")
+    if top is None or Path(top.strip()).resolve() != root.resolve():
+        archived = Files(root).text(ARCHIVED_COMMIT) or ""
+        commit = archived if re.fullmatch(r"[0-9a-f]{40}", archived) else None
+        return Harness(version=version("gpudyno"), revision=commit)
     head, changed = git("rev-parse", "HEAD"), git("status", "--porcelain", "--untracked-files=no")
     modified = None if changed is None else bool(changed.strip())
     return Harness(version=version("gpudyno"), revision=head and head.strip(), modified=modified)

@@ -120,6 +120,13 @@ class CpuTelemetry(Model):
     load: TraceStats | None = None
 
 
+LEAST_INTERVALS = 20
+"""A window holds so many samples at least: at an edge between two, changing power is read as its mean.
+
+Where it falls to nothing between windows that costs a third of an interval, at most 1/60 of such a window.
+"""
+
+
 class Energy(Model):
     """Energy over the measured windows, of the watched devices together; never 0 for what is not known."""
 

@@ -12,18 +12,13 @@ from dataclasses import dataclass
 
 import numpy
 
-from harness.record.telemetry import Energy
+from harness.record.telemetry import LEAST_INTERVALS, Energy
 
 BAND = 0.05
 WARN_ABOVE = 0.05
 WITHHOLD_ABOVE = 0.10
 LEAST_SECONDS = 60.0
 LEAST_SAMPLES = 60
-LEAST_INTERVALS = 20
-"""A window holds so many samples at least: at an edge between two, changing power is read as its mean.
-
-Where it falls to nothing between windows that costs a third of an interval, at most 1/60 of such a window.
-"""
 LONGEST_GAP = 5.0
 """Seconds between two samples of power over which nobody should integrate."""
 

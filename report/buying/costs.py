@@ -221,12 +221,11 @@ def _offer(
 
 def _watts(cell: Cell | None) -> Range | None:
     """Return the mean power in the windows of a cell's valid runs, with the band that sensors are off by."""
-    records = [trial.record for trial in cell.trials if trial.verdict != "invalid"] if cell else []
-    energies = [record.telemetry.energy for record in records if record.telemetry]
+    trials = [trial for trial in cell.trials if trial.verdict != "invalid"] if cell else []
     readings = [
         (energy.joules / energy.window_seconds, energy.band or ENERGY_BAND)
-        for energy in energies
-        if energy.joules and energy.window_seconds
+        for trial in trials
+        if (energy := trial.energy) and energy.joules and energy.window_seconds
     ]
     if not readings:
         return None

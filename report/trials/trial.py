@@ -20,6 +20,7 @@ from harness.record import (
 )
 from harness.record.finding import gravest_verdict
 from harness.record.store import Stored
+from harness.record.telemetry import LEAST_INTERVALS, Energy
 from harness.summary.bound import UNKNOWN, Bound
 from harness.summary.device_checks import busy_percents, busy_share, device_name, memory_bytes
 from harness.summary.statistics import judge_trial
@@ -278,9 +279,17 @@ class TrialResult:
         return memory.process_peak_bytes if measured.device.kind == "cpu" else memory.allocated_peak_bytes
 
     @property
-    def joules_per_sample(self) -> float | None:
+    def energy(self) -> Energy | None:
+        """Return what it took; null where a window has too few samples, as older records' may have."""
         telemetry = self.record.telemetry
-        return telemetry.energy.joules_per_sample if telemetry and self.record.measurement else None
+        least = LEAST_INTERVALS * telemetry.interval_seconds if telemetry else 0.0
+        if telemetry is None or any(end - begin < least for begin, end in telemetry.windows):
+            return None
+        return telemetry.energy
+
+    @property
+    def joules_per_sample(self) -> float | None:
+        return self.energy.joules_per_sample if self.energy and self.record.measurement else None
 
 
 def most_proven(proven: int, unproven: int) -> bool:

@@ -21,6 +21,7 @@ from report.trials.key import Key, ProtocolLength, Stack
 from report.trials.table import COLUMNS, write_csv
 from tests.helpers import ROOT, TESTS
 from tests.helpers import records_builder as build
+from tests.helpers.here import results_here
 from tests.helpers.records_hostile import hostile, odd_numbers
 from tests.helpers.trial_tables import table, trials_of
 
@@ -47,6 +48,19 @@ def test_a_record_from_before_nodes_were_kept_is_of_one():
     text = path.read_text(encoding="utf-8")
     assert '"nodes"' not in text
     assert list(table([store.read_record(path, path.name)])["nodes"]) == [1]
+
+
+def test_energy_is_withheld_where_the_windows_of_an_older_record_are_of_few_samples():
+    read = trials_of([stored.record for stored in results_here().records])
+    kept = {
+        trial.session: trial
+        for trial in read
+        if trial.record.telemetry and trial.record.telemetry.energy.joules
+    }
+    assert {session: trial.joules_per_sample is not None for session, trial in kept.items()} == {
+        "20261127-63ddd7": False,
+        "20261127-aee4d4": True,
+    }
 
 
 def test_the_page_of_the_columns_has_each_with_a_meaning():

@@ -148,9 +148,9 @@ def test_of_483_rows_one_is_judged_and_the_nearest_are_drawn_with_this_machine_s
     assert [row.state for row in found.rows] == ["holds"]
     (study,) = found.studies
     (drawn,) = study.pictures
-    bars = [bar for group in drawn.picture.chart.groups for bar in group.bars]
-    assert sum(bar.look != "published" for bar in bars) == 1
-    assert sum(bar.look == "published" for bar in bars) + drawn.figure.left_out == 322
+    bars = [bar for group in drawn.picture.chart.groups for bar in group.rows]
+    assert sum(bar.firm for bar in bars) == 1
+    assert sum(not bar.firm for bar in bars) + drawn.figure.left_out == 322
     assert dict(drawn.figure.apart)["image_size"]
 
 
@@ -160,6 +160,6 @@ def test_the_example_stands_on_the_page_before_anything_was_measured(root):
     (study,) = found.studies
     assert found.alone and study.name == "My Bench 2026"
     (drawn,) = study.pictures
-    bars = [bar for group in drawn.picture.chart.groups for bar in group.bars]
+    bars = [bar for group in drawn.picture.chart.groups for bar in group.rows]
     assert len(bars) + drawn.figure.left_out == 5
     assert any(bar.label == "RTX 4090" and "1,18" in bar.text for bar in bars)

@@ -110,24 +110,21 @@ def test_lists_multiply_and_tables_are_looked_up_by_precision(tmp_path):
     }
 
 
-def test_an_unknown_key_is_refused_with_the_file_and_its_place(tmp_path):
-    root = written(tmp_path, f'name = "mine"\ntitle = "x"\n{MEASURE}presicion = "fp32-ieee"\n')
-    with pytest.raises(PlanError, match=r"plans/mine\.toml: 'measure 1\.presicion': unknown key"):
-        plan_file.load_plan(root, "mine")
-
-
-def test_an_unknown_precision_is_refused(tmp_path):
-    root = written(tmp_path, f'name = "mine"\ntitle = "x"\n{MEASURE}'.replace('"amp-bf16"]', '"fp32"]'))
-    with pytest.raises(PlanError, match="'fp32' is no precision; take one of fp32-ieee"):
-        plan_file.load_plan(root, "mine")
-
-
-@pytest.mark.parametrize(("limit", "least"), [("seconds = 75, ", "75"), ("", "missing")])
-def test_a_most_below_its_least_is_refused_in_one_sentence(limit, least, tmp_path):
-    measure = f"{MEASURE}limit = {{ {limit}seconds_at_most = 30 }}\n"
+@pytest.mark.parametrize(
+    ("measure", "words"),
+    [
+        (f'{MEASURE}presicion = "fp32-ieee"\n', r"plans/mine\.toml: 'measure 1\.presicion': unknown key"),
+        (MEASURE.replace('"amp-bf16"]', '"fp32"]'), "'fp32' is no precision; take one of fp32-ieee"),
+        (
+            f"{MEASURE}limit = {{ seconds = 75, seconds_at_most = 30 }}\n",
+            "seconds_at_most is 30 and seconds, the least, is 75: the most must not be below the least",
+        ),
+        (f"{MEASURE}limit = {{ seconds_at_most = 30 }}\n", "and seconds, the least, is missing"),
+    ],
+)
+def test_a_plan_that_cannot_be_meant_is_refused_with_its_place(measure, words, tmp_path):
     root = written(tmp_path, f'name = "mine"\ntitle = "x"\n{measure}')
-    said = f"seconds_at_most is 30 and seconds, the least, is {least}: the most must not be below the least"
-    with pytest.raises(PlanError, match=said):
+    with pytest.raises(PlanError, match=words):
         plan_file.load_plan(root, "mine")
 
 
@@ -144,16 +141,15 @@ def test_the_same_seed_gives_the_same_order_and_another_seed_another():
     assert {p.trial.id for p in first} == {p.trial.id for p in other}
 
 
-def test_every_round_is_whole_before_the_next_begins():
-    repeats = [p.trial.repeat for p in plan_file.plan_trials(plan_file.load_plan(ROOT, "quick"), CPU, 5)]
-    assert repeats == sorted(repeats)
-    assert [repeats.count(number) for number in (1, 2, 3)] == [4, 4, 4]
-
-
-def test_full_length_trials_part_the_timing_rounds_into_start_middle_and_end():
+def mission() -> list[plan_file.PlannedTrial]:
     context = PlanContext("cuda", "cuda", None, {"wikitext-2": "real", "cifar-100": "real"}, {})
-    planned = plan_file.plan_trials(plan_file.load_plan(ROOT, "mission"), context, 3)
-    roles = [item.role for item in planned if item.role != "batch-sweep"]
+    return list(plan_file.plan_trials(plan_file.load_plan(ROOT, "mission"), context, 3))
+
+
+def test_every_round_is_whole_before_the_next_begins_and_full_lengths_part_them_into_start_middle_and_end():
+    repeats = [p.trial.repeat for p in plan_file.plan_trials(plan_file.load_plan(ROOT, "quick"), CPU, 5)]
+    assert repeats == [1] * 4 + [2] * 4 + [3] * 4
+    roles = [item.role for item in mission() if item.role != "batch-sweep"]
     runs = [role for at, role in enumerate(roles) if at == 0 or roles[at - 1] != role]
     assert runs == ["timing", "full", "timing", "full", "timing"]
 
@@ -190,9 +186,7 @@ def test_a_plan_with_nothing_for_the_device_says_what_it_is_for():
 
 
 def test_within_a_round_what_a_reader_wants_first_comes_first():
-    context = PlanContext("cuda", "cuda", None, {"wikitext-2": "real", "cifar-100": "real"}, {})
-    planned = plan_file.plan_trials(plan_file.load_plan(ROOT, "mission"), context, 3)
-    first = [item for item in planned if item.role == "timing" and item.trial.repeat == 1]
+    first = [item for item in mission() if item.role == "timing" and item.trial.repeat == 1]
     assert [item.priority for item in first] == sorted(item.priority for item in first)
     soonest = {item.trial.asked.variant.precision for item in first if item.priority == 1}
     assert soonest == {"fp32-ieee", "fp16-master"}

@@ -118,29 +118,29 @@ def test_16_bit_peaks_are_units_times_rate_times_clock(cards):
     assert checked >= 28
 
 
-def test_peaks_are_dense_and_of_the_labels_own_arithmetic(cards):
-    def peak(name, label):
-        return peak_tflops(find_card(name, cards), label)
-
-    assert peak("NVIDIA H100 80GB HBM3", "amp-bf16") == 989.4
-    assert peak("NVIDIA L4", "amp-fp16") == 121
-    assert peak("NVIDIA GeForce RTX 3090", "amp-fp16") == 71.2
-    assert peak("NVIDIA H200", "fp32-ieee") == 66.9
-    assert peak("NVIDIA H200", "fp32-tf32") == 494.7
-    assert peak("AMD Instinct MI100", "amp-bf16") == peak("AMD Instinct MI100", "amp-fp16") / 2
-    assert peak("AMD Instinct MI100", "fp32-ieee") == 46.1
-
-
-def test_a_peak_that_no_card_or_no_source_has_is_unknown(cards):
-    assert peak_tflops(find_card("Tesla T4", cards), "amp-bf16") is None
-    assert peak_tflops(find_card("Tesla T4", cards), "fp32-tf32") is None
-    assert peak_tflops(find_card("NVIDIA GeForce GTX 1080 Ti", cards), "fp16-master") is None
-    assert all(peak_tflops(card, "fp32-default") is None for card in cards)
-
-
-def test_one_device_of_an_mi250x_is_half_of_it(cards):
-    card = find_card("AMD Instinct MI250X", cards)
-    assert peak_tflops(card, "amp-fp16") == card.peaks.fp16 / 2 == 191.5
+@pytest.mark.parametrize(
+    ("name", "label", "tflops"),
+    [
+        ("NVIDIA H100 80GB HBM3", "amp-bf16", 989.4),
+        ("NVIDIA L4", "amp-fp16", 121),
+        ("NVIDIA GeForce RTX 3090", "amp-fp16", 71.2),
+        ("NVIDIA H200", "fp32-ieee", 66.9),
+        ("NVIDIA H200", "fp32-tf32", 494.7),
+        ("NVIDIA H200", "fp32-default", None),
+        ("AMD Instinct MI100", "amp-fp16", 184.6),
+        ("AMD Instinct MI100", "amp-bf16", 92.3),
+        ("AMD Instinct MI100", "fp32-ieee", 46.1),
+        ("Tesla T4", "amp-bf16", None),
+        ("Tesla T4", "fp32-tf32", None),
+        ("NVIDIA GeForce GTX 1080 Ti", "fp16-master", None),
+        # One device of it is half of it.
+        ("AMD Instinct MI250X", "amp-fp16", 191.5),
+    ],
+)
+def test_a_peak_is_dense_and_of_the_label_s_own_arithmetic_and_unknown_without_a_source(
+    cards, name, label, tflops
+):
+    assert peak_tflops(find_card(name, cards), label) == tflops
 
 
 @pytest.mark.parametrize(

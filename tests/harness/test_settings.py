@@ -5,7 +5,6 @@ import pytest
 from harness import settings, units
 from harness.errors import PlanError
 
-
 BOTH = ("power-limit", "locked-clocks")
 
 

@@ -3,39 +3,34 @@
 from __future__ import annotations
 
 import csv
-import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import zip_longest
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from report.analysis import Analysis
 from report.claims.answers import WAYS
 from report.compare.cells import Cell, cells_of
+from report.stats.intervals import Interval
 from report.trials.reading import read
 from report.trials.trial import TrialResult
 from tests.helpers.cases import CASES, analysis_of
 from tests.helpers.checks import GOLDEN
-from tests.helpers.figures import figures_of
 from tests.helpers.here import analysis_here, evidence_here
-from tests.helpers.plain import differences, laid_out
 
 MOST_SHOWN = 20
-HELD = [name for name, case in CASES.items() if case.held]
+HELD = {name: case for name, case in CASES.items() if case.held}
 RECORDS = "trial", "speed", "low", "high", "memory", "verdict", "findings"
 ANSWERS = "session", "claim", "answer", "times", "low", "high"
+FIGURES = "case", "what", "of", "answer", "figure", "low", "high"
 
 
-@pytest.mark.parametrize("name", HELD)
-def test_the_figures_of_these_records_are_those_that_were_held(name: str):
-    path, found = GOLDEN / "figures" / f"{name}.json", figures_of(analysis_of(CASES[name]))
-    if os.environ.get("GPUDYNO_ACCEPT") == "1":
-        path.write_text(f"{laid_out(found)}\n", encoding="utf-8")
-    _fail_where_other(differences(json.loads(path.read_text(encoding="utf-8")), found))
-
-
-def test_every_golden_file_has_its_case():
-    assert {path.stem for path in (GOLDEN / "figures").glob("*.json")} == set(HELD)
+def test_constructed_records_have_the_ratios_verdicts_costs_and_demands_that_were_held():
+    found = [row for name, case in HELD.items() for row in _figure_rows(name, analysis_of(case))]
+    _fail_where_other(_held("figures.csv", FIGURES, found), found)
 
 
 def test_each_committed_record_has_the_speed_range_memory_verdict_and_findings_that_were_held():
@@ -45,14 +40,14 @@ def test_each_committed_record_has_the_speed_range_memory_verdict_and_findings_t
     ordered = sorted(trials, key=lambda trial: trial.path)
     found = {trial.path: _record_row(trial, cells.get(trial.path)) for trial in ordered}
     held = _held("records.csv", RECORDS, [*found.values()])
-    _fail_where_other(differences(held, [found.get(row["trial"]) for row in held]))
+    _fail_where_other(held, [found.get(row["trial"], {}) for row in held])
 
 
 def test_each_committed_session_gives_the_claims_that_it_meets_the_answers_that_were_held():
     sessions = dict.fromkeys(Path(row["trial"]).parent.name[-15:] for row in _read("records.csv"))
     found = {(row["session"], row["claim"]): row for session in sessions for row in _answer_rows(session)}
     held = _held("answers.csv", ANSWERS, [*found.values()])
-    _fail_where_other(differences(held, [found.get((row["session"], row["claim"])) for row in held]))
+    _fail_where_other(held, [found.get((row["session"], row["claim"]), {}) for row in held])
 
 
 def _record_row(trial: TrialResult, cell: Cell | None) -> Mapping[str, str]:
@@ -70,6 +65,57 @@ def _answer_rows(session: str) -> Iterator[Mapping[str, str]]:
         if answer.cell is not None or answer.state not in WAYS:
             figures = map(_written, (answer.times, answer.low, answer.high))
             yield dict(zip(ANSWERS, (session, answer.claim.id, answer.state, *figures), strict=True))
+
+
+def _figure_rows(case: str, analysis: Analysis) -> Iterator[Mapping[str, str]]:
+    for what, of, answer, *figures in (*_shown(analysis), *_bought(analysis)):
+        written = [*map(_written, figures), "", "", ""][:3]
+        yield dict(zip(FIGURES, (case, what, of, answer, *written), strict=True))
+
+
+def _shown(analysis: Analysis) -> Iterator[tuple[Any, ...]]:
+    """Return ratios, parities and answers to claims."""
+    for comparison in filter(None, (analysis.comparison, *analysis.beside)):
+        for ratio in comparison.ratios:
+            of = f"{_first(ratio.of)} over {_first(ratio.over)}"
+            ends = _ends(ratio.interval)
+            yield f"{ratio.speed} by {comparison.factor}", of, ratio.order, ratio.estimate, *ends
+    for parity in (parity for parity in analysis.parities if parity.verdict):
+        found = parity.verdict.interval
+        yield "parity", _first(parity.of), parity.verdict.word, found and found.estimate, *_ends(found)
+    for trial, gate in analysis.early_gates:
+        yield "early gate", _name(trial), gate
+    for answer in (answer for answer in analysis.answers if answer.cell):
+        yield "claim", answer.claim.id, answer.state, answer.times, answer.low, answer.high
+
+
+def _bought(analysis: Analysis) -> Iterator[tuple[Any, ...]]:
+    """Return what a delivered machine must reach, and what offers cost: best, low and high."""
+    for demand in analysis.clause.demands if analysis.clause else ():
+        yield (
+            "demand",
+            f"{demand.card} {demand.key.model} {demand.key.precision}",
+            "",
+            demand.figure.estimate,
+            *_ends(demand.figure),
+        )
+    if analysis.costs is not None:
+        for offer, cost in zip(analysis.costs.offers, analysis.costs.ranking.offers, strict=True):
+            for what, span in (("hours", cost.hours), ("cost of a year", cost.cost)):
+                low, best, high = span or (None, None, None)
+                yield what, offer.name, "", best, low, high
+
+
+def _ends(of: Interval | None) -> tuple[float | None, float | None]:
+    return (of.low, of.high) if of else (None, None)
+
+
+def _first(cell: Cell) -> str:
+    return _name(cell.trials[0])
+
+
+def _name(trial: TrialResult) -> str:
+    return f"{trial.session[-6:]}/{Path(trial.path).stem}"
 
 
 def _written(value: float | None) -> str:
@@ -93,8 +139,11 @@ def _read(name: str) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def _fail_where_other(apart: Iterator[str]) -> None:
-    lines = list(apart)
+def _fail_where_other(held: Sequence[Mapping[str, str]], found: Sequence[Mapping[str, str]]) -> None:
+    pairs = zip_longest(held, found, fillvalue={})
+    lines = [
+        f"held: {list(one.values())}\nfound: {list(other.values())}" for one, other in pairs if one != other
+    ]
     if lines:
         shown = "\n".join(lines[:MOST_SHOWN])
         pytest.fail(

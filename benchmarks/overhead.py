@@ -191,7 +191,7 @@ def trial(pair: RetoldProgram, workload: str, seconds: float) -> TrialSpec:
     file, shape, protocol = None, dict(pair.shape), pair.protocol
     if workload == "program":
         protocol = f"{pair.program}/1"
-        sha256 = own_file.own_file_sha256(workload, pair.file, None, ROOT, "benchmarks")
+        sha256 = own_file.own_file_sha256(workload, pair.file, ROOT, "benchmarks")
         file = OwnFile(name=pair.file, sha256=sha256 or "")
         limit = limit.model_copy(update={"valid_batches": None})
         if pair.steps_option:

@@ -132,7 +132,7 @@ def test_shared_memory_is_what_the_loader_needs_and_never_below_one_gib():
 WORKLOADS = Path(__file__).parents[3] / "workloads"
 OWN_WORKERS = {
     "chexnet": ("parts/chexnet/protocol.py", "WORKERS"),
-    "cifar_fastai": ("cifar_fastai.py", "OPTIONS"),
+    "cifar_fastai": ("parts/training/cifar_protocol.py", "OPTIONS"),
     "mnist_cnn": ("mnist_cnn.py", "WORKERS"),
 }
 """Where each workload that loads in processes of its own says in how many."""

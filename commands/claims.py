@@ -166,8 +166,12 @@ def answered(answer: Answer, study: str) -> list[str]:
         out += wrapped(f"nearest here: {near}", "    ", "  ")
     out.append(f"  {'':<16} {'published':<28} here")
     side, key = claim.of, cell.key if cell else None
-    versions = [f"{name} {value}" for name, value in cell.stack.versions if value] if cell else []
-    software = ", ".join(versions[:3]) or None
+    versions = (
+        [f"{name} {value}" for name, value in cell.stack.versions if value and name not in SURROUNDINGS]
+        if cell
+        else []
+    )
+    software = ", ".join(versions) or None
     rows: list[tuple[str, object, object]] = [
         ("figure", _value(claim), "" if answer.here is None else f"{answer.here:.4g}"),
         ("card", side.card or claim.card_class, cell.card if cell else None),
@@ -188,6 +192,8 @@ CLASSES: Mapping[CardClass, str] = {
     "matrix-units": "a GPU with matrix units",
     "no-matrix-units": "a GPU without matrix units",
 }
+SURROUNDINGS = ("libc", "python", "system")
+"""Versions that no publication names beside its framework's."""
 WORK = ("model", "precision", "batch_size", "image_size", "sequence_length", "gpus")
 
 
@@ -234,7 +240,7 @@ def run(root: Path, settings: Settings, ids: Sequence[str], where: str, how: mea
 
     With 'here' in place of ids as many claims as the settings' budget holds, those first that cost the least
     more; without both the whole plan. Raises UserError for an id that there is not, and for a claim that no
-    shipped plan can judge here.
+    plan that it names can judge here.
     """
     if not ids and not where:
         measure.run(root, settings, how)
@@ -250,7 +256,7 @@ def run(root: Path, settings: Settings, ids: Sequence[str], where: str, how: mea
     chosen = cheapest(_prospects(setup, asked).ways, budget)
     if beyond := sorted(set(ids) - chosen.keys()):
         raise UserError(
-            f"no shipped plan can judge '{beyond[0]}' here{' within the budget' if budget else ''}",
+            f"no plan that '{beyond[0]}' names can judge it here{' within the budget' if budget else ''}",
             remedy="`invoke claims --here` lists what can be judged",
         )
     if not chosen:

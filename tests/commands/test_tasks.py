@@ -39,7 +39,7 @@ def state(tmp_path: Path) -> dict[str, str]:
         (("run", "--claim", "000-no-such"), "there is no claim '000-no-such'; `invoke claims` lists them", 2),
         (
             ("run", "--device", "cpu", "--engine", "venv", "--claim", "001-mlp-amp-seconds"),
-            "no shipped plan can judge '001-mlp-amp-seconds' here; `invoke claims --here` lists",
+            "no plan that '001-mlp-amp-seconds' names can judge it here; `invoke claims --here` lists",
             2,
         ),
         (("build", "--only", "cifar-1000"), "cifar-1000", 2),

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -26,10 +26,10 @@ from harness.run.jobs import submission
 from harness.settings import Settings
 from report import text
 from report.analysis import Analysis, AnalysisRequest, analyse, evidence_in
-from report.compare import side_by_side
+from report.compare.named_sides import compare_named, gate_reasons
 from report.expected.figures import read_tables
 from report.expected.relative import CardsOnPaper
-from report.expected.sizes import read_pairs, sizes
+from report.expected.sizes import DifferenceSize, SystemDifference, read_pairs, sizes
 from report.expected.specs import FOLDER
 from report.page import render
 from report.page.build import WrittenPage, write
@@ -49,17 +49,14 @@ def compare_two(root: Path, first: str, second: str, gate: str | None) -> None:
     """
     fail_below = None if gate is None else _ratio(gate)
     analysis = analyse(evidence_in(root, purchase=False), AnalysisRequest(datetime.now(UTC)))
-    comparison = side_by_side.compare(analysis.on_record, first, second)
-    records = {stored.path: stored.record for stored in analysis.evidence.results.records}
-    machines = [
-        [records[cell.trials[0].path].machine for cell in (pair.second, pair.first)]
-        for pair in comparison.pairs
-    ]
+    found = compare_named(analysis.on_record, first, second, known_sizes(root))
     differ = dict.fromkeys(
-        chain.from_iterable(machine_differences(before, after) for before, after in machines)
+        each
+        for ratio in found.ratios
+        for each in machine_differences(*(cell.trials[0].record.machine for cell in (ratio.over, ratio.of)))
     )
-    reasons = () if fail_below is None else side_by_side.gate(comparison, fail_below)
-    print(render.comparison(comparison, differ, fail_below, reasons))
+    reasons = () if fail_below is None else gate_reasons(found, fail_below)
+    print(render.comparison(found, differ, fail_below, reasons))
     refused = [reason for reason in reasons if reason.name != "undecided"]
     if refused:
         raise GateError(f"'{first}' is below {gate} of '{second}' for {text.count(len(refused), 'work')}")
@@ -166,6 +163,13 @@ def report_on(root: Path, out: Path, how: ReportOptions) -> tuple[Analysis, Writ
     return analysis, written
 
 
+def known_sizes(root: Path) -> Mapping[SystemDifference, DifferenceSize]:
+    """Return what differences between two systems are worth by this clone's tables; none without tables."""
+    if not (root / FOLDER).is_dir():
+        return {}
+    return sizes(read_pairs(root, [row for table in read_tables(root).values() for row in table]))
+
+
 def _expected(root: Path, analysis: Analysis, card: str) -> dict[str, Any]:
     """The parts of a request that the tables of this clone answer; none where it has no tables."""
     if not card and not (root / FOLDER).is_dir():
@@ -173,5 +177,5 @@ def _expected(root: Path, analysis: Analysis, card: str) -> dict[str, Any]:
     return {
         "asked": expected_of(root, analysis, card),
         "should": should(root, analysis),
-        "sizes": sizes(read_pairs(root, [row for table in read_tables(root).values() for row in table])),
+        "sizes": known_sizes(root),
     }

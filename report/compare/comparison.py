@@ -31,7 +31,7 @@ from report.compare.ratio import (
 from report.expected.sizes import DifferenceSize, SystemDifference
 from report.stats.contrast import Assumption
 from report.trials.factors import FACTORS, FactorRule
-from report.trials.key import PARALLEL, Key, Pairs, grouped_by, without
+from report.trials.key import Key, Pairs, grouped_by, without
 from report.trials.trial import TrialResult
 
 TERMS = ("data_mode", "weights", "weights_sha256", "layout", "profile")
@@ -118,7 +118,7 @@ class Comparison:
         first, second = work.cells[of], work.cells[over]
         if first is None or second is None:
             return None
-        terms = terms_between(first, second, _free(self.factor), self.sizes)
+        terms = terms_between(first, second, _free(FACTORS[self.factor]), self.sizes)
         hours = self.sides[of].hours, self.sides[over].hours
         twins = self.factor == "stack"
         return work_ratio(first, second, work.speed, terms, hours, comparisons=comparisons, twins=twins)
@@ -193,10 +193,9 @@ def emulated(cell: Cell) -> bool:
     return on_cpu and known is not None and sixteen is not None and sixteen not in known
 
 
-def _free(factor: Factor) -> tuple[str, ...]:
-    names = tuple(name.removeprefix("options.") for name in FACTORS[factor].free)
-    more = {"stack": ("software",), "framework": ("software",), "gpus": (PARALLEL, "nodes")}
-    return (*names, *more.get(factor, ()), "data_sha256")
+def _free(rule: FactorRule) -> tuple[str, ...]:
+    names = (name.removeprefix("options.") for name in rule.free)
+    return (*names, *rule.explains, "data_sha256")
 
 
 def compare_sides(
@@ -206,12 +205,14 @@ def compare_sides(
     *,
     failed: Sequence[TrialResult] = (),
     sizes: Mapping[SystemDifference, DifferenceSize] = MappingProxyType({}),
+    rule: FactorRule | None = None,
 ) -> Comparison:
     """Compare the sides of one factor by every work of `cells`; `others` join where they did the same.
 
-    Of a side and work the newest cell counts, and of works that differ in terms alone the nearest one.
+    Of a side and work the newest cell counts, and of works that differ in terms alone the nearest one. A
+    `rule` makes the sides in place of the factor's own.
     """
-    rule = FACTORS[factor]
+    rule = rule or FACTORS[factor]
     own, beside = _parts(cells, rule), _parts(others, rule)
     rows = _rows([cell for cell in own if _timed(cell)], rule)
     _join([cell for cell in beside if _timed(cell)], rows, rule)
@@ -226,7 +227,7 @@ def compare_sides(
         _side(side, by_side.get(side, []), own=side in asked, failed=failed, rule=rule) for side in places
     )
     works = tuple(_work([row.get(side) for side in places], rule) for row in rows)
-    missing = tuple(_missing(factor, sides, works, failed))
+    missing = tuple(_missing(rule, sides, works, failed))
     return Comparison(factor, sides, works, missing, sizes)
 
 
@@ -321,7 +322,7 @@ def _side(
 
 
 def _missing(
-    factor: Factor,
+    rule: FactorRule,
     sides: Sequence[ComparedSide],
     works: Sequence[ComparedWork],
     failed: Sequence[TrialResult],
@@ -334,7 +335,7 @@ def _missing(
         for at, side in enumerate(sides):
             if work.cells[at] or not side.own:
                 continue
-            found = _reason(factor, side, work, failed)
+            found = _reason(rule, side, work, failed)
             if found.reason in ("failed", "invalid") or not told or at not in compared | alone:
                 told = True
                 alone.add(at)
@@ -346,9 +347,8 @@ def _counted(work: ComparedWork) -> int:
 
 
 def _reason(
-    factor: Factor, side: ComparedSide, work: ComparedWork, failed: Sequence[TrialResult]
+    rule: FactorRule, side: ComparedSide, work: ComparedWork, failed: Sequence[TrialResult]
 ) -> MissingFigure:
-    rule = FACTORS[factor]
     free = (*rule.free, *TERMS, *MEASURED_FIELDS)
     wanted = without(work.key, *free)
     for trial in failed:
@@ -358,7 +358,7 @@ def _reason(
         return MissingFigure(side, work, "invalid")
     there = next(cell for cell in work.cells if cell)
     near = [
-        terms_between(cell, there, _free(factor), {})
+        terms_between(cell, there, _free(rule), {})
         for cell in side.cells
         if (cell.key.workload, cell.key.model) == (there.key.workload, there.key.model)
     ]

@@ -24,11 +24,10 @@ from report.analysis import Analysis
 from report.charts.drawing import as_png, draw, undrawn
 from report.charts.style import DARK
 from report.compare.cells import states_of
-from report.compare.side_by_side import GateReason, TwoSides
+from report.compare.named_sides import GateReason, NamedSides, least_loss
 from report.page.filters import FILTERS
 from report.page.parts import ran, workloads
 from report.page.values import Headline, Page, Picture
-from report.stats.intervals import rare_runs_missed
 
 _READING: Mapping[str, Callable[..., Any]] = {
     "image": ran.image_of,
@@ -125,15 +124,14 @@ def clause(order: Analysis, command: str) -> str:
 
 
 def comparison(
-    found: TwoSides,
+    found: NamedSides,
     differ: Iterable[str],
     limit: float | None,
     reasons: Sequence[GateReason],
 ) -> str:
     """Return two sides as the terminal shows them, with what a gate at `limit` refuses."""
-    fewest = min((min(pair.ratio.n) for pair in found.pairs), default=0)
-    given = {"it": found, "differ": tuple(differ), "limit": limit, "reasons": reasons}
-    given["missed"] = rare_runs_missed(fewest)
+    losses = [least_loss(ratio, limit) if limit else None for ratio in found.ratios]
+    given = {"it": found, "differ": tuple(differ), "limit": limit, "reasons": reasons, "losses": losses}
     return _markdown("compare.md", lambda *_: Markup(""), str, **given).strip()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
+from itertools import combinations
 
 from harness.record import Factor, Question, Session
 from report.trials.factors import FACTORS
@@ -37,13 +38,19 @@ def question_of_session(
 
 
 def question_among(trials: Sequence[TrialResult], named: Sequence[str]) -> Question:
-    """Return which of several sessions is faster, by the first field that keeps any two of them apart."""
+    """Return which of several sessions is faster, by the field that keeps them apart, else by machine."""
     sessions = grouped_by((trial for trial in trials if trial.session in named), lambda trial: trial.session)
+    return Question(kind="faster", by=factor_apart([*sessions.values()]) or "machine")
 
-    def differs(factor: Factor) -> bool:
-        return len({frozenset(_values(members, factor)) for members in sessions.values()}) > 1
 
-    return Question(kind="faster", by=next(filter(differs, AMONG), "machine"))
+def factor_apart(sides: Sequence[Sequence[TrialResult]]) -> Factor | None:
+    """Return the first field of which two sides share no value; null where none keeps them apart."""
+
+    def apart(factor: Factor) -> bool:
+        values = [_values(side, factor) for side in sides]
+        return any(first.isdisjoint(second) for first, second in combinations(values, 2))
+
+    return next(filter(apart, AMONG), None)
 
 
 def _varied(trials: Sequence[TrialResult], factor: Factor) -> bool:

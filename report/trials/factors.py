@@ -27,6 +27,8 @@ class FactorRule:
     """Sorts the sides as they were asked for; null where the data choose which one leads."""
     splits: bool = False
     """Whether repeats of one variant may be of several sides."""
+    explains: tuple[str, ...] = ()
+    """Terms besides `free` that follow from the factor."""
 
 
 def _fields(*names: str) -> Callable[[TrialResult], Pairs]:
@@ -71,10 +73,17 @@ FACTORS: Mapping[Factor, FactorRule] = MappingProxyType(
             _fields(FRAMEWORK, PARALLEL),
             (f"options.{FRAMEWORK}", f"options.{PARALLEL}"),
             ("machine", "device_model"),
+            explains=("software",),
         ),
-        "stack": FactorRule(_stack, (), ("session", "machine", "device_model"), _as_measured),
+        "stack": FactorRule(
+            _stack, (), ("session", "machine", "device_model"), _as_measured, explains=("software",)
+        ),
         "gpus": FactorRule(
-            _fields("gpus", PARALLEL), ("gpus",), ("session", "device_model", "stack"), _rising
+            _fields("gpus", PARALLEL),
+            ("gpus",),
+            ("session", "device_model", "stack"),
+            _rising,
+            explains=(PARALLEL, "nodes"),
         ),
         "batch": FactorRule(
             _fields("batch_size", VIRTUAL_RANKS),

@@ -20,6 +20,7 @@ from harness.errors import GateError, MachineError, UserError
 from harness.files import last_line
 from harness.record import store
 from harness.record.store import Results
+from harness.summary.consistency import changes_over_pauses
 from report import text
 from report.analysis import Analysis, AnalysisRequest, analyse, evidence_in
 
@@ -149,6 +150,8 @@ def judge(root: Path, base: str, head: str) -> None:
         if refused:
             raise GateError(text.count(len(refused), "problem"), remedy="correct what is listed above")
         brought = store.read_results(Path(folder))
+    for change in changes_over_pauses(brought):
+        print(f"note: {text.clean(change, 500)}")
     machines = {session.machine for session in brought.sessions}
     accounts = _beside(root, brought).accounts
     for line in account_lines(account for account in accounts if account.machine in machines):

@@ -12,6 +12,7 @@ from harness.plan.plan_file import questions
 from harness.record import Harness
 from harness.record.store import Results
 from harness.run.assemble import harness
+from harness.summary.consistency import changes_over_pauses
 from report import text
 from report.analysis import Analysis, AnalysisRequest, analyse, evidence_in
 
@@ -85,6 +86,7 @@ def _lines(root: Path, found: Judgement) -> Iterator[str]:
         yield f"packed by {_packer(root, stated.gpudyno)}, whose figures are others:"
     yield from (f"  {line}" for line in found.other_figures)
     yield from (f"not in it: {what}" for what in found.missing)
+    yield from (f"note: {change}" for change in changes_over_pauses(found.results))
     if found.other_sources:
         yield f"judged by this clone's own, which differ: {', '.join(found.other_sources)}"
 

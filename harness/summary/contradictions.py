@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Hashable, Iterator, Sequence
+from itertools import compress
 
+from harness.data.datasets import DATASETS
 from harness.device_kinds import DEVICE_KINDS
 from harness.record import DeviceUsed, Machine, Measurement, Record, TrialRequest
+from harness.record.telemetry import Telemetry
 
 CLOCKS_APART = 0.02
 """Two clocks, and the first step of a segment, may differ by so much of a window."""
+
+ENERGY_APART = 0.2
+"""By so much the mean of the power that was sampled may give another energy than a counter."""
 
 DIFFERENT = 10
 """Step times that differ: fewer may be the ticks of a coarse clock."""
@@ -40,6 +47,8 @@ def within(record: Record) -> Iterator[str]:
     yield from not_as_asked(asked, measured)
     yield from _device(record, measured.device)
     yield from _window(record, measured)
+    if record.telemetry is not None:
+        yield from _energy(record.telemetry, measured.window.samples)
 
 
 def _device(record: Record, device: DeviceUsed) -> Iterator[str]:
@@ -116,6 +125,39 @@ def shares_steps(one: Record, other: Record) -> bool:
     pairs = [*zip(one.measurement.step_us.values(), other.measurement.step_us.values(), strict=False)]
     equal = {place: left for place, (left, right) in enumerate(pairs) if left == right}
     return 2 * len(equal) >= len(pairs) and len(set(equal.values())) >= DIFFERENT
+
+
+def _energy(telemetry: Telemetry, samples: int) -> Iterator[str]:
+    """Yield an energy that is not what its own power, its method or its samples give."""
+    found, times, windows = telemetry.energy, telemetry.times.values(), telemetry.windows
+    if found.joules is None:
+        return
+    source = found.counter_joules if found.method == "counter" else found.sampled_joules
+    whole = None if found.joules_per_sample is None else found.joules_per_sample * samples
+    for what, other in (("its method", source), ("its samples", whole)):
+        if other is not None and not math.isclose(other, found.joules, rel_tol=1e-6):
+            yield f"its energy is {found.joules:.4g} J, and {what} give {other:.4g} J"
+    within = [any(begin <= (time or 0) <= end for begin, end in windows) for time in times]
+    traces = [card.power_watts.mean.values() for card in telemetry.cards if card.power_watts]
+    watts = [value for trace in traces for value in compress(trace, within) if value is not None]
+    seconds = sum(end - begin for begin, end in windows)
+    if found.scope == "cards" and watts:
+        drawn = sum(watts) / len(watts) * seconds * len(traces)
+        if abs(drawn / found.joules - 1) > ENERGY_APART:
+            yield f"its energy is {found.joules:.4g} J, and its power gives {drawn:.4g} J"
+
+
+def of_known_data(record: Record) -> Iterator[str]:
+    """Yield data that is called as one of ours, and is another or more of it."""
+    data = record.measurement.data if record.measurement else None
+    ours = DATASETS.get(data.name) if data and data.source == "real" else None
+    if data is None or ours is None:
+        return
+    if data.sha256 not in (None, ours.sha256):
+        yield f"its data's hash is {data.sha256[:12]!r}, and that of '{ours.name}' {ours.sha256[:12]!r}"
+    items = sum(filter(None, (data.train_items, data.valid_items, data.test_items)))
+    if ours.items is not None and items > ours.items:
+        yield f"it has {items:,} items of '{ours.name}', which has {ours.items:,}"
 
 
 def copies(records: Sequence[Record]) -> Iterator[tuple[int, int]]:

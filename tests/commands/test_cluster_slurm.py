@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.bundle.validate import record_problems
+from harness.bundle.validate import folder_problems
 from harness.engine.slurm.scheduler import Slurm
-from harness.record import store
 from tests.helpers import ROOT, cluster, slurm_cluster, wait_for
 from tests.helpers.checks import require
 from tests.helpers.workload_runner import PYTHON, need_torch
@@ -82,7 +81,7 @@ def test_each_trial_of_a_plan_is_a_job_and_leaves_a_record_like_any_other(real, 
     assert bench.ends() == ["ok"] * 4
     assert {record.environment.engine for record in bench.records()} == {"slurm"}
     assert all(record.telemetry is not None and record.telemetry.samples for record in bench.records())
-    assert list(record_problems(bench.root, store.read_results(bench.root))) == []
+    assert list(folder_problems(bench.root, bench.root)) == []
     said = capsys.readouterr().out
     assert "4 trials sent" in said and "4 trials: 0 measured" in said and "the plan is complete" in said
 

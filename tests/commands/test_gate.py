@@ -33,7 +33,10 @@ def clone(tmp_path: Path) -> Path:
 
 def contribute(clone: Path) -> Path:
     """The folder of one session of one card, as a run leaves it; two measured trials."""
-    records = [record.model_copy(update={"summary": judge_trial(record)}) for record in two_cards()[:2]]
+    records = [
+        record.model_copy(update={"summary": judge_trial(record), "order": place})
+        for place, record in enumerate(two_cards()[:2])
+    ]
     session = bundled.session_of(records, "f" * 64)
     store.write_session(clone, session)
     for record in records:
@@ -63,13 +66,13 @@ def test_a_folder_of_whole_records_passes(clone):
 
 def test_the_gate_reads_each_record_once(clone, monkeypatch):
     contribute(clone)
-    read: list[str] = []
+    read: list[Path] = []
     read_record = store.read_record
     monkeypatch.setattr(
-        store, "read_record", lambda path, where: read.append(where) or read_record(path, where)
+        store, "read_record", lambda path, where: read.append(path) or read_record(path, where)
     )
     assert judged(clone) == ()
-    assert len(read) == len(set(read)) == 2
+    assert len(read) == len(set(read)) == 4, "two that are brought, and what the clone has"
 
 
 def test_a_contribution_without_a_record_is_told_so(clone):

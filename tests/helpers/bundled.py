@@ -66,9 +66,11 @@ def write(root: Path, records: Sequence[Record]) -> Path:
     for members in sessions.values():
         session = session_of(members, hashlib.sha256(PLAN.encode()).hexdigest())
         store.write_session(root, session)
+        places = {trial.id: place for place, trial in enumerate(session.trials)}
         for record in map(_installed, members):
             whole = judge_trial(record) if record.measurement else None
-            store.write_record(root, session, record.model_copy(update={"summary": whole}))
+            placed = {"summary": whole, "order": places[record.trial.id]}
+            store.write_record(root, session, record.model_copy(update=placed))
     return root
 
 

@@ -1,0 +1,121 @@
+"""Measured sessions that were edited by hand, with summaries that fit: gate, check and verdicts name each."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from harness.bundle.validate import folder_problems
+from harness.record import store
+from harness.summary.consistency import changes_over_pauses
+from harness.summary.statistics import judge_trial
+from tests.helpers import ROOT
+from tests.helpers.forged_bundles import with_fields
+
+MNIST = "results/2026-11-26/*-20261126-28f1ee"
+QUICK = "results/2026-11-21/*-20261121-38cb4c"
+CARD = "results/2026-11-27/*-20261127-63ddd7"
+SECOND = "results/2026-11-21/*-20261121-8a1add"
+
+
+def copied(pattern: str, to: Path) -> Path:
+    (folder,) = ROOT.glob(pattern)
+    return Path(shutil.copytree(folder, to / folder.relative_to(ROOT)))
+
+
+def records(folder: Path) -> list[Path]:
+    """The session's records in the order in which they ran."""
+    found = [path for path in folder.glob("*.json") if path.name != "session.json"]
+    return sorted(found, key=lambda path: json.loads(path.read_text())["started_at"])
+
+
+def edited(number: int, **fields: object) -> Callable[[Path], None]:
+    """One record with other fields, and the summary that they give."""
+
+    def edit(folder: Path) -> None:
+        path = records(folder)[number]
+        with_fields(path.name, **fields, summary=None)(folder)
+        record = store.read_record(path, path.name)
+        path.write_text(store.dump(record.model_copy(update={"summary": judge_trial(record)})))
+
+    return edit
+
+
+def without_a_trial(folder: Path) -> None:
+    """A trial is gone from the files and from the session."""
+    path = records(folder)[1]
+    name = json.loads(path.read_text())["trial"]["id"]
+    path.unlink()
+    session = folder / "session.json"
+    raw = json.loads(session.read_text())
+    raw["trials"] = [trial for trial in raw["trials"] if trial["id"] != name]
+    session.write_text(json.dumps(raw))
+
+
+def as_another_attempt(folder: Path) -> None:
+    path = records(folder)[0]
+    edited(0, attempt=2)(folder)
+    path.rename(path.with_suffix(".a2.json"))
+
+
+def as_text(old: str, new: str) -> Callable[[Path], None]:
+    def edit(folder: Path) -> None:
+        path = records(folder)[0]
+        text = path.read_text()
+        assert old in text
+        path.write_text(text.replace(old, new, 1))
+
+    return edit
+
+
+EDITS = [
+    (QUICK, edited(3, machine__cpu__cores=32), "its cpu.cores is 32, where the trial before it had 2"),
+    (QUICK, edited(3, machine__memory_bytes=2**40), "its memory_bytes is 1099511627776, where"),
+    (QUICK, edited(3, machine__kernel="6.1.0"), "its kernel is 6.1.0, where the trial before it had"),
+    (MNIST, edited(0, measurement__data__sha256="0" * 64), "and that of 'mnist' '3b3655f8f573'"),
+    (MNIST, edited(0, measurement__data__train_items=120_000), "130,000 items of 'mnist', which has 70,000"),
+    (
+        MNIST,
+        edited(1, measurement__workload_sha256="0" * 64),
+        "its workload's code is not that of other records",
+    ),
+    (MNIST, as_another_attempt, "it is attempt 2, and the one before it is not there"),
+    (QUICK, without_a_trial, "it is number 2 of its session, which has it as number 1"),
+    (CARD, edited(0, telemetry__energy__joules=1.0), "its energy is 1 J, and its method give"),
+    (
+        CARD,
+        edited(0, telemetry__energy__joules=1.0, telemetry__energy__counter_joules=1.0),
+        "its energy is 1 J, and its power gives 3",
+    ),
+    (MNIST, with_fields("session.json", number=4), "it is number 4 of its machine, as 20261126-6f810e is"),
+    (MNIST, as_text('"attempt": 1', '"attempt": 1.0'), "'attempt': Input should be a valid integer"),
+    (MNIST, as_text('"attempt": 1', '"attempt": 2, "attempt": 1'), "is there twice"),
+]
+
+
+@pytest.mark.parametrize(("pattern", "edit", "said"), EDITS)
+def test_an_edit_that_a_second_look_sees_is_named(tmp_path, pattern, edit, said):
+    folder = copied(pattern, tmp_path)
+    assert list(folder_problems(tmp_path, ROOT)) == []
+    edit(folder)
+    assert [problem for problem in folder_problems(tmp_path, ROOT) if said in problem]
+
+
+def test_nothing_that_was_measured_here_is_named(tmp_path):
+    assert list(folder_problems(ROOT, ROOT)) == []
+    assert list(changes_over_pauses(store.read_results(ROOT))) == []
+
+
+def test_another_machine_after_a_pause_is_a_note_and_refuses_nothing(tmp_path):
+    folder = copied(MNIST, tmp_path)
+    second = records(folder)[1]
+    later = datetime.fromisoformat(json.loads(second.read_text())["started_at"]) + timedelta(hours=1)
+    edited(1, machine__kernel="6.99.0", started_at=later.isoformat())(folder)
+    assert list(folder_problems(tmp_path, ROOT)) == []
+    (change,) = changes_over_pauses(store.read_results(tmp_path))
+    assert second.name in change and "its kernel is 6.99.0" in change

@@ -34,8 +34,9 @@ from harness.run.setup import RunSetup
 from harness.settings import Settings
 from harness.units import duration
 from report import text
+from report.stats.contrast import LEAST_PROCESSES
 from report.stats.intervals import Interval
-from report.stats.own_figure import LEAST_PAIRS, LEAST_RUNS, SideRuns, TryAnswer, answer_of
+from report.stats.own_figure import LEAST_RUNS, SideRuns, TryAnswer, answer_of
 
 AT_MOST_SECONDS = 3600.0
 """How long one process may take to its third row, and to its end."""
@@ -175,7 +176,7 @@ class TryWatcher:
         if records and all(record.status == "failed" for record in records):
             return "the program failed"
         if len(records) == 1:
-            needed = LEAST_RUNS if self._sides == 1 else 2 * LEAST_PAIRS
+            needed = LEAST_RUNS if self._sides == 1 else 2 * LEAST_PROCESSES
             seconds = records[0].wall_seconds
             if needed * seconds > self._how.minutes * 60:
                 minutes = math.ceil(needed * seconds / 60)

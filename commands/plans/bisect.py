@@ -18,15 +18,15 @@ from harness.errors import MachineError, UserError
 from harness.files import printed
 from harness.image.lock import find_uv
 from harness.image.second_lock import moved_image
-from harness.record import Session, store
+from harness.record import Question, Session, store
 from harness.run import setup as run_setup
 from harness.run.choice import against_of, choose
 from harness.settings import Settings
 from harness.units import counted, duration
 from report import text
 from report.analysis import AnalysisRequest, analyse, evidence_in
-from report.compare.sides import StackWork
-from report.stats.intervals import Interval
+from report.compare.ratio import WorkRatio
+from report.trials.key import Key
 
 _ASKED = re.compile(r"([A-Za-z0-9][\w.-]*)==(\d+(?:\.\d+)*)\.\.(\d+(?:\.\d+)*)")
 
@@ -41,7 +41,7 @@ class Bisection:
     package: str
     newest: str
 
-    def ratio(self, version: str, work: StackWork | None = None) -> tuple[StackWork, Interval] | None:
+    def ratio(self, version: str, work: Key | None = None) -> WorkRatio | None:
         """Return how many times as fast the newest is as a version, measured now unless it was before.
 
         Without a `work` the one that differs most is taken; null where none has a range.
@@ -55,12 +55,18 @@ class Bisection:
             session = outcome.session.id if outcome.complete else None
         if session is None:
             raise UserError("the bisection was ended early", remedy="the same line goes on with it")
-        request = AnalysisRequest(datetime.now(UTC), session)
-        comparison = analyse(evidence_in(self.root, purchase=False), request).stacks
-        found = [one for one in comparison.works if one.ratio] if comparison else []
-        found = [one for one in found if work is None or one.key == work.key]
-        most = max(found, key=lambda one: abs(_effect(one.ratio)), default=None)
-        return None if most is None or most.ratio is None else (most, most.ratio)
+        asked = AnalysisRequest(datetime.now(UTC), session, question=Question(kind="faster", by="stack"))
+        comparison = analyse(evidence_in(self.root, purchase=False), asked).comparison
+        ratios = map(self._newest_over_older, comparison.ratios if comparison else ())
+        found = [each for each in ratios if each.interval and work in (None, each.of.key)]
+        return max(found, key=lambda each: abs(math.log(each.estimate)), default=None)
+
+    def _newest_over_older(self, ratio: WorkRatio) -> WorkRatio:
+        """Return the ratio of the first stack, which has the newest version, over the second."""
+        sessions = {session.id: session for session in store.read_sessions(self.root)}
+        against = sessions[ratio.of.session].against
+        is_second = against is not None and ratio.of.trials[0].record.trial.asked.stack == against.stack
+        return ratio.inverse if is_second else ratio
 
     def _before(self, settings: Settings, how: measure.RunOptions) -> str | None:
         """The newest whole session of these two stacks, this plan and this machine."""
@@ -105,38 +111,39 @@ def bisect(root: Path, settings: Settings, asked: str, how: measure.RunOptions) 
 
 def _answer(bisection: Bisection, versions: Sequence[str]) -> str:
     package, newest = bisection.package, bisection.newest
-    ends = bisection.ratio(versions[0])
-    if ends is None:
+    whole = bisection.ratio(versions[0])
+    if whole is None or whole.order == "counts-only":
         return f"{package} {versions[0]} and {newest}: too few pairs finished to compare them"
-    work, whole = ends
-    name = f"{text.model_name(work.key.model)} in {work.key.precision}"
-    if whole.includes(1.0):
-        return f"{package} {versions[0]} and {newest} are equally fast for {name}: {_span(whole)}"
-    half, (low, high), last = _effect(whole) / 2, (0, len(versions) - 1), whole
+    work = whole.of.key
+    name = f"{text.model_name(work.model)} in {work.precision}"
+    if whole.order == "equal":
+        return f"{package} {versions[0]} and {newest} are equal within 5 % for {name}: {_span(whole)}"
+    if whole.order == "not-shown":
+        return (
+            f"no difference between {package} {versions[0]} and {newest} is shown for {name}: {_span(whole)}"
+        )
+    half, (low, high), last = math.log(whole.estimate) / 2, (0, len(versions) - 1), whole
     while high - low > 1:
         middle = (low + high) // 2
         found = bisection.ratio(versions[middle], work)
-        if found is None or math.log(found[1].low) <= half <= math.log(found[1].high):
+        ends = found.interval if found else None
+        if found is None or ends is None or math.log(ends.low) <= half <= math.log(ends.high):
             between = f"between {package} {versions[low]} and {versions[high]}"
             return f"{name} changed {between}; {versions[middle]} may be like either: more repeats decide"
         # Nearer to the oldest than to the newest: what changed it came later.
-        if abs(_effect(found[1])) > abs(half):
-            low, last = middle, found[1]
+        if abs(math.log(found.estimate)) > abs(half):
+            low, last = middle, found
         else:
             high = middle
-    word = "slower" if whole.high < 1 else "faster"
     return (
-        f"{package} {versions[high]} is the first that is {word} for {name}: "
+        f"{package} {versions[high]} is the first that is {whole.order} for {name}: "
         f"{newest} is {_span(last)} times as fast as {versions[low]}"
     )
 
 
-def _effect(ratio: Interval | None) -> float:
-    return math.log(ratio.estimate) if ratio else 0.0
-
-
-def _span(ratio: Interval) -> str:
-    return f"{ratio.estimate:.3f} ({ratio.low:.3f} to {ratio.high:.3f})"
+def _span(ratio: WorkRatio) -> str:
+    ends = ratio.interval
+    return f"{ratio.estimate:.3f}" + (f" ({ends.low:.3f} to {ends.high:.3f})" if ends else "")
 
 
 def released(package: str, wheelhouse: Path | None) -> list[str]:

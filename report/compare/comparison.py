@@ -23,13 +23,12 @@ from report.compare.ratio import (
     Term,
     WorkRatio,
     hours_apart,
-    order_shown,
     speed_known,
     terms_between,
     work_ratio,
 )
 from report.expected.sizes import DifferenceSize, SystemDifference
-from report.stats.contrast import Assumption
+from report.stats.contrast import Assumption, order_shown
 from report.trials.factors import FACTORS, FactorRule
 from report.trials.key import Key, Pairs, grouped_by, without
 from report.trials.trial import TrialResult

@@ -10,18 +10,20 @@ from typing import Literal
 
 from report.compare.cells import Cell, side_by_side
 from report.expected.sizes import DifferenceSize, SystemDifference
-from report.stats.contrast import Assumption, SideTerms, assumptions, contrast_interval, turning_size
+from report.stats.contrast import (
+    Assumption,
+    Order,
+    SideTerms,
+    assumptions,
+    contrast_interval,
+    order_shown,
+    turning_size,
+)
 from report.stats.intervals import BLOCKS_NEEDED, Interval, Runs, values_in_blocks
 from report.trials.key import NAMES, Key, Value, stack_differences
 
-Order = Literal["faster", "slower", "equal", "not-shown", "counts-only"]
-"""What may be said of the first side: `counts-only` where it has no range, or fewer than three processes."""
 Speed = Literal["throughput", "seconds"]
 
-LEAST_PROCESSES = 3
-"""So many of each side are needed before an order is said."""
-EQUAL = 1.05
-"""Two sides are equal where their whole range lies between this and its inverse."""
 NINE_IN_TEN = 1.645
 """Standard deviations within which nine in ten of a normal distribution lie."""
 
@@ -84,17 +86,6 @@ class WorkRatio:
 def inverse_of(ends: Interval) -> Interval:
     """Return the range of the second side over the first."""
     return replace(ends, low=1 / ends.high, estimate=1 / ends.estimate, high=1 / ends.low, n=ends.n[::-1])
-
-
-def order_shown(ends: Interval | None, processes: int) -> Order:
-    """Return what a range shows of sides with so many processes at least."""
-    if ends is None:
-        return "counts-only"
-    if ends.includes(1.0):
-        return "equal" if ends.low >= 1 / EQUAL and ends.high <= EQUAL else "not-shown"
-    if processes < LEAST_PROCESSES:
-        return "counts-only"
-    return "faster" if ends.low > 1 else "slower"
 
 
 def work_ratio(

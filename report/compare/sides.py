@@ -1,88 +1,15 @@
-"""What one session says of two sides that it measured in turns: one thing under two names, or two stacks.
-
-The plan `selfcheck` asks for every variant twice, with the option `side` A and B, which no workload acts on:
-what measuring alone makes of no difference. An interval of 95 % misses 1 in one session of twenty by itself;
-it is to hold it in nine of ten at least.
-"""
+"""What one session says of two software stacks that it measured in turns, pair by pair."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from harness.record import Record, Session
-from harness.summary.statistics import judge_trial
+from harness.record import Session
 from report.stats.intervals import Interval, Runs, blocks_interval
-from report.trials.key import SIDE, Key, grouped_by, key_of
-from report.trials.leading import SELFCHECK
+from report.trials.key import Key, grouped_by
 from report.trials.trial import TrialResult
-
-SIDES = ("A", "B")
-LEAST_RUNS = 3
-"""Fewer valid runs a side decide nothing."""
-
-WIDE = 1.2
-"""An interval whose ends are further apart than this holds 1 by its width, and says so."""
-
-
-@dataclass(frozen=True, slots=True)
-class SideCheck:
-    """One variant in one session: throughput of A over B; no interval where too few runs are valid."""
-
-    session: str
-    what: str
-    n: tuple[int, ...]
-    interval: Interval | None
-
-    @property
-    def passed(self) -> bool | None:
-        """Whether the interval holds 1; null where there is none."""
-        return None if self.interval is None else self.interval.includes(1.0)
-
-    def line(self) -> str:
-        """The result in one line."""
-        if self.interval is None:
-            return f"{self.what}: {self.n[0]} and {self.n[1]} valid runs: too few to tell"
-        low, estimate, high = self.interval.low, self.interval.estimate, self.interval.high
-        word = "no difference shown" if self.passed else "A DIFFERENCE WHERE THERE IS NONE"
-        if self.passed and high > WIDE * low:
-            word += ", by an interval too wide to show much: the machine was busy or unsteady"
-        return f"{self.what}: A is {estimate:.4f} times B, interval {low:.4f} to {high:.4f}: {word}"
-
-
-def side_checks(records: Iterable[Record]) -> tuple[SideCheck, ...]:
-    """One check for each variant and session, by session; the level holds for a session's checks together."""
-    of_plan = (record for record in records if record.plan == SELFCHECK)
-    works = grouped_by(of_plan, lambda record: (record.session, _what(record)))
-    variants = Counter(session for session, _ in works)
-    return tuple(_check(*work, works[work], variants[work[0]]) for work in sorted(works))
-
-
-def _what(record: Record) -> str:
-    key = key_of(record)
-    return f"{key.workload} {key.model} {key.precision}, batch {key.batch_size}, {key.data_mode} data"
-
-
-def _check(session: str, what: str, records: Sequence[Record], comparisons: int) -> SideCheck:
-    sides = [_runs(records, side) for side in SIDES]
-    n = tuple(len(runs.values) for runs in sides)
-    enough = min(n) >= LEAST_RUNS
-    interval = blocks_interval(*sides, paired=True, comparisons=comparisons) if enough else None
-    return SideCheck(session, what, n, interval)
-
-
-def _runs(records: Sequence[Record], side: str) -> Runs:
-    own = [record for record in records if record.trial.asked.variant.options.get(SIDE) == side]
-    judged = [(record.summary or judge_trial(record), record.block) for record in own]
-    valid = [
-        (summary.throughput, block) for summary, block in judged if summary and summary.verdict != "invalid"
-    ]
-    return Runs(tuple(rate for rate, _ in valid), tuple(block for _, block in valid))
-
-
-# Two software stacks
 
 Trials = Sequence[TrialResult]
 

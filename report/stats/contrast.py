@@ -27,6 +27,14 @@ from report.stats.intervals import (
 AssumptionName = Literal["hour", "session", "machine", "window", "unit", "software"]
 """software: a difference between two systems whose size published pairs show (`report.expected.sizes`)."""
 
+Order = Literal["faster", "slower", "equal", "not-shown", "counts-only"]
+"""What may be said of the first side: `counts-only` where it has no range, or fewer than three processes."""
+
+LEAST_PROCESSES = 3
+"""So many of each side are needed before an order is said."""
+EQUAL = 1.05
+"""Two sides are equal where their whole range lies between this and its inverse."""
+
 HOUR_SIDE_BY_SIDE = 0.005
 """By which an hour treats two sides differently that ran in it side by side."""
 BETWEEN_SESSIONS = 0.01
@@ -115,6 +123,17 @@ def contrast_interval(
     low, middle, high = (math.exp(found.mean + step) for step in (-reach, 0.0, reach))
     doubts = spread_doubts((of, over), found.error2, logs=True)
     return Interval(low, middle, high, found.n, float(found.df), comparisons, doubts)
+
+
+def order_shown(ends: Interval | None, processes: int) -> Order:
+    """Return what a range shows of sides with so many processes at least."""
+    if ends is None:
+        return "counts-only"
+    if ends.includes(1.0):
+        return "equal" if ends.low >= 1 / EQUAL and ends.high <= EQUAL else "not-shown"
+    if processes < LEAST_PROCESSES:
+        return "counts-only"
+    return "faster" if ends.low > 1 else "slower"
 
 
 def turning_size(found: Interval, assumed: Sequence[Assumption] = ()) -> float | None:

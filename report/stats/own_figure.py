@@ -11,6 +11,14 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from harness.record.trial_spec import StackKey
+from report.stats.contrast import (
+    HOUR_SIDE_BY_SIDE,
+    LEAST_PROCESSES,
+    Assumption,
+    Order,
+    contrast_interval,
+    order_shown,
+)
 from report.stats.intervals import LEVEL, Interval, Runs, blocks_interval
 
 LOOKS_COUNTED = 2
@@ -18,14 +26,8 @@ LOOKS_COUNTED = 2
 LOOK_LEVEL = 1 - (1 - LEVEL) / LOOKS_COUNTED
 LEAST_RUNS = 5
 """Processes of one side before its range is looked at."""
-LEAST_PAIRS = 3
-"""Processes of each of two sides before an order is looked for."""
-EQUAL_WITHIN = 0.05
-"""Two sides are called equal where their ratio's whole range lies this close to 1."""
 
-TryState = Literal[
-    "nothing", "too-few", "wide", "narrow", "faster", "slower", "equal", "not-shown", "other-units"
-]
+TryState = Literal["nothing", "too-few", "wide", "narrow", "other-units"] | Order
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +47,6 @@ class SideRuns:
     def runs(self) -> Runs:
         """Return the runs of this hour: their spread is what is known of it."""
         return Runs(self.rates)
-
-    def rates_in(self, repeats: Sequence[int]) -> tuple[float, ...]:
-        """Return its speeds in these rounds."""
-        of_round = dict(zip(self.repeats, self.rates, strict=True))
-        return tuple(of_round[repeat] for repeat in repeats)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +78,11 @@ def answer_of(sides: Sequence[SideRuns], within: float) -> TryAnswer:
         Runs(tuple(side.rates[side.repeats.index(at)] for at in both), tuple(both))
         for side in (first, second)
     )
-    ratio = blocks_interval(of, over, level=LOOK_LEVEL, paired=True) if len(both) >= LEAST_PAIRS else None
-    return TryAnswer(_state_of_two(ratio), figures, ratio)
+    hour = Assumption("hour", HOUR_SIDE_BY_SIDE)
+    ratio = contrast_interval(of, over, paired=True, assumed=[hour], comparisons=LOOKS_COUNTED)
+    if ratio is None or len(both) < LEAST_PROCESSES:
+        return TryAnswer("too-few", figures)
+    return TryAnswer(order_shown(ratio, len(both)), figures, ratio)
 
 
 def _in_samples(side: SideRuns) -> SideRuns:
@@ -97,11 +97,3 @@ def _state_of_one(side: SideRuns, found: Interval | None, within: float) -> TryS
         return "too-few"
     narrow = found.high / found.estimate - 1 <= within and 1 - found.low / found.estimate <= within
     return "narrow" if narrow else "wide"
-
-
-def _state_of_two(ratio: Interval | None) -> TryState:
-    if ratio is None:
-        return "too-few"
-    if not ratio.includes(1.0):
-        return "faster" if ratio.low > 1 else "slower"
-    return "equal" if max(ratio.high - 1, 1 - ratio.low) <= EQUAL_WITHIN else "not-shown"

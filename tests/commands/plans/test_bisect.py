@@ -77,7 +77,7 @@ def test_where_the_ends_are_equal_nothing_between_is_measured(tmp_path, monkeypa
     monkeypatch.setenv("GPUDYNO_STATE", str(tmp_path / "state"))
     root = clone_of(tmp_path, dict.fromkeys(STEPS, 1000))
     lines = answer(root, capsys, "pace==1.0..1.3")
-    assert lines[-1].startswith("pace 1.0 and 1.3 are equally fast for none in fp32-ieee: ")
+    assert lines[-1].startswith("pace 1.0 and 1.3 are equal within 5 % for none in fp32-ieee: ")
     assert len(store.read_sessions(root)) == 1
 
 

@@ -8,8 +8,8 @@ import pytest
 
 from report.compare.cells import cells_of
 from report.compare.comparison import Comparison, compare_sides
-from report.compare.ratio import order_shown
 from report.expected.sizes import DifferenceSize
+from report.stats.contrast import order_shown
 from report.stats.intervals import Interval
 from tests.helpers.records_builder import LM, changed, machine, out_of_memory, series_of
 from tests.helpers.trial_tables import trials_of

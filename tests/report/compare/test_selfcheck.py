@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 
 import pytest
 
 from harness.plan.plan_file import PlanContext, load_plan, plan_trials
 from harness.record import Record, canonical_json
-from report.compare.sides import side_checks
+from report.compare.cells import cells_of
+from report.compare.comparison import compare_sides
 from report.trials.key import key_of
 from tests.helpers import ROOT
 from tests.helpers.records_builder import LM, machine, measurement, record, trial
+from tests.helpers.trial_tables import trials_of
 
 CARD = "Constructed Card"
 
@@ -42,38 +45,26 @@ def session(
     return found
 
 
+def orders(records: list[Record]) -> list[str]:
+    return [ratio.order for ratio in compare_sides("side", cells_of(trials_of(records))).ratios]
+
+
 def test_the_same_thing_shows_no_difference_in_nine_sessions_of_ten():
     noise = random.Random(11)
-    results = [one for number in range(60) for one in session(number, noise)]
-    passed = [check.passed for check in side_checks(results)]
-    assert len(passed) == 60 and sum(map(bool, passed)) >= 54
+    found = Counter(order for number in range(60) for order in orders(session(number, noise)))
+    assert found.total() == 60 and found["equal"] + found["not-shown"] >= 54
 
 
-def test_a_side_that_is_slower_is_seen():
-    (found,) = side_checks(session(1, random.Random(3), slower=1.05))
-    assert found.passed is False
-    assert found.interval is not None and found.interval.estimate == pytest.approx(1.05, abs=0.02)
-    assert found.line().endswith("A DIFFERENCE WHERE THERE IS NONE")
-
-
-def test_an_interval_that_holds_one_by_its_width_alone_says_so():
-    noise = random.Random(4)
-    unsteady = [
-        session(1, noise, slower=factor, runs=5)[index] for factor in (0.5, 2.0) for index in range(6)
-    ]
-    wide, narrow = side_checks(unsteady)[0], side_checks(session(1, random.Random(4)))[0]
-    assert wide.passed and "too wide to show much" in wide.line()
-    assert narrow.passed and narrow.line().endswith("no difference shown")
-
-
-def test_too_few_valid_runs_decide_nothing():
-    short, invalid = session(1, random.Random(3), runs=2), session(1, random.Random(3), verdict="invalid")
-    assert [one.passed for records in (short, invalid) for one in side_checks(records)] == [None, None]
-
-
-def test_records_of_other_plans_are_not_sides():
-    other = [one.model_copy(update={"plan": "quick"}) for one in session(1, random.Random(3))]
-    assert side_checks(other) == ()
+@pytest.mark.parametrize(
+    ("how", "shown"),
+    [
+        ({"slower": 1.05}, ["slower"]),
+        ({"runs": 2}, ["not-shown"]),
+        ({"verdict": "invalid"}, []),
+    ],
+)
+def test_a_side_that_is_slower_is_seen_and_too_few_runs_decide_nothing(how, shown):
+    assert orders(session(1, random.Random(3), **how)) == shown
 
 
 def test_the_sides_differ_in_nothing_but_their_name_and_stand_in_one_row():

@@ -20,7 +20,7 @@ from report.compare.cells import cell_ratio
 from report.compare.groups import comparison_groups
 from report.compare.pairs import expectations
 from report.compare.precisions import speedups
-from report.compare.sides import StackWork, TwinRuns, stack_ratio
+from report.stats.contrast import HOUR_SIDE_BY_SIDE, Assumption, contrast_interval, order_shown
 from report.stats.equivalence import bound_holds, equivalence
 from report.stats.intervals import FLOOR_RUNS, blocks_interval, rare_runs_missed
 from tests.helpers import ROOT
@@ -38,7 +38,6 @@ from tests.helpers.drawn_runs import (
     lognormal,
     runs,
     student,
-    template,
 )
 from tests.helpers.step_series import drawn, until_held
 
@@ -297,11 +296,10 @@ def two_stacks(pairs, slower, word, target):
     def draw(rng):
         hours = np.exp(rng.normal(0, 0.03, pairs))
         first, second = (hours * np.exp(rng.normal(0, 0.01, pairs)) for _ in range(2))
-        twins = [
-            TwinRuns(at, *both) for at, both in enumerate(zip(first * (1 - slower), second, strict=True))
-        ]
-        work = StackWork(template(0).key, "", tuple(twins), stack_ratio(twins), ((), ()))
-        return work.verdict == word if slower else work.verdict != "equal", False
+        of, over = (runs(values, (1,) * pairs) for values in (first * (1 - slower), second))
+        ratio = contrast_interval(of, over, paired=True, assumed=[Assumption("hour", HOUR_SIDE_BY_SIDE)])
+        order = order_shown(ratio, pairs)
+        return order == word if slower else order in ("faster", "slower"), False
 
     name = f"two stacks, {pairs} pairs, CV 1 %, "
     return Case(

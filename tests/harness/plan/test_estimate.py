@@ -34,14 +34,22 @@ def pick(planned, role, precision="fp32-ieee"):
     )
 
 
-def test_a_capped_trial_takes_its_cap_and_its_setup(mission):
-    known = estimate.Speeds(published=PUBLISHED)
-    assert estimate.estimate_seconds(pick(mission, "timing"), known) == 75 + 20, "the most of 60 to 75 s"
-
-
-def test_a_full_length_trial_takes_what_was_published(mission):
-    known = estimate.Speeds(published=PUBLISHED)
-    assert estimate.estimate_seconds(pick(mission, "full"), known) == pytest.approx(4578 + 20)
+@pytest.mark.parametrize(
+    ("role", "own", "setup", "seconds"),
+    [
+        # The most of 60 to 75 s.
+        ("timing", False, {}, 75 + 20),
+        ("full", False, {}, 4578 + 20),
+        ("full", True, {"cifar_fastai": 7.0}, 900 + 7),
+    ],
+)
+def test_a_trial_takes_its_cap_the_card_s_own_figure_or_a_published_one_and_its_setup(
+    mission, role, own, setup, seconds
+):
+    item = pick(mission, role)
+    figures = {estimate.duration_row(item.trial.asked): Length(900.0 / 224**2, 30)} if own else {}
+    known = estimate.Speeds(own=figures, published=PUBLISHED, setup_seconds=setup)
+    assert estimate.estimate_seconds(item, known) == pytest.approx(seconds)
 
 
 def known(device, root=ROOT):
@@ -122,17 +130,6 @@ def test_resnet_44_on_a_card_takes_minutes_and_what_nobody_timed_is_called_a_lim
     assert by_count == {1: {False}, 8: {True}}
     assert hours("iris", "cuda", speeds, gpus=8) == {4.0}, "its time-out"
     assert max(hours("iris", "cuda", speeds, gpus=1)) < 0.2
-
-
-def test_a_card_s_own_figure_goes_before_a_published_one(mission):
-    full = pick(mission, "full")
-    size = 224**2
-    known = estimate.Speeds(
-        own={estimate.duration_row(full.trial.asked): Length(900.0 / size, 30)},
-        published=PUBLISHED,
-        setup_seconds={"cifar_fastai": 7.0},
-    )
-    assert estimate.estimate_seconds(full, known) == pytest.approx(907.0)
 
 
 def test_a_session_s_own_records_go_before_what_was_known():
@@ -234,23 +231,22 @@ def test_nothing_is_compiled_on_a_card_that_the_compiler_has_no_code_for(archite
     assert ("profile tuned" in {item.what for item in out}) == (architecture == "6.1")
 
 
-def test_a_cpu_has_no_tf32():
-    assert selection.hardware_refusal("fp32-tf32", "cpu", None) == "a CPU has no TF32"
-    assert selection.hardware_refusal("amp-bf16", "cpu", None) is None
+NO_TF32 = "torch on ROCm has no TF32 for MI's convolutions"
 
 
 @pytest.mark.parametrize(
-    ("architecture", "tf32", "bf16"),
+    ("kind", "architecture", "tf32", "bf16"),
     [
-        ("gfx942:sramecc+:xnack-", "torch on ROCm has no TF32 for MI's convolutions", None),
-        ("gfx906", "torch on ROCm has no TF32 for MI's convolutions", "MI has no bf16"),
-        (None, "torch on ROCm has no TF32 for MI's convolutions", None),
+        ("cpu", None, "a CPU has no TF32", None),
+        ("rocm", "gfx942:sramecc+:xnack-", NO_TF32, None),
+        ("rocm", "gfx906", NO_TF32, "MI has no bf16"),
+        ("rocm", None, NO_TF32, None),
     ],
 )
-def test_nothing_is_planned_for_amd_s_cards_that_the_workloads_refuse(architecture, tf32, bf16):
-    card = Gpu(index=0, vendor="AMD", name="MI", architecture=architecture)
-    assert selection.hardware_refusal("fp32-tf32", "rocm", card) == tf32
-    assert selection.hardware_refusal("amp-bf16", "rocm", card) == bf16
+def test_nothing_is_planned_that_the_workloads_refuse(kind, architecture, tf32, bf16):
+    card = Gpu(index=0, vendor="AMD", name="MI", architecture=architecture) if kind == "rocm" else None
+    assert selection.hardware_refusal("fp32-tf32", kind, card) == tf32
+    assert selection.hardware_refusal("amp-bf16", kind, card) == bf16
 
 
 @pytest.mark.parametrize(

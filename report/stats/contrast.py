@@ -50,8 +50,6 @@ UNSETTLED_WINDOW = {"cpu": 0.05}
 In records of processors of two cores the first 5 or 10 s differ from the rest by 4.3 and 6.7 %.
 """
 UNSETTLED_WINDOW_OF_CARD = 0.03
-BETWEEN_UNITS = 0.03
-"""A deviation of each side between units of one model."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,7 +43,6 @@ UNITS = {"tok": "token", "im": "image", "sa": "sample", "se": "sample", "ex": "s
 LEAST_ROWS = 3
 ALIKE = 0.8
 """Two counters of which the shorter has this share of the other's time are alike."""
-MOST_TOGETHER = 1000
 
 
 class Count(NamedTuple):

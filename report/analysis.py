@@ -202,6 +202,7 @@ class Analysis:
             [cell for cell in usable if cell.session not in named] if self._class_asked(factor) else (),
             failed=[trial for trial in trials if trial.failure is not None],
             sizes=self.request.sizes,
+            baseline=self.request.baseline,
         )
         return found if len(found.sides) > 1 else None
 

@@ -106,12 +106,16 @@ class Comparison:
             if (ratio := self.ratio(work, at, known[0]))
         )
 
-    def ratio(self, work: ComparedWork, of: int, over: int) -> WorkRatio | None:
+    def ratio(
+        self, work: ComparedWork, of: int, over: int, comparisons: int | None = None
+    ) -> WorkRatio | None:
         """Return one side over another, by their places among the sides; null where one has no figure.
 
-        Where the data choose which side leads, the level holds for all pairs of a work together.
+        The level holds for all `comparisons` together: if null for all pairs of a work where the data choose
+        which side leads, for this pair alone where the sides were asked for in an order.
         """
-        return self._ratio(work, of, over, 1 if FACTORS[self.factor].order else _pairs(work.placed))
+        asked = FACTORS[self.factor].order is not None
+        return self._ratio(work, of, over, comparisons or (1 if asked else _pairs(work.placed)))
 
     def _ratio(self, work: ComparedWork, of: int, over: int, comparisons: int) -> WorkRatio | None:
         first, second = work.cells[of], work.cells[over]
@@ -205,11 +209,13 @@ def compare_sides(
     failed: Sequence[TrialResult] = (),
     sizes: Mapping[SystemDifference, DifferenceSize] = MappingProxyType({}),
     rule: FactorRule | None = None,
+    baseline: str | None = None,
 ) -> Comparison:
     """Compare the sides of one factor by every work of `cells`; `others` join where they did the same.
 
     Of a side and work the newest cell counts, and of works that differ in terms alone the nearest one. A
-    `rule` makes the sides in place of the factor's own.
+    `rule` makes the sides in place of the factor's own. The sides that `baseline` names by a part of their
+    card, label or values go before all others.
     """
     rule = rule or FACTORS[factor]
     own, beside = _parts(cells, rule), _parts(others, rule)
@@ -222,12 +228,20 @@ def compare_sides(
     joined = dict.fromkeys(side for row in rows for side in row)
     places = [*asked, *(side for side in joined if side not in asked)]
     by_side = grouped_by((*own, *beside), lambda cell: rule.values(cell.trials[0]))
+    if baseline is not None:
+        places.sort(key=lambda side: not _named(side, by_side.get(side, []), baseline))
     sides = tuple(
         _side(side, by_side.get(side, []), own=side in asked, failed=failed, rule=rule) for side in places
     )
     works = tuple(_work([row.get(side) for side in places], rule) for row in rows)
     missing = tuple(_missing(rule, sides, works, failed))
     return Comparison(factor, sides, works, missing, sizes)
+
+
+def _named(values: Pairs, cells: Sequence[Cell], baseline: str) -> bool:
+    labels = [str(value) for _, value in values]
+    texts = [*labels, *(text for cell in cells[:1] for text in (cell.card, cell.machine_label, cell.session))]
+    return any(baseline.casefold() in text.casefold() for text in texts)
 
 
 def _work(cells: Sequence[Cell | None], rule: FactorRule) -> ComparedWork:

@@ -58,6 +58,12 @@ def _stack(trial: TrialResult) -> Pairs:
     return ("environment", environment), ("lock", lock), *variables
 
 
+def _framework(trial: TrialResult) -> Pairs:
+    """A framework, with the way of its devices; how devices alone share a step is no framework."""
+    values = _fields(FRAMEWORK, PARALLEL)(trial)
+    return values if FRAMEWORK in dict(values) else ()
+
+
 def _side(trial: TrialResult) -> Pairs:
     return ((SIDE, trial.record.trial.asked.variant.options.get(SIDE)),)
 
@@ -70,7 +76,7 @@ FACTORS: Mapping[Factor, FactorRule] = MappingProxyType(
         ),
         "precision": FactorRule(_fields("precision"), ("precision",), _ONE_SESSION, _by_precision),
         "framework": FactorRule(
-            _fields(FRAMEWORK, PARALLEL),
+            _framework,
             (f"options.{FRAMEWORK}", f"options.{PARALLEL}"),
             ("machine", "device_model"),
             explains=("software",),

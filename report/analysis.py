@@ -25,7 +25,7 @@ from report.claims.judging_plan import JudgingPlan
 from report.claims.matching import with_published
 from report.compare.batch_sweeps import batch_sweeps, without_sweeps
 from report.compare.card_check import CheckedCard, checked_cards
-from report.compare.cells import Cell, Speedup, cells_of
+from report.compare.cells import Cell, Speedup, cells_of, own_and_beside
 from report.compare.comparison import Comparison, compare_sides
 from report.compare.groups import ComparisonGroup, comparison_groups
 from report.compare.pairs import Expectation, expectations
@@ -133,6 +133,10 @@ class Analysis:
     """The cells of all sessions."""
     own_cells: tuple[Cell, ...]
     """The cells of the leading session; none where that came with the clone."""
+    here: tuple[Cell, ...]
+    """The cells of the leading session, then those of the same machine's earlier ones that did other work."""
+    others: tuple[Cell, ...]
+    """The newest cell of each other work and machine."""
     groups: tuple[ComparisonGroup, ...]
     left_over: tuple[Cell, ...]
     """Cells that no group took in."""
@@ -152,7 +156,11 @@ class Analysis:
     def answering(self, request: AnalysisRequest, paper: CardsOnPaper) -> Analysis:
         """Return the analysis with more that is asked, and its costs by what is known of cards on paper."""
         cards, purchase = self.evidence.cards, self.evidence.purchase
-        return replace(self, request=request, costs=costs(self.groups, self.trials, cards, purchase, paper))
+        return replace(
+            self,
+            request=request,
+            costs=costs((*self.here, *self.others), self.trials, cards, purchase, paper),
+        )
 
     @property
     def leading_session(self) -> Session | None:
@@ -267,7 +275,7 @@ class Analysis:
         """The one answer of each published figure, by what this machine measured, and by its plans."""
         request, software = self.request, self.request.sizes.get("software")
         cards, ways = self.evidence.cards, request.ways
-        return answers(self.verdicts, self.measured_here, cards, ways, request.barred, software)
+        return answers(self.verdicts, self.here, cards, ways, request.barred, software)
 
     @property
     def with_ceilings(self) -> list[TrialResult]:
@@ -320,19 +328,21 @@ def analyse(evidence: Evidence, request: AnalysisRequest) -> Analysis:
     own_cells = tuple(cell for cell in cells if cell.session == lead and not came_with_clone)
     usable = without_sweeps(cells, lead)
     failed = [trial for trial in trials if trial.session == lead and trial.failure is not None]
+    earlier = earlier_sessions(trials, lead)
+    here, others = own_and_beside(usable, lead, earlier)
     groups = with_published(
         comparison_groups(
             usable,
             lead,
             baseline=request.baseline,
-            earlier=earlier_sessions(trials, lead),
+            earlier=earlier,
             failed=failed,
         ),
         evidence.claims.claims,
     )
     grouped = [entry.cell for group in groups for entry in group.entries]
     taken, paths = set(map(id, grouped)), {trial.path for cell in grouped for trial in cell.trials}
-    bought = costs(groups, first, evidence.cards, evidence.purchase, CardsOnPaper())
+    bought = costs((*here, *others), first, evidence.cards, evidence.purchase, CardsOnPaper())
     spreads = unit_spreads(first)
     return Analysis(
         evidence=evidence,
@@ -343,6 +353,8 @@ def analyse(evidence: Evidence, request: AnalysisRequest) -> Analysis:
         came_with_clone=came_with_clone,
         cells=cells,
         own_cells=own_cells,
+        here=here,
+        others=others,
         groups=groups,
         left_over=tuple(cell for cell in usable if id(cell) not in taken),
         speedups=speedups(grouped),
@@ -351,7 +363,7 @@ def analyse(evidence: Evidence, request: AnalysisRequest) -> Analysis:
         checks=() if came_with_clone else checked_cards(on_record, lead, evidence.cards, evidence.published),
         spreads=spreads,
         expectations=expectations(groups, spreads),
-        verdicts=judge(evidence.claims.claims, groups, evidence.cards, batch_sweeps(own_cells, failed)),
+        verdicts=judge(evidence.claims.claims, here, others, evidence.cards, batch_sweeps(own_cells, failed)),
         costs=bought,
         clause=clause(own_cells, spreads, margin=request.margin),
     )

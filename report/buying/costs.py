@@ -34,10 +34,10 @@ from report.buying.workload_mix import (
     default_mix,
     meant,
     mix_lines,
-    ranked_cells,
+    timed_cells,
 )
-from report.compare.cells import Cell, cell_ratio
-from report.compare.groups import ComparisonGroup
+from report.compare.cells import Cell
+from report.compare.ratio import Speed, work_ratio
 from report.compare.spread import UnitBand, UnitSpread, unit_band, unit_spreads
 from report.expected.relative import CardsOnPaper
 from report.trials.trial import TrialResult
@@ -91,7 +91,7 @@ class Costs:
 
 
 def costs(
-    groups: Sequence[ComparisonGroup],
+    cells: Sequence[Cell],
     trials: Sequence[TrialResult],
     cards: Sequence[Card],
     purchase: Purchase | None,
@@ -103,7 +103,7 @@ def costs(
     """
     if purchase is None:
         return None
-    cells = ranked_cells(groups)
+    cells = timed_cells(cells)
     offered = candidates(cells, purchase)
     recorded = mix_lines(cells, offered, trials)
     in_use = HOURS_A_YEAR * _inputs(purchase)["utilisation"][1]
@@ -263,9 +263,8 @@ def _expected_time(
 
 def _times_as_fast(line: MixLine, fast: Cell, slow: Cell, best: float, band: UnitBand) -> Range:
     """Return how many times as fast the faster card is, in any two units of the two models."""
-    of, over, name = (fast, slow, "throughput") if line.by_throughput else (slow, fast, "seconds")
-    ratio = cell_ratio(of, over, name, comparisons=band.comparisons)
-    ends = ratio.interval if ratio else None
+    speed: Speed = "throughput" if line.by_throughput else "seconds"
+    ends = work_ratio(fast, slow, speed, (), comparisons=band.comparisons).interval
     low, high = (ends.low / ends.estimate, ends.high / ends.estimate) if ends else (1.0, 1.0)
     below, above = band.around(best * low, best, best * high)
     return below, best, above

@@ -10,7 +10,6 @@ from harness.record.published.cards import means_card
 from report import text
 from report.buying.purchase import FILE, Offer, Purchase, PurchaseWork
 from report.compare.cells import Cell
-from report.compare.groups import ComparisonGroup
 from report.compare.key import MEASURED_FIELDS, each_nearest_the_card, nearest_the_card, same_but
 from report.stats.intervals import Runs
 from report.trials.key import LOADER_ALONE, Key, ProtocolLength, grouped_by, without
@@ -133,12 +132,13 @@ class UnrecordedLine:
 WorkLine = MixLine | UnrecordedLine
 
 
-def ranked_cells(groups: Iterable[ComparisonGroup]) -> list[Cell]:
-    """Return the ranked trainings on one device, the leading session's first."""
-    entries = [entry for group in groups for entry in group.entries]
-    entries.sort(key=lambda entry: not entry.own)
-    ranked = [entry.cell for entry in entries if entry.cell.ranked and entry.cell.key.gpus == 1]
-    return [cell for cell in ranked if cell.key.protocol != LOADER_ALONE]
+def timed_cells(cells: Iterable[Cell]) -> list[Cell]:
+    """Return the valid trainings on one device by real data, settled windows first."""
+    timed = [cell for cell in cells if cell.verdict != "invalid" and cell.throughput.mean]
+    trained = [cell for cell in timed if cell.key.gpus == 1 and cell.key.protocol != LOADER_ALONE]
+    return sorted(
+        (cell for cell in trained if cell.key.data_source != "generated"), key=lambda cell: not cell.ranked
+    )
 
 
 def candidates(cells: Sequence[Cell], purchase: Purchase) -> tuple[OfferedCard, ...]:

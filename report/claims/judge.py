@@ -19,7 +19,6 @@ from report.claims.matching import figure_of, matches
 from report.claims.pairs import judge_pair
 from report.compare.batch_sweeps import BatchSweep
 from report.compare.cells import Cell
-from report.compare.groups import ComparisonGroup
 from report.compare.key import Difference
 from report.metrics import CLAIMED
 from report.stats.equivalence import bounds_hold, range_holds, structure_holds
@@ -36,16 +35,15 @@ FORMS: Mapping[ClaimKind, Callable[[Claim, RecordedCells], Judged]] = {
 
 def judge(
     claims: Iterable[Claim],
-    groups: Sequence[ComparisonGroup],
+    own: Sequence[Cell],
+    beside: Sequence[Cell],
     cards: Sequence[Card],
     sweeps: Sequence[BatchSweep] = (),
 ) -> tuple[Judged, ...]:
-    """Every claim with its verdict, held against the leading session and what is compared with it.
+    """Return every claim with its verdict on a machine's `own` cells, of pairs also on those `beside`.
 
-    `sweeps` are that session's, for claims on the largest batch.
+    `sweeps` are the leading session's, for claims on the largest batch.
     """
-    own = [entry.cell for group in groups for entry in group.entries if entry.own]
-    beside = [entry.cell for group in groups for entry in group.entries if not entry.own]
     measured = RecordedCells(own, [*own, *beside], sweeps, cards)
     return tuple(_judge(claim, measured) for claim in claims)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
@@ -14,6 +14,8 @@ from report.stats.intervals import Doubt, Interval, Runs, blocks_interval
 from report.trials.key import LOADER_ALONE, Key, ProtocolLength, Stack, grouped_by
 from report.trials.learning import Reached, learned, more_is_better, reached
 from report.trials.trial import PROVEN, TrialResult, identity_of, most_proven
+
+_same_on_machine = same_but(within=("length", "machine", "card", "stack"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +139,22 @@ def cells_of(trials: Iterable[TrialResult]) -> tuple[Cell, ...]:
     """Groups the measured trials by key, length, stack, session, machine and card, in the order given."""
     measured = [trial for trial in trials if trial.record.status == "ok"]
     return tuple(cell_of(tuple(repeats)) for repeats in grouped_by(measured, identity_of).values())
+
+
+def own_and_beside(
+    cells: Sequence[Cell], lead: str | None, earlier: Collection[str]
+) -> tuple[tuple[Cell, ...], tuple[Cell, ...]]:
+    """Return the cells of a machine, and the newest cell of each work, stack and machine beside it.
+
+    Its own are those of the leading session, then the newest of its `earlier` ones that did other work.
+    """
+    leading = [cell for cell in cells if cell.session == lead]
+    known = set(map(_same_on_machine, leading))
+    rest = sorted((cell for cell in cells if cell.session != lead), key=lambda cell: cell.turn)
+    newest = {_same_on_machine(cell): cell for cell in rest}
+    mine = {place for place, cell in newest.items() if cell.session in earlier and place not in known}
+    own = sorted((newest[place] for place in mine), key=lambda cell: cell.turn, reverse=True)
+    return (*leading, *own), tuple(cell for place, cell in newest.items() if place not in mine)
 
 
 def cell_of(trials: tuple[TrialResult, ...]) -> Cell:

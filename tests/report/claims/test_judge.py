@@ -48,7 +48,7 @@ def test_an_absolute_figure_is_not_held_against_another_card():
 
 def test_a_trend_is_published_and_not_judged():
     trends = [claim for claim in claims_here().claims if claim.kind == "trend"]
-    found = answers(judge(trends, (), CARDS), (), CARDS, {}, {})
+    found = answers(judge(trends, (), (), CARDS), (), CARDS, {}, {})
     assert {one.state for one in found} == {"cannot be measured here"}
     assert [one.obstacle for one in found] == [Obstacle("trend")] * 8
 
@@ -322,7 +322,7 @@ def test_a_ratio_of_batches_lies_between_what_fits_and_what_does_not(value, told
     failed = [trial for trial in trials if trial.failure]
     sides = {"of": ratio().over, "over": ratio().of}
     asked = ratio(metric="batch_ratio", value=value, margin=0.08, half_digit=0.0, **sides)
-    (found,) = judge([asked], [], CARDS, batch_sweeps(cells, failed))
+    (found,) = judge([asked], [], [], CARDS, batch_sweeps(cells, failed))
     assert found.verdict.word == told
     assert found.measured == pytest.approx(904 / 512)
     assert found.verdict.bounds == (904 / 520, 912 / 512)

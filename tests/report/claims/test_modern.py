@@ -14,7 +14,7 @@ from report.claims.judge import judge
 from report.claims.judging_plan import TargetDevice, can_answer, judging_trials, own_card, variants_of
 from report.claims.matching import asked_by
 from report.compare import cells as stats
-from report.compare import groups
+from report.compare.cells import own_and_beside
 from report.compare.key import PartialKey
 from report.trials.key import Value, key_of_asked
 from tests.helpers import ROOT
@@ -106,7 +106,7 @@ def judged(claim, times=1.0):
     else:
         records = records_of(claim, claim.of, 0, times * seconds)
     cells = stats.cells_of(trials_of(records))
-    (found,) = judge([claim], groups.comparison_groups(cells, SESSION, baseline=None), CARDS)
+    (found,) = judge([claim], *own_and_beside(cells, SESSION, ()), CARDS)
     return found
 
 

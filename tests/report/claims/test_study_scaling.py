@@ -12,8 +12,7 @@ from harness.record import Record
 from harness.record.published.cards import load_cards
 from report.claims.judge import judge
 from report.claims.judged import Judged
-from report.compare.cells import cells_of
-from report.compare.groups import comparison_groups
+from report.compare.cells import cells_of, own_and_beside
 from report.compare.key import Difference
 from tests.helpers import ROOT
 from tests.helpers import records_builder as build
@@ -97,8 +96,7 @@ def up_to_twelve(*, virtual: bool) -> list[Record]:
 
 
 def judged(claim: str, records: list[Record]) -> Judged:
-    groups = comparison_groups(cells_of(trials_of(records)), LEAD, baseline=None)
-    (found,) = judge([CLAIMS[claim]], groups, CARDS)
+    (found,) = judge([CLAIMS[claim]], *own_and_beside(cells_of(trials_of(records)), LEAD, ()), CARDS)
     return found
 
 

@@ -6,6 +6,7 @@ import json
 import shutil
 from collections.abc import Callable
 from datetime import datetime, timedelta
+from functools import reduce
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,6 @@ from harness.record import store
 from harness.summary.consistency import changes_over_pauses
 from harness.summary.statistics import judge_trial
 from tests.helpers import ROOT
-from tests.helpers.forged_bundles import with_fields
 
 MNIST = "results/2026-11-26/*-20261126-28f1ee"
 QUICK = "results/2026-11-21/*-20261121-38cb4c"
@@ -34,6 +34,19 @@ def records(folder: Path) -> list[Path]:
     return sorted(found, key=lambda path: json.loads(path.read_text())["started_at"])
 
 
+def with_fields(name: str, **fields: object) -> Callable[[Path], None]:
+    """One file with other fields, each named as `machine__memory_bytes`."""
+
+    def edit(folder: Path) -> None:
+        raw = json.loads((folder / name).read_text())
+        for place, value in fields.items():
+            *above, last = place.split("__")
+            reduce(lambda holder, part: holder[part], above, raw)[last] = value
+        (folder / name).write_text(json.dumps(raw))
+
+    return edit
+
+
 def edited(number: int, **fields: object) -> Callable[[Path], None]:
     """One record with other fields, and the summary that they give."""
 
@@ -41,7 +54,7 @@ def edited(number: int, **fields: object) -> Callable[[Path], None]:
         path = records(folder)[number]
         with_fields(path.name, **fields, summary=None)(folder)
         record = store.read_record(path, path.name)
-        path.write_text(store.dump(record.model_copy(update={"summary": judge_trial(record)})))
+        path.write_text(store.dump_json(record.model_copy(update={"summary": judge_trial(record)})))
 
     return edit
 
